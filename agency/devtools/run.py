@@ -249,6 +249,8 @@ def migrate_database(supervisor: Supervisor) -> None:
         code, output = supervisor.capture(read_procfile()["migrate"])
         if code:
             raise ToolError(failure_reason(output))
+    for error in re.findall(r"^error \w+: .*\n    .*$", output, re.MULTILINE):
+        print_line(error)  # found by `manage.py doctor`; warnings are for real servers
 
 
 def failure_reason(output: str) -> str:

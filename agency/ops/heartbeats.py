@@ -138,9 +138,14 @@ class Kind(NamedTuple):
         return self.name in settings.EXPECTED_PROCESSES and not self.processes
 
 
+def is_alive() -> Q:
+    """The condition for processes that are not missing."""
+    return Q(seen_at__gt=Now() - timedelta(seconds=MISSING_SECONDS))
+
+
 def read_kinds() -> list[Kind]:
     """Return all kinds that are expected or were seen within the last day."""
-    lives = Q(seen_at__gt=Now() - timedelta(seconds=MISSING_SECONDS))
+    lives = is_alive()
 
     def total(field: str) -> Coalesce:
         return Coalesce(Sum(field, filter=lives), 0)

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
 
 from agency.core.logs import log_start, log_uncaught
-from agency.ops import startup
+from agency.ops import heartbeats, startup
 from connections import tasks as messages
 from webhooks import tasks as webhooks
 
@@ -36,6 +36,7 @@ class Command(BaseCommand):
             over.set()
         else:
             log_start("deliver")
+            heartbeats.start_heartbeats("deliver")
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop_all(over))
         with ThreadPoolExecutor(len(JOBS)) as threads:

@@ -21,7 +21,7 @@ def in_a_shell(words: list[str]) -> str:
     """The command that `sh -c` runs, or the words themselves."""
     return (
         words[2].removeprefix("exec ")
-        if words[:2] == ["sh", "-c"]
+        if words[:2] == ["sh", "-c"] and words[2].startswith("exec ")
         else shlex.join(words)
     )
 

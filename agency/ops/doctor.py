@@ -1,0 +1,468 @@
+"""What an operator can get wrong, each finding with what to do. `manage.py doctor`.
+
+All checks run at the same time, each in a thread of its own for at most
+TIMEOUT_SECONDS. One that fails or hangs is a finding of its own, and stops no other.
+"""
+
+import os
+import shutil
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import wait
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import certifi
+from django.conf import settings
+from django.core import checks as system_checks
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.mail import get_connection
+from django.db import connection
+from django.http.request import validate_host
+
+from agency.core import rate_limits
+from agency.core.database.base import is_outage
+from agency.core.errors import AgencyError
+from agency.core.logs import without_secrets
+from agency.core.version import __version__
+from agency.ops import health, heartbeats, startup
+from agency.ops.models import Heartbeat
+from agency.ops.probes import Probe
+from credentials.ledgers import ledger_of
+from tenants.models import Network
+
+TIMEOUT_SECONDS = 10.0
+CALL_SECONDS = 4.0
+CLOCK_SECONDS = 2.0
+CERTIFICATE_DAYS = 14
+LITTLE_BYTES = 1024**3
+FULL_BYTES = 100 * 1024**2
+SHORTEST_SECRET = 5  # a shorter one would be found in any word
+MIN_POSTGRES = 140_000
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+ERROR, WARNING = "error", "warning"
+SECRETS = (
+    "SECRET_KEY", "AGENCY_MASTER_KEY", "DATABASE_URL", "REDIS_URL", "EMAIL_URL",
+    "METRICS_TOKEN",
+)  # fmt: skip
+
+
+class Finding(NamedTuple):
+    """Something that is wrong. name: stable, for scripts and the docs."""
+
+    name: str
+    level: str
+    text: str
+    advice: str
+
+
+Findings = Iterator[Finding]
+
+
+def run(is_starting: bool = False) -> list[Finding]:
+    """Run all checks and return the findings, errors first.
+
+    is_starting: leave out the checks that need the other processes.
+    """
+    wanted = {
+        name: Probe(partial(list_findings, check))
+        for name, check in CHECKS.items()
+        if not (is_starting and check in OF_RUNNING)
+    }
+    futures = {name: probe.start() for name, probe in wanted.items()}
+    wait(futures.values(), TIMEOUT_SECONDS)
+    found: set[Finding] = set()
+    for name, future in futures.items():
+        if not future.done():
+            found.add(hangs(name))
+        elif error := future.exception():
+            found.add(failed(name, error))
+        else:
+            found |= set(future.result())
+    return sorted(map(redact, found), key=lambda one: (one.level != ERROR, *one))
+
+
+def list_findings(check: Callable[[], Findings]) -> list[Finding]:
+    return list(check())
+
+
+def hangs(name: str) -> Finding:
+    return Finding(
+        name,
+        ERROR,
+        f"This check did not end within {TIMEOUT_SECONDS:.0f} s.",
+        "Look whether the service that it asks hangs.",
+    )
+
+
+def failed(name: str, error: BaseException) -> Finding:
+    if is_outage(error):  # of many checks, and told once
+        return Finding(
+            "database",
+            ERROR,
+            "PostgreSQL is out of reach.",
+            "Look at DATABASE_URL, at the server and at the network between.",
+        )
+    if isinstance(error, ImproperlyConfigured):
+        return Finding(name, ERROR, str(error), "Mend this first.")
+    return Finding(
+        name,
+        ERROR,
+        f"This check failed: {type(error).__name__}.",
+        "Look at the service that it asks; other findings may say what is wrong.",
+    )
+
+
+def redact(finding: Finding) -> Finding:
+    text, advice = finding.text, finding.advice
+    for name in SECRETS:
+        value = str(getattr(settings, name, ""))
+        for secret in (value, urlsplit(value).password or ""):
+            if len(secret) >= SHORTEST_SECRET:
+                text = text.replace(secret, "...")
+                advice = advice.replace(secret, "...")
+    return finding._replace(text=without_secrets(text), advice=advice)
+
+
+def check_settings() -> Findings:
+    """Django's own checks and ours, `check --deploy`: the name is the id of each."""
+    for message in system_checks.run_checks(include_deployment_checks=True):
+        if message.is_silenced() or message.level < system_checks.WARNING:
+            continue
+        level = ERROR if message.level >= system_checks.ERROR else WARNING
+        advice = message.hint or "See Django's documentation of this check."
+        yield Finding(str(message.id), level, message.msg, advice)
+
+
+def check_keys() -> Findings:
+    startup.check_master_key()
+    yield from ()
+
+
+def check_database() -> Findings:
+    startup.check_sessions()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('server_version_num')::int, "
+            "current_setting('max_connections')::int, current_setting('fsync')"
+        )
+        version, allowed, fsync = cursor.fetchone()
+    if version < MIN_POSTGRES:
+        yield Finding(
+            "database_version",
+            ERROR,
+            f"PostgreSQL is of version {version // 10000}.",
+            "Upgrade it to version 14 or newer.",
+        )
+    # Each web process, stream, worker, deliver and a few commands.
+    needed = settings.DATABASE_POOL_SIZE * (settings.WEB_PROCESSES + 2) + 8
+    if needed > allowed:
+        yield Finding(
+            "database_connections",
+            WARNING,
+            f"The processes of this host may open {needed} connections, and PostgreSQL "
+            f"allows {allowed}.",
+            "Raise max_connections of PostgreSQL, or lower DATABASE_POOL_SIZE.",
+        )
+    if fsync != "on":
+        yield Finding(
+            "database_fsync",
+            WARNING,
+            "PostgreSQL runs with fsync off: a power cut destroys the database.",
+            "Set fsync = on in postgresql.conf.",
+        )
+
+
+def check_migrations() -> Findings:
+    if text := health.check_migrations():
+        advice = "Run manage.py migrate, before the processes start."
+        yield Finding("migrations", ERROR, text, advice)
+
+
+def check_clock() -> Findings:
+    sent = time.time()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        theirs = cursor.fetchone()[0]
+    received = time.time()
+    ahead = (sent + received) / 2 - theirs
+    if abs(ahead) <= CLOCK_SECONDS + (received - sent) / 2:
+        return
+    word = "ahead of" if ahead > 0 else "behind"
+    yield Finding(
+        "clock",
+        ERROR if abs(ahead) > 30 else WARNING,
+        f"The clock of this host is {abs(ahead):.0f} s {word} that of PostgreSQL.",
+        "Let both follow one time server (chrony, systemd-timesyncd), then restart "
+        "the processes.",
+    )
+
+
+def check_broker() -> Findings:
+    broker = rate_limits.redis_client()
+    broker.set("agency:doctor", "1", ex=10)
+    state: Any = broker.info("persistence")
+    wanted: Any = {}
+    with suppress(rate_limits.RedisError):  # hosted services forbid it
+        wanted = broker.config_get("*")
+    if "err" in (
+        state.get("rdb_last_bgsave_status"),
+        state.get("aof_last_write_status"),
+    ):
+        yield Finding(
+            "broker_disk",
+            ERROR,
+            "Redis or Valkey could not write its last copy to its disk. It may refuse "
+            "all writes.",
+            "Look at its log and its disk.",
+        )
+    if wanted.get("appendonly") == "no" and not wanted.get("save"):
+        yield Finding(
+            "broker_persistence",
+            WARNING,
+            "Redis or Valkey keeps nothing over a restart: limits of sign-in and of "
+            "rates begin anew. No work is lost.",
+            "Start it with --appendonly yes.",
+        )
+    if wanted.get("maxmemory-policy", "noeviction").startswith("allkeys"):
+        yield Finding(
+            "broker_eviction",
+            WARNING,
+            "Redis or Valkey may drop any key when its memory is full: counters of "
+            "limits, and notices to workers.",
+            "Set maxmemory-policy to noeviction.",
+        )
+
+
+def check_storage() -> Findings:
+    name = default_storage.save("doctor.txt", ContentFile(b"written by doctor"))
+    try:
+        with default_storage.open(name) as file:
+            is_same = file.read() == b"written by doctor"
+    finally:
+        default_storage.delete(name)
+    if not is_same:
+        yield Finding(
+            "storage",
+            ERROR,
+            "A file in STORAGE_ROOT has other content than was written.",
+            "Use a folder or a store that all processes share.",
+        )
+
+
+def check_disk() -> Findings:
+    for setting in ("STORAGE_ROOT", "METRICS_ROOT"):
+        folder = Path(getattr(settings, setting)).absolute()
+        while not folder.exists():
+            folder = folder.parent
+        free = shutil.disk_usage(folder).free
+        if free < LITTLE_BYTES:
+            yield Finding(
+                "disk",
+                ERROR if free < FULL_BYTES else WARNING,
+                f"The disk of {setting} has {free // 1024**2} MiB left.",
+                "Make room, or move it to a larger disk.",
+            )
+        if not os.access(folder, os.W_OK):
+            yield Finding(
+                "disk_permission",
+                ERROR,
+                f"{setting} cannot be written by this user.",
+                f"Set {setting} to a folder that the processes may write.",
+            )
+
+
+def check_address() -> Findings:
+    """PUBLIC_URL, without a call."""
+    public = urlsplit(settings.PUBLIC_URL)
+    host = public.hostname or ""
+    if not validate_host(host, settings.ALLOWED_HOSTS):
+        yield Finding(
+            "public_host",
+            ERROR,
+            "The host of PUBLIC_URL is not in ALLOWED_HOSTS: every request is a 400.",
+            f"Add {host} to ALLOWED_HOSTS.",
+        )
+    if public.scheme != "https" and host not in LOCAL_NAMES:
+        yield Finding(
+            "public_tls",
+            WARNING,
+            "PUBLIC_URL has no TLS: keys and cookies can be read on the way, and many "
+            "wallets refuse its links.",
+            "Put a proxy with TLS before it, and set PUBLIC_URL to https://...",
+        )
+    if settings.TRUSTED_PROXIES and not settings.TRUST_PROXY:
+        yield Finding(
+            "proxies",
+            WARNING,
+            "TRUSTED_PROXIES is set, and TRUST_PROXY is not: the address of a client "
+            "is believed, and its https is not.",
+            "Set TRUST_PROXY=1 if the proxy sets X-Forwarded-Proto.",
+        )
+
+
+def check_public_answer() -> Findings:
+    """Whether PUBLIC_URL leads here, and to no endless redirect."""
+    advice = "Look at DNS, the firewall and the proxy; it must pass on all paths."
+    try:
+        status, _, body = get_public("/health")
+        _, location, _ = get_public("/openapi.json")
+    except (OSError, HTTPException) as error:
+        text = f"PUBLIC_URL does not answer from here: {type(error).__name__}."
+        yield Finding("public_answer", WARNING, text, advice)
+        return
+    if body != b"Healthy":
+        text = f"PUBLIC_URL/health answers {status}, not `Healthy`."
+        yield Finding("public_answer", WARNING, text, advice)
+    if location.startswith(settings.PUBLIC_URL):
+        yield Finding(
+            "proxy_scheme",
+            ERROR,
+            "PUBLIC_URL redirects to itself: https requests look like http.",
+            "Let the proxy set X-Forwarded-Proto to https.",
+        )
+
+
+def get_public(path: str) -> tuple[int, str, bytes]:
+    """Return status, Location and the begin of the body of a page of PUBLIC_URL."""
+    public = urlsplit(settings.PUBLIC_URL)
+    kind = HTTPSConnection if public.scheme == "https" else HTTPConnection
+    channel = kind(public.hostname or "", public.port, timeout=CALL_SECONDS)
+    try:
+        channel.request("GET", f"{public.path}{path}")
+        answer = channel.getresponse()
+        return answer.status, answer.getheader("Location", ""), answer.read(100)
+    finally:
+        channel.close()
+
+
+def check_certificate() -> Findings:
+    public = urlsplit(settings.PUBLIC_URL)
+    if public.scheme != "https":
+        return
+    address = (public.hostname or "", public.port or 443)
+    context = ssl.create_default_context(cafile=certifi.where())
+    try:
+        with (
+            socket.create_connection(address, CALL_SECONDS) as plain,
+            context.wrap_socket(plain, server_hostname=address[0]) as secured,
+        ):
+            end = str((secured.getpeercert() or {})["notAfter"])
+    except ssl.SSLCertVerificationError as error:
+        yield Finding(
+            "certificate",
+            ERROR,
+            f"The certificate of PUBLIC_URL is not trusted: {error.verify_message}.",
+            "Give the proxy a valid certificate with all intermediate ones.",
+        )
+        return
+    except OSError:
+        return  # public_answer tells
+    left = datetime.fromtimestamp(ssl.cert_time_to_seconds(end), UTC) - datetime.now(
+        UTC
+    )
+    if left < timedelta(days=CERTIFICATE_DAYS):
+        yield Finding(
+            "certificate",
+            WARNING,
+            f"The certificate of PUBLIC_URL ends in {left.days} days.",
+            "Renew it, and look why that did not happen by itself.",
+        )
+
+
+def check_mail() -> Findings:
+    if not settings.EMAIL_URL.startswith("smtp"):
+        return
+    try:
+        get_connection(timeout=CALL_SECONDS).open()
+    except OSError as error:  # also smtplib's errors
+        yield Finding(
+            "mail",
+            ERROR,
+            f"The mail server does not accept us: {type(error).__name__}.",
+            "Look at host, port, user and password in EMAIL_URL, and at the firewall.",
+        )
+
+
+def check_ledgers() -> Findings:
+    for network in Network.objects.exclude(kind=Network.Kind.LOCAL):
+        try:
+            ledger_of(network).agreement()
+        except AgencyError as error:
+            yield Finding(
+                "ledger",
+                WARNING,
+                f"The ledger of network {network.pk} does not answer: {error.code}.",
+                "Look at the firewall (its validators' ports) and at its genesis; "
+                "what is to be published is kept meanwhile.",
+            )
+
+
+def check_processes() -> Findings:
+    if text := heartbeats.describe_missing():
+        yield Finding(
+            "processes",
+            ERROR,
+            f"{text.removeprefix('degraded: ').capitalize()}.",
+            "Start them; see the Procfile. If you do not run one, take it out of "
+            "EXPECTED_PROCESSES.",
+        )
+
+
+def check_versions() -> Findings:
+    lives = Heartbeat.objects.filter(heartbeats.is_alive())
+    others = set(lives.exclude(version=__version__).values_list("version", flat=True))
+    if others:
+        yield Finding(
+            "versions",
+            WARNING,
+            f"Processes of version {', '.join(sorted(others))} run beside {__version__}.",
+            "Restart all processes after an upgrade.",
+        )
+
+
+def check_queues() -> Findings:
+    if text := health.describe_late_queues():
+        yield Finding(
+            "queues",
+            WARNING,
+            f"{text.removeprefix('degraded: ')}.",
+            "Look at the log of the worker that empties it.",
+        )
+
+
+CHECKS: dict[str, Callable[[], Findings]] = {
+    "settings": check_settings,
+    "keys": check_keys,
+    "database": check_database,
+    "migrations": check_migrations,
+    "clock": check_clock,
+    "broker": check_broker,
+    "storage": check_storage,
+    "disk": check_disk,
+    "address": check_address,
+    "public_answer": check_public_answer,
+    "certificate": check_certificate,
+    "mail": check_mail,
+    "ledger": check_ledgers,
+    "processes": check_processes,
+    "versions": check_versions,
+    "queues": check_queues,
+}
+# They need processes that are not there yet when the first one starts.
+OF_RUNNING = (
+    check_public_answer,
+    check_certificate,
+    check_processes,
+    check_versions,
+    check_queues,
+)

@@ -1,0 +1,317 @@
+"""What `manage.py doctor` finds, in which words it tells it, and that it always ends."""
+
+import io
+import json
+import re
+import shutil
+import time
+from threading import Event
+from types import SimpleNamespace
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.db import OperationalError
+
+from agency.core import rate_limits
+from agency.core.errors import Unavailable
+from agency.ops import doctor, health, heartbeats
+from agency.ops.doctor import Finding
+from agency.ops.models import Heartbeat
+from tenants.models import Network
+from tests.support.http_endpoints import answers, certificate, serving
+from tests.support.paths import DOCS, ROOT
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def names(check):
+    return [(found.name, found.level) for found in check()]
+
+
+def finds(*found):
+    return lambda: iter(found)
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """Replace all checks by those given."""
+
+    def replace(**given):
+        monkeypatch.setattr(doctor, "CHECKS", given)
+
+    return replace
+
+
+def test_a_check_that_fails_or_hangs_is_told_and_stops_no_other(checks, monkeypatch):
+    over = Event()
+
+    def hangs():
+        over.wait(60)
+        yield from ()
+
+    def fails():
+        raise ValueError("told to nobody")
+        yield
+
+    def configured():
+        raise ImproperlyConfigured("The key is wrong.")
+        yield
+
+    monkeypatch.setattr(doctor, "TIMEOUT_SECONDS", 0.3)
+    checks(
+        hangs=hangs,
+        fails=fails,
+        keys=configured,
+        works=finds(Finding("works", "warning", "x", "y")),
+    )
+    try:
+        found = {one.name: one for one in doctor.run()}
+    finally:
+        over.set()
+    assert {name: one.level for name, one in found.items()} == {
+        "hangs": "error",
+        "fails": "error",
+        "keys": "error",
+        "works": "warning",
+    }
+    assert "did not end" in found["hangs"].text
+    assert "ValueError" in found["fails"].text
+    assert "nobody" not in found["fails"].text
+    assert found["keys"].text == "The key is wrong."
+
+
+def test_a_database_out_of_reach_is_told_once(checks):
+    def away():
+        raise OperationalError("connection refused: password is pass-word")
+        yield
+
+    checks(keys=away, clock=away, queues=away)
+    [found] = doctor.run()
+    assert (found.name, found.text) == ("database", "PostgreSQL is out of reach.")
+
+
+def test_no_secret_is_in_its_output(checks, settings):
+    settings.REDIS_URL = "redis://:broker-pass@10.0.0.1/0"
+    secrets = [settings.SECRET_KEY, settings.AGENCY_MASTER_KEY, "broker-pass"]
+    text = " ".join([*secrets, settings.REDIS_URL, "https://me:word@peer.example/x"])
+    checks(leaks=finds(Finding("leaks", "error", text, text)))
+    [found] = doctor.run()
+    for secret in secrets:
+        assert secret not in found.text + found.advice
+    assert "word@" not in found.text
+
+
+def test_errors_come_first_and_make_the_exit_code(checks, capsys):
+    warning = Finding("a", "warning", "It may.", "Do this.")
+    error = Finding("b", "error", "It does.", "Do that.")
+    checks(one=finds(warning), two=finds(error))
+    with pytest.raises(SystemExit) as ended:
+        call_command("doctor")
+    assert ended.value.code == 1
+    assert capsys.readouterr().out == (
+        "error b: It does.\n    Do that.\nwarning a: It may.\n    Do this.\n"
+        "doctor: 1 errors, 1 warnings.\n"
+    )
+    checks(one=finds(warning))
+    call_command("doctor", "--json")
+    assert json.loads(capsys.readouterr().out) == warning._asdict()
+
+
+def test_before_the_processes_start_they_are_not_missed(monkeypatch):
+    kept = {name for name, check in doctor.CHECKS.items()}
+    asked = []
+    for name in kept:
+        check = doctor.CHECKS[name]
+        if check in doctor.OF_RUNNING:
+            asked.append(name)
+    assert set(asked) == {
+        "public_answer", "certificate", "processes", "versions", "queues",
+    }  # fmt: skip
+    found = {one.name for one in doctor.run(is_starting=True)}
+    assert not found & set(asked)
+
+
+def test_the_servers_of_the_tests_are_well():
+    for name in ("keys", "migrations", "clock", "storage"):
+        assert names(doctor.CHECKS[name]) == []
+
+
+def test_settings_are_checked_by_the_ids_of_django(settings):
+    settings.DEBUG = True
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    found = dict(names(doctor.check_settings))
+    assert found["security.W018"] == found["agency.W001"] == "warning"
+
+
+def test_a_wrong_master_key_is_found(settings, monkeypatch):
+    def wrong():
+        raise ImproperlyConfigured("AGENCY_MASTER_KEY is not the one.")
+
+    monkeypatch.setattr(doctor.startup, "check_master_key", wrong)
+    monkeypatch.setattr(doctor, "CHECKS", {"keys": doctor.check_keys})
+    assert [one.name for one in doctor.run()] == ["keys"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level", "words"),
+    [(100, "error", "100 s ahead of"), (-10, "warning", "10 s behind")],
+)
+def test_a_clock_that_is_wrong_is_found(monkeypatch, seconds, level, words):
+    real = time.time
+    monkeypatch.setattr(doctor.time, "time", lambda: real() + seconds)
+    [found] = doctor.check_clock()
+    assert (found.name, found.level) == ("clock", level)
+    assert words in found.text
+
+
+def test_too_few_connections_are_found(settings):
+    settings.DATABASE_POOL_SIZE = 10_000
+    assert ("database_connections", "warning") in names(doctor.check_database)
+
+
+def test_missing_migrations_are_found(monkeypatch):
+    text = "2 not applied: run manage.py migrate"
+    monkeypatch.setattr(health, "check_migrations", lambda: text)
+    [found] = doctor.check_migrations()
+    assert (found.name, found.level, found.text) == ("migrations", "error", text)
+
+
+def test_a_broker_that_keeps_or_writes_nothing_is_found(monkeypatch):
+    wanted = {"appendonly": "no", "save": "", "maxmemory-policy": "allkeys-lru"}
+    state = {"rdb_last_bgsave_status": "err"}
+    broker = SimpleNamespace(
+        set=lambda *given, **options: True,
+        info=lambda section: state,
+        config_get=lambda pattern: wanted,
+    )
+    monkeypatch.setattr(rate_limits, "redis_client", lambda: broker)
+    assert names(doctor.check_broker) == [
+        ("broker_disk", "error"),
+        ("broker_persistence", "warning"),
+        ("broker_eviction", "warning"),
+    ]
+    wanted |= {"appendonly": "yes", "maxmemory-policy": "noeviction"}
+    state.clear()
+    assert names(doctor.check_broker) == []
+
+
+def test_a_broker_that_forbids_questions_of_its_settings_is_no_finding(monkeypatch):
+    def forbidden(pattern):
+        raise rate_limits.RedisError("unknown command")
+
+    client = rate_limits.redis_client()
+    monkeypatch.setattr(client, "config_get", forbidden)
+    assert names(doctor.check_broker) == []
+
+
+def test_a_store_that_loses_files_is_found(monkeypatch):
+    monkeypatch.setattr(doctor.default_storage, "open", lambda name: io.BytesIO(b""))
+    assert names(doctor.check_storage) == [("storage", "error")]
+
+
+@pytest.mark.parametrize(
+    ("free", "level"), [(50 * 1024**2, "error"), (500 * 1024**2, "warning")]
+)
+def test_a_full_disk_is_found(monkeypatch, free, level):
+    usage = shutil._ntuple_diskusage(10**12, 10**12, free)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda folder: usage)
+    assert set(names(doctor.check_disk)) == {("disk", level)}
+
+
+def test_an_address_that_cannot_work_is_found(settings):
+    settings.PUBLIC_URL = "http://agency.example"
+    settings.ALLOWED_HOSTS = ["other.example"]
+    settings.TRUSTED_PROXIES, settings.TRUST_PROXY = 1, False
+    assert names(doctor.check_address) == [
+        ("public_host", "error"),
+        ("public_tls", "warning"),
+        ("proxies", "warning"),
+    ]
+    settings.PUBLIC_URL = "http://127.0.0.1:8000"
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+    settings.TRUSTED_PROXIES = 0
+    assert names(doctor.check_address) == []
+
+
+def test_a_public_address_that_leads_elsewhere_is_found(settings):
+    page = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
+    with serving(answers(page), answers(page)) as here:
+        settings.PUBLIC_URL = f"http://{here}"
+        assert names(doctor.check_public_answer) == [("public_answer", "warning")]
+    settings.PUBLIC_URL = "http://127.0.0.1:9"
+    assert names(doctor.check_public_answer) == [("public_answer", "warning")]
+
+
+def test_a_proxy_that_hides_https_is_found(settings, monkeypatch):
+    settings.PUBLIC_URL = "https://agency.example"
+    pages = {
+        "/health": (200, "", b"Healthy"),
+        "/openapi.json": (301, "https://agency.example/openapi.json", b""),
+    }
+    monkeypatch.setattr(doctor, "get_public", pages.get)
+    assert names(doctor.check_public_answer) == [("proxy_scheme", "error")]
+
+
+def test_the_product_itself_answers_at_its_address(settings, live_server):
+    settings.PUBLIC_URL = live_server.url
+    assert names(doctor.check_public_answer) == []
+    assert names(doctor.check_certificate) == []
+
+
+def test_a_mail_server_that_is_away_is_found(settings):
+    settings.EMAIL_URL = "smtp://me:word@127.0.0.1:9"
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+    assert names(doctor.check_mail) == [("mail", "error")]
+
+
+def test_a_ledger_that_is_away_is_found(monkeypatch):
+    Network.objects.create(id="far", name="Far", kind="indy", genesis="{}")
+
+    def away(network):
+        raise Unavailable("ledger_unavailable", "away")
+
+    monkeypatch.setattr(doctor, "ledger_of", away)
+    [found] = doctor.check_ledgers()
+    assert (found.name, found.level) == ("ledger", "warning")
+    assert "far" in found.text
+
+
+def test_missing_and_mixed_processes_are_found(settings):
+    settings.EXPECTED_PROCESSES = ["web", "beat"]
+    Heartbeat.objects.create(kind="web", host="h", pid=1, version="0.0.1")
+    assert names(doctor.check_processes) == [("processes", "error")]
+    assert names(doctor.check_versions) == [("versions", "warning")]
+    Heartbeat.objects.update(version=heartbeats.__version__)
+    assert names(doctor.check_versions) == []
+
+
+def test_a_late_queue_is_found(monkeypatch):
+    text = "degraded: webhooks.Delivery is 90 s late"
+    monkeypatch.setattr(health, "describe_late_queues", lambda: text)
+    [found] = doctor.check_queues()
+    assert (found.name, found.text) == ("queues", "webhooks.Delivery is 90 s late.")
+
+
+def test_the_table_of_findings_is_complete():
+    page = (DOCS / "operations" / "doctor.md").read_text()
+    table = set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE))
+    source = (ROOT / "agency" / "ops" / "doctor.py").read_text()
+    made = set(re.findall(r'Finding\(\s*"(\w+)"', source))
+    assert table == made | set(doctor.CHECKS) - {"address", "settings"}
+
+
+def test_a_certificate_that_nobody_trusts_or_that_ends_soon_is_found(
+    settings, monkeypatch, tmp_path
+):
+    trusted, context = certificate(tmp_path, "localhost")
+
+    def drops(channel):
+        channel.recv(1)
+
+    with serving(drops, drops, context=context) as here:
+        settings.PUBLIC_URL = f"https://localhost:{here.rpartition(':')[2]}"
+        assert names(doctor.check_certificate) == [("certificate", "error")]
+        monkeypatch.setattr(doctor.certifi, "where", lambda: str(trusted))
+        assert names(doctor.check_certificate) == [("certificate", "warning")]
