@@ -15,7 +15,6 @@ from django.db import IntegrityError, connection
 from django.test import Client
 
 from agency.core import logs
-from agency.holder_pages import links
 from connections.models import Connection
 from tenants import vault
 from tests.support.pages import pages
@@ -100,7 +99,7 @@ def test_what_breaks_is_logged_with_its_place_and_without_the_call(
     def broken(token):
         Connection.objects.create(tenant=faber.tenant, wallet_id=None, token=SECRET)
 
-    monkeypatch.setattr(links, "find_connection", broken)
+    monkeypatch.setattr(Connection, "find_by_token", broken)
     with pytest.raises(IntegrityError, match=SECRET):
         broken("")
     answer = call(f"/i/{SECRET}?key={SECRET}")
@@ -119,7 +118,7 @@ def test_a_key_and_an_address_in_an_error_are_cut(written, monkeypatch, faber):
     def broken(token):
         raise ValueError(f"cannot call {address} with {key}")
 
-    monkeypatch.setattr(links, "find_connection", broken)
+    monkeypatch.setattr(Connection, "find_by_token", broken)
     assert call("/i/x").status_code == 500
     text = written.getvalue()
     assert "cannot call https://peer.example/... with agt_..." in text
@@ -132,7 +131,7 @@ def test_what_breaks_in_a_task_is_logged_without_secrets(written, faber):
     row = f"DETAIL:  Failing row contains ({SECRET})."
     app = Celery("breaking", set_as_current=False)
 
-    @app.task(name="breaks")
+    @app.task(name="breaks", shared=False)
     def breaks():
         raise ValueError(
             f"https://me:{SECRET}@peer.example/{SECRET}?a={SECRET} {key}\n{row}"
