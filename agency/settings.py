@@ -435,6 +435,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "send-webhook-notices": {
+        "task": "agency.mails.tasks.send_webhook_notices",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
     "delete-old-events": {
         "task": "webhooks.tasks.delete_old_events",
         "schedule": 60.0,

@@ -8,13 +8,14 @@ import connections.retention
 import tenants.idempotency
 import tenants.retention
 import webhooks.retention
+from agency.mails import webhook_notices
 from agency.ops import queues
 from connections.messaging import posting, return_route
 from connections.messaging.models import InboundMessage, OutboundMessage
 from credentials.models import CredentialDefinition, Publication
 from credentials.tasks import finish_what_was_left_behind
 from tenants.models import Tenant
-from webhooks.delivery import claim, notices, recovery
+from webhooks.delivery import claim, recovery
 from webhooks.events.feed import FROM_NOW, events_of, parse_cursor, read_page
 
 
@@ -34,7 +35,7 @@ WORK = {
     "claim received messages": lambda: require_claimed(InboundMessage.claim(10)),
     "claim webhook calls": lambda: require_claimed(claim.claim_due(16, 4)),
     "maintain webhooks": recovery.run_maintenance,
-    "send notices": notices.send_due_notices,
+    "send notices": webhook_notices.send_due_notices,
     "read the end of the feed": read_feed,
     "figures of the queues": queues.read_queues,
     "finish what was left behind": finish_what_was_left_behind,

@@ -6,7 +6,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 
 from webhooks import retention
-from webhooks.delivery import notices, recovery
+from webhooks.delivery import recovery
 from webhooks.delivery.worker import new_dispatcher
 
 dispatcher = new_dispatcher()
@@ -25,9 +25,8 @@ def stop_dispatcher(**signal: Any) -> None:
 
 @shared_task
 def maintain() -> None:
-    """Close deliveries of disabled webhooks, continue recoveries, send notices."""
+    """Close deliveries of disabled webhooks, continue recoveries."""
     recovery.run_maintenance()
-    notices.send_due_notices()
 
 
 @shared_task

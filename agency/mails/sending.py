@@ -34,11 +34,13 @@ def send_mail(
     link: str,
     values: Mapping[str, Any],
     change: Change | None = None,
+    connection: Any = None,
 ) -> None:
     """Send a mail. Raises OSError or SMTPException if the mail server does not take it.
 
     values: of the fields in the texts; those that are lazy are translated. change: of
-    an account, which the mail is a notice of.
+    an account, which the mail is a notice of. connection: to the mail server, for
+    several mails.
     """
     with translation.override(language):
         shown = {name: single_line(value) for name, value in values.items()}
@@ -63,6 +65,7 @@ def send_mail(
             body=render_to_string("mails/mail.txt", context),
             to=[to],
             headers={"Content-Language": language},
+            connection=connection,
         )
         html = render_to_string("mails/mail.html", context)
     message.attach_alternative(html, "text/html")

@@ -162,6 +162,22 @@ NOTICES: dict[str, Mail] = {
         NOT_ME,
     ),
 }
+WEBHOOK_DISABLED = Mail(
+    gettext_lazy("A webhook of {organization} is disabled"),
+    gettext_lazy(
+        "The webhook of the organization “{organization}” at {host} is disabled. "
+        "{reason} It gets no events any more. They are kept for a limited time (days: "
+        "{days}). When the address works again, enable the webhook and recover what "
+        "it has missed since {since} UTC."
+    ),
+    gettext_lazy("Look at the webhook"),
+    gettext_lazy("You get this mail because you are a member of the organization."),
+)
+# By Webhook.disabled_reason.
+WEBHOOK_REASONS: dict[str, Text] = {
+    "gone": gettext_lazy("The address answered that it is gone (410)."),
+    "failing": gettext_lazy("Every call has failed for days."),
+}
 ROLES: dict[str, Text] = {
     "owner": gettext_lazy("Owner"),
     "operator": gettext_lazy("Operator"),

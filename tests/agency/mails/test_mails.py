@@ -229,11 +229,13 @@ def test_each_text_is_translated_with_its_fields(language):
         texts.INVITATION,
         texts.ANONYMOUS_INVITATION,
         texts.UNKNOWN_AND_CLOSED,
+        texts.WEBHOOK_DISABLED,
         *texts.REQUESTED.values(),
         *texts.NOTICES.values(),
     ]
     parts = [part for one in mails for part in vars(one).values()]
-    for part in [*parts, *texts.ROLES.values()]:
+    parts += [*texts.ROLES.values(), *texts.WEBHOOK_REASONS.values()]
+    for part in parts:
         with translation.override("en"):
             english = str(part)
         with translation.override(language):

@@ -5,7 +5,7 @@ import logging
 import pytest
 from django.core import mail
 
-from webhooks.delivery import notices
+from agency.mails import webhook_notices
 
 
 @pytest.fixture
@@ -36,5 +36,5 @@ def test_people_sign_up_nevertheless(without_mail, client, db):
 
 def test_the_log_tells_that_nobody_was_told(without_mail, caplog):
     with caplog.at_level(logging.WARNING):
-        notices.mail_people(None)
+        webhook_notices.mail_people(None)
     assert "EMAIL_URL is not set" in caplog.text and mail.outbox == []

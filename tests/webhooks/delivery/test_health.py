@@ -3,15 +3,12 @@
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import User
-from django.core import mail
 from django.utils import timezone
 
-from tenants.models import Membership
 from tests.support.errors import assert_error, error_of
 from tests.support.webhook_receiver import time_passes, worker_calls
 from webhooks import tasks
-from webhooks.delivery import notices, recovery
+from webhooks.delivery import recovery
 from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.models import Delivery, Event, Webhook
 
@@ -134,36 +131,6 @@ def test_what_still_waits_for_a_disabled_webhook_is_closed(faber, broken):
     assert {(row["status"], row["error"]) for row in rows} == {
         ("Exhausted", "webhook_disabled")
     }
-
-
-def test_people_get_one_message_each(faber, broken):
-    for name in ("ann", "ben"):
-        user = User.objects.create_user(name, f"{name}@faber.example")
-        Membership.objects.create(tenant=faber.tenant, user=user)
-    failed_for(days=5.1)
-    calls_once_more(faber, broken)
-    assert [notices.send_due_notices(), notices.send_due_notices()] == [1, 0]
-    assert [message.to for message in mail.outbox] == [
-        ["ann@faber.example"],
-        ["ben@faber.example"],
-    ]
-    assert "127.0.0.1" in mail.outbox[0].body and "/hooks" not in mail.outbox[0].body
-    assert "Every call failed for days" in mail.outbox[0].body
-
-
-def test_a_notice_whose_mail_fails_is_sent_later(faber, broken, monkeypatch):
-    failed_for(days=5.1)
-    calls_once_more(faber, broken)
-
-    def out_of_reach(webhook):
-        raise OSError("mail")
-
-    with monkeypatch.context() as patched, pytest.raises(OSError):
-        patched.setattr(notices, "mail_people", out_of_reach)
-        notices.send_due_notices()
-    assert notices.send_due_notices() == 0
-    Webhook.objects.update(notice_due_at=timezone.now())
-    assert notices.send_due_notices() == 1
 
 
 def test_other_webhooks_that_ask_are_told(faber, broken, registers):
