@@ -1,15 +1,17 @@
 """The studio's lists of an organization's objects: search, filter, order and pages.
 
 They read what the lists of the API read: hosted wallets, and the connections and
-exchanges of the organization's own wallet.
+exchanges of the organization's own wallet or of a hosted one. No list has values.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -17,11 +19,16 @@ from django.utils.cache import patch_vary_headers
 
 from agency.api.pagination import ListQuery, only_columns, paginate_both_ways
 from agency.core.errors import Invalid
-from agency.studio import searching
+from agency.studio import list_search
 from agency.studio.curl import example_call
-from agency.studio.objects import describe_rows, own_wallet, with_names
+from agency.studio.list_search import Search
+from agency.studio.objects import (
+    describe_rows,
+    get_hosted_wallet,
+    own_wallet,
+    with_names,
+)
 from agency.studio.pages import get_membership, studio_page
-from agency.studio.searching import Search
 from connections.api.serializers import ConnectionQuery
 from connections.models import Connection
 from credentials.api.serializers import CredentialQuery
@@ -36,6 +43,9 @@ NO_CHOICE = "This list has no such state or order. Choose one of the form."
 NEWEST = {"-createdAt": "Newest first", "createdAt": "Oldest first"}
 CHANGED = {"-updatedAt": "Last changed first"}
 NAMED = {"name": "By name"}
+# What an empty list of a hosted wallet says instead of `about` and `create`.
+OF_A_WALLET = "It begins with an invitation that the wallet accepts."
+ACCEPT = "/custodian/v1/api/{}/connections/invitation"
 Rows = QuerySet[Any]
 
 
@@ -75,7 +85,7 @@ WALLETS = ObjectList(
     about="Each is hosted for a holder who has no wallet app.",
     query=WalletQuery,
     rows=lambda wallet: only_columns(Wallet.hosted_by(wallet.tenant), ()),
-    search=searching.search_wallets,
+    search=list_search.search_wallets,
     sorts=NEWEST | NAMED,
     create=("/custodian/v1/api/wallets", {"ownerName": "Alice"}),
 )
@@ -88,7 +98,7 @@ CONNECTIONS = ObjectList(
     rows=lambda wallet: only_columns(
         wallet.connections.filter(connectionless=False), ()
     ),
-    search=searching.search_connections,
+    search=list_search.search_connections,
     sorts=NEWEST | CHANGED | NAMED,
     states=states_of(Connection),
     create=("/credentials/v1/connections", {"name": "Alice"}),
@@ -102,7 +112,7 @@ CREDENTIALS = ObjectList(
     rows=lambda wallet: with_names(
         only_columns(wallet.credentials.select_related("connection"), ())
     ),
-    search=searching.search_credentials,
+    search=list_search.search_credentials,
     sorts=NEWEST | CHANGED,
     states=states_of(Credential),
     create=(
@@ -127,7 +137,7 @@ VERIFICATIONS = ObjectList(
             "connection__shared",
         )
     ),
-    search=searching.search_verifications,
+    search=list_search.search_verifications,
     sorts=NEWEST | CHANGED,
     states=states_of(Verification)
     | {"Valid": {"isValid": True}, "Not valid": {"isValid": False}},
@@ -178,32 +188,48 @@ class ListForm(forms.Form):
 
 
 def render_list(
-    request: HttpRequest, tenant_id: UUID, kind: ObjectList
+    request: HttpRequest,
+    tenant_id: UUID,
+    kind: ObjectList,
+    wallet_id: UUID | None = None,
 ) -> HttpResponse:
-    """The page of a list; of a request by htmx only the part with the rows."""
+    """The page of a list; of a request by htmx only the part with the rows.
+
+    wallet_id: of a hosted wallet, else the list is that of the organization's own.
+    """
     tenant = get_membership(request, tenant_id).tenant
-    wallet = own_wallet(tenant)
+    hosted = get_hosted_wallet(tenant, wallet_id) if wallet_id else None
+    wallet = hosted or own_wallet(tenant)
     form = ListForm(request.GET, kind)
     query = form.query()
     rows = kind.rows(wallet)
     if text := form.cleaned_data["q"]:
         rows = kind.search(rows, Search(wallet, text))
     page = paginate_both_ways(rows, query, bool(form.cleaned_data["before"]))
-    path, body = kind.create
     context = {
         "tenant": tenant,
+        "hosted": hosted,
         "kind": kind,
         "form": form,
         "rows": describe_rows(tenant, page.rows),
         "newer": page_query(request, "before", page.previous),
         "older": page_query(request, "after", page.next),
-        "example": example_call(path, body),
+        "about": OF_A_WALLET if hosted else kind.about,
+        "example": example_call(*first_call(kind, hosted)),
     }
     is_part = "HX-Request" in request.headers
     name = "studio/list.html#rows" if is_part else "studio/list.html"
     response = render(request, name, context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def first_call(kind: ObjectList, hosted: Wallet | None) -> tuple[str, dict[str, Any]]:
+    """The path and the body of the call with which an empty list begins to fill."""
+    if hosted is None:
+        return kind.create
+    link = f"{settings.PUBLIC_URL}/i/TOKEN"
+    return ACCEPT.format(quote(hosted.wallet_id)), {"invitation": link}
 
 
 def page_query(request: HttpRequest, name: str, cursor: str | None) -> str:
@@ -223,15 +249,21 @@ def show_wallets(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 
 @studio_page("GET", "HEAD")
-def show_connections(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return render_list(request, tenant_id, CONNECTIONS)
+def show_connections(
+    request: HttpRequest, tenant_id: UUID, wallet_id: UUID | None = None
+) -> HttpResponse:
+    return render_list(request, tenant_id, CONNECTIONS, wallet_id)
 
 
 @studio_page("GET", "HEAD")
-def show_credentials(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return render_list(request, tenant_id, CREDENTIALS)
+def show_credentials(
+    request: HttpRequest, tenant_id: UUID, wallet_id: UUID | None = None
+) -> HttpResponse:
+    return render_list(request, tenant_id, CREDENTIALS, wallet_id)
 
 
 @studio_page("GET", "HEAD")
-def show_verifications(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return render_list(request, tenant_id, VERIFICATIONS)
+def show_verifications(
+    request: HttpRequest, tenant_id: UUID, wallet_id: UUID | None = None
+) -> HttpResponse:
+    return render_list(request, tenant_id, VERIFICATIONS, wallet_id)

@@ -31,6 +31,9 @@ MEMBER_PAGES = (
     "invite", "resend_invitation", "withdraw_invitation", "change_role",
     "remove_member", "leave", "change_requirement",
 )  # fmt: skip
+WALLET_PAGES = (
+    "wallet", "wallet_connections", "wallet_credentials", "wallet_verifications",
+)  # fmt: skip
 # Groups in their order. A new page of an organization is one line here, or one name in
 # the `within` of its list.
 MENU: list[tuple[str, list[Entry]]] = [
@@ -52,7 +55,7 @@ MENU: list[tuple[str, list[Entry]]] = [
             Entry("Verifications", "verifications", ("verification",)),
         ],
     ),
-    ("Holders", [Entry("Wallets", "wallets", ("wallet",))]),
+    ("Holders", [Entry("Wallets", "wallets", WALLET_PAGES)]),
     (
         "Developers",
         [

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django.db.models import OuterRef, QuerySet, Subquery
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
+from agency.api.pagination import only_columns
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from credentials.models.schema import organization_wallet
@@ -20,6 +23,14 @@ BAD = ("Rejected", "Not valid", "Revoked")
 def own_wallet(tenant: Tenant) -> Wallet:
     """The organization's own wallet, with the organization as it is loaded."""
     wallet = organization_wallet(tenant)
+    wallet.tenant = tenant
+    return wallet
+
+
+def get_hosted_wallet(tenant: Tenant, wallet_id: UUID) -> Wallet:
+    """A wallet that the organization hosts for a holder. Raises Http404."""
+    wallets = only_columns(Wallet.hosted_by(tenant), ())
+    wallet = get_object_or_404(wallets, pk=wallet_id)
     wallet.tenant = tenant
     return wallet
 

@@ -12,7 +12,7 @@ from agency.studio import (
     lists,
     members,
     organizations,
-    search,
+    search_page,
     settings_page,
     wallet_page,
     webhooks,
@@ -27,6 +27,7 @@ member = f"{organization}/members/<uuid:member_id>"
 invitation = f"{organization}/invitations/<uuid:invitation_id>"
 key = f"{organization}/keys/<uuid:key_id>"
 webhook = f"{organization}/webhooks/<uuid:webhook_id>"
+wallet = f"{organization}/wallets/<uuid:wallet_id>"
 delivery = f"{webhook}/deliveries/<uuid:delivery_id>"
 
 
@@ -96,12 +97,19 @@ urlpatterns = [
     path(f"{organization}/keys", keys.new_key, name="new_key"),
     path(f"{key}/rotate", keys.rotate_key, name="rotate_key"),
     path(f"{key}/revoke", keys.revoke_key, name="revoke_key"),
-    path(f"{organization}/search", search.show_search, name="search"),
+    path(f"{organization}/search", search_page.show_search, name="search"),
     path(f"{organization}/wallets", lists.show_wallets, name="wallets"),
     path(
         f"{organization}/wallets/<uuid:object_id>",
         wallet_page.show_wallet,
         name="wallet",
+    ),
+    path(f"{wallet}/connections", lists.show_connections, name="wallet_connections"),
+    path(f"{wallet}/credentials", lists.show_credentials, name="wallet_credentials"),
+    path(
+        f"{wallet}/verifications",
+        lists.show_verifications,
+        name="wallet_verifications",
     ),
     path(f"{organization}/connections", lists.show_connections, name="connections"),
     path(f"{organization}/credentials", lists.show_credentials, name="credentials"),

@@ -3,13 +3,12 @@
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
+from django.urls import reverse
 
-from agency.api.pagination import only_columns
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
-from agency.studio.objects import describe_rows
+from agency.studio.objects import describe_rows, get_hosted_wallet
 from agency.studio.pages import get_membership, studio_page
-from wallets.models import Wallet
 
 MAX_SHOWN = 20  # of each kind
 
@@ -19,8 +18,7 @@ def show_wallet(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
     tenant = get_membership(request, tenant_id).tenant
-    wallets = only_columns(Wallet.hosted_by(tenant), ())
-    wallet = get_object_or_404(wallets, pk=object_id)
+    wallet = get_hosted_wallet(tenant, object_id)
     kinds = []
     for kind in (CONNECTIONS, CREDENTIALS, VERIFICATIONS):
         newest = list(kind.rows(wallet).order_by("-pk")[: MAX_SHOWN + 1])
@@ -29,6 +27,9 @@ def show_wallet(
                 "kind": kind,
                 "rows": describe_rows(tenant, newest[:MAX_SHOWN]),
                 "has_more": len(newest) > MAX_SHOWN,
+                "list": reverse(
+                    f"studio:wallet_{kind.name}", args=[tenant.pk, wallet.pk]
+                ),
             }
         )
     context = {"tenant": tenant, "wallet": wallet, "kinds": kinds}

@@ -73,6 +73,9 @@ PAGES: dict[str, str] = {
     "studio:search": OWNER,
     "studio:wallets": OWNER,
     "studio:wallet": OWNER,
+    "studio:wallet_connections": OWNER,
+    "studio:wallet_credentials": OWNER,
+    "studio:wallet_verifications": OWNER,
     "studio:connections": OWNER,
     "studio:connection": OWNER,
     "studio:credentials": OWNER,
@@ -100,6 +103,7 @@ QUERIES = {
     "studio:search": ["?q=alice", "?q=nobody"],
     "studio:wallets": ["?q=nobody", "?sort=size"],
     "studio:connections": ["?q=alice&state=Connected"],
+    "studio:wallet_connections": ["?q=nobody"],
 }
 ACTION = "a form is posted there, and a page of PAGES follows"
 DATA = "no HTML, or only a part of a page"

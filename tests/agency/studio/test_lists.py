@@ -263,3 +263,50 @@ def test_the_page_of_a_wallet_has_what_is_in_it_and_no_values(
 
 def test_the_connection_of_a_link_has_no_page_of_its_own(db):
     assert page_of(Connection(connectionless=True)) == ""
+
+
+OF_WALLETS = {
+    "connections": ["Alice at Faber"],
+    "credentials": ["Degree"],
+    "verifications": ["Other", "Stored"],
+}
+
+
+@pytest.fixture
+def hosted(url, exchanges):
+    """The address of Alice's wallet."""
+    return f"{url}/wallets/{Wallet.objects.get(owner_name='Alice').pk}"
+
+
+@pytest.mark.parametrize("name", OF_WALLETS)
+def test_a_hosted_wallet_has_lists_of_its_own(browser, stranger, hosted, name):
+    page = browser.get(f"{hosted}/{name}")
+    assert shown(page) == OF_WALLETS[name]
+    assert f"<h1>{name.capitalize()} of <bdi>Alice</bdi></h1>" in page.content.decode()
+    assert f'href="{hosted}/{name}"' in browser.get(hosted).content.decode()
+    assert shown(browser.get(f"{hosted}/{name}?q=nobody")) == []
+    assert stranger.get(f"{hosted}/{name}").status_code == 404
+
+
+def test_the_lists_of_a_wallet_are_filtered(browser, hosted):
+    assert shown(browser.get(f"{hosted}/connections?q=alice")) == ["Alice at Faber"]
+    assert shown(browser.get(f"{hosted}/connections?state=Invited")) == []
+    offered = browser.get(f"{hosted}/credentials?state=Offered&q=alice")
+    assert shown(offered) == ["Degree"]
+
+
+def test_the_lists_of_the_own_wallet_have_one_address(browser, url, exchanges):
+    own = Wallet.objects.get(is_organization=True)
+    assert browser.get(f"{url}/wallets/{own.pk}/connections").status_code == 404
+
+
+def test_an_empty_list_of_a_wallet_says_how_it_begins(browser, url, api):
+    made = api.post("/api/wallets", {"ownerName": "Bob"})
+    bob = Wallet.objects.get(wallet_id=made["walletId"])
+    page = browser.get(f"{url}/wallets/{bob.pk}/credentials").content.decode()
+    assert "No credential yet" in page
+    path, body = lists.first_call(lists.CREDENTIALS, bob)
+    assert f"{path}&quot;" in page
+    link = api.post("/connections", {})["invitationUrl"]
+    met = api.post(path, dict.fromkeys(body, link))
+    assert met["state"] == "Connected"

@@ -9,10 +9,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from agency.studio.list_search import Search, search_webhooks
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS, WALLETS
 from agency.studio.objects import describe_rows, own_wallet
 from agency.studio.pages import get_membership, studio_page
-from agency.studio.searching import Search, search_webhooks
 from tenants.models import Membership, Permission
 from webhooks.models import Webhook
 
