@@ -9,16 +9,23 @@ from django.conf import settings
 
 def example_call(
     path: str,
-    body: dict[str, Any],
-    access_token: str = "YOUR-ACCESS-TOKEN",
-    subscription_key: str = "YOUR-SUBSCRIPTION-KEY",
+    body: dict[str, Any] | None = None,
+    access_token: str = "$ACCESS_TOKEN",
+    subscription_key: str = "$SUBSCRIPTION_KEY",
 ) -> str:
-    """Return a shell command that posts a body to a path of the API with these keys."""
-    words = [
-        ["curl", f"{settings.PUBLIC_URL}{path}"],
-        ["-H", f"Authorization: Bearer {access_token}"],
-        ["-H", f"X-Service-Subscription-Key: {subscription_key}"],
-        ["-H", "Content-Type: application/json"],
-        ["-d", json.dumps(body)],
+    """Return a shell command that reads a path of the API, or posts a body to it.
+
+    path: with each variable part quoted. Unless keys are given, they are variables of
+    the shell.
+    """
+    lines = [
+        f'curl "{settings.PUBLIC_URL}{path}"',
+        f'-H "Authorization: Bearer {access_token}"',
+        f'-H "X-Service-Subscription-Key: {subscription_key}"',
     ]
-    return " \\\n  ".join(shlex.join(line) for line in words)
+    if body is not None:
+        lines += [
+            '-H "Content-Type: application/json"',
+            f"-d {shlex.quote(json.dumps(body))}",
+        ]
+    return " \\\n  ".join(lines)

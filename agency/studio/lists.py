@@ -75,7 +75,8 @@ class ObjectList:
 
     @property
     def template(self) -> str:
-        return f"studio/lists/{self.name}.html"
+        is_exchange = self.name in ("credentials", "verifications")
+        return f"studio/lists/{'exchanges' if is_exchange else self.name}.html"
 
 
 WALLETS = ObjectList(

@@ -70,12 +70,22 @@ def describe_rows(tenant: Tenant, rows: Iterable[Any]) -> list[Any]:
 
 
 def name_of(row: Any) -> str:
-    """Credentials are called by their schema, and verifications by their policy."""
+    """Credentials are called by their schema, and verifications by their policy.
+
+    What with_names() has read is taken from there. "" of what nobody named.
+    """
     if isinstance(row, Credential):
-        return row.schema_name or row.schema_id
+        return getattr(row, "schema_name", None) or name_in(row.schema_id)
     if isinstance(row, Verification):
-        return row.policy_name or row.unsealed_policy()["name"]
+        stored = getattr(row, "policy_name", None)
+        return stored or row.unsealed_policy().get("name") or ""
     return row.name
+
+
+def name_in(schema_id: str) -> str:
+    """The name in an id such as `WgWx…:2:Degree:1.0`; else the id."""
+    parts = schema_id.split(":")
+    return parts[-2] if len(parts) >= 4 else schema_id
 
 
 def page_of(row: Any) -> str:

@@ -7,15 +7,10 @@ names of items are those of the policy.
 from collections.abc import Iterable
 from typing import Any
 
+from agency.studio.exchange.words import problem_in_words
 from tenants import vault
 from verifications.models import Verification
 from verifications.proofs.failures import FAILURES
-
-PROBLEMS = {
-    "abandoned": "The other side ended the exchange.",
-    "declined": "The holder or the organization declined.",
-    "connection_gone": "The connection was ended or deleted.",
-}
 
 
 def list_reasons(
@@ -32,8 +27,7 @@ def list_reasons(
     if failed:
         return [reason_of(check, with_advice) for check in failed]
     if verification.problem:
-        problem = verification.problem
-        return [PROBLEMS.get(problem, f"The other side reported: {problem}.")]
+        return [problem_in_words(verification)]
     if verification.is_valid is False:
         return [
             "The verifier says that the proof is not valid. Its own record has why."

@@ -10,7 +10,8 @@ from django.urls import URLPattern, URLResolver, path
 from django.utils.decorators import method_decorator
 from django.views.generic import RedirectView
 
-from agency.support import menu
+from agency.studio.accounts.second_factor import has_second_factor, lead_to_setup
+from agency.support import menu, views
 
 NEEDS_SECOND_FACTOR = "The admin requires a second factor. Set one up here."
 
@@ -23,14 +24,10 @@ class SupportSite(AdminSite):
         """Whether the person is staff and, if that is required, has a second factor."""
         if not super().has_permission(request):
             return False
-        from agency.studio.accounts.second_factor import has_second_factor
-
         return not settings.STAFF_SECOND_FACTOR or has_second_factor(request.user)
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> Any:
         """Where people are sent who may not open a page."""
-        from agency.studio.accounts.second_factor import lead_to_setup
-
         if super().has_permission(request) and not self.has_permission(request):
             return lead_to_setup(request, NEEDS_SECOND_FACTOR)
         return self.sign_in(request, extra_context)
@@ -40,9 +37,6 @@ class SupportSite(AdminSite):
         return super().login(request, extra_context)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        # Imported here: the views import models, and the site is made before them.
-        from agency.support import views
-
         # Django's own page would tell neither the log nor the list of sessions.
         password = RedirectView.as_view(pattern_name="account_change_password")
         ours = [

@@ -4,7 +4,6 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from django.conf import settings
 from django.http import HttpRequest
 
 from connections.api.serializers import ConnectionContract
@@ -36,10 +35,6 @@ BY_ITEM = "proof"  # an object for each item of the policy
 INVITATIONS = ("invitation", "invitationUrl")
 # With these somebody can take part in the exchange.
 LINKS = (*INVITATIONS, "offerUrl", "verificationRequestUrl", "verificationUrl")
-HEADERS = (
-    '-H "Authorization: Bearer $ACCESS_TOKEN"',
-    '-H "X-Service-Subscription-Key: $SUBSCRIPTION_KEY"',
-)
 
 
 def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
@@ -80,12 +75,6 @@ def mask_listed(name: str, value: Any) -> Any:
 def mask_text(name: str, value: Any) -> Any:
     """Numbers are thresholds of comparisons, which the holder's page shows too."""
     return MASK if isinstance(value, str) and name not in READABLE else value
-
-
-def curl_command(row: Any) -> str:
-    """A shell command that reads the object. Its keys are variables of the shell."""
-    lines = [f'curl "{settings.PUBLIC_URL}{api_path(row)}"', *HEADERS]
-    return " \\\n  ".join(lines)
 
 
 def api_path(row: Any) -> str:

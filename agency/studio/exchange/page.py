@@ -8,7 +8,7 @@ from django.utils import timezone
 from agency.studio.exchange import steps, words
 from agency.studio.exchange.kinds import connection_of
 from agency.studio.exchange.timeline import Entry, timeline_of
-from agency.studio.objects import badge_of, label_of
+from agency.studio.objects import badge_of, label_of, name_of
 from connections.api.serializers import was_started_by_link
 from verifications.proofs import failures
 
@@ -21,7 +21,7 @@ def exchange_context(row: Any) -> dict[str, Any]:
     return {
         "object": row,
         "kind": row.OBJECT_TYPE,
-        "title": title_of(row),
+        "title": name_of(row) or row.public_id,
         "state": label_of(row),
         "badge": badge_of(row),
         "steps": steps.steps_of(row),
@@ -35,21 +35,6 @@ def exchange_context(row: Any) -> dict[str, Any]:
         "is_watched": is_watched(row),
         "version": version_of(row, entries),
     }
-
-
-def title_of(row: Any) -> str:
-    """A name for people: of the peer, of the schema, or of the policy."""
-    if row.OBJECT_TYPE == "connection":
-        return row.name or row.connection_id
-    if row.OBJECT_TYPE == "credential":
-        return schema_name(row.schema_id) or "Credential"
-    return row.unsealed_policy().get("name") or "Verification"
-
-
-def schema_name(schema_id: str) -> str:
-    """The name in an id such as `WgWx…:2:Degree:1.0`; else the id."""
-    parts = schema_id.split(":")
-    return parts[-2] if len(parts) >= 4 else schema_id
 
 
 def link_of(row: Any) -> str:

@@ -8,10 +8,12 @@ from django.contrib import messages
 from django.db.models import Value
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 
 from agency.core import transactions
 from agency.core.errors import AgencyError
-from agency.studio.exchange.api_answer import curl_command, masked_json
+from agency.studio.curl import example_call
+from agency.studio.exchange.api_answer import api_path, masked_json
 from agency.studio.exchange.kinds import CREDENTIAL, KINDS, VERIFICATION, Kind
 from agency.studio.exchange.page import exchange_context, link_of
 from agency.studio.exchange.timeline import sent_rows
@@ -88,7 +90,7 @@ def page_context(
     return exchange_context(row) | {
         "membership": membership,
         "tenant": membership.tenant,
-        "list_url": f"{name}s",
+        "list_page": list_page(row),
         "may_act": may_act(membership),
         "can_cancel": can_cancel(row),
         "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),
@@ -103,8 +105,16 @@ def page_context(
         "cancel_url": f"{name}_cancel",
         "resend_url": f"{name}_resend",
         "json": masked_json(request, row, links=may_see_links(membership)),
-        "curl": curl_command(row),
+        "curl": example_call(api_path(row)),
     }
+
+
+def list_page(row: Any) -> str:
+    """The address of the list in which the object is."""
+    name = f"{row.OBJECT_TYPE}s"
+    if row.wallet.is_organization:
+        return reverse(f"studio:{name}", args=[row.tenant_id])
+    return reverse(f"studio:wallet_{name}", args=[row.tenant_id, row.wallet_id])
 
 
 def may_act(membership: Membership) -> bool:

@@ -224,10 +224,16 @@ def next_step_of_connection(row: Connection) -> str:
     return NEXT_STEPS["connection", row.role, row.state]
 
 
+PROBLEMS = {
+    "abandoned": "The other side ended the exchange.",
+    "connection_gone": "The connection was ended or deleted.",
+    "declined": "This side cancelled or declined it.",
+}
+
+
 def problem_in_words(row: Any) -> str:
     """How an exchange was ended before it was done, or ""."""
     if not row.problem:
         return ""
-    if row.problem == "declined":
-        return "This side cancelled or declined it."
-    return f"The other side ended it. Its reason, as a code: {row.problem}"
+    known = PROBLEMS.get(row.problem)
+    return known or f"The other side ended it. Its reason, as a code: {row.problem}"
