@@ -425,6 +425,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "end-expired-links": {
+        "task": "connections.tasks.end_expired_links",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
     "deliver-webhooks": {
         "task": "webhooks.tasks.deliver",
         "schedule": 5.0,

@@ -4,6 +4,7 @@ Nothing is left to do but to find that, except in the four queues, which have du
 """
 
 import agency.holder_pages.closed_links
+import connections.link_expiry
 import connections.retention
 import tenants.idempotency
 import tenants.retention
@@ -49,6 +50,7 @@ WORK = {
     "delete old idempotency keys": tenants.idempotency.delete_old_keys,
     "delete old sessions": tenants.retention.delete_expired_sessions,
     "delete pictures without an owner": tenants.retention.delete_ownerless_pictures,
+    "end expired links": connections.link_expiry.end_expired_links,
     "delete old links": agency.holder_pages.closed_links.forget_closed_links,
 }
 

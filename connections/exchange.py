@@ -14,6 +14,7 @@ from agency.core.errors import Conflict, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
 from connections.didcomm.message import Message
+from connections.link_expiry import LINK_EXPIRED
 from connections.messaging import outbox, router
 from connections.models import Connection
 from tenants import quotas, vault
@@ -35,6 +36,7 @@ class Exchange(EventSource):
     ABANDONED: ClassVar[str]
     # What subclasses have:
     objects: ClassVar["models.Manager[Any]"]
+    State: ClassVar[Any]
     role: Any
     tenant: Any
 
@@ -152,10 +154,19 @@ class Exchange(EventSource):
     @classmethod
     def abandon_open(cls, connection: Connection) -> None:
         """End the open exchanges of a connection whose peer cannot tell any more."""
+        cls._reject_open(connection, cls.ABANDONED)
+
+    @classmethod
+    def expire_open(cls, connection: Connection) -> None:
+        """End the open exchange of a link whose time is over. No peer is to be told."""
+        cls._reject_open(connection, LINK_EXPIRED)
+
+    @classmethod
+    def _reject_open(cls, connection: Connection, problem: str) -> None:
         rows = cls.objects.filter(connection=connection, state__in=cls.OPEN)
-        for row in rows.order_by("pk"):
-            found = cls._shared(row, connection)
-            move(found, cls.OPEN, "Rejected", problem=cls.ABANDONED)
+        for found in rows.order_by("pk"):
+            row = cls._shared(found, connection)
+            move(row, cls.OPEN, cls.State.REJECTED, problem=problem)
 
     @classmethod
     def move_to_connection(cls, connection: Connection, to: Connection) -> None:

@@ -1,17 +1,56 @@
 """Links that can be used for a limited time (Connection.expires_at)."""
 
+from datetime import timedelta
+
+from django.utils import timezone
+
+from agency.core import transactions
 from agency.core.errors import Conflict
+from connections.messaging import router
 from connections.models import Connection
+
+LINK_EXPIRED = "link_expired"
+AT_ONCE = 500  # links per run
+RETRY_DELAY = timedelta(minutes=10)  # after a failure or a killed process
 
 
 class LinkExpired(Conflict):
     """409 `link_expired`: too late to accept what is in the link."""
 
     def __init__(self) -> None:
-        super().__init__("link_expired", "The link has expired. Ask for a new one.")
+        super().__init__(LINK_EXPIRED, "The link has expired. Ask for a new one.")
 
 
 def require_unexpired(connection: Connection) -> None:
     """Raise LinkExpired if nobody can accept the link any more."""
     if connection.is_expired:
         raise LinkExpired
+
+
+def end_expired_links() -> int:
+    """End the offers and requests whose links nobody has used in time.
+
+    Return the number of links. One that fails is tried again after RETRY_DELAY.
+    """
+    now = timezone.now()
+    due = Connection.objects.filter(expiry_due_at__lte=now).order_by("expiry_due_at")
+    ended = 0
+    for connection in due[:AT_ONCE]:
+        # The guarded UPDATE claims the link: another worker may run this too.
+        row = Connection.objects.filter(
+            pk=connection.pk, expiry_due_at=connection.expiry_due_at
+        )
+        if row.update(expiry_due_at=now + RETRY_DELAY):
+            end_link(connection)
+            ended += 1
+    return ended
+
+
+@transactions.atomic()
+def end_link(connection: Connection) -> None:
+    """End the exchange of an expired link, unless a wallet has accepted the link."""
+    if not connection.lock():
+        return
+    if connection.is_open and connection.is_expired:
+        router.expire_exchanges(connection)
+    connection.update_columns(expiry_due_at=None)

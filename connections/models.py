@@ -120,6 +120,8 @@ class Connection(EventSource):
     )
     # From then on the link accepts nobody any more.
     expires_at = models.DateTimeField(null=True)
+    # When to end the exchange of the link, if nobody uses it (link_expiry.py).
+    expiry_due_at = models.DateTimeField(null=True)
     invitation_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="invitation"
     )
@@ -237,6 +239,11 @@ class Connection(EventSource):
                 fields=["wallet"],
                 condition=Q(held_response__isnull=False),
                 name="connection_held",
+            ),
+            models.Index(
+                fields=["expiry_due_at"],
+                condition=Q(expiry_due_at__isnull=False),
+                name="connection_expiry_due",
             ),
             models.Index(
                 fields=["tenant"],

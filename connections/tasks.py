@@ -1,11 +1,11 @@
-"""The tasks of the message queues. They take no arguments: they claim due rows."""
+"""The tasks of messages and links. They take no arguments: they claim due rows."""
 
 from typing import Any
 
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
-from connections import retention
+from connections import link_expiry, retention
 from connections.messaging import delivery, inbox, posting, return_route
 from connections.models import InboundMessage, OutboundMessage
 
@@ -42,6 +42,11 @@ def process_some():
     for row in rows:
         inbox.process(row)
     return len(rows)
+
+
+@shared_task
+def end_expired_links():
+    link_expiry.end_expired_links()
 
 
 @shared_task

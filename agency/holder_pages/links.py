@@ -7,6 +7,7 @@ from django.db.models import TextChoices
 
 from agency.holder_pages.models import ClosedLink
 from connections import invitation_links
+from connections.link_expiry import LINK_EXPIRED
 from connections.models import Connection
 from credentials.models import Credential
 from tenants.models import Tenant
@@ -126,6 +127,8 @@ class Link:
 
 def rejected_state(exchange: Exchange) -> State:
     """`declined` is our own problem code (Exchange.decline); others are the holder's."""
+    if exchange.problem == LINK_EXPIRED:
+        return State.EXPIRED
     is_ours = exchange.problem == "declined"
     return State.WITHDRAWN if is_ours else State.DECLINED
 

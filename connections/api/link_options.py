@@ -30,6 +30,9 @@ def create_link(create, columns):
 @network_reads.atomic_with_reads
 def _create_with(create, columns):
     made = create()
-    connection = made if isinstance(made, Connection) else made.connection
-    connection.update_columns(**columns)
+    if isinstance(made, Connection):
+        made.update_columns(**columns)
+    else:
+        end = columns.get("expires_at")
+        made.connection.update_columns(**columns, expiry_due_at=end)
     return made

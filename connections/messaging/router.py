@@ -18,6 +18,7 @@ _handlers: dict[str, Handler] = {}
 _protocols: set[str] = set()
 _end_handlers: list[EndHandler] = []
 _merge_handlers: list[MergeHandler] = []
+_expiry_handlers: list[EndHandler] = []
 
 
 def handles(kind: str, *minors: str) -> Callable[[AnyHandler], AnyHandler]:
@@ -52,6 +53,12 @@ def on_connection_merged(handler: MergeHandler) -> MergeHandler:
     return handler
 
 
+def on_link_expired(handler: EndHandler) -> EndHandler:
+    """Register a function that ends the exchange of a link that nobody can use now."""
+    _expiry_handlers.append(handler)
+    return handler
+
+
 def dispatch(connection: Connection, message: Message) -> None:
     """Call the handler of a message. PeerError `unsupported_message` without one."""
     handler = _handlers.get(message.family)
@@ -69,6 +76,11 @@ def close_exchanges(connection: Connection) -> None:
 def move_exchanges(connection: Connection, to: Connection) -> None:
     for handler in _merge_handlers:
         handler(connection, to)
+
+
+def expire_exchanges(connection: Connection) -> None:
+    for handler in _expiry_handlers:
+        handler(connection)
 
 
 def handled_types() -> set[str]:

@@ -21,6 +21,7 @@ from connections.messaging.router import (
     handles,
     on_connection_ended,
     on_connection_merged,
+    on_link_expired,
 )
 from connections.models import Connection
 from connections.protocols import connectionless
@@ -299,3 +300,4 @@ def receive_revocation(connection: Connection, message: Message) -> None:
 
 on_connection_ended(Credential.decline_open)
 on_connection_merged(Credential.move_to_connection)
+on_link_expired(Credential.expire_open)

@@ -3,7 +3,11 @@
 from agency.core.states import move
 from connections.didcomm.message import Message, problem_code, problem_text
 from connections.exchange import handles_exchange
-from connections.messaging.router import on_connection_ended, on_connection_merged
+from connections.messaging.router import (
+    on_connection_ended,
+    on_connection_merged,
+    on_link_expired,
+)
 from verifications.models import Verification
 from verifications.present_proof.messages import PRESENT_PROOF
 
@@ -30,3 +34,4 @@ def receive_problem(verification: Verification, message: Message) -> None:
 
 on_connection_ended(Verification.decline_open)
 on_connection_merged(Verification.move_to_connection)
+on_link_expired(Verification.expire_open)

@@ -227,6 +227,7 @@ def next_step_of_connection(row: Connection) -> str:
 PROBLEMS = {
     "abandoned": "The other side ended the exchange.",
     "connection_gone": "The connection was ended or deleted.",
+    "link_expired": "Its link expired before anybody accepted it.",
     "declined": "This side cancelled or declined it.",
 }
 

@@ -4,8 +4,10 @@ from datetime import timedelta
 from unittest.mock import patch
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
+from connections import link_expiry, tasks
 from connections.models import Connection
 from connections.protocols import connections_1_0
 from tests.agency.holder_pages.conftest import (
@@ -32,6 +34,7 @@ def expire():
     """As if the hour of all links were over."""
     past = timezone.now() - timedelta(seconds=1)
     Connection.objects.exclude(expires_at=None).update(expires_at=past)
+    Connection.objects.exclude(expiry_due_at=None).update(expiry_due_at=past)
 
 
 @pytest.fixture
@@ -210,4 +213,99 @@ def test_a_reused_connection_gets_no_exchange_of_an_expired_link(faber, offer):
     expire()
     alice.accepts_invitation(shared.content.decode())
     assert alice.get("/credentials") == []
+    assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Offered"
+
+
+ENDED = ("Rejected", "link_expired")
+
+
+@pytest.fixture
+def made(offer, ask):
+    """A function that reads an offer and a request, whose links end in an hour."""
+    end = {"expiresAt": soon()}
+    paths = [
+        f"/credentials/{offer(**end)['credentialId']}",
+        f"/verifications/{ask(**end)['verificationId']}",
+    ]
+
+    def read(faber):
+        return [faber.get(path) for path in paths]
+
+    return read
+
+
+def states_of(rows):
+    return [(row["state"], row.get("problem")) for row in rows]
+
+
+def events_of(faber):
+    return [one["messageType"] for one in faber.get("/events?limit=100")]
+
+
+def test_what_nobody_took_in_time_ends_once(faber, made):
+    tasks.end_expired_links()
+    assert states_of(made(faber)) == [("Offered", None), ("Requested", None)]
+    expire()
+    tasks.end_expired_links()
+    first = made(faber)
+    assert states_of(first) == [ENDED, ENDED]
+    tasks.end_expired_links()
+    assert made(faber) == first
+    told = events_of(faber)
+    assert told.count("credential_rejected") == 1
+    assert told.count("verification_rejected") == 1
+
+
+def test_its_page_still_says_that_it_has_expired(links):
+    expire()
+    tasks.end_expired_links()
+    for kind, link in links.items():
+        page = LinkPage(link)
+        assert (page.open().status_code, page.seen) == (410, "expired"), kind
+
+
+def test_what_was_taken_in_time_goes_on(faber, links):
+    alice = faber.hosts("Alice")
+    for kind, link in links.items():
+        take(kind, alice if kind == "offer" else faber.hosts(kind), link)
+    before = faber.get("/credentials"), faber.get("/verifications")
+    expire()
+    tasks.end_expired_links()
+    assert (faber.get("/credentials"), faber.get("/verifications")) == before
+    assert not Connection.objects.exclude(expiry_due_at=None).exists()
+
+
+def test_whoever_takes_it_after_its_end_is_refused(faber, acme, links):
+    page = LinkPage(links["offer"])
+    carried = page.client.get(page.path, headers={"Accept": "application/json"})
+    expire()
+    tasks.end_expired_links()
+    late = error_of(take_offer, acme.hosts("Alice"), carried.content.decode())
+    assert_error(late, 409, "link_expired")
+
+
+def test_one_link_that_fails_does_not_hold_up_the_others(faber, made, monkeypatch):
+    expire()
+    end_link = link_expiry.end_link
+
+    def fail_once(connection):
+        monkeypatch.setattr(link_expiry, "end_link", end_link)
+        raise OperationalError
+
+    monkeypatch.setattr(link_expiry, "end_link", fail_once)
+    with pytest.raises(OperationalError):
+        tasks.end_expired_links()
+    tasks.end_expired_links()
+    assert sorted(states_of(made(faber)))[1] == ENDED
+    later = timezone.now() + link_expiry.RETRY_DELAY
+    with patch("django.utils.timezone.now", return_value=later):
+        tasks.end_expired_links()
+    assert states_of(made(faber)) == [ENDED, ENDED]
+
+
+def test_a_link_without_an_end_stays_open(faber, offer):
+    made = offer()
+    later = timezone.now() + timedelta(days=1000)
+    with patch("django.utils.timezone.now", return_value=later):
+        tasks.end_expired_links()
     assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Offered"
