@@ -3,6 +3,7 @@
 import io
 import logging
 import re
+import secrets
 import time
 
 from django.conf import settings
@@ -18,7 +19,7 @@ from agency.core.database.base import is_caused_by_outage, is_outage
 from agency.core.waiting import limit_waiting
 
 logger = logging.getLogger("agency.requests")
-SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
+GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{8,47}")
 UNLOGGED_PREFIXES = ("/health", "/static/", "/metrics")
 FORM_OVERHEAD_BYTES = 16 * 1024  # of a form with one picture
 PAGE_POLICY = (
@@ -28,11 +29,10 @@ PAGE_POLICY = (
 
 
 def request_id(get_response):
-    """Use the caller's X-Request-Id, or create one, for the response and log lines."""
+    """Give the request an id, for the response, log lines, events and the audit log."""
 
     def middleware(request):
-        given = request.headers.get("X-Request-Id", "")
-        request.id = given if SAFE_ID.match(given) else str(uuid7())
+        request.id = new_request_id(request.headers.get("X-Request-Id", ""))
         token = logs.request_id.set(request.id)
         # Authentication sets it.
         tenant_token = logs.request_tenant.set(None)
@@ -47,6 +47,18 @@ def request_id(get_response):
         return response
 
     return middleware
+
+
+def new_request_id(given):
+    """Return an id of at most 64 characters that no other request has.
+
+    given: by the caller. The id begins with it, so that the caller's log is compared
+    easily, and ends with what no caller can choose: else one could pass a request for
+    another one, also of another organization.
+    """
+    if not GIVEN_ID.fullmatch(given):
+        return str(uuid7())
+    return f"{given}.{secrets.token_hex(8)}"
 
 
 def limited_waiting(get_response):

@@ -1,5 +1,6 @@
 """The one error shape, and what each wrong use of the API answers."""
 
+import re
 from urllib.parse import quote
 
 import pytest
@@ -382,10 +383,26 @@ def test_a_known_organization_cannot_be_told_from_an_unknown_one(faber, acme):
     assert_error(error, 404, "not_found")
 
 
+def id_of_call(faber, given):
+    return faber.send("get", "/connections", **{"X-Request-Id": given})["X-Request-Id"]
+
+
 def test_every_answer_carries_a_request_id(faber):
-    response = faber.send("get", "/connections", **{"X-Request-Id": "my-request-1"})
-    assert response["X-Request-Id"] == "my-request-1"
+    assert re.fullmatch(
+        r"my-request-1\.[0-9a-f]{16}", id_of_call(faber, "my-request-1")
+    )
     assert len(faber.send("get", "/nowhere")["X-Request-Id"]) == 36
+
+
+@pytest.mark.parametrize("given", ["short", "x" * 48, "with space", "a/b/c/d/e"])
+def test_an_id_that_could_not_be_logged_is_not_taken_over(faber, given):
+    assert len(id_of_call(faber, given)) == 36
+
+
+def test_nobody_can_give_two_requests_the_same_id(faber):
+    first = id_of_call(faber, "my-request-1")
+    assert id_of_call(faber, "my-request-1") != first
+    assert id_of_call(faber, first) != first
 
 
 def test_organizations_have_the_same_ids_side_by_side():

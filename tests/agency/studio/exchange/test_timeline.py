@@ -55,7 +55,7 @@ def test_an_event_names_the_api_call_that_caused_it(browser, faber):
     call = {"X-Request-Id": "order-4711"}
     invited = faber.call("post", "/connections", {}, **call)
     row = Connection.objects.get(connection_id=invited["connectionId"])
-    assert "API call <code>order-4711</code>" in text(browser.get(url_of(row)))
+    assert "API call <code>order-4711." in text(browser.get(url_of(row)))
 
 
 def test_the_messages_of_the_handshake_are_the_connections(browser, phone, faber):
