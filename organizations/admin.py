@@ -43,6 +43,9 @@ from tenants.models import (
 
 
 class Inline(admin.TabularInline):
+    """Records that belong to the one of the page. They are changed nowhere here."""
+
+    template = "admin/related.html"
     extra = 0
     ordering = ["-pk"]
     show_change_link = True

@@ -106,6 +106,7 @@ class SettingsForm(forms.ModelForm):
         max_length=200,
         required=False,
         help_text="Holders see it in invitations, offers and requests.",
+        widget=forms.TextInput(attrs={"required": True}),
     )
     image_url = OrganizationForm.base_fields["image_url"]
     wallet_apps = LinesField(

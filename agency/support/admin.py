@@ -4,8 +4,9 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
-from django.contrib.auth.models import User
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from agency.support.actions import actions_for
@@ -13,7 +14,7 @@ from organizations.admin import Inline
 from tenants import audit
 from tenants.models import Membership
 
-admin.site.unregister(User)
+admin.site.unregister([User, Group])
 # Shown on the page of the account, so that a look at it is logged.
 admin.site.unregister(EmailAddress)
 
@@ -24,6 +25,9 @@ class Organizations(Inline):
     verbose_name_plural = "organizations"
     show_change_link = False
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        return super().get_queryset(request).select_related("tenant")
+
 
 class Addresses(Inline):
     model = EmailAddress
@@ -33,6 +37,11 @@ class Addresses(Inline):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("auth.view_user")
+
+
+@admin.register(Group)
+class StaffGroupAdmin(GroupAdmin):
+    filter_horizontal = ()  # plain lists have names for screen readers, and no script
 
 
 @admin.register(User)
@@ -49,6 +58,8 @@ class PersonAdmin(UserAdmin):
     ordering = ["-pk"]
     list_per_page = 50
     show_full_result_count = False
+    filter_horizontal = ()
+    readonly_fields = ["last_login", "date_joined"]
     inlines = [Organizations, Addresses]
     view_fields = [
         "email", "username", "is_active", "is_staff", "is_superuser", "groups",

@@ -8,22 +8,37 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core import mail
+from django.test import RequestFactory
 from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLResolver
+from django.utils import timezone
 from rest_framework.views import APIView
 
-from connections.models import Connection
+from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
+from tenants import vault
 from tenants.models import ApiKey, Membership
+from tests.agency.pages.people import (
+    asked_again,
+    half_signed_in,
+    key_of_mail,
+    make_guarded,
+    resets_password,
+    signed_in_as_staff,
+)
 from tests.agency.studio.conftest import browser_of, person
 from tests.support.pages import Browser
 from tests.support.people import Api, Holder
 from verifications.models import Verification
 from wallets.models import Wallet
+from webhooks.models import Attempt
 
 OWNER, INVITED, VISITOR = "owner", "invited", "visitor"
+STAFF, CONFIRMED, GUARDED = "staff", "confirmed", "guarded"
+HALFWAY, FORGETFUL = "halfway", "forgetful"
 
 
 @dataclass(frozen=True)
@@ -97,6 +112,25 @@ PAGES: dict[str, str] = {
     "studio:delete_organization": OWNER,
     "studio:remove_member": OWNER,
     "studio:invitation": INVITED,
+    "account_confirm_email": VISITOR,
+    "account_reset_password_from_key": FORGETFUL,
+    "account_reset_password_from_key_done": VISITOR,
+    "mfa_authenticate": HALFWAY,
+    "mfa_reauthenticate": GUARDED,
+    "mfa_activate_totp": CONFIRMED,
+    "mfa_deactivate_totp": GUARDED,
+    "mfa_view_recovery_codes": GUARDED,
+    "mfa_generate_recovery_codes": GUARDED,
+    "mfa_list_webauthn": GUARDED,
+    "mfa_add_webauthn": CONFIRMED,
+    "mfa_edit_webauthn": GUARDED,
+    "mfa_remove_webauthn": GUARDED,
+    "admin:index": STAFF,
+    "admin:app_list": STAFF,
+    "admin:search": STAFF,
+    "admin:support_action": STAFF,
+    "admin:password_change_done": STAFF,
+    "queues": STAFF,
 }
 # The query strings with which a page is opened too.
 QUERIES = {
@@ -104,14 +138,11 @@ QUERIES = {
     "studio:wallets": ["?q=nobody", "?sort=size"],
     "studio:connections": ["?q=alice&state=Connected"],
     "studio:wallet_connections": ["?q=nobody"],
+    "admin:search": ["?q=alice", "?q=nobody"],
 }
 ACTION = "a form is posted there, and a page of PAGES follows"
 DATA = "no HTML, or only a part of a page"
 MOVED = "leads to another page"
-DJANGO = "of Django's admin as it is"
-SUPPORT = "a page of support: tests/agency/admin opens it"
-ELSEWHERE = "a page of allauth that a link in a mail or another page leads to"
-PASSWORD_FIRST = "asks for the password again: tests/agency/studio/test_second_factor"
 NO_PAGES: dict[str, str] = {
     "studio:": MOVED,
     "docs/": MOVED,
@@ -122,9 +153,6 @@ NO_PAGES: dict[str, str] = {
     "studio:end_session": ACTION,
     "studio:end_other_sessions": ACTION,
     "account_confirm_login_code": MOVED,
-    "account_confirm_email": ELSEWHERE,
-    "account_reset_password_from_key": ELSEWHERE,
-    "account_reset_password_from_key_done": ELSEWHERE,
     "link_status": DATA,
     "link_colors": DATA,
     "open_wallet": MOVED,
@@ -135,17 +163,11 @@ NO_PAGES: dict[str, str] = {
     "didcomm": DATA,
     "tails/<str:tailsHash>": DATA,
     r"^assets/(?P<name>[\w-]{22}\.(?P<ending>png|jpg|webp|gif))$": DATA,
-    "admin:index": SUPPORT,
-    "admin:search": SUPPORT,
-    "admin:support_action": SUPPORT,
-    "queues": SUPPORT,
-    "admin:login": DJANGO,
-    "admin:logout": DJANGO,
-    "admin:password_change_done": DJANGO,
+    "admin:login": MOVED,
+    "admin:logout": ACTION,
     "admin:autocomplete": DATA,
     "admin:jsi18n": DATA,
     "admin:view_on_site": MOVED,
-    "admin:app_list": DJANGO,
     "admin:": "leads to the page of an object, or is 404",
     "studio:new_key": ACTION,
     "studio:new_webhook": ACTION,
@@ -171,22 +193,18 @@ NO_PAGES: dict[str, str] = {
     "studio:resend_invitation": ACTION,
     "studio:withdraw_invitation": ACTION,
     "studio:change_requirement": ACTION,
-    "mfa_authenticate": "only between the password and the second factor",
-    "mfa_reauthenticate": PASSWORD_FIRST,
-    "mfa_activate_totp": PASSWORD_FIRST,
-    "mfa_deactivate_totp": PASSWORD_FIRST,
-    "mfa_view_recovery_codes": PASSWORD_FIRST,
-    "mfa_generate_recovery_codes": PASSWORD_FIRST,
     "mfa_download_recovery_codes": DATA,
-    "mfa_list_webauthn": PASSWORD_FIRST,
-    "mfa_add_webauthn": PASSWORD_FIRST,
-    "mfa_edit_webauthn": PASSWORD_FIRST,
-    "mfa_remove_webauthn": PASSWORD_FIRST,
-    "mfa_reauthenticate_webauthn": PASSWORD_FIRST,
+    "mfa_reauthenticate_webauthn": "needs a device: test_people_in_a_browser has one",
     "mfa_login_webauthn": DATA,
 }
-# The pages that Django's admin makes for each model.
+# The pages that Django's admin makes for each model: World.records() has them.
 OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
+# What the world has no row of. Their lists are opened, and no record.
+NO_RECORD = {
+    "agreementacceptance", "asset", "basicmessage", "dailyusage", "didendpoint",
+    "idempotencykey", "inboundmessage", "logentry", "publication",
+    "revocationregistry", "sparekey", "statuslist",
+}  # fmt: skip
 
 
 def html_routes() -> list[str]:
@@ -221,10 +239,16 @@ class World:
     owner: Any  # the test client of Fay
     invited: Any
     visitor: Any
+    staff: Any
+    confirmed: Any
+    guarded: Any
+    halfway: Any
+    forgetful: Any
     ids: dict[str, Any]
     api: Api
     offer: dict[str, Any]
     policy: dict[str, Any]
+    parts: dict[str, dict[str, Any]]  # of addresses, by the name of the route
 
     def add_objects(self, number: int) -> None:
         """One more of each kind, some of them on the connection of the pages."""
@@ -242,9 +266,37 @@ class World:
         self.api.post(f"/webhooks/{hook}/example", example)
         ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, self.college.tenant, f"Key {number}")
 
-    def addresses(self) -> list[tuple[str, str]]:
-        """`(person, address)` of each page."""
-        return [(who, address) for _, who, address in self.named_addresses()]
+    def addresses(self, records: bool = False) -> list[tuple[str, str]]:
+        """`(person, address)` of each page. records: also of those that Django makes."""
+        named = self.named_addresses() + (self.records() if records else [])
+        return [(who, address) for _, who, address in named]
+
+    def records(self) -> list[tuple[str, str, str]]:
+        """`(name, person, address)` of the lists and forms that Django makes."""
+        found = []
+        for model, pages in admin.site._registry.items():
+            name = f"{model._meta.app_label}_{model._meta.model_name}"
+            found.append((f"{name}_changelist", []))
+            if pages.has_add_permission(self.request):
+                found.append((f"{name}_add", []))
+            row = model._default_manager.order_by("pk").first()
+            if row is None:
+                assert model._meta.model_name in NO_RECORD, name
+                continue
+            found += [(f"{name}_change", [row.pk]), (f"{name}_history", [row.pk])]
+            if pages.has_delete_permission(self.request, row):
+                found.append((f"{name}_delete", [row.pk]))
+        return [
+            (f"admin_{name}", STAFF, reverse(f"admin:{name}", args=[*keys]))
+            for name, keys in found
+        ]
+
+    @property
+    def request(self) -> Any:
+        """A request of the staff, as the admin asks for it."""
+        request = RequestFactory().get("/")
+        request.user = User.objects.get(username="sue")
+        return request
 
     def named_addresses(self) -> list[tuple[str, str, str]]:
         """The same with a name that is unique and fits a file."""
@@ -272,6 +324,8 @@ class World:
             for found, route, _ in walk_routes(get_resolver().url_patterns)
             if found == name
         )
+        if name in self.parts:
+            return reverse(name, kwargs=self.parts[name])
         names = re.findall(r"<\w+:(\w+)>", route)
         return reverse(name, kwargs={name: ids[name] for name in names})
 
@@ -304,6 +358,27 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     }
     api.post(f"/verifications/policy/connections/{to}", policy)
     alice.auto_selects()
+    api.post("/verificationPolicies", policy)
+    Attempt.objects.create(
+        delivery_id=sent["deliveryId"],
+        number=1,
+        started_at=timezone.now(),
+        duration_ms=7,
+        status_code=500,
+    )
+    lost = OutboundMessage(
+        tenant=tenant,
+        my_key=Wallet.objects.get(tenant=tenant, is_organization=True).public_key,
+        recipient_key="key",
+        endpoint="https://phone.example",
+        is_hosted=False,
+        type="basicmessage/1.0/message",
+        thread_id="1",
+        status=OutboundMessage.Status.EXHAUSTED,
+        attempts=10,
+    )
+    vault.seal(lost, "body", {"content": "Hello"})
+    lost.save()
     link = api.post("/credentials", offer)["offerUrl"]
     mate = Membership.objects.create(tenant=tenant, user=person("vic"), role="viewer")
     owner = browser_of(fay)
@@ -313,6 +388,8 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     invited = Browser()
     invited.get(path)
     kinds = {Connection: "connection", Credential: "credential"}
+    guarded, passkey = make_guarded()
+    forgetful, parts = resets_password()
     found = {
         f"{kind}_id": model.objects.filter(wallet__is_organization=True).first().pk
         for model, kind in (kinds | {Verification: "verification"}).items()
@@ -322,6 +399,11 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
         owner,
         invited,
         client,
+        signed_in_as_staff(),
+        asked_again(fay),
+        asked_again(guarded),
+        half_signed_in(),
+        forgetful,
         found
         | {
             "tenant_id": tenant.pk,
@@ -336,4 +418,12 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
         api,
         offer,
         policy,
+        {
+            "account_confirm_email": {"key": key_of_mail()},
+            "account_reset_password_from_key": parts,
+            "mfa_edit_webauthn": {"pk": passkey.pk},
+            "mfa_remove_webauthn": {"pk": passkey.pk},
+            "admin:app_list": {"app_label": "tenants"},
+            "admin:support_action": {"name": "add-member", "key": str(tenant.pk)},
+        },
     )

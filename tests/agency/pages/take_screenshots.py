@@ -41,7 +41,7 @@ def test_every_page(page, stored_keys, fay, college, client, live_server, settin
     visitor = Visitor(page, world, live_server.url, settings.SESSION_COOKIE_NAME)
     for scheme in ("light", "dark"):
         page.prefer(scheme)
-        for name, who, address in world.named_addresses():
+        for name, who, address in world.named_addresses() + world.records():
             visitor.sign_in(who)
             for width, height in SIZES:
                 visitor.resize(width, height)

@@ -91,9 +91,9 @@ class Visitor:
         path = address.partition("?")[0].partition("#")[0]
         assert self.page.evaluate("location.pathname") == path
 
-    def each_page(self, without=()):
+    def each_page(self, without=(), records=False):
         """Open each page; yield its address. Signed in only where it is needed."""
-        for who, address in self.world.addresses():
+        for who, address in self.world.addresses(records):
             if address in without:
                 continue
             self.sign_in(who)
@@ -116,7 +116,7 @@ def test_axe_finds_nothing_on_any_page(visitor, page, axe, scheme, width):
     page.prefer(scheme)
     visitor.resize(width)
     found = {}
-    for address in visitor.each_page(without=FOREIGN):
+    for address in visitor.each_page(without=FOREIGN, records=True):
         page.evaluate(axe)
         found[address] = page.evaluate(AXE)
     assert "\n".join(f"{address} {one}" for address, one in found.items() if one) == ""
@@ -124,13 +124,15 @@ def test_axe_finds_nothing_on_any_page(visitor, page, axe, scheme, width):
 
 def test_no_page_scrolls_sideways_on_the_narrowest_screen(visitor, page):
     visitor.resize(320)
-    found = {address: page.evaluate(TOO_WIDE) for address in visitor.each_page()}
+    found = {
+        address: page.evaluate(TOO_WIDE) for address in visitor.each_page(records=True)
+    }
     assert {address: one for address, one in found.items() if one} == {}
 
 
 def test_no_page_writes_to_the_console_or_calls_another_host(visitor, page):
     visitor.resize(1280)
-    for address in visitor.each_page():
+    for address in visitor.each_page(records=True):
         loaded = page.evaluate(LOADED)
         assert page.evaluate("window.problems") == [], address
         own = visitor.base + "/"
