@@ -55,14 +55,17 @@ def check_developer_settings(app_configs, **kwargs):
 
 
 def check_database(databases=None, **kwargs):
-    """agency.E001 and agency.E003.
+    """agency.E001, agency.E003 and agency.W012.
 
     agency.E001: the database was sealed with another master key.
     agency.E003: a pooler does not keep sessions.
+    agency.W012: the old master key is given, and nothing needs it.
     """
     from agency.ops import startup
 
-    return list(failed_checks(startup.CHECKS)) if databases else []
+    if not databases:
+        return []
+    return [*failed_checks(startup.CHECKS), *startup.warn_of_old_master_key()]
 
 
 def failed_checks(named):

@@ -1,7 +1,5 @@
 """All settings, from environment variables only. docs/settings.md lists them."""
 
-import base64
-import binascii
 import re
 from ipaddress import ip_network
 from pathlib import Path
@@ -12,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agency import __version__
 from agency.core.database.options import connection_options
+from agency.core.master_keys import read_master_key
 from agency.core.processors import count_processors
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -27,6 +26,11 @@ SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Base64 of 32 random bytes. This key wraps the data keys that seal every secret in the
 # database.
 AGENCY_MASTER_KEY = env.str("AGENCY_MASTER_KEY", default="")
+# Instead of the key: a command that prints it. Every process runs it when it starts.
+AGENCY_MASTER_KEY_COMMAND = env.str("AGENCY_MASTER_KEY_COMMAND", default="")
+# The master key before this one, until `manage.py rotate_master_key` has finished.
+AGENCY_OLD_MASTER_KEY = env.str("AGENCY_OLD_MASTER_KEY", default="")
+AGENCY_OLD_MASTER_KEY_COMMAND = env.str("AGENCY_OLD_MASTER_KEY_COMMAND", default="")
 # PostgreSQL, as postgres://user:password@host:port/name.
 DATABASE_URL = env.str("DATABASE_URL", default="")
 # Redis or Valkey, the broker between web and worker.
@@ -209,16 +213,18 @@ if not SECRET_KEY:
         "SECRET_KEY is not set. Make one with: python -c 'import secrets; "
         "print(secrets.token_urlsafe(50))'"
     )
-try:
-    MASTER_KEY = base64.b64decode(AGENCY_MASTER_KEY.strip(), validate=True)
-except binascii.Error:
-    MASTER_KEY = b""
-if len(MASTER_KEY) != 32:
+MASTER_KEY: bytes = (
+    read_master_key("AGENCY_MASTER_KEY", AGENCY_MASTER_KEY, AGENCY_MASTER_KEY_COMMAND)
+    or b""
+)
+if not MASTER_KEY:
     raise ImproperlyConfigured(
-        "AGENCY_MASTER_KEY must be the base64 of 32 bytes. Make one, once, and keep "
-        "it safe: python -c 'import base64, os; "
-        "print(base64.b64encode(os.urandom(32)).decode())'"
+        "AGENCY_MASTER_KEY is not set. Make a key, once, and keep it safe: python -c "
+        "'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
     )
+OLD_MASTER_KEY = read_master_key(
+    "AGENCY_OLD_MASTER_KEY", AGENCY_OLD_MASTER_KEY, AGENCY_OLD_MASTER_KEY_COMMAND
+)
 
 # The ids of the objects that `manage.py demo` created, for the examples in /docs.
 DEMO_FILE = Path("var/demo.json").resolve()

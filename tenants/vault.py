@@ -19,11 +19,17 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.apps import apps
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
-from django.db import IntegrityError, transaction
+from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
+from django.db import IntegrityError, connection, transaction
 
 VERSION = b"\x01"
 NONCE_BYTES = 12
+DIGEST_PURPOSE = b"token digests"
+# What is raised by a value that does not open, or whose data key does not.
+CLOSED = (InvalidTag, ValueError, ObjectDoesNotExist, ImproperlyConfigured)
+LOCK_SYSTEM_DATA_KEY = (
+    "SELECT master_key_id FROM tenants_datakey WHERE tenant_id IS NULL FOR SHARE"
+)
 DataKey = Any  # the model: tenants.models imports this module
 
 
@@ -103,8 +109,24 @@ def associated_data(row: Any, column: str) -> bytes:
 
 
 def keyed_digest(secret: str) -> bytes:
-    """Return the HMAC-SHA-256 (32 bytes). It prevents guessing on a stolen table."""
-    return hmac.digest(derive_key(b"token digests"), secret.encode(), "sha256")
+    """Return the HMAC-SHA-256 (32 bytes). It prevents guessing on a stolen table.
+
+    The same secret has the same digest under each master key.
+    """
+    return hmac.digest(digest_key(), secret.encode(), "sha256")
+
+
+@lru_cache(maxsize=1)
+def digest_key() -> bytes:
+    """Return the key of keyed digests: derived from the first master key.
+
+    The first rotation of the master key stores it, wrapped as a data key is.
+    """
+    row = system_data_key()
+    if row.digest_key is None:
+        unwrap_data_key(row)  # so that it is the right master key
+        return derive_key(known_master_keys()[row.master_key_id], DIGEST_PURPOSE)
+    return unwrap(row, "digest_key")
 
 
 def create_data_key(tenant: Any) -> DataKey:
@@ -112,19 +134,40 @@ def create_data_key(tenant: Any) -> DataKey:
 
     tenant: None for the system's data key.
     """
-    model = data_key_model()
-    row = model(tenant=tenant, master_key_id=master_key_id())
-    new_key = os.urandom(32)
-    row.wrapped = encrypt_bytes(settings.MASTER_KEY, new_key, wrapping_data(row))
+    key_id = master_key_id() if tenant is None else lock_master_key_in_force()
+    row = data_key_model()(tenant=tenant)
+    wrap(row, "wrapped", os.urandom(32), key_id)
     row.save()
     return row
 
 
+def lock_master_key_in_force() -> str:
+    """Return the id of the master key that wraps the system's data key.
+
+    It wraps new data keys too, and stays in force until this transaction ends. So when
+    `rotate_master_key` has put another one in force, none is missed.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_SYSTEM_DATA_KEY)
+        found = cursor.fetchone()
+        if not found:
+            system_data_key()
+            cursor.execute(LOCK_SYSTEM_DATA_KEY)
+            found = cursor.fetchone()
+    return found[0]
+
+
 def check_master_key() -> None:
-    """Raise ImproperlyConfigured unless the master key opens the data keys."""
-    rows = data_key_model().objects
-    row = rows.filter(tenant=None).first() or rows.first()
-    unwrap_data_key(row or system_data_key())
+    """Raise ImproperlyConfigured unless the master keys open the data keys.
+
+    It also runs before `migrate`: it reads only what the first version has too, and
+    creates nothing.
+    """
+    rows = data_key_model().objects.only("tenant", "master_key_id", "wrapped")
+    system = rows.filter(tenant=None).first()
+    unknown = rows.exclude(master_key_id__in=list(known_master_keys())).first()
+    for row in filter(None, (system, unknown)):
+        unwrap_data_key(row)
 
 
 def system_data_key() -> DataKey:
@@ -151,32 +194,72 @@ def data_key_model() -> Any:
 
 
 def unwrap_data_key(row: DataKey) -> bytes:
+    return unwrap(row, "wrapped")
+
+
+def wrap(row: DataKey, column: str, key: bytes, master_key: str) -> None:
+    """Set a column of a data key's row to a key, wrapped by the master key of this id.
+
+    All columns of a row are wrapped by the same one.
+    """
+    row.master_key_id = master_key
+    wrapping_key = find_master_key(master_key)
+    setattr(row, column, encrypt_bytes(wrapping_key, key, wrapping_data(row, column)))
+
+
+def unwrap(row: DataKey, column: str) -> bytes:
+    """Return the key in this column. Raises ImproperlyConfigured."""
+    wrapping_key = find_master_key(row.master_key_id)
     try:
-        return decrypt_bytes(
-            settings.MASTER_KEY, bytes(row.wrapped), wrapping_data(row)
-        )
+        wrapped = bytes(getattr(row, column))
+        return decrypt_bytes(wrapping_key, wrapped, wrapping_data(row, column))
     except InvalidTag:
         raise ImproperlyConfigured(
-            "AGENCY_MASTER_KEY is not the key this database was sealed with (it needs "
-            f"key {row.master_key_id}, this one is {master_key_id()}). "
-            "Put the right key back."
+            f"The {row} does not open with the master key that wrapped it "
+            f"({row.master_key_id}): the row {row.pk} of tenants_datakey was changed. "
+            "Restore it from a backup."
         ) from None
 
 
-def wrapping_data(row: DataKey) -> bytes:
-    """Return the associated data of a wrapped data key."""
-    return f"{row.tenant_id}|tenants_datakey|{row.pk}|wrapped|1".encode()
+def wrapping_data(row: DataKey, column: str) -> bytes:
+    """Return the associated data of a wrapped key."""
+    return f"{row.tenant_id}|tenants_datakey|{row.pk}|{column}|1".encode()
+
+
+def find_master_key(key_id: str) -> bytes:
+    """Return the master key with this id. Raises ImproperlyConfigured."""
+    known = known_master_keys()
+    if key_id in known:
+        return known[key_id]
+    raise ImproperlyConfigured(
+        "AGENCY_MASTER_KEY is not the key this database was sealed with (it needs "
+        f"key {key_id}, this one is {' and '.join(known)}). "
+        "Put the right key back."
+    )
+
+
+def known_master_keys() -> dict[str, bytes]:
+    """Return the master keys that this process was given, by their ids.
+
+    The first is AGENCY_MASTER_KEY, a second one AGENCY_OLD_MASTER_KEY.
+    """
+    keys = filter(None, (settings.MASTER_KEY, settings.OLD_MASTER_KEY))
+    return {id_of_master_key(key): key for key in keys}
 
 
 def master_key_id() -> str:
+    return id_of_master_key(settings.MASTER_KEY)
+
+
+def id_of_master_key(key: bytes) -> str:
     """Return an id of the master key, which discloses nothing about the key."""
-    return derive_key(b"key id").hex()[:16]
+    return derive_key(key, b"key id").hex()[:16]
 
 
 @lru_cache(maxsize=8)
-def derive_key(purpose: bytes) -> bytes:
-    """Derive a separate key for each purpose from the master key."""
-    return hmac.digest(settings.MASTER_KEY, purpose, hashlib.sha256)
+def derive_key(master_key: bytes, purpose: bytes) -> bytes:
+    """Derive a separate key for each purpose from a master key."""
+    return hmac.digest(master_key, purpose, hashlib.sha256)
 
 
 def encrypt_bytes(key: bytes, plaintext: bytes, associated: bytes) -> bytes:

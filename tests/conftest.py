@@ -54,6 +54,7 @@ def only_slow_tests_start_processes(request, monkeypatch):
 def nothing_is_remembered(monkeypatch):
     """Clear what processes cache, and what the broker's server stores."""
     vault.data_key.cache_clear()
+    vault.digest_key.cache_clear()
     published_body.cache_clear()
     resolved_dids.clear()
     monkeypatch.setattr(workers, "paused_until", 0.0)

@@ -297,7 +297,7 @@ def another_master_key(settings):
 
 
 def clear_caches():
-    vault.derive_key.cache_clear()
+    vault.digest_key.cache_clear()
     vault.data_key.cache_clear()
 
 

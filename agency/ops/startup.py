@@ -7,12 +7,14 @@ checks), and by the readiness check.
 import logging
 from typing import Any
 
+from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, connection
 
 from agency.core.database import sessions
 from agency.core.database.base import is_outage
 from tenants import vault
+from tenants.master_key_rotation import is_old_key_needless
 
 logger = logging.getLogger(__name__)
 
@@ -21,6 +23,20 @@ def check_master_key() -> None:
     """Check that the database was sealed with this master key."""
     if "tenants_datakey" in connection.introspection.table_names():
         vault.check_master_key()
+
+
+def warn_of_old_master_key() -> list[checks.CheckMessage]:
+    """agency.W012: a rotation of the master key has ended, but for the settings."""
+    tables = connection.introspection.table_names()
+    if "tenants_datakey" not in tables or not is_old_key_needless():
+        return []
+    return [
+        checks.Warning(
+            "AGENCY_OLD_MASTER_KEY is given, and wraps no data key any more.",
+            hint="Remove it from the settings, and restart all processes.",
+            id="agency.W012",
+        )
+    ]
 
 
 def check_sessions() -> None:

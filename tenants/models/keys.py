@@ -20,6 +20,9 @@ class DataKey(Record):
     tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, null=True)
     master_key_id = models.CharField(max_length=16)
     wrapped = models.BinaryField()
+    # Of the system's data key: the key of keyed digests, once the master key from which
+    # it was derived is not in force any more. Wrapped as well.
+    digest_key = models.BinaryField(null=True)
 
     class Meta:
         constraints = [

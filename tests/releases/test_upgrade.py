@@ -20,13 +20,14 @@ import psycopg
 import pytest
 from django.apps import apps
 from django.conf import settings
-from django.db import connection, connections, models
+from django.db import connection, connections
 from django.test import Client, override_settings
 
 from agency.ops import database_schema, health
 from credentials.ledgers.local import published_body
 from tenants import vault
 from tenants.models import DataKey, Membership, Provider
+from tenants.sealed_columns import list_sealed_tables
 from tests.agency.api import contract
 from tests.agency.api.contract_calls import ids
 from tests.releases import RELEASES
@@ -63,19 +64,6 @@ PASSING = {  # states that a hosted party leaves within the call
 }
 # The contract has no such state.
 OUR_OWN = "state is no string enum CredentialState: 'Proposed'"
-NOT_SEALED = {  # binary columns, and what is in them instead
-    "tenants_apikey.digest": "a keyed digest",
-    "tenants_apikey.sha256": "a digest",
-    "tenants_datakey.wrapped": (
-        "a data key wrapped by the master key, see vault.unwrap_data_key()"
-    ),
-    "tenants_idempotencykey.fingerprint": "a keyed digest",
-    "tenants_invitation.digest": "a keyed digest",
-    "connections_outboundmessage.envelope": "a message packed for another agent",
-    "connections_seenmessage.digest": "a digest of a message id",
-}
-
-
 NEWER_SEALED = {  # no release has a value in these sealed columns
     "connections_connection.held_response",
     "credentials_credential.reason",
@@ -171,7 +159,7 @@ def move_to(name):
     connections.close_all()
     connection.close_pool()
     connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name
-    for cached in (vault.data_key, vault.derive_key, published_body):
+    for cached in (vault.data_key, vault.digest_key, published_body):
         cached.cache_clear()
 
 
@@ -222,12 +210,9 @@ def test_the_migrated_database_has_the_tables_of_this_version(world):
 def sealed_columns():
     """{table.column: (model, name)} of every binary column with encrypted data."""
     return {
-        f"{model._meta.db_table}.{field.column}": (model, field.attname)
-        for app in database_schema.APPS
-        for model in apps.get_app_config(app).get_models()
-        for field in model._meta.concrete_fields
-        if isinstance(field, models.BinaryField)
-        and f"{model._meta.db_table}.{field.column}" not in NOT_SEALED
+        f"{table.name}.{column}": (table.model, column)
+        for table in list_sealed_tables()
+        for column in table.columns
     }
 
 

@@ -322,6 +322,8 @@ RESTARTED: dict[str, Any] = {
 class Attempt(models.Model):
     """One call of a webhook. `answer`: the encrypted start of the response body."""
 
+    TENANT_LOOKUP = "delivery__webhook__tenant"
+
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     delivery = models.ForeignKey(
         Delivery, models.DO_NOTHING, db_constraint=False, related_name="log"

@@ -1,0 +1,40 @@
+"""The line by which a command says how far it is."""
+
+import time
+from typing import Any
+
+SECONDS_IN_TERMINAL = 0.5
+SECONDS_IN_LOG = 10.0
+
+
+class Progress:
+    """Counts what is done.
+
+    In a terminal one line is written again and again, elsewhere a line now and then.
+    stream: `self.stderr` of a command. text: as "{:,} data keys are wrapped".
+    """
+
+    def __init__(self, stream: Any, text: str) -> None:
+        self.stream, self.text = stream, text
+        self.done = 0
+        self.is_terminal = stream.isatty()
+        self.shown_at = time.monotonic()
+
+    def advance(self, number: int) -> None:
+        self.done += number
+        pause = SECONDS_IN_TERMINAL if self.is_terminal else SECONDS_IN_LOG
+        if time.monotonic() - self.shown_at >= pause:
+            self.show()
+
+    def show(self) -> None:
+        line = self.text.format(self.done)
+        if self.is_terminal:
+            self.stream.write(f"\r{line}", ending="")
+        else:
+            self.stream.write(line)
+        self.shown_at = time.monotonic()
+
+    def finish(self) -> None:
+        self.show()
+        if self.is_terminal:
+            self.stream.write("")

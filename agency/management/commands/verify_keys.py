@@ -1,0 +1,88 @@
+"""`manage.py verify_keys`: open every sealed value of the database."""
+
+from collections import Counter
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError
+
+from agency.core.progress import Progress
+from agency.studio.accounts.second_factor import verify_factors
+from tenants import vault
+from tenants.models import DataKey
+from tenants.sealed_columns import (
+    SealedTable,
+    batches_of,
+    list_sealed_tables,
+    opens,
+)
+
+SHOWN = 20  # values that do not open, by their ids
+
+
+class Command(BaseCommand):
+    help = (
+        "Open every data key and every sealed value, and print how many there are. "
+        "Exits with 1 if one does not open. Changes nothing."
+    )
+
+    def handle(self, **options: Any) -> None:
+        self.opened: Counter[str] = Counter()
+        self.closed: dict[str, list[str]] = {}
+        self.progress = Progress(self.stderr, "{:,} values were tried.")
+        self.open_data_keys()
+        for table in list_sealed_tables():
+            self.open_table(table)
+        for factor, is_open in verify_factors():
+            self.count("mfa_authenticator", "data", factor, is_open)
+        self.progress.finish()
+        for name, number in sorted(self.opened.items()):
+            self.stdout.write(f"{number:>12,}  {name}")
+        if self.closed:
+            raise CommandError(self.describe_closed())
+        self.stdout.write(f"All {self.opened.total():,} values open.")
+
+    def open_data_keys(self) -> None:
+        for batch in batches_of(DataKey.objects.all()):
+            for row in batch:
+                columns = ("wrapped", "digest_key")
+                for column in columns[: 1 if row.digest_key is None else 2]:
+                    self.count("tenants_datakey", column, row, unwraps(row, column))
+
+    def open_table(self, table: SealedTable) -> None:
+        for batch in batches_of(table.rows()):
+            for row in batch:
+                for column in table.columns:
+                    if getattr(row, column) is not None:
+                        self.count(table.name, column, row, opens(row, column))
+
+    def count(self, table: str, column: str, row: Any, is_open: bool) -> None:
+        self.progress.advance(1)
+        if is_open:
+            self.opened[table] += 1
+        else:
+            self.closed.setdefault(table, []).append(f"{column} of {row.pk}")
+
+    def describe_closed(self) -> str:
+        lines = [
+            f"- {table}: {len(places):,}, as {', '.join(places[:SHOWN])}"
+            for table, places in sorted(self.closed.items())
+        ]
+        number = sum(map(len, self.closed.values()))
+        return (
+            f"{number:,} values do not open:\n"
+            + "\n".join(lines)
+            + "\nTheir bytes or "
+            "the id or organization of their row were changed, or the data key is "
+            "another one. Nobody can open them: restore these rows from a backup. "
+            "If whole tables are listed, look at the data keys first "
+            "(docs/operations/keys.md)."
+        )
+
+
+def unwraps(row: DataKey, column: str) -> bool:
+    try:
+        vault.unwrap(row, column)
+    except ImproperlyConfigured:
+        return False
+    return True

@@ -1,0 +1,107 @@
+"""Where sealed values are: every binary column but those listed here."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import models
+
+from tenants import vault
+from tenants.models import Tenant
+
+BATCH_ROWS = 200
+# What these binary columns hold instead of a sealed value, by table and column.
+NOT_SEALED = {
+    "tenants_apikey.digest": "a keyed digest",
+    "tenants_apikey.sha256": "a digest",
+    "tenants_datakey.digest_key": "a key wrapped by the master key",
+    "tenants_datakey.wrapped": "a data key wrapped by the master key",
+    "tenants_idempotencykey.fingerprint": "a keyed digest",
+    "tenants_invitation.digest": "a keyed digest",
+    "connections_outboundmessage.envelope": "a message packed for another agent",
+    "connections_seenmessage.digest": "a digest of a message id",
+}
+
+
+class SealedTable(NamedTuple):
+    """A model and the names of its sealed columns."""
+
+    model: type[models.Model]
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.model._meta.db_table
+
+    @property
+    def tenant_lookup(self) -> str | None:
+        """The lookup of a row's organization; None if all rows are the system's."""
+        if hasattr(self.model, "TENANT_LOOKUP"):
+            return self.model.TENANT_LOOKUP
+        has_field = any(one.name == "tenant" for one in self.model._meta.fields)
+        return "tenant" if has_field else None
+
+    def rows(self) -> models.QuerySet[Any]:
+        """All rows, each with what its associated data is made of."""
+        found = self.model._base_manager.all()
+        if lookup := getattr(self.model, "TENANT_LOOKUP", None):
+            return found.select_related(lookup.rpartition("__")[0])
+        names = [*self.columns, *filter(None, [self.tenant_lookup])]
+        return found.only("pk", *names)
+
+
+def list_sealed_tables() -> list[SealedTable]:
+    """Return all tables with sealed columns, in the order of their names."""
+    found = (
+        SealedTable(model, tuple(sealed_columns_of(model)))
+        for model in apps.get_models()
+    )
+    return sorted((one for one in found if one.columns), key=lambda one: one.name)
+
+
+def sealed_columns_of(model: type[models.Model]) -> Iterator[str]:
+    for field in model._meta.concrete_fields:
+        place = f"{model._meta.db_table}.{field.column}"
+        if isinstance(field, models.BinaryField) and place not in NOT_SEALED:
+            yield field.attname
+
+
+def batches_of(rows: models.QuerySet[Any]) -> Iterator[list[Any]]:
+    """Yield all rows in the order of their ids, a statement for each batch."""
+    last = None
+    while True:
+        following = rows if last is None else rows.filter(pk__gt=last)
+        batch = list(following.order_by("pk")[:BATCH_ROWS])
+        if not batch:
+            return
+        yield batch
+        last = batch[-1].pk
+
+
+def opens(row: Any, column: str) -> bool:
+    """Return whether the value of the column opens, as the row is now.
+
+    A row that was deleted counts as one that does. So does one of a deleted
+    organization, whose data key is gone, until a worker removes it.
+    """
+    if try_to_open(row, column) or is_erased(row):
+        return True
+    try:
+        row.refresh_from_db(fields=[column])
+    except ObjectDoesNotExist:
+        return True
+    return try_to_open(row, column)
+
+
+def is_erased(row: Any) -> bool:
+    found = Tenant._base_manager.filter(pk=row.tenant_id)
+    return found.exclude(deleted_at=None).exists()
+
+
+def try_to_open(row: Any, column: str) -> bool:
+    try:
+        vault.unseal(row, column)
+    except vault.CLOSED:
+        return False
+    return True
