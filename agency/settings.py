@@ -486,6 +486,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
+    "delete-retired-data-keys": {
+        "task": "tenants.tasks.delete_retired_data_keys",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "forget-old-answers": {
         "task": "connections.tasks.forget_old_answers",
         "schedule": 3600.0,

@@ -33,6 +33,7 @@ from tenants.models import (
     DailyUsage,
     DataKey,
     Erasure,
+    FormerDataKey,
     IdempotencyKey,
     Invitation,
     Membership,
@@ -420,11 +421,26 @@ class ErasureAdmin(ReadOnlyAdmin):
 class DataKeyAdmin(ReadOnlyAdmin):
     """The data keys, and the ids of their master keys. Keys are not shown."""
 
-    list_display = ["id", "tenant", "master_key_id", "created_at"]
+    list_display = ["id", "tenant", "generation", "master_key_id", "created_at"]
     list_filter = ["master_key_id"]
     list_select_related = ["tenant"]
     search_fields = ["tenant__name", "master_key_id"]
-    fields = ["id", "tenant", "master_key_id", "created_at"]
+    fields = [
+        "id", "tenant", "generation", "master_key_id", "created_at", "rotated_at"
+    ]  # fmt: skip
+
+
+@admin.register(FormerDataKey)
+class FormerDataKeyAdmin(ReadOnlyAdmin):
+    """Data keys that were replaced, until they are deleted."""
+
+    list_display = ["id", "tenant", "generation", "master_key_id", "retired_at"]
+    list_filter = ["master_key_id"]
+    list_select_related = ["tenant"]
+    search_fields = ["tenant__name", "master_key_id"]
+    fields = [
+        "id", "tenant", "generation", "master_key_id", "created_at", "retired_at"
+    ]  # fmt: skip
 
 
 @admin.register(AuditEntry)

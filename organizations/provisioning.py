@@ -18,6 +18,7 @@ from tenants.models import (
     ApiKey,
     DataKey,
     Erasure,
+    FormerDataKey,
     Invitation,
     Membership,
     Network,
@@ -31,6 +32,10 @@ from webhooks.models import Webhook
 LOCAL = "local"
 FIRST_KEY_NAME = "First key"
 MAX_WALLETS_LOCKED = 1000
+# What goes at once with an organization.
+OF_ORGANIZATION: tuple[type[Any], ...] = (
+    ApiKey, DataKey, FormerDataKey, Membership, Invitation, Webhook
+)  # fmt: skip
 TENANT_KINDS = (ApiKey.Kind.ACCESS_TOKEN, ApiKey.Kind.SUBSCRIPTION_KEY)
 
 
@@ -144,7 +149,7 @@ def remove_organization(tenant: Tenant, by: Any) -> None:
     locked = wallets.select_for_update(no_key=True)[: MAX_WALLETS_LOCKED + 1]
     if len(locked) <= MAX_WALLETS_LOCKED:
         Wallet.end_few_connections(Connection.objects.filter(tenant=tenant))
-    for model in (ApiKey, DataKey, Membership, Invitation, Webhook):
+    for model in OF_ORGANIZATION:
         model._default_manager.filter(tenant=tenant).delete()
     jobs = Publication.objects.filter(tenant=tenant)
     jobs.filter(status=Publication.Status.PENDING).delete()

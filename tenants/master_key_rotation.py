@@ -5,20 +5,23 @@ is sealed again, and what a process has opened stays right.
 """
 
 from collections import Counter
+from itertools import chain
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from tenants import vault
-from tenants.models import DataKey
+from tenants.models import DataKey, FormerDataKey
 
+MODELS: tuple[type[DataKey] | type[FormerDataKey], ...] = (DataKey, FormerDataKey)
 BATCH_ROWS = 200
 
 
 def count_by_master_key() -> Counter[str]:
     """Return the number of data keys by the id of the master key that wraps them."""
-    return Counter(DataKey.objects.values_list("master_key_id", flat=True))
+    rows = (model.objects.values_list("master_key_id", flat=True) for model in MODELS)
+    return Counter(chain.from_iterable(rows))
 
 
 @transaction.atomic
@@ -46,18 +49,21 @@ def wrap_batch() -> int:
     Rows that somebody has locked, as an organization that is being deleted, are left
     to the next batch.
     """
-    rows = DataKey.objects.exclude(master_key_id=vault.master_key_id())
-    batch = list(rows.select_for_update(skip_locked=True).order_by("pk")[:BATCH_ROWS])
-    for row in batch:
-        wrap_again(row, vault.unwrap_data_key(row))
-    return len(batch)
+    wrapped = 0
+    for model in MODELS:
+        rows = model.objects.exclude(master_key_id=vault.master_key_id())
+        unlocked = rows.select_for_update(skip_locked=True).order_by("pk")
+        for row in unlocked[:BATCH_ROWS]:
+            wrap_again(row, vault.unwrap_data_key(row))
+            wrapped += 1
+    return wrapped
 
 
-def wrap_again(row: DataKey, data_key: bytes) -> None:
+def wrap_again(row: DataKey | FormerDataKey, data_key: bytes) -> None:
     vault.wrap(row, "wrapped", data_key, vault.master_key_id())
     assert vault.unwrap_data_key(row) == data_key
     row.updated_at = timezone.now()
-    row.save(update_fields=["wrapped", "digest_key", "master_key_id", "updated_at"])
+    row.save()
 
 
 def is_old_key_needless() -> bool:
@@ -65,4 +71,7 @@ def is_old_key_needless() -> bool:
     if not settings.OLD_MASTER_KEY:
         return False
     old = vault.id_of_master_key(settings.OLD_MASTER_KEY)
-    return not DataKey.objects.filter(master_key_id=old).exists()
+    return not any(
+        model.objects.filter(master_key_id=old).exists()
+        for model in vault.existing_data_key_models()
+    )

@@ -17,6 +17,7 @@ NOT_SEALED = {
     "tenants_apikey.sha256": "a digest",
     "tenants_datakey.digest_key": "a key wrapped by the master key",
     "tenants_datakey.wrapped": "a data key wrapped by the master key",
+    "tenants_formerdatakey.wrapped": "a data key wrapped by the master key",
     "tenants_idempotencykey.fingerprint": "a keyed digest",
     "tenants_invitation.digest": "a keyed digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",

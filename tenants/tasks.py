@@ -2,7 +2,14 @@
 
 from celery import shared_task
 
-from tenants import audit, idempotency, members, retention, sessions
+from tenants import (
+    audit,
+    data_key_rotation,
+    idempotency,
+    members,
+    retention,
+    sessions,
+)
 
 
 @shared_task
@@ -23,3 +30,8 @@ def delete_old_sessions_and_pictures() -> None:
 def delete_old_audit_entries() -> None:
     audit.delete_old_entries()
     retention.delete_old_admin_log()
+
+
+@shared_task
+def delete_retired_data_keys() -> None:
+    data_key_rotation.delete_retired_data_keys()

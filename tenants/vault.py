@@ -1,9 +1,13 @@
 """Encryption at rest: AES-256-GCM under a data key per tenant.
 
 The master key wraps the data keys. The associated data of a sealed value consists of
-tenant, table, row and column, so a value that is copied to another row or column does
-not open. Layout: version (1 byte), nonce (12), ciphertext and tag. Rows without a
-tenant are sealed under the system's data key.
+tenant, table, row, column and generation, so a value that is copied to another row or
+column does not open. Rows without a tenant are sealed under the system's data key.
+
+A tenant has a data key of another generation after each rotation of it. The newest one
+seals, and each that still exists opens what it has sealed. Layout: a header, the nonce
+(12 bytes), ciphertext and tag. The header of the first generation is 1; that of another
+one is 2 and the generation in two bytes.
 """
 
 import base64
@@ -11,8 +15,10 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterable
+import time
+from collections.abc import Sequence
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
@@ -22,8 +28,12 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
 from django.db import IntegrityError, connection, transaction
 
-VERSION = b"\x01"
+FIRST_VERSION, GENERATION_VERSION = b"\x01", b"\x02"
+GENERATION_BYTES = 2
 NONCE_BYTES = 12
+# How long a process may seal with a data key after the next one was created.
+NEWEST_SECONDS = 10.0
+MAX_TENANTS = 10_000
 DIGEST_PURPOSE = b"token digests"
 # What is raised by a value that does not open, or whose data key does not.
 CLOSED = (InvalidTag, ValueError, ObjectDoesNotExist, ImproperlyConfigured)
@@ -31,6 +41,10 @@ LOCK_SYSTEM_DATA_KEY = (
     "SELECT master_key_id FROM tenants_datakey WHERE tenant_id IS NULL FOR SHARE"
 )
 DataKey = Any  # the model: tenants.models imports this module
+
+# By tenant: its newest generation, and until when that counts.
+_newest: dict[Any, tuple[int, float]] = {}
+_lock = Lock()
 
 
 def seal(row: Any, column: str, value: Any) -> None:
@@ -41,9 +55,15 @@ def seal(row: Any, column: str, value: Any) -> None:
     sealed = None
     if value is not None:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-        key = data_key(row.tenant_id)
-        sealed = encrypt_bytes(key, text, associated_data(row, column))
+        generation = newest_generation(row.tenant_id)
+        sealed = seal_bytes(row, column, text, generation)
     setattr(row, column, sealed)
+
+
+def seal_bytes(row: Any, column: str, plaintext: bytes, generation: int) -> bytes:
+    key = data_key(row.tenant_id, generation)
+    associated = associated_data(row, column, generation)
+    return encrypt_bytes(key, plaintext, associated, header_of(generation))
 
 
 def sealed(row: Any, column: str, value: Any) -> bytes:
@@ -54,35 +74,55 @@ def sealed(row: Any, column: str, value: Any) -> bytes:
 
 def unseal(row: Any, column: str) -> Any:
     """Return the JSON value sealed in `row.column`, or None."""
-    if getattr(row, column) is None:
-        return None
-    return unseal_with(data_key(row.tenant_id), row, column)
+    blob = getattr(row, column)
+    return None if blob is None else json.loads(unseal_bytes(row, column))
 
 
-def unseal_all(rows: Iterable[Any], column: str) -> dict[Any, Any]:
+def unseal_bytes(row: Any, column: str, key: bytes | None = None) -> bytes:
+    """Return what is sealed in `row.column`, which is not None. Raises InvalidTag.
+
+    key: the data key, if the caller has it.
+    """
+    blob = bytes(getattr(row, column))
+    generation = generation_of(blob)
+    key = key or data_key(row.tenant_id, generation)
+    return decrypt_bytes(key, blob, associated_data(row, column, generation))
+
+
+def unseal_all(rows: Sequence[Any], column: str) -> dict[Any, Any]:
     """Return the JSON values of a column by the rows' ids.
 
     None where it is empty, and where the data key went with its organization.
-    For pages that list rows of many tenants: it reads all data keys with one query.
+    For pages that list rows of many tenants: it reads all data keys with one query,
+    and with another one those of former generations, if there are such values.
     """
-    rows = list(rows)
-    tenants = {row.tenant_id for row in rows if getattr(row, column) is not None}
-    found = data_key_model().objects.filter(tenant__in=tenants) if tenants else ()
-    keys = {row.tenant_id: unwrap_data_key(row) for row in found}
-    return {
-        row.pk: unseal_with(key, row, column) if key else None
+    values: dict[Any, Any] = {row.pk: None for row in rows}
+    places = {
+        row.pk: (row.tenant_id, generation_of(bytes(getattr(row, column))))
         for row in rows
-        for key in [keys.get(row.tenant_id)]
+        if getattr(row, column) is not None
     }
+    keys = read_data_keys(set(places.values()))
+    for row in rows:
+        if key := keys.get(places.get(row.pk)):
+            values[row.pk] = json.loads(unseal_bytes(row, column, key))
+    return values
 
 
-def unseal_with(key: bytes | None, row: Any, column: str) -> Any:
-    """Return the JSON value sealed in `row.column` under this data key, or None."""
-    blob = getattr(row, column)
-    if blob is None:
-        return None
-    assert key, "a sealed value has a data key"
-    return json.loads(decrypt_bytes(key, bytes(blob), associated_data(row, column)))
+def read_data_keys(wanted: set[tuple[Any, int]]) -> dict[Any, bytes]:
+    """Return data keys by tenant and generation; not the system's."""
+    keys: dict[Any, bytes] = {}
+    for model in (data_key_model(), former_data_key_model()):
+        if missing := wanted - set(keys):
+            tenants = {tenant for tenant, _ in missing}
+            for row in model.objects.filter(tenant__in=tenants):
+                keys[row.tenant_id, row.generation] = unwrap_data_key(row)
+    return keys
+
+
+def reseal(row: Any, column: str, generation: int) -> bytes:
+    """Return the value of `row.column`, sealed by the data key of this generation."""
+    return seal_bytes(row, column, unseal_bytes(row, column), generation)
 
 
 def seal_text(value: Any, purpose: str) -> str:
@@ -90,22 +130,57 @@ def seal_text(value: Any, purpose: str) -> str:
 
     It is sealed under the system's data key, and encoded as base64url without padding.
     """
-    text = json.dumps(value).encode()
-    sealed = encrypt_bytes(data_key(None), text, purpose.encode())
+    return encode_text(json.dumps(value).encode(), purpose, newest_generation(None))
+
+
+def encode_text(text: bytes, purpose: str, generation: int) -> str:
+    key = data_key(None, generation)
+    sealed = encrypt_bytes(key, text, purpose.encode(), header_of(generation))
     return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+
+
+def decode_text(text: str) -> bytes:
+    """Return the bytes that seal_text() encoded. Raises ValueError."""
+    return base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
 
 
 def unseal_text(text: str, purpose: str) -> Any:
     """Return the value that seal_text() sealed for this purpose, or None."""
     try:
-        sealed = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
-        return json.loads(decrypt_bytes(data_key(None), sealed, purpose.encode()))
-    except (ValueError, InvalidTag):
+        blob = decode_text(text)
+        key = data_key(None, generation_of(blob))
+        return json.loads(decrypt_bytes(key, blob, purpose.encode()))
+    except (ValueError, InvalidTag, ObjectDoesNotExist):
         return None
 
 
-def associated_data(row: Any, column: str) -> bytes:
-    return f"{row.tenant_id}|{row._meta.db_table}|{row.pk}|{column}|1".encode()
+def reseal_text(text: str, purpose: str, generation: int) -> str:
+    """Return the text, sealed by the system's data key of this generation."""
+    blob = decode_text(text)
+    opened = decrypt_bytes(data_key(None, generation_of(blob)), blob, purpose.encode())
+    return encode_text(opened, purpose, generation)
+
+
+def associated_data(row: Any, column: str, generation: int) -> bytes:
+    place = f"{row.tenant_id}|{row._meta.db_table}|{row.pk}|{column}"
+    return f"{place}|{generation}".encode()
+
+
+def header_of(generation: int) -> bytes:
+    """Return the first bytes of what the data key of this generation seals."""
+    if generation == 1:
+        return FIRST_VERSION
+    return GENERATION_VERSION + generation.to_bytes(GENERATION_BYTES)
+
+
+def generation_of(blob: bytes) -> int:
+    """Return the generation of the data key that sealed this. Raises InvalidTag."""
+    if blob[:1] == FIRST_VERSION:
+        return 1
+    generation = int.from_bytes(blob[1 : 1 + GENERATION_BYTES])
+    if blob[:1] != GENERATION_VERSION or generation < 2:
+        raise InvalidTag
+    return generation
 
 
 def keyed_digest(secret: str) -> bytes:
@@ -163,11 +238,20 @@ def check_master_key() -> None:
     It also runs before `migrate`: it reads only what the first version has too, and
     creates nothing.
     """
-    rows = data_key_model().objects.only("tenant", "master_key_id", "wrapped")
-    system = rows.filter(tenant=None).first()
-    unknown = rows.exclude(master_key_id__in=list(known_master_keys())).first()
-    for row in filter(None, (system, unknown)):
-        unwrap_data_key(row)
+    known = list(known_master_keys())
+    for model in existing_data_key_models():
+        rows = model.objects.only("tenant", "master_key_id", "wrapped")
+        system = rows.filter(tenant=None).first()
+        unknown = rows.exclude(master_key_id__in=known).first()
+        for row in filter(None, (system, unknown)):
+            unwrap_data_key(row)
+
+
+def existing_data_key_models() -> list[Any]:
+    """Return the models of data keys whose tables `migrate` has created."""
+    tables = connection.introspection.table_names()
+    models = (data_key_model(), former_data_key_model())
+    return [model for model in models if model._meta.db_table in tables]
 
 
 def system_data_key() -> DataKey:
@@ -182,15 +266,53 @@ def system_data_key() -> DataKey:
         return rows.get(tenant=None)
 
 
-@lru_cache(maxsize=10_000)
-def data_key(tenant_id: Any) -> bytes:
+@lru_cache(maxsize=MAX_TENANTS)
+def data_key(tenant_id: Any, generation: int = 1) -> bytes:
+    """Return the key that seals, or has sealed, values of this generation.
+
+    Raises DoesNotExist.
+    """
     if tenant_id is None:
-        return unwrap_data_key(system_data_key())
-    return unwrap_data_key(data_key_model().objects.get(tenant_id=tenant_id))
+        row = system_data_key()
+    else:
+        row = data_key_model().objects.get(tenant_id=tenant_id)
+    if row.generation != generation:
+        rows = former_data_key_model().objects
+        row = rows.get(tenant_id=tenant_id, generation=generation)
+    return unwrap_data_key(row)
+
+
+def newest_generation(tenant_id: Any) -> int:
+    """Return the generation of the data key that seals.
+
+    A process asks the database again after NEWEST_SECONDS.
+    """
+    known, until = _newest.get(tenant_id, (0, 0.0))
+    if time.monotonic() < until:
+        return known
+    until = time.monotonic() + NEWEST_SECONDS
+    rows = data_key_model().objects.filter(tenant_id=tenant_id)
+    newest = rows.values_list("generation", flat=True).first() or 1
+    with _lock:
+        if len(_newest) >= MAX_TENANTS:
+            _newest.clear()
+        _newest[tenant_id] = (newest, until)
+    return newest
+
+
+def forget_keys() -> None:
+    """Forget the keys that this process has opened."""
+    data_key.cache_clear()
+    digest_key.cache_clear()
+    _newest.clear()
 
 
 def data_key_model() -> Any:
     return apps.get_model("tenants", "DataKey")
+
+
+def former_data_key_model() -> Any:
+    return apps.get_model("tenants", "FormerDataKey")
 
 
 def unwrap_data_key(row: DataKey) -> bytes:
@@ -216,14 +338,15 @@ def unwrap(row: DataKey, column: str) -> bytes:
     except InvalidTag:
         raise ImproperlyConfigured(
             f"The {row} does not open with the master key that wrapped it "
-            f"({row.master_key_id}): the row {row.pk} of tenants_datakey was changed. "
+            f"({row.master_key_id}): the row {row.pk} of {row._meta.db_table} was "
+            "changed. "
             "Restore it from a backup."
         ) from None
 
 
 def wrapping_data(row: DataKey, column: str) -> bytes:
     """Return the associated data of a wrapped key."""
-    return f"{row.tenant_id}|tenants_datakey|{row.pk}|{column}|1".encode()
+    return f"{row.tenant_id}|{row._meta.db_table}|{row.pk}|{column}|1".encode()
 
 
 def find_master_key(key_id: str) -> bytes:
@@ -262,15 +385,18 @@ def derive_key(master_key: bytes, purpose: bytes) -> bytes:
     return hmac.digest(master_key, purpose, hashlib.sha256)
 
 
-def encrypt_bytes(key: bytes, plaintext: bytes, associated: bytes) -> bytes:
+def encrypt_bytes(
+    key: bytes, plaintext: bytes, associated: bytes, header: bytes = FIRST_VERSION
+) -> bytes:
     nonce = os.urandom(NONCE_BYTES)
-    return VERSION + nonce + AESGCM(key).encrypt(nonce, plaintext, associated)
+    return header + nonce + AESGCM(key).encrypt(nonce, plaintext, associated)
 
 
 def decrypt_bytes(key: bytes, blob: bytes, associated: bytes) -> bytes:
     """Decrypt a sealed value. Raises InvalidTag."""
-    if blob[:1] != VERSION:
+    start = len(header_of(generation_of(blob)))
+    nonce = blob[start : start + NONCE_BYTES]
+    ciphertext = blob[start + NONCE_BYTES :]
+    if len(nonce) < NONCE_BYTES:
         raise InvalidTag
-    nonce = blob[1 : 1 + NONCE_BYTES]
-    ciphertext = blob[1 + NONCE_BYTES :]
     return AESGCM(key).decrypt(nonce, ciphertext, associated)

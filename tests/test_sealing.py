@@ -297,8 +297,7 @@ def another_master_key(settings):
 
 
 def clear_caches():
-    vault.digest_key.cache_clear()
-    vault.data_key.cache_clear()
+    vault.forget_keys()
 
 
 def test_the_systems_data_key_is_made_once_whoever_needs_it_first(

@@ -69,6 +69,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "wallets.sparekey",
             "wallets.keydemand",
             "tenants.datakey",
+            "tenants.formerdatakey",
             "tenants.idempotencykey",
             "tenants.asset",
         ),

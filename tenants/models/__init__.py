@@ -3,7 +3,7 @@
 from tenants.models.audit import AuditEntry
 from tenants.models.erasure import Erasure
 from tenants.models.idempotency import IdempotencyKey
-from tenants.models.keys import ApiKey, DataKey
+from tenants.models.keys import ApiKey, DataKey, FormerDataKey
 from tenants.models.networks import AgreementAcceptance, Network
 from tenants.models.organizations import Asset, Provider, Tenant
 from tenants.models.people import Invitation, Membership, Permission, Role
@@ -18,6 +18,7 @@ __all__ = [
     "DailyUsage",
     "DataKey",
     "Erasure",
+    "FormerDataKey",
     "IdempotencyKey",
     "Invitation",
     "LiveRows",

@@ -18,6 +18,10 @@ class DataKey(Record):
     """The key that seals a tenant's secrets, wrapped by the master key (vault.py)."""
 
     tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, null=True)
+    # Counts the data keys of the tenant; its sealed values name it.
+    generation = models.PositiveSmallIntegerField(default=1, db_default=1)
+    # When it replaced the one before; None for the first.
+    rotated_at = models.DateTimeField(null=True)
     master_key_id = models.CharField(max_length=16)
     wrapped = models.BinaryField()
     # Of the system's data key: the key of keyed digests, once the master key from which
@@ -33,6 +37,37 @@ class DataKey(Record):
 
     def __str__(self) -> str:
         return f"data key of {self.tenant_id or 'the system'}"
+
+
+class FormerDataKey(Record):
+    """A data key of a tenant that seals no more (data_key_rotation.py).
+
+    It opens what it has sealed. Once that is sealed by the next one it is retired, and
+    some time later deleted.
+    """
+
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.CASCADE, null=True, related_name="former_data_keys"
+    )
+    generation = models.PositiveSmallIntegerField()
+    master_key_id = models.CharField(max_length=16)
+    wrapped = models.BinaryField()
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "generation"], name="one_data_key_per_generation"
+            ),
+            models.UniqueConstraint(
+                fields=["generation"],
+                condition=Q(tenant=None),
+                name="one_system_data_key_per_generation",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"former data key of {self.tenant_id or 'the system'}"
 
 
 class ApiKey(Record):

@@ -46,5 +46,5 @@ def endorser_seed(indy_pool):
 @pytest.fixture
 def network(indy_pool, endorser_seed, transactional_db):
     """The ledger as a network, with an endorser of the agency."""
-    vault.data_key.cache_clear()  # other processes read the one of this test
+    vault.forget_keys()  # other processes read the one of this test
     return add_network("indy", "Indy", indy_pool.genesis.read_text(), endorser_seed)

@@ -53,6 +53,7 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "tenants_auditentry": "it is newer than 0.1.0",
     "tenants_dailyusage": "it is newer than 0.1.0",
     "tenants_erasure": "it is newer than 0.1.0",
+    "tenants_formerdatakey": "it is newer than 0.1.0",
     "tenants_invitation": "it is newer than 0.1.0",
     "usersessions_usersession": "the list of sessions is newer than 0.1.0",
     "wallets_keydemand": "it is newer than 0.1.0",
@@ -159,8 +160,8 @@ def move_to(name):
     connections.close_all()
     connection.close_pool()
     connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name
-    for cached in (vault.data_key, vault.digest_key, published_body):
-        cached.cache_clear()
+    vault.forget_keys()
+    published_body.cache_clear()
 
 
 def rows_by_table():

@@ -58,7 +58,7 @@ def free_port() -> int:
 @contextlib.contextmanager
 def serving(name: str, port: int, **settings: str) -> Iterator[str]:
     """Run a server on the test's database. Both use the same system data key."""
-    vault.data_key.cache_clear()
+    vault.forget_keys()
     vault.data_key(None)
     url = urlsplit(os.environ["DATABASE_URL"])._replace(
         path=f"/{connection.settings_dict['NAME']}"

@@ -29,8 +29,7 @@ def new_master_key(faber, settings):
 
 def use_keys(settings, master_key, old_master_key=None):
     settings.MASTER_KEY, settings.OLD_MASTER_KEY = master_key, old_master_key
-    vault.data_key.cache_clear()
-    vault.digest_key.cache_clear()
+    vault.forget_keys()
 
 
 def rotate():

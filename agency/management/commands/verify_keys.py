@@ -1,6 +1,7 @@
 """`manage.py verify_keys`: open every sealed value of the database."""
 
 from collections import Counter
+from itertools import chain
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -9,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from agency.core.progress import Progress
 from agency.studio.accounts.second_factor import verify_factors
 from tenants import vault
-from tenants.models import DataKey
+from tenants.models import DataKey, FormerDataKey
 from tenants.sealed_columns import (
     SealedTable,
     batches_of,
@@ -43,11 +44,12 @@ class Command(BaseCommand):
         self.stdout.write(f"All {self.opened.total():,} values open.")
 
     def open_data_keys(self) -> None:
-        for batch in batches_of(DataKey.objects.all()):
-            for row in batch:
-                columns = ("wrapped", "digest_key")
-                for column in columns[: 1 if row.digest_key is None else 2]:
-                    self.count("tenants_datakey", column, row, unwraps(row, column))
+        for model in (DataKey, FormerDataKey):
+            table = model._meta.db_table
+            for row in chain.from_iterable(batches_of(model.objects.all())):
+                self.count(table, "wrapped", row, unwraps(row, "wrapped"))
+                if getattr(row, "digest_key", None) is not None:
+                    self.count(table, "digest_key", row, unwraps(row, "digest_key"))
 
     def open_table(self, table: SealedTable) -> None:
         for batch in batches_of(table.rows()):
@@ -80,7 +82,7 @@ class Command(BaseCommand):
         )
 
 
-def unwraps(row: DataKey, column: str) -> bool:
+def unwraps(row: DataKey | FormerDataKey, column: str) -> bool:
     try:
         vault.unwrap(row, column)
     except ImproperlyConfigured:

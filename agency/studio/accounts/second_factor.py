@@ -9,6 +9,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib import messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -48,6 +49,36 @@ def verify_factors() -> Iterator[tuple[Authenticator, bool]]:
     for row in Authenticator.objects.filter(type__in=SEALED_MEMBERS).iterator():
         sealed = row.data[SEALED_MEMBERS[row.type]]
         yield row, vault.unseal_text(sealed, PURPOSE) is not None
+
+
+def reseal_factors(generation: int) -> tuple[int, int]:
+    """Seal them again with the system's data key of this generation.
+
+    Return how many, and how many do not open.
+    """
+    done = closed = 0
+    rows = Authenticator.objects.filter(type__in=SEALED_MEMBERS)
+    for pk in list(rows.values_list("pk", flat=True)):
+        try:
+            done += reseal_factor(pk, generation)
+        except vault.CLOSED:
+            closed += 1
+    return done, closed
+
+
+@transaction.atomic
+def reseal_factor(pk: int, generation: int) -> bool:
+    """Return whether it was sealed with another data key."""
+    row = Authenticator.objects.select_for_update().filter(pk=pk).first()
+    if not row:
+        return False
+    member = SEALED_MEMBERS[row.type]
+    text = row.data[member]
+    if vault.decode_text(text).startswith(vault.header_of(generation)):
+        return False
+    row.data[member] = vault.reseal_text(text, PURPOSE, generation)
+    row.save(update_fields=["data"])
+    return True
 
 
 def has_second_factor(user: Any) -> bool:

@@ -18,8 +18,9 @@ from webhooks.models import FeedEpoch
 
 MAY_BE_EMPTY = {
     "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage",
-    "DailyUsage", "Delivery", "DidEndpoint", "Erasure", "Invitation", "Membership",
-    "Publication", "RevocationRegistry", "SpareKey", "StatusList", "Webhook",
+    "DailyUsage", "Delivery", "DidEndpoint", "Erasure", "FormerDataKey",
+    "Invitation", "Membership", "Publication", "RevocationRegistry", "SpareKey",
+    "StatusList", "Webhook",
 }  # fmt: skip
 VALUES = {
     "name": "Ada Lovelace-4711",

@@ -36,7 +36,7 @@ def test_the_list_of_many_organizations_takes_few_queries(
         fail_one(Organization(f"Branch {number}"))
     from tenants import vault
 
-    vault.data_key.cache_clear()
+    vault.forget_keys()
     with django_assert_max_num_queries(12):
         page = text_of(browser.get(LIST))
     assert page.count("Full name: The holder did not answer this item.") == 6

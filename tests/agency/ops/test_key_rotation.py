@@ -4,15 +4,19 @@ import os
 import time
 from collections import Counter
 from contextlib import contextmanager
+from datetime import timedelta
 from threading import Event, Thread
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from agency.devtools.embedded.home import new_master_key
 from tenants import vault
+from tenants.data_key_rotation import delete_retired_data_keys
 from tenants.master_key_rotation import count_by_master_key
-from tenants.models import DataKey, Tenant
+from tenants.models import DataKey, FormerDataKey, Tenant
+from tenants.sealed_columns import list_sealed_tables
 from tests.chaos.stories import Caller, Pair
 from tests.support.processes import eventually, processes, same_server
 
@@ -142,3 +146,33 @@ def add_organizations(tenant):
         made.save(force_insert=True)
         vault.create_data_key(made)
     assert DataKey.objects.count() > ORGANIZATIONS
+
+
+def test_all_data_keys_are_replaced_while_calls_run(faber, product, load):
+    again = "rotate_data_keys --older-than 0"
+    with load.without_failure():
+        killed = {"FAULT_POINT": "after_sealed_batch"}
+        assert product.manage(again, **killed) == -9
+        assert len(set(generations(faber.tenant.pk))) == 2, "it was killed midway"
+        assert product.manage("verify_keys") == 0
+    with load.without_failure():
+        assert product.manage("rotate_data_keys") == 0, "it continues"
+        assert product.manage("verify_keys") == 0
+    assert DataKey.objects.get(tenant=faber.tenant).generation == 2
+    FormerDataKey.objects.update(retired_at=timezone.now() - timedelta(days=40))
+    with load.without_failure():
+        delete_retired_data_keys()
+        assert not FormerDataKey.objects.exists()
+    load.check_nothing_is_lost()
+    assert set(generations(faber.tenant.pk)) == {2}
+    assert product.manage("verify_keys") == 0
+
+
+def generations(tenant_id):
+    """The generation of each sealed value of the organization."""
+    for table in list_sealed_tables():
+        for row in table.rows():
+            for column in table.columns:
+                blob = getattr(row, column)
+                if row.tenant_id == tenant_id and blob is not None:
+                    yield vault.generation_of(bytes(blob))

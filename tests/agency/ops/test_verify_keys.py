@@ -70,7 +70,7 @@ def test_it_names_what_does_not_open_and_what_to_do(story):
 
 def test_a_lost_data_key_closes_all_rows_of_its_organization(story):
     DataKey.objects.filter(tenant=story.tenant).delete()
-    vault.data_key.cache_clear()
+    vault.forget_keys()
     with pytest.raises(CommandError) as refused:
         verify()
     assert "wallets_wallet: 2" in str(refused.value)

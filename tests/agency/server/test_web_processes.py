@@ -27,7 +27,7 @@ RESPAWN_SECONDS = 20
 @pytest.fixture
 def web(faber, tmp_path):
     """Starts web processes on the database of the test."""
-    vault.data_key.cache_clear()  # all processes read the one of this test
+    vault.forget_keys()  # all processes read the one of this test
     vault.data_key(None)
     name = connection.settings_dict["NAME"]
     given = {

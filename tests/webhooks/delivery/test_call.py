@@ -296,7 +296,7 @@ def test_no_database_connection_is_held_during_the_call(faber, receiver, registe
     receiver.meet = lambda call: held.append(least_in_use())
     path = f"/webhooks/{registers()['id']}/example"
     faber.post(path, {"messageType": "verification"})
-    vault.data_key.cache_clear()
+    vault.forget_keys()
     worker_calls()
     assert held == [0]
 

@@ -1,0 +1,114 @@
+"""`manage.py rotate_data_keys [ORGANIZATION]`: seal all values with new data keys."""
+
+import time
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
+
+from agency.core import faults
+from agency.core.progress import Progress
+from tenants import data_key_rotation as rotation
+from tenants import vault
+from tenants.models import Tenant
+
+AGE_HOURS = 24
+SYSTEM = "system"
+# Longer ones do not write for the services, as those of a backup. (What is written later
+# still opens: data_key_rotation.py.)
+TRANSACTION_SECONDS = 60
+# Whether a transaction runs that began before this one did, in this database.
+OLDER_TRANSACTIONS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND pid <> pg_backend_pid() AND xact_start < %s"
+)
+
+
+class Command(BaseCommand):
+    help = (
+        "Seal every value again with a new data key, while the service runs. Can be "
+        "interrupted and repeated: an unfinished rotation is continued."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "organization",
+            nargs="?",
+            help="its tenantId, or `system` for what belongs to no organization; "
+            "without it, all whose data key is older than --older-than",
+        )
+        parser.add_argument(
+            "--older-than",
+            type=float,
+            default=AGE_HOURS,
+            metavar="HOURS",
+            help=f"age of the data keys that are replaced (default: {AGE_HOURS})",
+        )
+
+    def handle(
+        self, organization: str | None, older_than: float, **options: Any
+    ) -> None:
+        chosen = self.choose(organization, older_than)
+        for tenant_id in chosen:
+            rotation.create_next_data_key(tenant_id)
+        if chosen:
+            self.wait_for_writers()
+        progress = Progress(self.stderr, "{:,} values are sealed again.")
+        closed = sum(self.rotate(tenant_id, progress) for tenant_id in chosen)
+        progress.finish()
+        if closed:
+            raise CommandError(
+                f"{closed:,} rows do not open, and keep their data keys. "
+                "manage.py verify_keys names them and says what to do."
+            )
+        self.stdout.write(
+            f"{len(chosen):,} data keys were replaced. The former ones are deleted "
+            "after a day."
+        )
+
+    def choose(
+        self, organization: str | None, older_than: float
+    ) -> list[rotation.TenantId]:
+        if organization == SYSTEM:
+            vault.system_data_key()
+            return [None]
+        if organization:
+            return [self.find_organization(organization).pk]
+        old = rotation.list_older_than(timedelta(hours=older_than))
+        return list(dict.fromkeys([*rotation.list_unfinished(), *old]))
+
+    def find_organization(self, tenant_id: str) -> Tenant:
+        with suppress(ValueError):
+            if found := Tenant.objects.filter(public_id=UUID(tenant_id)).first():
+                return found
+        raise CommandError(f"There is no organization {tenant_id}.")
+
+    def wait_for_writers(self) -> None:
+        """Wait until all processes seal with the new data keys, and have committed."""
+        self.stderr.write(f"Waiting {vault.NEWEST_SECONDS:.0f} s for all processes.")
+        time.sleep(vault.NEWEST_SECONDS)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock_timestamp()")
+            now = cursor.fetchone()[0]
+            end = time.monotonic() + TRANSACTION_SECONDS
+            while True:
+                cursor.execute(OLDER_TRANSACTIONS, [now])
+                if not cursor.fetchone()[0] or time.monotonic() > end:
+                    return
+                time.sleep(0.5)
+
+    def rotate(self, tenant_id: rotation.TenantId, progress: Progress) -> int:
+        """Seal all values of an organization again. Return how many rows do not open."""
+
+        def advance(number: int) -> None:
+            progress.advance(number)
+            if number:
+                faults.fault_point("after_sealed_batch")
+
+        closed = rotation.reseal_values(tenant_id, advance)
+        if not closed:
+            rotation.retire_data_keys(tenant_id)
+        return closed
