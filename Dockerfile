@@ -6,9 +6,12 @@ ENV PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 
-# An init, as process 1 of every container: passes signals on and reaps what processes leave.
+# An init, as process 1 of every container: passes signals on and reaps what processes leave. And
+# pg_dump and psql for backups, from PostgreSQL's own archive: not older than the server.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends tini \
+    && apt-get install --yes --no-install-recommends tini postgresql-common \
+    && /usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y \
+    && apt-get install --yes --no-install-recommends postgresql-client-18 \
     && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin agency
 WORKDIR /app

@@ -9,22 +9,48 @@ from typing import Any
 from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
+from django.db.models import Exists, OuterRef, Q
 
 from agency.core import http, network_reads
 from agency.core.errors import Unavailable
 from agency.core.waiting import seconds_left
+from credentials.models.published import PublishedObject
+from credentials.models.registry import RevocationRegistry
+from tenants.models import Network
 from wallets import keys
 
+TAILS_FOLDER = "tails/"
 TAILS_HASH = r"[1-9A-HJ-NP-Za-km-z]{40,50}"
 
 
 def tails_name(tails_hash: str) -> str:
     """The name of the file in the storage that all processes share."""
-    return f"tails/{tails_hash}"
+    return f"{TAILS_FOLDER}{tails_hash}"
 
 
 def tails_url(tails_hash: str) -> str:
     return f"{settings.PUBLIC_URL}/tails/{tails_hash}"
+
+
+def needed_tails() -> set[str]:
+    """The names of the files of all registries that were made here.
+
+    Also of deleted organizations: their credentials are still proven.
+    """
+    rows = RevocationRegistry.objects.filter(registry_id=OuterRef("object_id"))
+    made_here = Q(network__kind=Network.Kind.LOCAL) | Exists(rows)
+    registries = PublishedObject.objects.filter(
+        made_here, kind=PublishedObject.Kind.REGISTRY
+    )
+    hashes = registries.values_list("body__value__tailsHash", flat=True)
+    return {tails_name(tails_hash) for tails_hash in hashes}
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a tails file has the hash that is its name."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").digest()
+    return keys.encode_key(digest) == path.name
 
 
 def store_tails(source: Path, tails_hash: str) -> None:

@@ -1,0 +1,29 @@
+"""`manage.py restore DIR`: a backup into the database and the storage."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from agency.ops.backups.restoring import restore_backup
+
+
+class Command(BaseCommand):
+    help = (
+        "Restore a backup into the empty database of DATABASE_URL and into the "
+        "storage. The services must be stopped."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", type=Path, help="of manage.py backup")
+        parser.add_argument(
+            "--replace-database",
+            action="store_true",
+            help="also if the database is not empty: what is in it is lost",
+        )
+
+    def handle(self, folder: Path, replace_database: bool, **options: Any) -> None:
+        restore_backup(folder.absolute(), replace_database, self.stdout)
+        self.stdout.write(
+            "The backup is restored. Run manage.py migrate, then start the services."
+        )

@@ -1,0 +1,22 @@
+"""`manage.py verify_backup DIR`: try whether a backup can be restored and opened."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from agency.ops.backups.verification import verify_backup
+
+
+class Command(BaseCommand):
+    help = (
+        "Restore a backup into a new database beside that of DATABASE_URL, open every "
+        "sealed value and tails file, and drop that database."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", type=Path, help="of manage.py backup")
+
+    def handle(self, folder: Path, **options: Any) -> None:
+        verify_backup(folder.absolute(), self.stdout)
+        self.stdout.write("The backup is whole: everything in it opens.")

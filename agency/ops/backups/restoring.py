@@ -1,0 +1,128 @@
+"""Restore a backup: all of it, or nothing."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.core.management.base import CommandError
+from django.db import connection
+
+from agency.core import faults
+from agency.core.progress import Progress
+from agency.ops.backups.copying import Copy, copy_stream, read_chunks
+from agency.ops.backups.manifest import (
+    DATABASE,
+    STORAGE,
+    Manifest,
+    database_name,
+    read_manifest,
+)
+from agency.ops.backups.programs import run_script
+from webhooks.events import epochs
+
+OTHER_SESSIONS_SQL = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND backend_type = 'client backend'
+"""
+# All tables and functions of the schema, but those of extensions.
+DROP_ALL_SQL = b"""
+DO $$
+DECLARE statement text;
+BEGIN
+    FOR statement IN
+        SELECT format('DROP TABLE IF EXISTS %s CASCADE', oid::regclass) FROM pg_class
+        WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+        UNION ALL
+        SELECT format('DROP FUNCTION IF EXISTS %s CASCADE', oid::regprocedure)
+        FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
+            AND NOT EXISTS (
+                SELECT FROM pg_depend WHERE objid = pg_proc.oid AND deptype = 'e'
+            )
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+END $$;
+"""
+
+
+def restore_backup(folder: Path, replace: bool, stream: Any) -> None:
+    """Restore a backup into the database and the storage of the settings.
+
+    replace: whether the database may have tables; they are dropped. The files come
+    first. The database follows in one transaction, with a new epoch of the event feed.
+    Raises CommandError.
+    """
+    manifest = read_manifest(folder)
+    manifest.require_usable()
+    require_place(replace)
+    stream.write("Comparing the files of the backup with its manifest ...")
+    manifest.check_files(folder)
+    restore_files(folder, manifest, stream)
+    load_database(folder, stream, replace=replace, after=epochs.BEGIN_SQL)
+
+
+def require_place(replace: bool) -> None:
+    """Raise CommandError unless the database is empty, or unused and replaceable."""
+    name = database_name()
+    if connection.introspection.table_names() and not replace:
+        raise CommandError(
+            f"The database {name} is not empty. Name an empty one in DATABASE_URL, or "
+            "give --replace-database: all that is in it is lost then."
+        )
+    with connection.cursor() as cursor:
+        cursor.execute(OTHER_SESSIONS_SQL)
+        sessions = cursor.fetchone()[0]
+    if sessions:
+        raise CommandError(
+            f"{sessions} other sessions use the database {name}. Stop all services of "
+            "Agency, then run this again."
+        )
+
+
+def restore_files(folder: Path, manifest: Manifest, stream: Any) -> None:
+    """Store the files that are missing or differ."""
+    progress = Progress(stream, "Files: {:,} bytes are restored.")
+    for name in manifest.storage_names():
+        if stored_copy(name) != manifest.files[f"{STORAGE}{name}"]:
+            default_storage.delete(name)
+            with (folder / STORAGE / name).open("rb") as file:
+                default_storage.save(name, File(file))
+        progress.advance(manifest.files[f"{STORAGE}{name}"].size)
+    progress.finish()
+
+
+def stored_copy(name: str) -> Copy | None:
+    try:
+        with default_storage.open(name) as file:
+            return copy_stream(file)
+    except FileNotFoundError:
+        return None
+
+
+def load_database(
+    folder: Path, stream: Any, replace: bool = False, after: tuple[str, ...] = ()
+) -> None:
+    """Run the dump in one transaction, then the statements `after` it."""
+    progress = Progress(stream, "Database: {:,} bytes are restored.")
+
+    def parts() -> Iterator[bytes]:
+        yield b"BEGIN;\n"
+        if replace:
+            yield DROP_ALL_SQL
+        with gzip.open(folder / DATABASE) as dump:
+            for chunk in read_chunks(dump):
+                progress.advance(len(chunk))
+                yield chunk
+        yield b"RESET ALL;\n"  # the dump changes the search path
+        for statement in after:
+            yield f"{statement};\n".encode()
+        faults.fault_point("before_restore_commits")
+        yield b"COMMIT;\nANALYZE;\n"
+
+    connection.close()
+    run_script(parts())
+    progress.finish()

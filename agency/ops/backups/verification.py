@@ -1,0 +1,129 @@
+"""Try a backup: restore it into a database for this purpose, and open all of it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import OperationalError, ProgrammingError, connection
+
+from agency.ops import database_schema
+from agency.ops.backups.manifest import (
+    STORAGE,
+    Manifest,
+    database_name,
+    known_migrations,
+    read_manifest,
+)
+from agency.ops.backups.restoring import load_database
+from agency.ops.stored_files import needed_files
+from credentials.tails import TAILS_FOLDER, is_whole
+from tenants import vault
+
+INSUFFICIENT_PRIVILEGE, IN_USE = "42501", "55006"
+
+
+def verify_backup(folder: Path, stream: Any) -> None:
+    """Restore, migrate and open a backup. Raises CommandError for what is wrong."""
+    manifest = read_manifest(folder)
+    manifest.require_usable()
+    stream.write("Comparing the files of the backup with its manifest ...")
+    manifest.check_files(folder)
+    with temporary_database(f"{database_name()}_verification"):
+        load_database(folder, stream)
+        if known_migrations() - set(manifest.migrations):
+            stream.write("Applying the migrations since the backup ...")
+            call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+        check_tables()
+        verify_keys()
+        check_needed_files(folder, manifest)
+
+
+@contextmanager
+def temporary_database(name: str) -> Iterator[None]:
+    """Work in a new database during the block, and drop it at the end."""
+    usual = connection.settings_dict["NAME"]
+    run_alone(f'DROP DATABASE IF EXISTS "{name}"', name)
+    run_alone(f'CREATE DATABASE "{name}" TEMPLATE template0', name)
+    try:
+        use_database(name)
+        yield
+    finally:
+        use_database(usual)
+        run_alone(f'DROP DATABASE "{name}"', name)
+
+
+def use_database(name: str) -> None:
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    for cached in (vault.data_key, vault.digest_key):
+        cached.cache_clear()
+
+
+def run_alone(statement: str, name: str) -> None:
+    """Run a statement about a database, which has no transaction."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+    except ProgrammingError as error:
+        if sqlstate_of(error) != INSUFFICIENT_PRIVILEGE:
+            raise
+        role = connection.settings_dict["USER"]
+        raise CommandError(
+            f"The role {role} may not create the database {name}, into which the "
+            f"backup is restored. Let it (ALTER ROLE {role} CREATEDB), or name in "
+            "DATABASE_URL another server on which it may, for this command."
+        ) from None
+    except OperationalError as error:
+        if sqlstate_of(error) != IN_USE:
+            raise
+        raise CommandError(
+            f"The database {name} is used by another verify_backup, or by one that "
+            "is just ending. Try again in a minute."
+        ) from None
+
+
+def sqlstate_of(error: Exception) -> str | None:
+    return getattr(error.__cause__, "sqlstate", None)
+
+
+def check_tables() -> None:
+    lines = database_schema.find_differences(
+        database_schema.expected_schema(), database_schema.read_schema()
+    )
+    if lines:
+        raise CommandError(
+            "The tables of the backup are not as this release needs them: "
+            f"{'; '.join(lines[:5])}. Take another backup."
+        )
+
+
+def verify_keys() -> None:
+    try:
+        call_command("verify_keys")
+    except CommandError as error:
+        raise CommandError(
+            f"The database of the backup does not open. {error} Run verify_keys with "
+            "the running database too; if all opens there, make another backup."
+        ) from None
+
+
+def check_needed_files(folder: Path, manifest: Manifest) -> None:
+    """Raise CommandError if a file is missing or is not the tails file of its name."""
+    names = set(manifest.storage_names())
+    missing = (needed_files() - names) & set(manifest.missing)
+    if missing:
+        raise CommandError(
+            f"{len(missing)} files were missing in the storage when the backup was "
+            f"made: {', '.join(sorted(missing)[:5])}. Restore them from an older "
+            "backup into the running storage, then make another one."
+        )
+    for name in names:
+        path = folder / STORAGE / name
+        if name.startswith(TAILS_FOLDER) and not is_whole(path):
+            raise CommandError(
+                f"{path} is not the tails file of its name. Take it from an older "
+                "backup, and put it into the running storage, too."
+            )

@@ -1,0 +1,160 @@
+"""Make a backup, while the services go on."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.files.storage import default_storage
+from django.core.management.base import CommandError
+from django.db import connection, transaction
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+
+from agency import __version__
+from agency.core import faults
+from agency.core.progress import Progress
+from agency.ops.backups.copying import Copy, copy_stream
+from agency.ops.backups.manifest import (
+    DATABASE,
+    FORMAT,
+    STORAGE,
+    Manifest,
+    unfinished_folder,
+)
+from agency.ops.backups.programs import dump_database, server_version
+from agency.ops.stored_files import FOLDERS, needed_files
+from tenants import vault
+from tenants.models import DataKey
+
+
+def make_backup(folder: Path, stream: Any) -> None:
+    """Write a backup to a new folder. Raises CommandError.
+
+    stream: of a command, which is told how far it is.
+    It is written to `<folder>.part`, which an interrupted call leaves behind and the
+    next one replaces.
+    """
+    if folder.exists():
+        raise CommandError(
+            f"{folder} exists already. Give the name of a new folder; delete backups "
+            "that you no longer need."
+        )
+    vault.check_master_key()
+    unfinished = unfinished_folder(folder)
+    with locked_folder(unfinished):
+        manifest, needed = save_database(unfinished, stream)
+        faults.fault_point("inside_backup")
+        files = copy_files(unfinished, stream)
+        missing = sorted(needed - files.keys() & needed_files())
+        for name in missing:
+            stream.write(f"Missing in the storage, and so in the backup: {name}")
+        files = {f"{STORAGE}{name}": copy for name, copy in files.items()}
+        manifest._replace(missing=missing, files=manifest.files | files).write(
+            unfinished
+        )
+        sync_folder(unfinished)
+        unfinished.rename(folder)
+        sync_path(folder.parent)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Yield with an empty folder that no other backup uses."""
+    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for entry in folder.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        yield
+    except BlockingIOError:
+        raise CommandError(
+            f"Another backup is being written to {folder}. Wait for it, or give "
+            "another name."
+        ) from None
+    finally:
+        os.close(descriptor)
+
+
+def save_database(folder: Path, stream: Any) -> tuple[Manifest, set[str]]:
+    """Dump one snapshot. Return its manifest, and the files that its rows need."""
+    progress = Progress(stream, "Database: {:,} bytes are saved.")
+    with read_snapshot() as snapshot:
+        needed = needed_files()
+        manifest = describe_database()
+        with dump_database(snapshot) as dump, (folder / DATABASE).open("wb") as file:
+            copy = copy_stream(dump, file, progress)
+    progress.finish()
+    return manifest._replace(files={DATABASE: copy}), needed
+
+
+@contextmanager
+def read_snapshot() -> Iterator[str]:
+    """Begin a transaction that only reads, and yield the name of its snapshot.
+
+    It has no transaction number, so it holds no event of the feed back.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        cursor.execute("SELECT pg_export_snapshot()")
+        yield cursor.fetchone()[0]
+
+
+def describe_database() -> Manifest:
+    applied = MigrationRecorder(connection).applied_migrations()
+    keys = DataKey.objects.values_list("master_key_id", flat=True)
+    return Manifest(
+        format=FORMAT,
+        release=__version__,
+        created_at=timezone.now().isoformat(timespec="seconds"),
+        postgresql=server_version(),
+        migrations=sorted(f"{app}.{name}" for app, name in applied),
+        master_keys=sorted(set(keys)),
+        missing=[],
+        files={},
+    )
+
+
+def copy_files(folder: Path, stream: Any) -> dict[str, Copy]:
+    """Copy all tails files and pictures of the storage. Return them by name."""
+    progress, copies = Progress(stream, "Files: {:,} bytes are saved."), {}
+    for parent in FOLDERS:
+        target = folder / STORAGE / parent
+        target.mkdir(parents=True)
+        for name in list_folder(parent):
+            try:
+                with (
+                    default_storage.open(f"{parent}/{name}") as source,
+                    (target / name).open("wb") as file,
+                ):
+                    copies[f"{parent}/{name}"] = copy_stream(source, file, progress)
+            except FileNotFoundError:  # a picture that nobody needs any more
+                (target / name).unlink(missing_ok=True)
+    progress.finish()
+    return copies
+
+
+def list_folder(name: str) -> list[str]:
+    try:
+        return sorted(default_storage.listdir(name)[1])
+    except FileNotFoundError:  # before the first file
+        return []
+
+
+def sync_folder(folder: Path) -> None:
+    """Write a folder with all that is in it through to the disk."""
+    for path in (*folder.rglob("*"), folder):
+        sync_path(path)
+
+
+def sync_path(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
