@@ -74,6 +74,10 @@ CORS_ORIGINS = env.list("CORS_ORIGINS", default=[])
 STATIC_USE_FINDERS = env.bool("STATIC_USE_FINDERS", default=False)
 # Folder (a volume shared by all processes) for files that are served publicly.
 STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(BASE_DIR / "var" / "storage"))
+# The class of another storage than that folder, such as
+# storages.backends.s3.S3Storage, and its options as JSON.
+STORAGE_BACKEND = env.str("STORAGE_BACKEND", default="")
+STORAGE_OPTIONS = env.json("STORAGE_OPTIONS", default={})
 # `json` or `text`.
 LOG_FORMAT = env.str("LOG_FORMAT", default="json")
 # Level of the product's own log lines.
@@ -691,8 +695,8 @@ STATIC_URL = "/static/"
 STATIC_ROOT = None if STATIC_USE_FINDERS else BASE_DIR / "staticfiles"
 STORAGES = {
     "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": STORAGE_ROOT},
+        "BACKEND": STORAGE_BACKEND or "agency.core.storage.DurableStorage",
+        "OPTIONS": STORAGE_OPTIONS if STORAGE_BACKEND else {"location": STORAGE_ROOT},
     },
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"

@@ -3,6 +3,10 @@
 import hashlib
 import os
 import re
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +50,10 @@ def needed_tails() -> set[str]:
     return {tails_name(tails_hash) for tails_hash in hashes}
 
 
-def is_whole(path: Path) -> bool:
-    """Whether a tails file has the hash that is its name."""
+def hash_of(path: Path) -> str:
+    """The hash of a tails file, which should be its name."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").digest()
-    return keys.encode_key(digest) == path.name
+        return keys.encode_key(hashlib.file_digest(file, "sha256").digest())
 
 
 def store_tails(source: Path, tails_hash: str) -> None:
@@ -62,17 +65,53 @@ def store_tails(source: Path, tails_hash: str) -> None:
 
 
 def tails_path(public: dict[str, Any]) -> str:
-    """The local path of a registry's tails file, which is downloaded if necessary.
+    """The path of a local copy of a registry's tails file, for the library.
 
-    503 `tails_unavailable`, also if the file does not have the registry's hash.
+    The file comes from the storage or, if that does not have it, from its issuer. 503
+    `tails_unavailable`, also if it does not have the registry's hash.
     """
     tails_hash = public["value"]["tailsHash"]
     if not re.fullmatch(TAILS_HASH, tails_hash):
         raise Unavailable("tails_unavailable", "The registry names no tails file.")
-    if not default_storage.exists(tails_name(tails_hash)):
-        location = public["value"]["tailsLocation"]
-        network_reads.read_once(location, lambda: fetch_tails(location, tails_hash))
-    return default_storage.path(tails_name(tails_hash))
+    path = copies_folder() / tails_hash
+    if not path.exists():
+        if not default_storage.exists(tails_name(tails_hash)):
+            location = public["value"]["tailsLocation"]
+            network_reads.read_once(
+                location, lambda: fetch_tails(location, tails_hash)
+            )
+        copy_tails(path)
+    return str(path)
+
+
+def copies_folder() -> Path:
+    """The folder of this host's copies, which may be emptied at any time.
+
+    Only this user can write there: it is in the folder for temporary files, where
+    others could have made one of that name.
+    """
+    folder = Path(tempfile.gettempdir(), f"agency-tails-{os.geteuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        message = f"{folder} is not a folder of this user."
+        raise Unavailable("tails_unavailable", message)
+    return folder
+
+
+def copy_tails(path: Path) -> None:
+    """Copy a tails file from the storage. 503 `tails_unavailable`."""
+    with (
+        default_storage.open(tails_name(path.name)) as source,
+        tempfile.NamedTemporaryFile(dir=path.parent) as target,
+    ):
+        shutil.copyfileobj(source, target)
+        target.flush()
+        if hash_of(Path(target.name)) != path.name:
+            message = "The stored tails file is damaged: restore it from a backup."
+            raise Unavailable("tails_unavailable", message)
+        with suppress(FileExistsError):  # another process was faster
+            os.link(target.name, path)
 
 
 def fetch_tails(location: str, tails_hash: str) -> None:
@@ -91,7 +130,4 @@ def fetch_tails(location: str, tails_hash: str) -> None:
     if answer.status != 200 or not answer.is_complete or found != tails_hash:
         message = "The issuer's tails file is missing, too large or has another hash."
         raise Unavailable("tails_unavailable", message)
-    name = tails_name(tails_hash)
-    # Save it under another name first: readers must never see half of a file.
-    saved = default_storage.save(f"{name}.part", ContentFile(answer.body))
-    os.replace(default_storage.path(saved), default_storage.path(name))
+    default_storage.save(tails_name(tails_hash), ContentFile(answer.body))

@@ -34,7 +34,7 @@ from agency.core.database.base import is_outage
 from agency.core.errors import AgencyError
 from agency.core.logs import without_secrets
 from agency.core.version import __version__
-from agency.ops import health, heartbeats, startup
+from agency.ops import health, heartbeats, startup, stored_files
 from agency.ops.models import Heartbeat
 from agency.ops.probes import Probe
 from credentials.ledgers import ledger_of
@@ -145,7 +145,8 @@ def check_settings() -> Findings:
 
 def check_keys() -> Findings:
     startup.check_master_key()
-    yield from ()
+    for message in startup.warn_of_old_master_key():
+        yield Finding(str(message.id), WARNING, message.msg, str(message.hint))
 
 
 def check_database() -> Findings:
@@ -257,6 +258,9 @@ def check_storage() -> Findings:
             "A file in STORAGE_ROOT has other content than was written.",
             "Use a folder or a store that all processes share.",
         )
+    if text := stored_files.describe_missing_tails():
+        what, advice = text.removeprefix("degraded: ").split(": ")
+        yield Finding("storage", ERROR, f"{what}.", f"{advice.capitalize()}.")
 
 
 def check_disk() -> Findings:

@@ -20,7 +20,7 @@ from rest_framework.response import Response
 
 from agency import __version__
 from agency.core.errors import NotReady, Unavailable
-from agency.ops import database_schema, heartbeats, probes, startup
+from agency.ops import database_schema, heartbeats, probes, startup, stored_files
 from agency.ops.probes import Probe
 from agency.ops.queues import read_queues
 
@@ -34,6 +34,7 @@ class Readiness(serializers.Serializer):
     queues = serializers.CharField()
     processes = serializers.CharField()
     pool = serializers.CharField()
+    tails = serializers.CharField()
 
 
 ALL_WELL = {
@@ -45,6 +46,7 @@ ALL_WELL = {
     "queues": "ok",
     "processes": "ok",
     "pool": "ok",
+    "tails": "ok",
 }
 
 
@@ -206,5 +208,6 @@ SIGNS = {
     "broker": check_broker,
     "queues": describe_late_queues,
     "processes": heartbeats.describe_missing,
+    "tails": stored_files.describe_missing_tails,
 }
 PROBES = {name: Probe(check) for name, check in {**CHECKS, **SIGNS}.items()}

@@ -19,7 +19,7 @@ from agency.ops.backups.manifest import (
 )
 from agency.ops.backups.restoring import load_database
 from agency.ops.stored_files import needed_files
-from credentials.tails import TAILS_FOLDER, is_whole
+from credentials.tails import TAILS_FOLDER, hash_of
 from tenants import vault
 
 INSUFFICIENT_PRIVILEGE, IN_USE = "42501", "55006"
@@ -122,7 +122,7 @@ def check_needed_files(folder: Path, manifest: Manifest) -> None:
         )
     for name in names:
         path = folder / STORAGE / name
-        if name.startswith(TAILS_FOLDER) and not is_whole(path):
+        if name.startswith(TAILS_FOLDER) and hash_of(path) != path.name:
             raise CommandError(
                 f"{path} is not the tails file of its name. Take it from an older "
                 "backup, and put it into the running storage, too."

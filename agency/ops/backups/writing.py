@@ -17,6 +17,7 @@ from django.utils import timezone
 from agency import __version__
 from agency.core import faults
 from agency.core.progress import Progress
+from agency.core.storage import sync_to_disk
 from agency.ops.backups.copying import Copy, copy_stream
 from agency.ops.backups.manifest import (
     DATABASE,
@@ -26,7 +27,7 @@ from agency.ops.backups.manifest import (
     unfinished_folder,
 )
 from agency.ops.backups.programs import dump_database, server_version
-from agency.ops.stored_files import FOLDERS, needed_files
+from agency.ops.stored_files import FOLDERS, list_folder, needed_files
 from tenants import vault
 from tenants.models import DataKey
 
@@ -49,16 +50,16 @@ def make_backup(folder: Path, stream: Any) -> None:
         manifest, needed = save_database(unfinished, stream)
         faults.fault_point("inside_backup")
         files = copy_files(unfinished, stream)
-        missing = sorted(needed - files.keys() & needed_files())
+        # A picture that was deleted meanwhile is not missed.
+        missing = sorted((needed - files.keys()) & needed_files())
         for name in missing:
             stream.write(f"Missing in the storage, and so in the backup: {name}")
-        files = {f"{STORAGE}{name}": copy for name, copy in files.items()}
-        manifest._replace(missing=missing, files=manifest.files | files).write(
-            unfinished
-        )
-        sync_folder(unfinished)
+        files = manifest.files | {f"{STORAGE}{name}": files[name] for name in files}
+        manifest._replace(missing=missing, files=files).write(unfinished)
+        for path in (*unfinished.rglob("*"), unfinished):
+            sync_to_disk(path)
         unfinished.rename(folder)
-        sync_path(folder.parent)
+        sync_to_disk(folder.parent)
 
 
 @contextmanager
@@ -137,24 +138,3 @@ def copy_files(folder: Path, stream: Any) -> dict[str, Copy]:
                 (target / name).unlink(missing_ok=True)
     progress.finish()
     return copies
-
-
-def list_folder(name: str) -> list[str]:
-    try:
-        return sorted(default_storage.listdir(name)[1])
-    except FileNotFoundError:  # before the first file
-        return []
-
-
-def sync_folder(folder: Path) -> None:
-    """Write a folder with all that is in it through to the disk."""
-    for path in (*folder.rglob("*"), folder):
-        sync_path(path)
-
-
-def sync_path(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

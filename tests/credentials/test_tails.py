@@ -1,0 +1,88 @@
+"""Tails files are read through the storage, wherever that is."""
+
+import tempfile
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.test import Client
+
+from agency.core.errors import Unavailable
+from agency.ops import stored_files
+from credentials.models import PublishedObject
+from credentials.tails import needed_tails, tails_path
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOW = {
+    "attributes": [{"policyName": "name"}],
+    "revocationRequirement": {"validNow": True},
+}
+
+
+@pytest.fixture(autouse=True)
+def object_store(settings, monkeypatch, tmp_path):
+    """A storage without paths, as S3, and no copies of this host."""
+    backend = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+    settings.STORAGES = settings.STORAGES | {"default": backend}
+    settings.REVOCATION_FIRST_REGISTRY_SIZE = settings.REVOCATION_REGISTRY_SIZE = 4
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(stored_files, "CHECK_SECONDS", 0)
+    monkeypatch.setattr(stored_files, "last_finding", stored_files.Finding(None, 0))
+    return tmp_path
+
+
+@pytest.fixture
+def degree(faber):
+    return faber.defines("name", "year", supportRevocation=True)
+
+
+def registry():
+    return PublishedObject.objects.get(kind=PublishedObject.Kind.REGISTRY).body
+
+
+def test_a_holder_proves_with_a_file_of_an_object_store(faber, degree, object_store):
+    alice = faber.hosts()
+    alice.receives(faber, degree, {"name": "Alice", "year": "7"})
+    asked = faber.asks(alice, **NOW)
+    alice.auto_selects()
+    path = f"/verifications/{asked['verificationId']}"
+    assert faber.get(path)["isValid"] is True
+    [copy] = object_store.glob("agency-tails-*/*")
+    assert f"tails/{copy.name}" in needed_tails()
+    tails = Client().get(f"/tails/{copy.name}")
+    assert b"".join(tails.streaming_content) == copy.read_bytes()
+
+
+def test_the_copy_of_a_host_is_used_again(degree, object_store):
+    path = tails_path(registry())
+    default_storage.delete(f"tails/{registry()['value']['tailsHash']}")
+    assert tails_path(registry()) == path
+
+
+def test_a_damaged_file_is_not_proven_with(degree, object_store):
+    default_storage.delete(next(iter(needed_tails())))
+    default_storage.save(next(iter(needed_tails())), ContentFile(b"x"))
+    with pytest.raises(Unavailable, match="damaged"):
+        tails_path(registry())
+    assert list(object_store.glob("agency-tails-*/*")) == []
+
+
+def test_a_folder_of_somebody_else_is_not_used(degree, object_store, monkeypatch):
+    tails_path(registry())
+    [folder] = object_store.glob("agency-tails-*")
+    folder.rename(object_store / "theirs")
+    folder.symlink_to(object_store / "theirs")
+    with pytest.raises(Unavailable, match="not a folder of this user"):
+        tails_path(registry())
+
+
+def test_readiness_names_a_missing_file_before_a_holder_needs_it(faber, degree):
+    assert Client().get("/health/ready").json()["tails"] == "ok"
+    [name] = needed_tails()
+    default_storage.delete(name)
+    answer = Client().get("/health/ready")
+    assert answer.status_code == 200
+    assert answer.json()["tails"] == (
+        f"degraded: 1 tails files are missing in the storage, as {name}: "
+        "restore them from a backup"
+    )
