@@ -38,6 +38,8 @@ ACTIONS = {
     "message.resent": "Message sent again",
     "publication.retried": "Publication tried again",
     "exchange.cancelled": "Exchange cancelled",
+    "connection.invited": "Invitation to connect created",
+    "connection.accepted": "Request to connect accepted",
     "connection.deleted": "Connection deleted",
     "values.revealed": "Values revealed",
     "record.viewed": "Record viewed",

@@ -33,6 +33,7 @@ from connections.api.serializers import ConnectionQuery
 from connections.models import Connection
 from credentials.api.serializers import CredentialQuery
 from credentials.models import Credential
+from tenants.models import Permission
 from verifications.api.serializers import VerificationQuery
 from verifications.models import Verification
 from wallets.api.wallets import WalletQuery
@@ -59,7 +60,8 @@ class ObjectList:
 
     name: of its URL. singular: as in "No connection …". query: of the list in the API.
     states: the parameters of that query by the label of the filter. create: path and
-    body of the API call that makes such an object, and about what it is.
+    body of the API call that makes such an object, and about what it is. new_page: the
+    route of the page that makes one, if there is one.
     """
 
     name: str
@@ -72,6 +74,7 @@ class ObjectList:
     sorts: dict[str, str]
     create: tuple[str, dict[str, Any]]
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
+    new_page: str = ""
 
     @property
     def template(self) -> str:
@@ -103,6 +106,7 @@ CONNECTIONS = ObjectList(
     sorts=NEWEST | CHANGED | NAMED,
     states=states_of(Connection),
     create=("/credentials/v1/connections", {"name": "Alice"}),
+    new_page="studio:new_connection",
 )
 CREDENTIALS = ObjectList(
     name="credentials",
@@ -198,7 +202,8 @@ def render_list(
 
     wallet_id: of a hosted wallet, else the list is that of the organization's own.
     """
-    tenant = get_membership(request, tenant_id).tenant
+    membership = get_membership(request, tenant_id)
+    tenant = membership.tenant
     hosted = get_hosted_wallet(tenant, wallet_id) if wallet_id else None
     wallet = hosted or own_wallet(tenant)
     form = ListForm(request.GET, kind)
@@ -211,6 +216,9 @@ def render_list(
         "tenant": tenant,
         "hosted": hosted,
         "kind": kind,
+        "may_make": kind.new_page
+        and not hosted
+        and membership.may(Permission.OPERATE),
         "form": form,
         "rows": describe_rows(tenant, page.rows),
         "newer": page_query(request, "before", page.previous),

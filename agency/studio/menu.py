@@ -50,7 +50,11 @@ MENU: list[tuple[str, list[Entry]]] = [
     (
         "Exchanges",
         [
-            Entry("Connections", "connections", ("connection", "remove_connection")),
+            Entry(
+                "Connections",
+                "connections",
+                ("connection", "new_connection", "remove_connection"),
+            ),
             Entry("Credentials", "credentials", ("credential",)),
             Entry("Verifications", "verifications", ("verification",)),
         ],

@@ -11,6 +11,7 @@ from agency.studio import (
     keys,
     lists,
     members,
+    new_connection,
     organizations,
     search_page,
     settings_page,
@@ -50,6 +51,11 @@ def exchange_routes(kind: str) -> list[URLPattern]:
             *routes,
             path(
                 f"{page}/remove", exchange.remove_connection, name="remove_connection"
+            ),
+            path(
+                f"{page}/accept",
+                new_connection.accept_request,
+                name="accept_connection",
             ),
         ]
     return [
@@ -112,6 +118,11 @@ urlpatterns = [
         name="wallet_verifications",
     ),
     path(f"{organization}/connections", lists.show_connections, name="connections"),
+    path(
+        f"{organization}/connections/new",
+        new_connection.new_connection,
+        name="new_connection",
+    ),
     path(f"{organization}/credentials", lists.show_credentials, name="credentials"),
     path(
         f"{organization}/verifications",

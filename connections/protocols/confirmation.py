@@ -42,11 +42,12 @@ def refuse_or_remove(connection: Connection) -> None:
     them, the connection is still there and can be deleted again.
     """
     remove_finished(connection)
-    _refuse_and_remove(connection)
+    refuse_and_remove(connection)
 
 
 @transactions.atomic()
-def _refuse_and_remove(connection: Connection) -> None:
+def refuse_and_remove(connection: Connection) -> None:
+    """Do it in one transaction, which is as long as what is left is large."""
     if connection.lock() and connection.held_response is not None:
         # A hosted peer handles the report while this row and its key exist.
         with transactions.run_at_end():

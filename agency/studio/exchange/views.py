@@ -14,7 +14,13 @@ from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.studio.curl import example_call
 from agency.studio.exchange.api_answer import api_path, masked_json
-from agency.studio.exchange.kinds import CREDENTIAL, KINDS, VERIFICATION, Kind
+from agency.studio.exchange.kinds import (
+    CREDENTIAL,
+    KINDS,
+    VERIFICATION,
+    Kind,
+    connection_of,
+)
 from agency.studio.exchange.page import exchange_context, link_of
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import masked_values, revealed_values
@@ -22,6 +28,7 @@ from agency.studio.exchange.words import ROLES
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
 from connections.messaging import outbox
+from connections.protocols import confirmation
 from connections.removal import remove_finished
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
@@ -98,6 +105,7 @@ def page_context(
         "reveal_form": RevealForm(),
         "reveal_url": f"{name}_reveal",
         "link": link_of(row) if may_see_links(membership) else "",
+        "link_token": getattr(connection_of(row), "token", ""),
         "values": masked_values(row),
         "related": exchanges_over(row),
         "page_url": name,
@@ -234,7 +242,8 @@ def remove_connection(
         return render(request, "studio/remove_connection.html", context)
     try:
         remove_finished(row)
-        audit.recorded(row.remove, "connection.deleted", row, by=request)()
+        remove = confirmation.refuse_and_remove
+        audit.recorded(remove, "connection.deleted", row, by=request)(row)
     except AgencyError as error:
         messages.error(request, error.message)
         return object_page(row)

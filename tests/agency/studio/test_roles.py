@@ -65,7 +65,8 @@ for kind in EXCHANGES:
         f"{kind}_live": (READ, "GET"),
         f"{kind}_resend": (OPERATE, "POST"),
     }
-PAGES["remove_connection"] = (OPERATE, "GET POST")
+PAGES["new_connection"] = PAGES["remove_connection"] = (OPERATE, "GET POST")
+PAGES["accept_connection"] = (OPERATE, "POST")
 for kind in ("credential", "verification"):
     PAGES |= {
         f"{kind}_cancel": (OPERATE, "POST"),

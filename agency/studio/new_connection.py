@@ -1,0 +1,145 @@
+"""The studio's page that invites somebody to connect, and the acceptance of requests.
+
+The call of the API makes the invitation, with the same options.
+"""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from rest_framework import serializers
+
+from agency.core.errors import AgencyError
+from agency.studio.exchange.kinds import KINDS
+from agency.studio.exchange.views import get_object, object_page
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.objects import own_wallet
+from agency.studio.pages import get_membership, studio_page
+from connections.api.connections import create_invitation
+from connections.api.serializers import OUT_OF_BAND, ConnectionInvitationParameters
+from connections.protocols import confirmation
+from tenants import audit
+from tenants.models import Membership, Permission
+
+PERIODS = {
+    "hour": ("In an hour", timedelta(hours=1)),
+    "day": ("In a day", timedelta(days=1)),
+    "week": ("In a week", timedelta(weeks=1)),
+}
+
+
+class ConnectionForm(OnceForm):
+    name = forms.CharField(
+        label="Name",
+        max_length=200,
+        required=False,
+        help_text="Yours, to find the connection again: the other side does not see "
+        "it. Write no personal data that you do not need.",
+    )
+    multi_party = forms.TypedChoiceField(
+        label="Who may use it",
+        choices=[("", "One person"), ("many", "Anybody who has it, as a poster")],
+        coerce=bool,
+        required=False,
+        empty_value=False,
+    )
+    out_of_band = forms.TypedChoiceField(
+        label="Format",
+        choices=[
+            ("", "Connections 1.0: every wallet reads it"),
+            ("yes", "Out-of-band: newer wallets, can say what it is for"),
+        ],
+        coerce=bool,
+        required=False,
+        empty_value=False,
+    )
+    goal = forms.CharField(
+        label="What it is for",
+        max_length=200,
+        required=False,
+        help_text="In the words of the holder. Needs the format Out-of-band.",
+    )
+    expires = forms.ChoiceField(
+        label="Ends",
+        choices=[("", "Never"), *((name, PERIODS[name][0]) for name in PERIODS)],
+        required=False,
+    )
+    confirm_connections = forms.BooleanField(
+        label="Let me accept each request first", required=False
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if not self.errors:
+            self.parameters = self._read_parameters(cleaned)
+        return cleaned
+
+    def _read_parameters(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        """What the API reads of the same choices."""
+        body = {
+            "name": cleaned["name"],
+            "multiParty": cleaned["multi_party"],
+            "confirmConnections": cleaned["confirm_connections"],
+        }
+        if cleaned["out_of_band"]:
+            body["protocol"] = OUT_OF_BAND
+        if cleaned["goal"]:
+            body["goal"] = cleaned["goal"]
+        if cleaned["expires"]:
+            body["expiresAt"] = timezone.now() + PERIODS[cleaned["expires"]][1]
+        read = ConnectionInvitationParameters(data=body)
+        try:
+            read.is_valid(raise_exception=True)
+        except serializers.ValidationError as error:
+            for name, found in error.detail.items():
+                self.add_error(name if name in self.fields else None, list(found))
+        return read.validated_data
+
+
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:connections")
+def new_connection(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
+    if request.method != "POST":
+        return render_form(request, membership, ConnectionForm())
+    form = ConnectionForm(request.POST)
+    if not form.is_valid():
+        return render_form(request, membership, form)
+    invite = audit.recorded(create_invitation, "connection.invited", by=request)
+    try:
+        made = invite(own_wallet(membership.tenant), form.parameters)
+    except AgencyError as error:
+        form.add_error(None, error.message)
+        return render_form(request, membership, form)
+    return object_page(made)
+
+
+def render_form(
+    request: HttpRequest, membership: Membership, form: ConnectionForm
+) -> HttpResponse:
+    context = {"membership": membership, "tenant": membership.tenant, "form": form}
+    return render(request, "studio/new_connection.html", context)
+
+
+@studio_page("POST")
+@once_per_form(back="studio:connection", keep=("tenant_id", "object_id"))
+def accept_request(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Let somebody connect who has answered an invitation that holds requests."""
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    row = get_object(tenant, KINDS["connection"], object_id)
+    accept = audit.recorded(
+        confirmation.accept_request, "connection.accepted", row, by=request
+    )
+    try:
+        accept(row)
+        messages.success(request, "The request is accepted.")
+    except AgencyError as error:
+        messages.error(request, error.message)
+    return object_page(row)

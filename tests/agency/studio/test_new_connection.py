@@ -1,0 +1,109 @@
+"""Inviting in the studio: what the page makes is what the API makes."""
+
+import pytest
+
+from agency.studio.new_connection import PERIODS
+from connections.models import Connection
+from tenants.models import AuditEntry
+from tests.support.people import Api, Organization
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def api(college):
+    return Api(college.access_token, college.subscription_key)
+
+
+@pytest.fixture
+def alice(stored_keys):
+    return Organization("Acme").hosts("Alice")
+
+
+def invite(browser, url, **fields):
+    """Send the form; return the new connection and its page."""
+    answer = browser.send(f"{url}/connections/new", **fields)
+    assert answer.status_code == 302, answer.content.decode()
+    row = Connection.objects.latest("pk")
+    assert answer.url == f"{url}/connections/{row.pk}"
+    return row, browser.get(answer.url).content.decode()
+
+
+def test_the_page_of_a_new_invitation_has_its_link_and_its_qr_code(
+    browser, url, api, alice
+):
+    row, page = invite(browser, url, name="Alice")
+    assert row.invitation_url in page and f"/i/{row.token}/qr.svg" in page
+    invited = api.get(f"/connections/{row.connection_id}")
+    assert (invited["name"], invited["state"]) == ("Alice", "Invited")
+    assert not invited["multiParty"] and "confirmConnections" not in invited
+    alice.accepts_invitation(invited["invitation"])
+    assert api.get(f"/connections/{row.connection_id}")["state"] == "Connected"
+    entry = AuditEntry.objects.get(action="connection.invited")
+    assert (entry.actor_name, entry.object_id) == ("fay@faber.example", str(row.pk))
+
+
+def test_every_choice_of_the_page_is_one_of_the_api(browser, url, api):
+    chosen = {"multi_party": "many", "out_of_band": "yes", "goal": "To say hello"}
+    row, _ = invite(browser, url, expires="day", **chosen)
+    invited = api.get(f"/connections/{row.connection_id}")
+    assert invited["multiParty"] is True
+    assert row.invitation["goal"] == "To say hello"
+    assert row.invitation["@type"].endswith("out-of-band/1.1/invitation")
+    assert abs(row.expires_at - row.created_at - PERIODS["day"][1]).seconds < 60
+
+
+def test_a_goal_needs_the_format_that_can_hold_it(browser, url):
+    answer = browser.send(f"{url}/connections/new", goal="To say hello")
+    assert "This needs the protocol out-of-band." in answer.content.decode()
+    assert not Connection.objects.exists()
+
+
+def test_an_invitation_that_holds_requests_is_accepted_on_its_page(
+    browser, url, api, alice
+):
+    row, page = invite(browser, url, confirm_connections="on")
+    path = f"{url}/connections/{row.pk}"
+    assert "Accept the request" not in page
+    answer = browser.send(f"{path}/accept")
+    assert "No request waits" in browser.get(answer.url).content.decode()
+    mine = alice.accepts_invitation(
+        api.get(f"/connections/{row.connection_id}")["invitation"]
+    )
+    assert mine["state"] == "Negotiating"
+    assert "Accept the request" in browser.get(path).content.decode()
+    browser.send(f"{path}/accept")
+    assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"
+    assert AuditEntry.objects.filter(action="connection.accepted").count() == 1
+
+
+def test_deleting_a_connection_refuses_the_request_that_waits(
+    browser, url, api, alice
+):
+    row, _ = invite(browser, url, confirm_connections="on")
+    mine = alice.accepts_invitation(
+        api.get(f"/connections/{row.connection_id}")["invitation"]
+    )
+    browser.send(f"{url}/connections/{row.pk}/remove")
+    refused = Connection.objects.get(connection_id=mine["connectionId"])
+    assert refused.problem == "request_not_accepted"
+
+
+def test_a_form_counts_once(browser, url):
+    fields = {"name": "Alice", "form_token": "one"}
+    for _ in range(2):
+        browser.send(f"{url}/connections/new", **fields)
+    assert Connection.objects.count() == 1
+
+
+def test_a_full_quota_is_said_on_the_page(browser, url, settings):
+    settings.QUOTA_CONNECTIONS = 1
+    invite(browser, url)
+    answer = browser.send(f"{url}/connections/new")
+    assert "QUOTA_CONNECTIONS" in answer.content.decode()
+    assert Connection.objects.count() == 1
+
+
+def test_who_may_only_look_has_no_button(viewer, browser, url):
+    assert "New connection" in browser.get(f"{url}/connections").content.decode()
+    assert "New connection" not in viewer.get(f"{url}/connections").content.decode()
