@@ -119,7 +119,7 @@ def stale_rows(
     table: SealedTable, tenant_id: TenantId, generation: int
 ) -> models.QuerySet[Any]:
     """Return the rows of the organization with a value of an older data key."""
-    rows = table.rows()
+    rows = table.list_rows()
     if table.tenant_lookup:
         rows = rows.filter(**{table.tenant_lookup: tenant_id})
     elif tenant_id is not None:

@@ -43,7 +43,7 @@ class SealedTable(NamedTuple):
         has_field = any(one.name == "tenant" for one in self.model._meta.fields)
         return "tenant" if has_field else None
 
-    def rows(self) -> models.QuerySet[Any]:
+    def list_rows(self) -> models.QuerySet[Any]:
         """All rows, each with what its associated data is made of."""
         found = self.model._base_manager.all()
         if lookup := getattr(self.model, "TENANT_LOOKUP", None):

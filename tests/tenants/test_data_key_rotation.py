@@ -68,7 +68,7 @@ def headers(tenant_id):
     return {
         vault.header_of(vault.generation_of(bytes(getattr(row, column))))
         for table in list_sealed_tables()
-        for row in table.rows()
+        for row in table.list_rows()
         for column in table.columns
         if row.tenant_id == tenant_id and getattr(row, column) is not None
     }
@@ -79,7 +79,7 @@ def everything():
     return {
         (table.name, row.pk, column): vault.unseal(row, column)
         for table in list_sealed_tables()
-        for row in table.rows()
+        for row in table.list_rows()
         for column in table.columns
         if getattr(row, column) is not None
     }

@@ -52,7 +52,7 @@ class Command(BaseCommand):
                     self.count(table, "digest_key", row, unwraps(row, "digest_key"))
 
     def open_table(self, table: SealedTable) -> None:
-        for batch in batches_of(table.rows()):
+        for batch in batches_of(table.list_rows()):
             for row in batch:
                 for column in table.columns:
                     if getattr(row, column) is not None:

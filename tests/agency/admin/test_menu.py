@@ -11,7 +11,7 @@ from agency.support.menu import MENU, NAMES, PAGES
 def menu_of(page):
     """The headings of the menu beside a page, with the names of their entries."""
     [nav] = re.findall(r'<nav class="support-menu".*?</nav>', page, re.S)
-    sections = re.findall(r"<h2[^>]*>([^<]+)</h2>\s*<ul[^>]*>(.*?)</ul>", nav, re.S)
+    sections = re.findall(r"<p id=[^>]*>([^<]+)</p>\s*<ul[^>]*>(.*?)</ul>", nav, re.S)
     return {
         name: re.findall(r"<a [^>]+>([^<]+)</a>", entries)
         for name, entries in sections

@@ -171,7 +171,7 @@ def test_all_data_keys_are_replaced_while_calls_run(faber, product, load):
 def generations(tenant_id):
     """The generation of each sealed value of the organization."""
     for table in list_sealed_tables():
-        for row in table.rows():
+        for row in table.list_rows():
             for column in table.columns:
                 blob = getattr(row, column)
                 if row.tenant_id == tenant_id and blob is not None:

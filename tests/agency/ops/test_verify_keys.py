@@ -125,4 +125,4 @@ def test_each_sealed_table_knows_its_organization(db):
             list(table.model._base_manager.filter(**{lookup: None})[:1])
         else:
             assert table.model.tenant_id is None
-        assert isinstance(table.rows(), models.QuerySet)
+        assert isinstance(table.list_rows(), models.QuerySet)

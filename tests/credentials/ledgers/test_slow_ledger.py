@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import time
+from unittest import mock
 
 import pytest
 
@@ -81,10 +82,11 @@ def test_a_worker_has_the_time_for_each_request(office, slow, monkeypatch):
     assert slow.count(SCHEMA) == 1 and slow[-1] == GET_SCHEMA
 
 
-def test_the_wait_for_a_key_is_part_of_it(office, monkeypatch):
-    monkeypatch.setattr(key_pool, "has_spare_key", lambda size: False)
+def test_the_wait_for_a_key_is_part_of_it(office):
     body = {"name": "Title", "version": "1.0", "attributes": ["name"]}
-    error, seconds = timed(error_of, office.post, "/definitions/credentials", body)
+    # Not by monkeypatch, which would be undone after the patches of `stored_keys`.
+    with mock.patch.object(key_pool, "has_spare_key", lambda size: False):
+        error, seconds = timed(error_of, office.post, "/definitions/credentials", body)
     assert_error(error, 503, "key_not_ready")
     assert seconds < TIMEOUT + 0.8
 
