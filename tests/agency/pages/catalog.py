@@ -204,8 +204,8 @@ OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 # What the world has no row of. Their lists are opened, and no record.
 NO_RECORD = {
     "agreementacceptance", "asset", "basicmessage", "dailyusage", "didendpoint",
-    "erasure", "idempotencykey", "inboundmessage", "logentry", "publication",
-    "revocationregistry", "sparekey", "statuslist",
+    "erasure", "formerdatakey", "idempotencykey", "inboundmessage", "logentry",
+    "publication", "revocationregistry", "sparekey", "statuslist",
 }  # fmt: skip
 
 
