@@ -35,3 +35,10 @@ def delete_old_audit_entries() -> None:
 @shared_task
 def delete_retired_data_keys() -> None:
     data_key_rotation.delete_retired_data_keys()
+
+
+# The beat of version 0.1.0 uses this name until it is restarted. To be removed in the
+# release after this one.
+@shared_task(name="tenants.tasks.forget_idempotency_keys")
+def forget_idempotency_keys() -> None:
+    idempotency.delete_old_keys()

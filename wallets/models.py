@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from agency.core import transactions
 from agency.core.collation import case_insensitive
@@ -49,9 +50,7 @@ class Wallet(Record):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "wallet_id"],
-                condition=Q(deleted_at=None),
-                name="one_live_wallet_per_id",
+                fields=["tenant", "wallet_id"], name="one_wallet_per_id"
             ),
             models.UniqueConstraint(
                 fields=["tenant"],
@@ -143,7 +142,8 @@ class Wallet(Record):
         if not self.lock():
             return
         self.end_few_connections(self.connections.all())
-        Wallet.objects.filter(pk=self.pk).update(deleted_at=timezone.now())
+        row = Wallet.objects.filter(pk=self.pk)
+        row.update(deleted_at=timezone.now(), wallet_id=uuid7())
         Erasure.start(Erasure.Kind.WALLET, self)
 
     @classmethod

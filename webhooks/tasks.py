@@ -32,3 +32,15 @@ def maintain() -> None:
 @shared_task
 def delete_old_events() -> None:
     retention.delete_old_events()
+
+
+# The beat of version 0.1.0 uses these names until it is restarted. To be removed in the
+# release after this one.
+@shared_task(name="webhooks.tasks.keep_house")
+def keep_house() -> None:
+    recovery.run_maintenance()
+
+
+@shared_task(name="webhooks.tasks.forget")
+def forget() -> None:
+    retention.delete_old_events()

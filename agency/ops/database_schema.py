@@ -96,6 +96,29 @@ def write_schema(schema: Schema) -> None:
     )
 
 
+def leave_out_former_columns(schema: Schema) -> Schema:
+    """Return the schema without the columns that only the former version uses.
+
+    The next release drops them while processes of this one still run.
+    """
+    used = {
+        model._meta.db_table: {field.column for field in model._meta.local_fields}
+        for app in APPS
+        for model in apps.get_app_config(app).get_models()
+    }
+    return {
+        table: kinds
+        | {
+            "column": {
+                name: description
+                for name, description in kinds["column"].items()
+                if name in used[table]
+            }
+        }
+        for table, kinds in schema.items()
+    }
+
+
 def find_differences(expected: Schema, found: Schema) -> list[str]:
     """Return what is missing or different in `found`, one line each.
 

@@ -33,7 +33,7 @@ class CredentialDefinition(Record):
     definition_id = models.CharField(max_length=300)
     tag = models.CharField(max_length=64)
     supports_revocation = models.BooleanField(default=False)
-    claims = models.JSONField(default=dict)
+    claims = models.JSONField(default=dict, db_default={})
     private_key = models.BinaryField()
     key_proof = models.BinaryField()
     deleted_at = models.DateTimeField(null=True)

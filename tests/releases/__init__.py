@@ -1,4 +1,4 @@
-"""Released versions: hashes of their migrations, databases with data of every kind.
+"""Released versions: hashes of their migrations, databases with data, and sources.
 
 Below tests/fixtures/releases/, one folder for each version. `python -m tests.releases`
 writes the folder of the version that is checked out; a released one is never written

@@ -1,6 +1,7 @@
 """Write the folder of the checked-out version: `python -m tests.releases`.
 
-It plays the stories in an empty database of a PostgreSQL of its own and dumps it.
+It plays the stories in an empty database of a PostgreSQL of its own and dumps it. It
+also packs the source, which tests of the next version start beside their tables.
 Nothing here is a secret: the keys are made for this one database.
 """
 
@@ -12,6 +13,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,7 +22,9 @@ import django
 from agency import __version__
 from agency.devtools.embedded import postgres, temporary_home, valkey
 from agency.devtools.embedded.home import new_master_key
+from tests.production.__main__ import copy_product
 from tests.releases import RELEASES, hashes
+from tests.releases.former import SOURCE
 
 NOTE = "Keys and ids of a database that was made for tests: they open nothing else."
 
@@ -55,6 +59,7 @@ def main() -> None:
         }
         write(unfinished / "known.json", {"note": NOTE, "keys": keys} | known)
         (unfinished / "database.sql.xz").write_bytes(lzma.compress(dump(), preset=9))
+        pack_source(unfinished / SOURCE, home / "source")
     unfinished.rename(folder)
     print(f"Wrote {folder}.")
 
@@ -92,6 +97,14 @@ def dump() -> bytes:
         r"^(\\(un)?restrict |SET transaction_timeout).*\n", re.MULTILINE
     )
     return only_here.sub("", done.stdout).encode()
+
+
+def pack_source(archive: Path, folder: Path) -> None:
+    """Pack what the image holds. folder: a new one for the files."""
+    names = copy_product(folder)
+    with tarfile.open(archive, "w:xz", preset=9) as packed:
+        for name in sorted(names):
+            packed.add(folder / name, name)
 
 
 def write(path: Path, content: dict) -> None:

@@ -7,8 +7,6 @@ release.
 
 import base64
 import contextlib
-import json
-import lzma
 import os
 import shutil
 import subprocess
@@ -31,6 +29,7 @@ from tenants.sealed_columns import list_sealed_tables
 from tests.agency.api import contract
 from tests.agency.api.contract_calls import ids
 from tests.releases import RELEASES
+from tests.releases.former import load_database, read_known
 from tests.releases.story import EMAIL, PASSWORD, Restored
 from tests.support import keys, queues
 from tests.support.paths import ROOT
@@ -50,6 +49,7 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "holderpages_closedlink": "it is newer than 0.1.0",
     "mails_maillanguage": "it is newer than 0.1.0",
     "mfa_authenticator": "second factors are newer than 0.1.0",
+    "ops_heartbeat": "it is newer than 0.1.0",
     "tenants_auditentry": "it is newer than 0.1.0",
     "tenants_dailyusage": "it is newer than 0.1.0",
     "tenants_erasure": "it is newer than 0.1.0",
@@ -79,25 +79,31 @@ def release(request):
 
 @pytest.fixture(scope="module")
 def known(release):
-    return json.loads((release / "known.json").read_text())
+    return read_known(release)
 
 
 @pytest.fixture(scope="module")
 def restored(release, django_db_setup):
     """The URL of a new database with what is in the release."""
-    name = f"{connection.settings_dict['NAME']}_released"
+    with new_database("released") as url:
+        load_database(release, url)
+        yield url
+
+
+@contextlib.contextmanager
+def new_database(suffix):
+    """Yield the URL of a database beside that of the tests, dropped at the end."""
+    name = f"{connection.settings_dict['NAME']}_{suffix}"
     server, url = (
         same_server(os.environ["DATABASE_URL"], one) for one in ("postgres", name)
     )
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
         admin.execute(f'CREATE DATABASE "{name}"')
-        with psycopg.connect(url, autocommit=True) as database:
-            database.execute(
-                lzma.decompress((release / "database.sql.xz").read_bytes())
-            )
-        yield url
-        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+        try:
+            yield url
+        finally:
+            admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @pytest.fixture(scope="module")

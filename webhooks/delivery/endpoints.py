@@ -79,7 +79,7 @@ class Webhook(Record):
     # The event types that it receives. Never empty.
     message_types = ArrayField(models.CharField(max_length=30))
     # Whether to retry a call that got no response. None: see should_retry_unconfirmed.
-    retry_unconfirmed = models.BooleanField(null=True)
+    retry_unconfirmed = models.BooleanField(null=True, db_column="retry_unanswered")
     # Whether it has answered a call with 2xx at least once.
     has_answered = models.BooleanField(default=False)
     # Consecutive slow calls. From SLOW_LIMIT on, it gets only one concurrent call.

@@ -22,7 +22,9 @@ class Command(BaseCommand):
     def handle(self, write: bool, **options: Any) -> None:
         found = database_schema.read_schema()
         if write:
-            database_schema.write_schema(found)
+            database_schema.write_schema(
+                database_schema.leave_out_former_columns(found)
+            )
             self.stdout.write(f"Wrote {database_schema.SCHEMA_FILE}.")
             return
         lines = database_schema.find_differences(

@@ -1,0 +1,139 @@
+"""Processes of the release before run beside the tables of this version.
+
+So the services need not stop for an upgrade, and an upgrade can be taken back.
+"""
+
+import json
+import tarfile
+from threading import Event
+
+import psycopg
+import pytest
+import requests
+
+from agency.celery import app
+from agency.ops import database_schema
+from tests.chaos.stories import Caller, Pair
+from tests.releases.former import SOURCE, former_processes, read_known
+from tests.support.processes import PATIENCE, eventually, processes
+
+pytestmark = pytest.mark.timeout(300)
+LEFT = "SELECT count(*) FROM connections_inboundmessage WHERE status = 'pending'"
+STEPS = ("meet", "offer", "write", "ask", "decline", "wish")
+
+
+@pytest.fixture
+def pair(newest_release):
+    """Faber and a holder, without an address yet."""
+    headers = read_known(newest_release)["headers"]["organization"]
+    office, host = (Caller("", headers, Event()) for _ in range(2))
+    return Pair(office, host, "", 1)
+
+
+def move(pair, url):
+    pair.office.url = pair.host.url = url
+
+
+def define(pair):
+    body = {"name": "Degree", "version": "1.0", "attributes": ["name", "degree"]}
+    pair.definition = pair.office.post("/definitions/credentials", body)[
+        "definitionId"
+    ]
+
+
+def read_former(newest_release, name):
+    with tarfile.open(newest_release / SOURCE) as archive:
+        return archive.extractfile(name).read().decode()
+
+
+def test_the_former_version_works_with_the_new_tables(home, servers, source, pair):
+    with processes(home, **servers) as product:
+        assert product.manage("migrate --verbosity 0") == 0
+    with former_processes(home, source, **servers) as former:
+        former.start_web()
+        ready = requests.get(f"{former.url}/health/ready", timeout=30)
+        assert (ready.status_code, ready.json()["migrations"]) == (200, "ok")
+        move(pair, former.url)
+        define(pair)
+        for step in STEPS:
+            getattr(pair, step)()
+        former.start("worker")
+        (source / "var").mkdir()  # where its beat keeps a file
+        former.start("beat")
+        eventually(lambda: count_left(servers) == 0, PATIENCE)
+
+
+def count_left(servers):
+    with psycopg.connect(servers["DATABASE_URL"]) as database:
+        return database.execute(LEFT).fetchone()[0]
+
+
+def test_the_former_version_goes_on_with_what_this_version_began(
+    home, servers, source, pair
+):
+    """And the other way round: both serve while one is replaced by the other."""
+    with processes(home, **servers) as product:
+        assert product.manage("migrate --verbosity 0") == 0
+        product.start_web()
+        (home / "former").mkdir()
+        given = servers | {"STORAGE_ROOT": str(home / "storage")}
+        with former_processes(home / "former", source, **given) as former:
+            former.start_web()
+            for began, goes_on in ((product, former), (former, product)):
+                exchange(pair, began.url, goes_on.url)
+
+
+def exchange(pair, began, goes_on):
+    """An offer and a request by one version are answered through the other."""
+    move(pair, began)
+    pair.definition or define(pair)
+    pair.meet()
+    credential = pair.offered(False)
+    move(pair, goes_on)
+    [mine] = pair.open("credentials", "Offered")
+    path = f"/api/{pair.wallet}/credentials/{mine['credentialId']}"
+    pair.host.post(path)
+    pair.office.put(f"/credentials/{credential}")
+    assert pair.host.get(path)["state"] == "Issued"
+    move(pair, began)
+    pair.ask()
+    found = pair.office.get(f"/verifications?connectionId={pair.connection}")
+    assert found[0]["isValid"] is True
+
+
+def test_the_new_tables_have_all_that_the_former_version_needs(
+    newest_release, django_db_setup, db
+):
+    """What its readiness looks at. A column that it does not know may be missing in
+    what it inserts."""
+    wanted = json.loads(read_former(newest_release, "agency/schema.json"))
+    found = database_schema.read_schema()
+    assert database_schema.find_differences(wanted, found) == []
+    missing = [
+        f"{table}.{column}"
+        for table, column in columns_without_default()
+        if table in wanted and column not in wanted[table]["column"]
+    ]
+    assert missing == [], "give them null=True or a db_default"
+
+
+def columns_without_default():
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, column_name FROM information_schema.columns "
+            "WHERE table_schema = current_schema() AND is_nullable = 'NO' "
+            "AND column_default IS NULL AND is_identity = 'NO'"
+        )
+        return cursor.fetchall()
+
+
+def test_workers_know_the_tasks_that_the_former_version_sends(newest_release):
+    app.loader.import_default_modules()
+    settings = read_former(newest_release, "agency/settings.py")
+    sent = {
+        line.split('"')[3] for line in settings.splitlines() if '"task": "' in line
+    }
+    assert len(sent) > 5
+    assert sent - set(app.tasks) == set()
