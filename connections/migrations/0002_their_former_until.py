@@ -1,14 +1,6 @@
-"""Keys of peers that were replaced before end an hour after this."""
-
-from datetime import timedelta
+"""Keys of peers that were replaced before end an hour after 0017_end_former_keys."""
 
 from django.db import migrations, models
-from django.utils import timezone
-
-
-def end_former_keys(apps, schema_editor):
-    rotated = apps.get_model("connections", "Connection").objects.exclude(their_former_key="")
-    rotated.update(their_former_until=timezone.now() + timedelta(hours=1))
 
 
 class Migration(migrations.Migration):
@@ -20,5 +12,4 @@ class Migration(migrations.Migration):
             name="their_former_until",
             field=models.DateTimeField(null=True),
         ),
-        migrations.RunPython(end_former_keys, migrations.RunPython.noop),
     ]

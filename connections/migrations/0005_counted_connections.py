@@ -2,8 +2,11 @@
 
 from django.db import migrations, models
 
+from agency.core.database.indexes import BuildIndex
+
 
 class Migration(migrations.Migration):
+    atomic = False  # the index is built while others write
     dependencies = [
         ("connections", "0004_seen_message"),
         ("tenants", "0003_quotas"),
@@ -11,7 +14,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.AddIndex(
+        BuildIndex(
             model_name="connection",
             index=models.Index(
                 condition=models.Q(("connectionless", False)),

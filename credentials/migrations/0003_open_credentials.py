@@ -2,8 +2,11 @@
 
 from django.db import migrations, models
 
+from agency.core.database.indexes import BuildIndex
+
 
 class Migration(migrations.Migration):
+    atomic = False  # the index is built while others write
     dependencies = [
         ("connections", "0005_counted_connections"),
         ("credentials", "0002_definition_claims"),
@@ -12,7 +15,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.AddIndex(
+        BuildIndex(
             model_name="credential",
             index=models.Index(
                 condition=models.Q(("state__in", ["Proposed", "Offered", "Requested"])),

@@ -8,13 +8,20 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-
-def mark_accounts_of_the_studio(apps, schema_editor):
-    memberships = apps.get_model("tenants", "Membership").objects
-    made = memberships.filter(role="owner", tenant__made_by_provider=False, user__is_staff=False)
-    providers = apps.get_model("tenants", "Provider").objects
-    for provider_id, user_id in made.values_list("tenant__provider", "user").order_by("-pk"):
-        providers.filter(pk=provider_id).update(has_quotas=True, person_id=user_id)
+# One statement, as the table of accounts is locked meanwhile.
+MARK_ACCOUNTS_OF_THE_STUDIO = """
+UPDATE tenants_provider SET has_quotas = true, person_id = made.user_id
+FROM (
+    SELECT DISTINCT ON (tenant.provider_id) tenant.provider_id, membership.user_id
+    FROM tenants_membership AS membership
+    JOIN tenants_tenant AS tenant ON tenant.id = membership.tenant_id
+    JOIN auth_user AS person ON person.id = membership.user_id
+    WHERE membership.role = 'owner' AND NOT tenant.made_by_provider
+        AND NOT person.is_staff
+    ORDER BY tenant.provider_id, membership.id
+) AS made
+WHERE tenants_provider.id = made.provider_id
+"""
 
 
 class Migration(migrations.Migration):
@@ -43,5 +50,5 @@ class Migration(migrations.Migration):
                 to=settings.AUTH_USER_MODEL,
             ),
         ),
-        migrations.RunPython(mark_accounts_of_the_studio, migrations.RunPython.noop),
+        migrations.RunSQL(MARK_ACCOUNTS_OF_THE_STUDIO, migrations.RunSQL.noop),
     ]
