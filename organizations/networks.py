@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from agency.core import http
 from agency.core.errors import Invalid, Unavailable
+from agency.core.waiting import seconds_left
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Agreement
 from credentials.ledgers.indy.pool import MAX_GENESIS_BYTES, check_genesis
@@ -66,11 +68,21 @@ def add_network(
 def fetch_genesis(url: str) -> str:
     """Return the text at this URL, without checking it.
 
-    Raises Invalid `bad_genesis`, and the exceptions of http.get().
+    Waits like a read of a ledger (agency/core/waiting.py). Raises Invalid
+    `bad_genesis`, also if the whole text has not come by then, and the exceptions of
+    http.get().
     """
-    response = http.get(url, accept="text/plain, */*", max_bytes=MAX_GENESIS_BYTES)
+    response = http.get(
+        url,
+        accept="text/plain, */*",
+        timeout=seconds_left(settings.LEDGER_TIMEOUT),
+        max_bytes=MAX_GENESIS_BYTES,
+    )
     if response.status != 200 or not response.is_complete:
-        message = f"{url} responded {response.status}, or the response is too large."
+        message = (
+            f"{url} responded {response.status}, or the response is too large or "
+            "takes too long."
+        )
         raise Invalid("bad_genesis", message)
     return response.body.decode(errors="replace")
 

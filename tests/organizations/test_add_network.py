@@ -1,11 +1,15 @@
 """`manage.py add_network` and `accept_agreement`, without responses of a ledger."""
 
+import socket
+import time
+
 import pytest
 from django.core.management import CommandError, call_command
 
+from agency.core import waiting
 from tenants import vault
 from tenants.models import Network
-from tests.support.http_endpoints import HEAD, answers, serving
+from tests.support.http_endpoints import HEAD, answers, serving, trickles
 from tests.support.ledger_networks import GENESIS, add_network
 from wallets import keys
 
@@ -39,6 +43,28 @@ def test_a_network_is_added_by_an_address(settings):
     with serving(answers(HEAD + f"{len(body)}\r\n\r\n".encode() + body)) as authority:
         add_network("--genesis", f"http://{authority}/genesis")
     assert Network.objects.get().genesis == GENESIS
+
+
+def test_a_genesis_that_comes_byte_by_byte_ends_with_the_time_of_the_call(settings):
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    settings.LEDGER_TIMEOUT = 30
+    head = HEAD + b"5000\r\n\r\n"
+    with serving(trickles(head)) as authority, waiting.limit_waiting(0.5):
+        began = time.monotonic()
+        with pytest.raises(CommandError, match="takes too long"):
+            add_network("--genesis", f"http://{authority}/genesis")
+    # Less than all these bytes take, and than a call that has no other limit.
+    assert time.monotonic() - began < 10
+    assert not Network.objects.exists()
+
+
+def test_a_server_that_never_answers_for_a_genesis_is_left(settings):
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        with pytest.raises(CommandError):
+            add_network("--genesis", f"http://127.0.0.1:{silent.getsockname()[1]}/")
+    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(
