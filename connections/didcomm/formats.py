@@ -10,6 +10,7 @@ from agency.core.errors import PeerError
 from connections.didcomm.message import Message, json_attachment, read_attachment
 
 HLINDY, ANONCREDS = "hlindy", "anoncreds"
+OTHER_FORMAT = {HLINDY: ANONCREDS, ANONCREDS: HLINDY}
 VERSIONS = ("1.0", "2.0")
 PROTOCOLS = ("issue-credential", "present-proof")
 

@@ -1,5 +1,7 @@
 """Exchanges with an outside agent, which accepts offers and answers requests."""
 
+import json
+
 from connections.didcomm.message import json_attachment, read_attachment
 from connections.models import Connection
 from connections.protocols import connections_1_0
@@ -84,6 +86,16 @@ def invitation_of(phone):
     """Return an invitation of the outside agent, with its prefix of message types."""
     body = connections_1_0.invitation("Phone Shop", "", phone.verkey, phone.endpoint)
     return body | {"@type": phone.prefix + connections_1_0.INVITATION}
+
+
+def accepts_invitation_of(phone, alice):
+    """Connect a hosted wallet by an invitation of the outside agent. Return its id."""
+    mine = alice.accepts_invitation(json.dumps(invitation_of(phone)))
+    queues.worker_catches_up()
+    asked = phone.newest(connections_1_0.REQUEST)
+    phone.their_key = connections_1_0.read_request(asked).verkey
+    phone.says(connections_1_0.response(phone.party, phone.seed, asked))
+    return mine["connectionId"]
 
 
 def connects_without_endpoint(pocket, faber):

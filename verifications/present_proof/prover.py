@@ -1,13 +1,17 @@
 """The prover's side of present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
 
 from agency.core import network_reads, prepared_results, transactions
 from agency.core.errors import PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
-from connections.didcomm.formats import attachment_of
+from connections.didcomm.formats import MessageFormat, attachment_of
 from connections.didcomm.message import Message
 from connections.exchange import format_columns, handles_exchange
 from connections.messaging import outbox
@@ -36,6 +40,8 @@ from wallets.models import Wallet
 
 Role = Verification.Role
 State = Verification.State
+# The time in which software has verified a proof.
+VERDICT_TIME = timedelta(seconds=10)
 
 
 @network_reads.atomic_with_reads
@@ -49,9 +55,7 @@ def send_proposal(
     connection.require_connected()
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = proposals.build_preview(resolved)
-    message_format = discover_features.choose_format(
-        connection, PRESENT_PROOF, exchange_version
-    )
+    message_format = _choose_format(connection, exchange_version)
     message = messages.build_proposal(preview, resolved, message_format)
     verification = Verification.build(
         connection=connection,
@@ -65,6 +69,47 @@ def send_proposal(
     verification.insert_within_quota()
     outbox.enqueue(connection, message)
     return verification
+
+
+def _choose_format(connection: Connection, exchange_version: str) -> MessageFormat:
+    """The format of a proposal: once the other one, if the first led to no verdict.
+
+    A verifier requests in the format of the proposal. ACA-Py with the wallet
+    `askar-anoncreds` does so too, but cannot verify `hlindy/*` and then sends nothing
+    (acapy_agent 1.7.0, present_proof/v2_0/formats/indy/handler.py: verify_pres).
+    Nothing that it discloses tells the format, and of two attached formats it wants
+    to verify both.
+    """
+    usual = discover_features.choose_format(
+        connection, PRESENT_PROOF, exchange_version
+    )
+    if usual.version == "1.0" or connection.is_hosted:
+        return usual
+    if not _is_doubtful(connection, usual.format):
+        return usual
+    return usual._replace(format=formats.OTHER_FORMAT[usual.format])
+
+
+def _is_doubtful(connection: Connection, form: str) -> bool:
+    """Whether a proof proposed in this format got no verdict, and nothing speaks for it.
+
+    What does: a verdict, a request that the verifier began, an issued credential.
+    """
+    exchanged = {"connection": connection, "wire_version": "2.0"}
+    proofs = Verification.objects.filter(role=Role.PROVER, **exchanged)
+    unjudged = proofs.filter(
+        wire_format=form,
+        state=State.ACCEPTED,
+        is_valid=None,
+        updated_at__lt=timezone.now() - VERDICT_TIME,
+    )
+    if not unjudged.exists():
+        return False
+    working = Q(proposal=None) | Q(is_valid__isnull=False) | ~Q(wire_format=form)
+    issued = Credential.objects.filter(
+        role=Credential.Role.HOLDER, wire_format=form, **exchanged
+    ).exclude(issued_at=None)
+    return not proofs.filter(working).exists() and not issued.exists()
 
 
 @handles("present-proof/1.0/request-presentation")

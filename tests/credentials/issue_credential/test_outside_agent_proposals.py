@@ -13,7 +13,6 @@ from connections.didcomm.formats import (
     attachment_of,
 )
 from connections.models import Connection, InboundMessage
-from connections.protocols import connections_1_0 as connecting
 from connections.protocols import trust_ping
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
@@ -23,8 +22,8 @@ from tests.support.outside_agent import Agent
 from tests.support.outside_exchanges import (
     ISSUE,
     VALUES,
+    accepts_invitation_of,
     ids_of_messages,
-    invitation_of,
     takes_offer,
 )
 
@@ -311,7 +310,7 @@ def offers_to(phone, thread, values):
 
 def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
     alice = faber.hosts("Alice")
-    connected = connects(alice, phone)
+    connected = accepts_invitation_of(phone, alice)
     body = {"definitionId": "s:3:CL:1:t", "credentialValues": VALUES}
     mine = alice.put(f"/credentials/propose/{connected}", body)["credentialId"]
     queues.worker_catches_up()
@@ -334,7 +333,7 @@ def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
 
 def test_an_issuer_insists_with_the_same_offer(faber, phone):
     alice = faber.hosts("Alice")
-    connects(alice, phone)
+    accepts_invitation_of(phone, alice)
     offers_to(phone, "thread", OTHER)
     mine = alice.newest("credentials")["credentialId"]
     alice.put(f"/credentials/{mine}/propose", {"credentialValues": VALUES})
@@ -360,9 +359,9 @@ def test_an_offer_in_a_thread_of_its_own_answers_the_proposal_that_it_fits(
 ):
     """As ACA-Py does in 1.0."""
     alice = faber.hosts("Alice")
-    mine = alice.put(f"/credentials/propose/{connects(alice, phone)}", named)[
-        "credentialId"
-    ]
+    mine = alice.put(
+        f"/credentials/propose/{accepts_invitation_of(phone, alice)}", named
+    )["credentialId"]
     queues.worker_catches_up()
     offers_to(phone, None, VALUES)
     assert alice.get(f"/credentials/{mine}")["state"] == (
@@ -386,15 +385,6 @@ def test_between_hosted_parties_an_offer_in_another_thread_is_another_one(
     faber.offers(alice, {"definitionId": definition}, VALUES)
     held = {(one["state"], "proposal" in one) for one in alice.get("/credentials")}
     assert held == {("Proposed", True), ("Offered", False)}
-
-
-def connects(alice, phone):
-    mine = alice.accepts_invitation(didcomm.json.dumps(invitation_of(phone)))
-    queues.worker_catches_up()
-    asked = phone.newest(connecting.REQUEST)
-    phone.their_key = connecting.read_request(asked).verkey
-    phone.says(connecting.response(phone.party, phone.seed, asked))
-    return mine["connectionId"]
 
 
 @pytest.mark.slow
@@ -477,7 +467,7 @@ REFUSAL = {"code": "issuance-abandoned", "en": "issuance-abandoned"}
 def proposed(faber, phone, definition):
     """Alice, her proposal, and what the phone received."""
     alice = faber.hosts()
-    mine = connects(alice, phone)
+    mine = accepts_invitation_of(phone, alice)
     wanted = {"definitionId": definition, "credentialValues": VALUES}
     body = wanted | {"exchangeVersion": "2.0"}
     path = alice.put(f"/credentials/propose/{mine}", body)["credentialId"]

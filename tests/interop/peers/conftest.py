@@ -174,6 +174,24 @@ def visits(faber):
 
 
 @pytest.fixture(scope="session")
+def newly_met(faber):
+    """A function: a new wallet, and (our id, their id) of its connection."""
+
+    def meet(peer):
+        wallet = faber.hosts("Dora")
+        body = {"handshake_protocols": ["https://didcomm.org/didexchange/1.1"]}
+        invited = peer.post("/out-of-band/create-invitation", body)
+        ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
+        reaches(wallet, f"/connections/{ours}", "Connected")
+        record = peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
+        theirs = record["connection_id"]
+        peer.until(f"/connections/{theirs}", state="active")
+        return wallet, (ours, theirs)
+
+    return meet
+
+
+@pytest.fixture(scope="session")
 def defined(indy_pool):
     """A function that answers a peer's definition, which supports revocation."""
 

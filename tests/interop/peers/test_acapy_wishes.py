@@ -168,24 +168,6 @@ def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(
     assert reaches(wallet, f"/credentials/{mine}", "Issued")["values"] == BETTER
 
 
-@pytest.fixture
-def newly_met(faber):
-    """A function: a new wallet, and (our id, their id) of its connection."""
-
-    def meet(peer):
-        wallet = faber.hosts("Dora")
-        body = {"handshake_protocols": ["https://didcomm.org/didexchange/1.1"]}
-        invited = peer.post("/out-of-band/create-invitation", body)
-        ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
-        reaches(wallet, f"/connections/{ours}", "Connected")
-        record = peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
-        theirs = record["connection_id"]
-        peer.until(f"/connections/{theirs}", state="active")
-        return wallet, (ours, theirs)
-
-    return meet
-
-
 @pytest.mark.parametrize("chosen", ["1.0", "2.0"])
 def test_a_wallet_proposes_in_the_version_that_it_chose(
     acapy, defined, newly_met, chosen
