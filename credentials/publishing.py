@@ -33,6 +33,7 @@ from credentials.publications import (
 )
 from credentials.registries import build_registry, make_registry, publish_registry
 from tenants import quotas
+from tenants.idempotency import current_key
 from tenants.models import Tenant
 from wallets import anoncreds, key_pool
 
@@ -175,15 +176,13 @@ def prepare_definition(
     background, and the next equal call gets the result.
     """
     check_claims(claims or {}, schema_body["attrNames"])
-    quotas.require_room(quotas.DEFINITIONS, tenant)
     did = organization_wallet(tenant).did
     ledger = ledger_of(tenant.network)
     if ledger.is_remote:
-        # Wait for a key first: without one the job could not begin.
-        key_pool.await_key(len(schema_body["attrNames"]), tenant.pk)
         return _publish_remotely(
             tenant, schema_body, schema_id, tag, supports_revocation, claims
         )
+    quotas.require_room(quotas.DEFINITIONS, tenant)
     if tag and ledger.has_tag(did, schema_id, tag):
         raise tag_taken(tag)
     return key_pool.reserve_key(
@@ -270,6 +269,9 @@ def _publish_remotely(
     if job := claim_unclaimed_result(tenant, request):
         published = wait_for_job(job, is_ours=False)
     else:
+        quotas.require_room(quotas.DEFINITIONS, tenant)
+        # Without a key the job could not begin.
+        key_pool.await_key(len(schema_body["attrNames"]), tenant.pk)
         job = definition_job(tenant, payload, tag, request)
         published = wait_for_job(job, is_ours=True)
     assert published.definition is not None, "complete() set it"
@@ -279,16 +281,19 @@ def _publish_remotely(
 def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
     """Take over the job of an equal request whose call ended without the result.
 
-    None if there is no such job.
+    A call with the same Idempotency-Key has ended, even if its process was killed; any
+    other has at `attended_until`. None if there is no such job.
     """
-    now = timezone.now()
+    ended = Q(attended_until__lt=timezone.now())
+    if key := current_key():
+        ended |= Q(idempotency_key=key)
     jobs = Publication.not_refused(
         Kind.DEFINITION, tenant=tenant, wanted=request_digest(request)
     )
     jobs = jobs.filter(Q(definition=None) | Q(definition__deleted_at=None))
-    for job in jobs.filter(attended_until__lt=now).order_by("pk"):
+    for job in jobs.filter(ended).order_by("pk"):
         # A guarded update: only one of two equal calls gets the job.
-        rows = Publication.objects.filter(pk=job.pk, attended_until__lt=now)
+        rows = Publication.objects.filter(ended, pk=job.pk)
         if rows.update(attended_until=waiting_deadline()):
             return job
     return None
@@ -322,6 +327,7 @@ def definition_job(
                 payload | {"issuer": did, "tag": candidate},
                 request,
                 attended_until=deadline,
+                idempotency_key=current_key(),
             )
         except IntegrityError:  # another call has just taken the tag
             continue

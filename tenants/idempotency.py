@@ -12,6 +12,7 @@ releases when the process dies.
 import hashlib
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -39,6 +40,7 @@ MAX_KEY_LENGTH = 255
 PRINTABLE = re.compile(r"[\x20-\x7e]+")
 RETENTION = timedelta(hours=24)
 BATCH = 1000
+_local = threading.local()
 
 
 class IdempotentRequest:
@@ -68,7 +70,7 @@ class IdempotentRequest:
         Raises 409 `idempotency_in_progress`, 409 `already_created`, 422
         `idempotency_key_reused`.
         """
-        with self._advisory_lock():
+        with self._advisory_lock(), being_handled(self.key):
             self.row = IdempotencyKey.objects.filter(
                 **self.owner, key=self.key
             ).first()
@@ -174,6 +176,25 @@ class IdempotentRequest:
             answer = vault.sealed(row, "answer", {"body": body})
             rows = IdempotencyKey.objects.filter(pk=row.pk)
             rows.update(answer=answer, updated_at=timezone.now())
+
+
+@contextmanager
+def being_handled(key: str) -> Iterator[None]:
+    """Let current_key() return this key in the block."""
+    _local.key = key
+    try:
+        yield
+    finally:
+        _local.key = ""
+
+
+def current_key() -> str:
+    """The key of the write that this thread handles, or "".
+
+    While it is handled, no other process handles a write of this owner with this key.
+    So whatever was begun with it was begun by a call that has ended.
+    """
+    return getattr(_local, "key", "")
 
 
 def check_key(key: str) -> str:

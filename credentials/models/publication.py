@@ -35,6 +35,8 @@ class Publication(Record, CausedJob):
     wanted: the digest of the request, by which an equal request finds the job.
     attended_until: when the call that waits for the result gives up; None once it has
     the result. If no call got the result, the next equal request gets it.
+    idempotency_key: of the call that created the job, or "". A call with the same key
+    gets the result too: the first one has ended, perhaps with its process.
     """
 
     class Kind(models.TextChoices):
@@ -59,6 +61,9 @@ class Publication(Record, CausedJob):
     )
     wanted = models.CharField(max_length=64)
     attended_until = models.DateTimeField(null=True)
+    idempotency_key = models.CharField(
+        max_length=255, blank=True, default="", db_default=""
+    )
     material = models.BinaryField(null=True)
 
     class Meta:

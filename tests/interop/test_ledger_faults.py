@@ -3,10 +3,12 @@
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
 
 import pytest
+import requests
 from indy_vdr import ledger
 
 from agency.core import fair_pool
@@ -27,7 +29,8 @@ from credentials.tasks import finish_what_was_left_behind, publish_on_ledgers
 from tests.interop.test_networks import VALUES, beside, verdict
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization
-from tests.support.processes import eventually
+from tests.support.processes import eventually, processes
+from wallets import key_pool
 
 DEGREE = {"name": "Degree", "version": "1.0", "supportRevocation": True}
 SCHEMA, DEFINITION, REGISTRY, ENTRY = "101", "102", "113", "114"
@@ -337,3 +340,68 @@ def test_a_worker_that_is_killed_after_a_write_leaves_the_rest_to_the_next(
         eventually(lambda: made() == [1, 1, 1], 60)
     types = written_since(network, number_of_the_schema())
     assert types == [SCHEMA, DEFINITION, REGISTRY, ENTRY]
+
+
+@pytest.fixture
+def web(tmp_path):
+    """A function that starts the web server of the Procfile on the test's database."""
+    servers = beside({"LEDGER_TIMEOUT": "60"})
+    names = ("DATABASE_URL", "REDIS_URL", "LEDGER_TIMEOUT")
+    with processes(tmp_path, **{name: servers[name] for name in names}) as run:
+
+        def start(**given):
+            run.start_web(**given)
+            return run
+
+        yield start
+
+
+def defines_by(run, organization):
+    """Ask the running web server for a definition, always with the same key."""
+    return requests.post(
+        f"{run.url}/definitions/credentials",
+        json=DEGREE | {"attributes": [*VALUES]},
+        headers=organization.headers | {"Idempotency-Key": "degree"},
+        timeout=90,
+    )
+
+
+def kills_while_it_waits(run, organization, indy_pool):
+    """The ledger gets the first write while it cannot order it."""
+    waiting = Publication.objects.filter(kind="definition").exclude(object_id="")
+    with indy_pool.without(3, 4), ThreadPoolExecutor(1) as caller:
+        call = caller.submit(defines_by, run, organization)
+        eventually(waiting.exists, 60)
+        run.kill("web")
+        assert isinstance(call.exception(), requests.ConnectionError)
+
+
+def dies_after_a_write(run, organization, indy_pool):
+    with pytest.raises(requests.ConnectionError):
+        defines_by(run, organization)
+    run.kill("web")  # its master would start it again
+
+
+@pytest.mark.parametrize(
+    "fault, dies",
+    [("", kills_while_it_waits), ("ledger-written", dies_after_a_write)],
+    ids=["while it waits", "after a write"],
+)
+def test_a_web_server_killed_at_the_ledger_leaves_one_result(
+    faber, network, indy_pool, web, fault, dies
+):
+    key_pool.make_key(len(VALUES))
+    dies(web(FAULT_POINT=fault), faber, indy_pool)
+    assert made() == [0, 0, 0] and faber.get("/definitions/credentials") == []
+    assert Publication.objects.get(kind="definition", status=PENDING)
+    time_passes()
+    run = web()
+    first, again = defines_by(run, faber), defines_by(run, faber)
+    assert first.status_code == 200, first.text
+    assert (again.status_code, again.content) == (200, first.content)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert faber.get("/definitions/credentials") == [first.json()]
+    assert made() == [1, 1, 1]
+    types = written_since(network, number_of_the_schema())
+    assert types == [SCHEMA, DEFINITION, REGISTRY, ENTRY]
+    assert faber.hosts().receives(faber, first.json(), VALUES)

@@ -10,6 +10,7 @@ import pytest
 
 from agency.core import waiting
 from agency.core.errors import Unavailable
+from credentials import publishing
 from credentials.ledgers import indy
 from credentials.ledgers.indy import pool
 from credentials.models import Publication
@@ -89,6 +90,24 @@ def test_the_wait_for_a_key_is_part_of_it(office):
         error, seconds = timed(error_of, office.post, "/definitions/credentials", body)
     assert_error(error, 503, "key_not_ready")
     assert seconds < TIMEOUT + 0.8
+
+
+def test_a_call_that_was_killed_leaves_its_job_to_the_same_key(office, monkeypatch):
+    """At once, also if its result is there: no other call can have that key."""
+    jobs = []
+
+    def dies(job, is_ours):
+        jobs.append(job.pk)
+        raise SystemError("the process is killed here")
+
+    monkeypatch.setattr(publishing, "wait_for_job", dies)
+    body = {"name": "Title", "version": "1.0", "attributes": ["name", "level"]}
+    for key in ("first", "first", "second"):
+        headers = {"Idempotency-Key": key}
+        path = "/definitions/credentials"
+        assert office.send("post", path, body, **headers).status_code == 500
+        Publication.objects.filter(pk=jobs[0]).update(attended_until=None)
+    assert jobs[0] == jobs[1] != jobs[2]
 
 
 def test_a_download_of_a_tails_file_ends_with_the_call(settings):
