@@ -25,6 +25,11 @@ def definition(office):
 
 
 @pytest.fixture(scope="module")
+def revocable(office):
+    return office.defines(*VALUES, supportRevocation=True)["definitionId"]
+
+
+@pytest.fixture(scope="module")
 def starts_credo(starting, tmp_path_factory):
     started = []
 
@@ -147,6 +152,42 @@ def test_credo_is_issued_a_credential_and_proves_it(
     credo.does("prove", asked["id"])
     shown = office.reaches(path, "Accepted")
     assert shown["isValid"], shown["checks"]
+
+
+def asks_whether_it_is_revoked(office, definition, credo, link):
+    """(our path, the id at Credo) of a request for a credential that is not revoked."""
+    restrictions = [{"credentialDefinitionId": definition}]
+    body = {"name": "P", "version": "1.0", "revocationRequirement": {"validNow": True}}
+    body |= {"attributes": [{"policyName": "level", "restrictions": restrictions}]}
+    made = office.post(f"/verifications/policy/connections/{link[0]}", body)
+    asked = received(credo, "requests", link[1], "request-received")["id"]
+    return f"/verifications/{made['verificationId']}", asked
+
+
+def test_credo_proves_a_credential_until_it_is_revoked(
+    office, revocable, credo, link, version
+):
+    path = offers(office, revocable, link[0])
+    takes(credo, link[1])
+    office.reaches(path, "Issued")
+    proof, asked = asks_whether_it_is_revoked(office, revocable, credo, link)
+    credo.does("prove", asked)
+    shown = office.reaches(proof, "Accepted")
+    assert shown["isValid"] is True, shown["checks"]
+    office.delete(path)
+    assert office.get(path)["state"] == "Revoked"
+    eventually(lambda: is_told_of_revocation(credo, link[1]))
+    proof, asked = asks_whether_it_is_revoked(office, revocable, credo, link)
+    with pytest.raises(AssertionError, match="Unable to automatically select"):
+        credo.does("prove", asked)
+    credo.does("prove", asked, evenRevoked=True)
+    shown = office.reaches(proof, "Accepted")
+    assert shown["isValid"] is False
+
+
+def is_told_of_revocation(credo, connection):
+    credo.does("ping", connection)
+    return any(one["isRevoked"] for one in credo.does("offers", connection))
 
 
 def test_what_credo_declines_is_rejected(office, definition, credo, link):

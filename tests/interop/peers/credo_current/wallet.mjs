@@ -117,10 +117,10 @@ class Ledger {
   allowsCaching = false;
   allowsLocalRecord = false;
 
-  async read(kind, id) {
+  async read(kind, id, rest = "") {
     const plain = id.startsWith("did:indy:") ? getUnQualifiedDidIndyDid(id) : id;
     const published = encodeURIComponent(plain);
-    const response = await fetch(`${ledger}/${kind}/${published}`);
+    const response = await fetch(`${ledger}/${kind}/${published}${rest}`);
     return response.json();
   }
 
@@ -134,6 +134,26 @@ class Ledger {
     return {
       credentialDefinitionId, credentialDefinition,
       credentialDefinitionMetadata: namespace, resolutionMetadata: {},
+    };
+  }
+
+  async getRevocationRegistryDefinition(_, revocationRegistryDefinitionId) {
+    return {
+      revocationRegistryDefinitionId,
+      revocationRegistryDefinition: await this.read(
+        "revocation-registries", revocationRegistryDefinitionId,
+      ),
+      revocationRegistryDefinitionMetadata: namespace, resolutionMetadata: {},
+    };
+  }
+
+  async getRevocationStatusList(_, revocationRegistryId, timestamp) {
+    const moment = `/status-list?timestamp=${timestamp}`;
+    return {
+      revocationStatusList: await this.read(
+        "revocation-registries", revocationRegistryId, moment,
+      ),
+      revocationStatusListMetadata: {}, resolutionMetadata: {},
     };
   }
 }
@@ -190,8 +210,8 @@ const agent = new Agent({
 });
 const { connections, credentials, oob, proofs } = agent.didcomm;
 
-const summary = ({ id, state, protocolVersion, threadId }) => ({
-  id, state, protocolVersion, threadId,
+const summary = ({ id, state, protocolVersion, threadId, revocationNotification }) => ({
+  id, state, protocolVersion, threadId, isRevoked: Boolean(revocationNotification),
 });
 
 /* By the first word of the path: what is done with the rest of it and the body. */
@@ -228,8 +248,11 @@ const actions = {
     })),
   requests: async (connectionId) =>
     (await proofs.findAllByQuery(connectionId === "all" ? {} : { connectionId })).map(summary),
-  prove: async (id) => {
-    const { proofFormats } = await proofs.selectCredentialsForRequest({ proofExchangeRecordId: id });
+  prove: async (id, { evenRevoked }) => {
+    const { proofFormats } = await proofs.selectCredentialsForRequest({
+      proofExchangeRecordId: id,
+      proofFormats: { indy: { filterByNonRevocationRequirements: !evenRevoked } },
+    });
     return summary(await proofs.acceptRequest({ proofExchangeRecordId: id, proofFormats }));
   },
   refuse: async (id) =>
