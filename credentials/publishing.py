@@ -5,8 +5,8 @@ is written to outside of any transaction: prepare_…() stores a job, runs it (s
 publications.py) and returns the published row, which create_…() then returns.
 """
 
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -193,6 +193,27 @@ def prepare_definition(
         supports_revocation,
         caller=tenant.pk,
     )
+
+
+@contextmanager
+def preparing_definition(
+    *wanted: Any,
+) -> Iterator[Callable[[], CredentialDefinition | key_pool.ReservedKey]]:
+    """Yield what calls prepare_definition() with these arguments.
+
+    The block calls create_definition(). If it fails, a reserved key goes back to the
+    pool.
+    """
+    with ExitStack() as undo:
+
+        def prepare() -> CredentialDefinition | key_pool.ReservedKey:
+            prepared = prepare_definition(*wanted)
+            if isinstance(prepared, key_pool.ReservedKey):
+                undo.callback(prepared.give_back)
+            return prepared
+
+        yield prepare
+        undo.pop_all()  # the key is the definition's now
 
 
 @transactions.atomic()

@@ -41,6 +41,7 @@ ACTIONS = {
     "connection.invited": "Invitation to connect created",
     "connection.accepted": "Request to connect accepted",
     "connection.deleted": "Connection deleted",
+    "definition.created": "Definition created",
     "values.revealed": "Values revealed",
     "record.viewed": "Record viewed",
     "member.invited": "Member invited",

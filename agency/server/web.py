@@ -332,6 +332,8 @@ def is_heavy(scope: Scope) -> bool:
         view = resolve(scope["path"]).func
     except Resolver404:
         return False
+    if getattr(view, "is_heavy", False):
+        return True
     action = getattr(view, "actions", {}).get(scope["method"].lower(), "")
     return getattr(
         getattr(getattr(view, "cls", None), action, None), "is_heavy", False

@@ -57,6 +57,12 @@ def search_wallets(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
     return search_by_name(rows, "owner_name", search.text, by_id)
 
 
+def search_definitions(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+    by_id = Q(definition_id=search.text) | Q(schema__schema_id=search.text)
+    by_id |= id_begins_with(search.text)
+    return search_by_name(rows, "schema__name", search.text, by_id)
+
+
 def search_connections(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
     by_id = Q(connection_id=search.text) | id_begins_with(search.text)
     return search_by_name(rows, "name", search.text, by_id)

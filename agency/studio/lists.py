@@ -31,8 +31,8 @@ from agency.studio.objects import (
 from agency.studio.pages import get_membership, studio_page
 from connections.api.serializers import ConnectionQuery
 from connections.models import Connection
-from credentials.api.serializers import CredentialQuery
-from credentials.models import Credential
+from credentials.api.serializers import CredentialDefinitionQuery, CredentialQuery
+from credentials.models import Credential, CredentialDefinition
 from tenants.models import Permission
 from verifications.api.serializers import VerificationQuery
 from verifications.models import Verification
@@ -107,6 +107,23 @@ CONNECTIONS = ObjectList(
     states=states_of(Connection),
     create=("/credentials/v1/connections", {"name": "Alice"}),
     new_page="studio:new_connection",
+)
+DEFINITIONS = ObjectList(
+    name="definitions",
+    title="Definitions",
+    singular="definition",
+    about="What your credentials say: a schema names the attributes.",
+    query=CredentialDefinitionQuery,
+    rows=lambda wallet: only_columns(
+        CredentialDefinition.active_of(wallet.tenant), ()
+    ),
+    search=list_search.search_definitions,
+    sorts=NEWEST | NAMED,
+    create=(
+        "/credentials/v1/definitions/credentials",
+        {"name": "Degree", "version": "1.0", "attributes": ["name", "year"]},
+    ),
+    new_page="studio:new_definition",
 )
 CREDENTIALS = ObjectList(
     name="credentials",
@@ -197,10 +214,12 @@ def render_list(
     tenant_id: UUID,
     kind: ObjectList,
     wallet_id: UUID | None = None,
+    **more: Any,
 ) -> HttpResponse:
     """The page of a list; of a request by htmx only the part with the rows.
 
     wallet_id: of a hosted wallet, else the list is that of the organization's own.
+    more: what the template shows beside the list.
     """
     membership = get_membership(request, tenant_id)
     tenant = membership.tenant
@@ -228,7 +247,7 @@ def render_list(
     }
     is_part = "HX-Request" in request.headers
     name = "studio/list.html#rows" if is_part else "studio/list.html"
-    response = render(request, name, context)
+    response = render(request, name, context | more)
     patch_vary_headers(response, ["HX-Request"])
     return response
 

@@ -55,6 +55,11 @@ MENU: list[tuple[str, list[Entry]]] = [
                 "connections",
                 ("connection", "new_connection", "remove_connection"),
             ),
+            Entry(
+                "Definitions",
+                "definitions",
+                ("definition", "new_definition", "retry_publication"),
+            ),
             Entry("Credentials", "credentials", ("credential",)),
             Entry("Verifications", "verifications", ("verification",)),
         ],

@@ -12,9 +12,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from rest_framework import serializers
 
 from agency.core.errors import AgencyError
+from agency.studio.api_forms import read_parameters
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.views import get_object, object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
@@ -92,13 +92,7 @@ class ConnectionForm(OnceForm):
             body["goal"] = cleaned["goal"]
         if cleaned["expires"]:
             body["expiresAt"] = timezone.now() + PERIODS[cleaned["expires"]][1]
-        read = ConnectionInvitationParameters(data=body)
-        try:
-            read.is_valid(raise_exception=True)
-        except serializers.ValidationError as error:
-            for name, found in error.detail.items():
-                self.add_error(name if name in self.fields else None, list(found))
-        return read.validated_data
+        return read_parameters(self, ConnectionInvitationParameters, body)
 
 
 @studio_page("GET", "HEAD", "POST")

@@ -17,6 +17,8 @@ from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
 
 GOOD = ("Connected", "Issued", "Valid")
+# The pages of what is no exchange.
+PAGES: dict[type, str] = {Wallet: "wallet", CredentialDefinition: "definition"}
 BAD = ("Rejected", "Not valid", "Revoked")
 
 
@@ -79,7 +81,7 @@ def name_of(row: Any) -> str:
     if isinstance(row, Verification):
         stored = getattr(row, "policy_name", None)
         return stored or row.unsealed_policy().get("name") or ""
-    return row.name
+    return row.schema.name if isinstance(row, CredentialDefinition) else row.name
 
 
 def name_in(schema_id: str) -> str:
@@ -92,7 +94,7 @@ def page_of(row: Any) -> str:
     """The address of an object's page. Connectionless connections have none."""
     if getattr(row, "connectionless", False):
         return ""
-    kind = "wallet" if isinstance(row, Wallet) else row.OBJECT_TYPE
+    kind = PAGES.get(type(row)) or row.OBJECT_TYPE
     return reverse(f"studio:{kind}", args=[row.tenant_id, row.pk])
 
 

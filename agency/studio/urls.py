@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from agency.studio import (
     audit_log,
+    definitions,
     events,
     invitations,
     keys,
@@ -122,6 +123,26 @@ urlpatterns = [
         f"{organization}/connections/new",
         new_connection.new_connection,
         name="new_connection",
+    ),
+    path(
+        f"{organization}/definitions",
+        definitions.show_definitions,
+        name="definitions",
+    ),
+    path(
+        f"{organization}/definitions/new",
+        definitions.new_definition,
+        name="new_definition",
+    ),
+    path(
+        f"{organization}/definitions/<uuid:object_id>",
+        definitions.show_definition,
+        name="definition",
+    ),
+    path(
+        f"{organization}/publications/<uuid:publication_id>/retry",
+        definitions.retry_publication,
+        name="retry_publication",
     ),
     path(f"{organization}/credentials", lists.show_credentials, name="credentials"),
     path(

@@ -1,6 +1,5 @@
 """Schemas and credential definitions in the credentials API."""
 
-from contextlib import ExitStack
 from functools import partial
 from uuid import UUID
 
@@ -23,9 +22,9 @@ from credentials.api.serializers import (
     SchemaRecord,
 )
 from credentials.ledgers import ledger_of
+from credentials.ledgers.base import schema_id_of
 from credentials.models import CredentialDefinition, Schema
 from credentials.models.schema import build_schema_body
-from wallets import key_pool
 
 active_definition = CompiledQuery(
     lambda tenant_id, definition_id: CredentialDefinition.active_of(tenant_id).filter(
@@ -74,8 +73,7 @@ class CredentialDefinitions(View):
         schema = build_schema_body(
             self.tenant, body["name"], body["version"], body["attributes"]
         )
-        schema_id = f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
-        return self.create_definition(schema, schema_id, body)
+        return self.create_definition(schema, schema_id_of(schema), body)
 
     @operation(
         "createCredentialDefinitionForSchemaId",
@@ -84,14 +82,9 @@ class CredentialDefinitions(View):
     )
     @heavy
     def create_for_schema(self, request, definitionId):
-        schema_id = definitionId
-        schema = ledger_of(self.tenant.network).schema(schema_id)
-        if schema is None:
-            raise NotFound(
-                "not_found", f"There is no schema {schema_id} on your network."
-            )
+        schema = read_schema(self.tenant, definitionId)
         return self.create_definition(
-            schema, schema_id, self.parse_body(CredentialDefinitionParameters)
+            schema, definitionId, self.parse_body(CredentialDefinitionParameters)
         )
 
     def create_definition(self, schema, schema_id, body):
@@ -103,16 +96,8 @@ class CredentialDefinitions(View):
             body.get("supportRevocation", False),
             body.get("claims"),
         )
-        with ExitStack() as undo:
-
-            def prepare():
-                prepared = publishing.prepare_definition(*wanted)
-                if isinstance(prepared, key_pool.ReservedKey):
-                    undo.callback(prepared.give_back)
-                return prepared
-
+        with publishing.preparing_definition(*wanted) as prepare:
             made = self.perform(publishing.create_definition, *wanted, prepare=prepare)
-            undo.pop_all()  # the key is the definition's now
         return self.to_response(CredentialDefinitionContract, made)
 
     @operation(
@@ -136,6 +121,14 @@ class CredentialDefinitions(View):
     def destroy(self, request, definitionId):
         get_definition(self.tenant, definitionId).remove()
         return Response()
+
+
+def read_schema(tenant, schema_id):
+    """A schema of anybody on the organization's network, as AnonCreds writes it."""
+    schema = ledger_of(tenant.network).schema(schema_id)
+    if schema is None:
+        raise NotFound("not_found", f"There is no schema {schema_id} on your network.")
+    return schema
 
 
 def get_definition(tenant, definition_id):

@@ -18,7 +18,7 @@ from django.utils import timezone
 from rest_framework.views import APIView
 
 from connections.models import Connection, OutboundMessage
-from credentials.models import Credential
+from credentials.models import Credential, CredentialDefinition
 from tenants import vault
 from tenants.models import ApiKey, Membership
 from tests.agency.pages.people import (
@@ -94,6 +94,9 @@ PAGES: dict[str, str] = {
     "studio:connections": OWNER,
     "studio:connection": OWNER,
     "studio:new_connection": OWNER,
+    "studio:definitions": OWNER,
+    "studio:definition": OWNER,
+    "studio:new_definition": OWNER,
     "studio:credentials": OWNER,
     "studio:credential": OWNER,
     "studio:verifications": OWNER,
@@ -186,6 +189,7 @@ NO_PAGES: dict[str, str] = {
     "studio:verification_cancel": ACTION,
     "studio:connection_resend": ACTION,
     "studio:accept_connection": ACTION,
+    "studio:retry_publication": ACTION,
     "studio:credential_resend": ACTION,
     "studio:verification_resend": ACTION,
     "studio:log_csv": DATA,
@@ -318,7 +322,7 @@ class World:
 
     def address(self, name: str) -> str:
         """The address of a route, with the world's ids."""
-        kinds = ("connection", "credential", "verification", "wallet")
+        kinds = ("connection", "credential", "verification", "wallet", "definition")
         kind = next((kind for kind in kinds if kind in name), "")
         ids = self.ids | {"object_id": self.ids.get(f"{kind}_id")}
         route = next(
@@ -413,6 +417,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
             "webhook_id": hook["id"],
             "delivery_id": sent["deliveryId"],
             "event_id": api.get("/events")[0]["eventId"],
+            "definition_id": CredentialDefinition.objects.get(tenant=tenant).pk,
             "wallet_id": Wallet.objects.get(owner_name=called.holder).pk,
             "member_id": mate.pk,
             "token": link.rpartition("/i/")[2],

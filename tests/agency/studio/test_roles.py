@@ -66,6 +66,12 @@ for kind in EXCHANGES:
         f"{kind}_resend": (OPERATE, "POST"),
     }
 PAGES["new_connection"] = PAGES["remove_connection"] = (OPERATE, "GET POST")
+PAGES |= {
+    "definitions": (READ, "GET"),
+    "definition": (READ, "GET"),
+    "new_definition": (OPERATE, "GET POST"),
+    "retry_publication": (OPERATE, "POST"),
+}
 PAGES["accept_connection"] = (OPERATE, "POST")
 for kind in ("credential", "verification"):
     PAGES |= {

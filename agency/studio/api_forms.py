@@ -1,0 +1,34 @@
+"""Forms whose content the serializers of the API read, with the same errors."""
+
+import re
+from typing import Any
+
+from django import forms
+from rest_framework import serializers
+
+
+def read_parameters(
+    form: forms.Form, parameters: type[serializers.Serializer], body: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what the API reads of a body. Its errors are added to the form.
+
+    The error of the member `goalCode` stands at the field `goal_code`, or above the
+    form if it has no such field.
+    """
+    read = parameters(data=body)
+    if read.is_valid():
+        return dict(read.validated_data)
+    for member, found in read.errors.items():
+        field = re.sub("([A-Z])", r"_\1", member).lower()
+        place = field if field in form.fields else None
+        form.add_error(place, list(dict.fromkeys(sentences_in(found))))
+    return {}
+
+
+def sentences_in(found: Any) -> list[str]:
+    """The sentences in the errors of a member, however deep."""
+    if isinstance(found, dict):
+        found = list(found.values())
+    if isinstance(found, list):
+        return [sentence for one in found for sentence in sentences_in(one)]
+    return [str(found)]

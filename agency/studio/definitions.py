@@ -1,0 +1,214 @@
+"""The studio's pages of definitions: what an organization issues.
+
+The calls of the API make definitions, with the same options.
+"""
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from agency.api.pagination import only_columns
+from agency.api.views import heavy
+from agency.core import transactions
+from agency.core.errors import AgencyError
+from agency.studio.definition_forms import MAX_ROWS, DefinitionForm, read_header
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.lists import DEFINITIONS, render_list
+from agency.studio.objects import own_wallet
+from agency.studio.pages import get_membership, studio_page
+from credentials import publications, publishing
+from credentials.api.definitions import read_schema
+from credentials.ledgers.base import schema_id_of
+from credentials.models import Credential, CredentialDefinition, Publication, Schema
+from credentials.models.schema import build_schema_body
+from tenants import audit
+from tenants.models import Membership, Permission, Tenant
+
+MAX_COUNTED = 10_000  # credentials of a definition, the newest
+MAX_SCHEMAS = 50  # to choose from
+MAX_PUBLICATIONS = 10
+REFUSED_SHOWN = timedelta(days=7)
+PUBLISHED = (
+    Publication.Kind.SCHEMA, Publication.Kind.DEFINITION, Publication.Kind.REGISTRY,
+)  # fmt: skip
+
+
+@studio_page("GET", "HEAD")
+def show_definitions(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    membership = get_membership(request, tenant_id)
+    return render_list(
+        request,
+        tenant_id,
+        DEFINITIONS,
+        publications=unfinished_publications(membership.tenant),
+        may_retry=membership.may(Permission.OPERATE),
+        once=OnceForm(),
+    )
+
+
+def unfinished_publications(tenant: Tenant) -> QuerySet[Publication]:
+    """What is not published yet, and what was refused lately."""
+    status = Publication.Status
+    refused = Q(status=status.EXHAUSTED, created_at__gt=timezone.now() - REFUSED_SHOWN)
+    rows = Publication.objects.filter(tenant=tenant, kind__in=PUBLISHED)
+    rows = rows.filter(Q(status=status.PENDING) | refused)
+    return only_columns(rows, ()).order_by("-pk")[:MAX_PUBLICATIONS]
+
+
+@studio_page("POST")
+@once_per_form(back="studio:definitions")
+def retry_publication(
+    request: HttpRequest, tenant_id: UUID, publication_id: UUID
+) -> HttpResponse:
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    job = get_object_or_404(
+        Publication.objects.filter(tenant=tenant), pk=publication_id
+    )
+    try:
+        with transactions.atomic():
+            publications.retry_now(job)
+            audit.record("publication.retried", job, by=request)
+        messages.success(request, "It is tried again now.")
+    except AgencyError as error:
+        messages.error(request, error.message)
+    return redirect("studio:definitions", tenant_id=tenant_id)
+
+
+@heavy
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:definitions")
+def new_definition(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
+    tenant = membership.tenant
+    schema_id = request.GET.get("schema", "").strip()
+    schema = read_schema(tenant, schema_id) if schema_id else None
+    if request.method != "POST":
+        return render_form(request, membership, DefinitionForm(schema=schema))
+    if not schema and request.POST.keys() & {"more_rows", "read_header"}:
+        return render_form(request, membership, fill_rows(request))
+    form = DefinitionForm(request.POST, schema)
+    if not form.is_valid():
+        return render_form(request, membership, form)
+    try:
+        made = create_definition(request, tenant, form, schema_id)
+    except AgencyError as error:
+        form.add_error(None, error.message)
+        return render_form(request, membership, form)
+    return redirect("studio:definition", tenant_id=tenant_id, object_id=made.pk)
+
+
+def fill_rows(request: HttpRequest) -> DefinitionForm:
+    """The form as it was sent, with more rows or with those of a CSV header."""
+    if "more_rows" in request.POST:
+        return DefinitionForm.with_rows(request.POST)
+    found = read_header(
+        request.POST.get("header", ""), request.FILES.get("header_file")
+    )
+    if not 1 <= len(found) <= MAX_ROWS:
+        messages.error(
+            request,
+            f"There are {len(found)} names in that line; it takes 1 to {MAX_ROWS}.",
+        )
+        return DefinitionForm.with_rows(request.POST)
+    return DefinitionForm.with_rows(request.POST, found)
+
+
+def create_definition(
+    request: HttpRequest, tenant: Tenant, form: DefinitionForm, schema_id: str
+) -> CredentialDefinition:
+    """Publish what the form asks for, as the API does."""
+    body = form.parameters
+    schema = form.schema or build_schema_body(
+        tenant, body["name"], body["version"], body["attributes"]
+    )
+    wanted = (
+        tenant,
+        schema,
+        schema_id or schema_id_of(schema),
+        body.get("tag"),
+        body.get("supportRevocation", False),
+        body.get("claims"),
+    )
+    create = audit.recorded(
+        publishing.create_definition, "definition.created", by=request
+    )
+    with publishing.preparing_definition(*wanted) as prepare:
+        return create(*wanted, prepare())
+
+
+def render_form(
+    request: HttpRequest, membership: Membership, form: DefinitionForm
+) -> HttpResponse:
+    tenant = membership.tenant
+    schemas = Schema.objects.filter(tenant=tenant).order_by("-pk")[:MAX_SCHEMAS]
+    context = {
+        "membership": membership,
+        "tenant": tenant,
+        "form": form,
+        "schema": form.schema,
+        "schemas": [] if form.schema else schemas,
+        "max_rows": MAX_ROWS,
+    }
+    return render(request, "studio/new_definition.html", context)
+
+
+@studio_page("GET", "HEAD")
+def show_definition(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    membership = get_membership(request, tenant_id)
+    tenant = membership.tenant
+    found = get_definition(tenant, object_id)
+    context = {
+        "membership": membership,
+        "tenant": tenant,
+        "definition": found,
+        "attributes": [
+            (name, name in found.claims) for name in found.schema.attribute_names
+        ],
+        "counts": count_credentials(found),
+        "max_counted": MAX_COUNTED,
+        "registry": registry_fill(found),
+        "may_issue": membership.may(Permission.OPERATE),
+    }
+    return render(request, "studio/definition.html", context)
+
+
+def get_definition(tenant: Tenant, object_id: UUID) -> CredentialDefinition:
+    """A definition of the organization that is not deleted. Raises Http404."""
+    rows = only_columns(CredentialDefinition.active_of(tenant), ())
+    return get_object_or_404(rows, pk=object_id)
+
+
+def count_credentials(definition: CredentialDefinition) -> dict[str, Any]:
+    """How many of the newest credentials are in each state, and how many in all."""
+    rows = Credential.objects.filter(
+        wallet=own_wallet(definition.tenant), definition_id=definition.definition_id
+    )
+    newest = rows.order_by("-pk").values_list("state", flat=True)[:MAX_COUNTED]
+    states = Counter(newest)
+    counted = [(str(state), states[str(state)]) for state in Credential.State]
+    return {"states": counted, "all": states.total()}
+
+
+def registry_fill(definition: CredentialDefinition) -> dict[str, int] | None:
+    """The places of a revocable definition: used, of how many, in percent."""
+    if not definition.supports_revocation:
+        return None
+    sizes = list(definition.registries.values_list("size", "next_index"))
+    places = sum(size - 1 for size, _ in sizes)
+    used = sum(next_index - 1 for _, next_index in sizes)
+    percent = round(100 * used / places) if places else 0
+    return {
+        "registries": len(sizes),
+        "places": places,
+        "used": used,
+        "percent": percent,
+    }

@@ -1,0 +1,182 @@
+"""Definitions in the studio: what the pages make is what the API makes."""
+
+from unittest import mock
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from agency.core.errors import Unavailable
+from credentials.models import CredentialDefinition, Publication
+from tenants.models import AuditEntry
+from tests.support.people import Api, Organization
+
+pytestmark = pytest.mark.django_db(transaction=True)
+DEGREE = {
+    "name": "Degree",
+    "version": "1.0",
+    "rows": "3",
+    "attribute_0": "name",
+    "attribute_1": "year",
+}
+
+
+@pytest.fixture
+def api(college, stored_keys):
+    return Api(college.access_token, college.subscription_key)
+
+
+def define(browser, url, **fields):
+    answer = browser.send(f"{url}/definitions/new", **DEGREE | fields)
+    assert answer.status_code == 302, answer.content.decode()
+    made = CredentialDefinition.objects.latest("pk")
+    assert answer.url == f"{url}/definitions/{made.pk}"
+    return made, browser.get(answer.url).content.decode()
+
+
+def test_the_rows_of_the_form_are_the_attributes(browser, url, api):
+    made, page = define(browser, url, number_1="on", support_revocation="on", tag="x")
+    [shown] = api.get("/definitions/credentials")
+    assert shown == {
+        "definitionId": made.definition_id,
+        "schemaId": made.schema.schema_id,
+        "name": "Degree",
+        "version": "1.0",
+        "attributes": ["name", "year"],
+        "supportsRevocation": True,
+        "tag": "x",
+        "claims": {"year": {"type": "integer"}},
+    }
+    assert made.definition_id in page and "0 of 63 places are used" in page
+    entry = AuditEntry.objects.get(action="definition.created")
+    assert (entry.actor_name, entry.object_id) == ("fay@faber.example", str(made.pk))
+
+
+def test_more_rows_keep_what_was_written_and_make_nothing(browser, url, api):
+    fields = DEGREE | {"number_1": "on", "more_rows": "yes"}
+    page = browser.send(f"{url}/definitions/new", **fields).content.decode()
+    assert 'name="attribute_5"' in page and 'name="attribute_6"' not in page
+    assert 'value="year"' in page and page.count(" checked") == 1
+    assert not CredentialDefinition.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["name,year", "name;year\r\nAlice;2020", '"name"\t year ', "\ufeffname,year"],
+)
+def test_the_header_of_a_csv_file_becomes_rows(browser, url, api, line):
+    file = SimpleUploadedFile("degrees.csv", line.encode())
+    for given in ({"header_file": file}, {"header": line.lstrip("\ufeff")}):
+        fields = {"rows": "3", "read_header": "yes"} | given
+        page = browser.send(f"{url}/definitions/new", **fields).content.decode()
+        assert 'value="name"' in page and 'value="year"' in page
+        assert 'name="attribute_2"' not in page
+
+
+def test_an_empty_header_is_said(browser, url, api):
+    fields = DEGREE | {"read_header": "yes"}
+    page = browser.send(f"{url}/definitions/new", **fields).content.decode()
+    assert "There are 0 names in that line" in page and 'value="year"' in page
+
+
+def test_a_schema_of_somebody_else_is_used_as_it_is(browser, url, api):
+    other = Organization("Acme").defines("name", "age")
+    path = f"{url}/definitions/new?schema={other['schemaId']}"
+    page = browser.get(path).content.decode()
+    assert "age" in page and 'name="attribute_0"' not in page
+    answer = browser.send(path, number_1="on")
+    assert answer.status_code == 302, answer.content.decode()
+    [made] = api.get("/definitions/credentials")
+    assert made["schemaId"] == other["schemaId"]
+    assert made["claims"] == {"age": {"type": "integer"}}
+    unknown = browser.get(f"{url}/definitions/new?schema=none")
+    assert unknown.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"attribute_1": "Name"}, "the same when case and spaces are ignored"),
+        ({"name": "a/b"}, "Leave out : /"),
+        ({"version": "one"}, "Error: New definition"),
+        ({"attribute_0": "", "attribute_1": ""}, "at least one attribute"),
+    ],
+)
+def test_what_the_api_refuses_is_said_at_its_field(
+    browser, url, api, fields, sentence
+):
+    answer = browser.send(f"{url}/definitions/new", **DEGREE | fields)
+    assert answer.status_code == 200 and sentence in answer.content.decode()
+    assert not CredentialDefinition.objects.exists()
+
+
+def test_other_attributes_under_the_same_name_are_a_conflict(browser, url, api):
+    define(browser, url)
+    fields = DEGREE | {"attribute_1": "grade"}
+    page = browser.send(f"{url}/definitions/new", **fields).content.decode()
+    assert 'role="alert"' in page
+    assert CredentialDefinition.objects.count() == 1
+
+
+def test_the_page_counts_the_credentials_by_state(browser, url, api, college):
+    made, page = define(browser, url)
+    assert "None yet." in page and "cannot be revoked" in page
+    values = {"name": "Alice", "year": "2020"}
+    offer = {"definitionId": made.definition_id, "credentialValues": values}
+    api.post("/credentials", offer)
+    page = browser.get(f"{url}/definitions/{made.pk}").content.decode()
+    assert (
+        "<dt>Offered</dt><dd>1</dd>" in page and "2020" not in page.split("<main")[1]
+    )
+
+
+def test_a_list_finds_definitions_by_name_and_id(browser, url, api):
+    made, _ = define(browser, url)
+    define(browser, url, name="Licence")
+    for text in ("deg", made.definition_id, str(made.pk)):
+        page = browser.get(f"{url}/definitions?q={text}").content.decode()
+        rows = page.split('id="rows"')[1]
+        assert "Degree" in rows and "Licence" not in rows, text
+
+
+@pytest.fixture
+def job(college):
+    Kind = Publication.Kind
+    job = Publication.create_leased(college.tenant, Kind.SCHEMA, "schema-7", {})
+    job.put_back("ledger_unavailable")
+    return job
+
+
+def test_what_the_ledger_does_not_have_yet_is_tried_again(browser, url, job):
+    page = browser.get(f"{url}/definitions").content.decode()
+    assert "schema-7" in page and "ledger_unavailable" in page
+    before = Publication.objects.get(pk=job.pk).due_at
+    with mock.patch("credentials.publications.notify_worker") as notified:
+        browser.send(f"{url}/publications/{job.pk}/retry")
+    assert notified.called
+    assert Publication.objects.get(pk=job.pk).due_at < before
+    assert AuditEntry.objects.filter(action="publication.retried").count() == 1
+
+
+def test_what_is_published_is_not_tried_again(browser, url, job):
+    Publication.objects.filter(pk=job.pk).update(status="done", material=None)
+    answer = browser.send(f"{url}/publications/{job.pk}/retry")
+    page = browser.get(answer.url).content.decode()
+    assert "It is published, or was given up." in page and "schema-7" not in page
+
+
+def test_the_key_of_a_definition_that_failed_goes_back_to_the_pool(
+    browser, url, api, monkeypatch
+):
+    def fail(*arguments):
+        raise Unavailable("ledger_unavailable", "The ledger does not respond.")
+
+    monkeypatch.setattr("credentials.publishing.publish_definition", fail)
+    with mock.patch("wallets.key_pool.ReservedKey.give_back") as given_back:
+        page = browser.send(f"{url}/definitions/new", **DEGREE).content.decode()
+    assert "The ledger does not respond." in page
+    assert given_back.call_count == 1
+
+
+def test_who_may_only_look_has_no_button(viewer, url, job):
+    page = viewer.get(f"{url}/definitions").content.decode()
+    assert "New definition" not in page and "Try again" not in page
