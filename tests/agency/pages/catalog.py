@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential, CredentialDefinition
 from tenants import vault
-from tenants.models import ApiKey, Membership
+from tenants.models import ApiKey, Erasure, FormerDataKey, Membership
 from tests.agency.pages.people import (
     asked_again,
     half_signed_in,
@@ -208,8 +208,8 @@ OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 # What the world has no row of. Their lists are opened, and no record.
 NO_RECORD = {
     "agreementacceptance", "asset", "basicmessage", "dailyusage", "didendpoint",
-    "erasure", "formerdatakey", "idempotencykey", "inboundmessage", "logentry",
-    "publication", "revocationregistry", "sparekey", "statuslist",
+    "idempotencykey", "inboundmessage", "logentry", "publication",
+    "revocationregistry", "sparekey", "statuslist",
 }  # fmt: skip
 
 
@@ -385,6 +385,8 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     )
     vault.seal(lost, "body", {"content": "Hello"})
     lost.save()
+    Erasure.objects.create(kind="wallet", object_key=tenant.pk)
+    FormerDataKey.objects.create(tenant=tenant, generation=9, master_key_id="1")
     link = api.post("/credentials", offer)["offerUrl"]
     mate = Membership.objects.create(tenant=tenant, user=person("vic"), role="viewer")
     owner = browser_of(fay)
