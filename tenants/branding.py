@@ -86,8 +86,8 @@ def allows_return(allowed: Iterable[str], url: str) -> bool:
     if origin is None:
         return False
     path = urlsplit(url).path or "/"
-    # A browser resolves such segments, so the path would lead elsewhere.
-    if any(unquote(segment) in (".", "..") for segment in path.split("/")):
+    # A browser or the server resolves such segments: the path would lead elsewhere.
+    if any(segment in (".", "..") for segment in unquote(path).split("/")):
         return False
     return any(
         origin == _origin(base) and _is_below(path, urlsplit(base).path)

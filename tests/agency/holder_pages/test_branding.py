@@ -108,6 +108,7 @@ def test_an_address_below_an_allowed_one_is_allowed(url):
         "https://shop.example/doner",
         "https://shop.example/done/../x",
         "https://shop.example/done/%2e%2E/x",
+        "https://shop.example/done/..%2Fx",
         "https://shop.example/done\\..\\..\\x",
         "https://shop.example:444/done",
         "https://shop.example@evil.example/done",
