@@ -75,6 +75,7 @@ function leadBack() {
 document.addEventListener("htmx:afterSwap", () => {
   const state = document.getElementById("state");
   const heading = state.querySelector("h1");
+  document.title = heading.textContent;
   document.getElementById("state-change").textContent =
     `${heading.textContent}. ${(state.querySelector(".next") || heading).textContent}`;
   prepareCopyButtons();

@@ -74,6 +74,7 @@ def test_it_follows_an_offer_to_its_end(visit, faber, offer, width):
     becomes(page, "done", within=4)  # 2 s, and a slow machine
     told = page.evaluate("document.getElementById('state-change').textContent")
     assert told == "The credential is in your wallet. You can close this page."
+    assert page.evaluate("document.title") == "The credential is in your wallet"
     looks = "performance.getEntriesByType('resource').length"
     before = page.evaluate(looks)
     time.sleep(3)
