@@ -16,7 +16,11 @@ from tests.support import chromium
 
 __all__ = ["page"]
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),  # some hundred pages, four pictures each
+    pytest.mark.django_db(transaction=True),
+]
 FOLDER = Path(os.environ.get("SCREENSHOTS", "screenshots"))
 SIZES = [(1280, 900), (390, 844)]
 # Those of docs/images, with their height in pixels of the page.

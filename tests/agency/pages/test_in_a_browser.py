@@ -12,6 +12,7 @@ __all__ = ["axe"]
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.timeout(600),  # each test opens all pages
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
 ]
