@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from agency.core.errors import Conflict
 from agency.core.queued_jobs import LEASE, CausedJob
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook, disabled_error
@@ -289,14 +290,19 @@ class Delivery(Record, CausedJob):
     def resend(self) -> None:
         """Make the delivery due now, in any status, and restart its schedule.
 
-        Later deliveries of the object do not wait. Raises Conflict `webhook_disabled`.
+        Later deliveries of the object do not wait. Raises Conflict `webhook_disabled`,
+        or `delivery_in_progress` while a worker has it: then it stays as it is.
         """
         if not self.webhook.is_enabled:
             raise disabled_error()
         now = timezone.now()
-        # A delivery that is being called now stays as it is.
         free = Delivery.objects.filter(pk=self.pk, lease_owner=None)
-        free.update(**RESTARTED, due_at=now, blocks_until=now, updated_at=now)
+        if not free.update(**RESTARTED, due_at=now, blocks_until=now, updated_at=now):
+            raise Conflict(
+                "delivery_in_progress",
+                "The webhook is being called right now. Look at the delivery again in "
+                "a minute.",
+            )
         Delivery.release_blocked([self])
 
     def last_attempts(self) -> list["Attempt"]:

@@ -15,7 +15,7 @@ from agency.studio import events
 from connections.models import Connection
 from connections.protocols import handshakes
 from tenants import vault
-from tenants.models import Membership
+from tenants.models import AuditEntry, Membership
 from tests.agency.studio.conftest import browser_of, person
 from webhooks.delivery import recording
 from webhooks.delivery.outcomes import Outcome, Result
@@ -250,6 +250,18 @@ def test_one_is_sent_again_at_once_with_the_same_event(browser, url, delivery):
         delivery.event_id,
     )
     assert row.due_at <= timezone.now()
+
+
+def test_a_delivery_that_is_being_called_is_not_said_to_be_sent(
+    browser, url, delivery
+):
+    soon = timezone.now() + timedelta(minutes=1)
+    Delivery.objects.update(lease_owner=uuid4(), lease_until=soon)
+    path = f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}"
+    browser.send(f"{path}/resend")
+    page = text(browser.get(path))
+    assert "being called right now" in page and "It is sent again" not in page
+    assert not AuditEntry.objects.filter(action="delivery.resent").exists()
 
 
 def test_what_a_disabled_webhook_cannot_do_is_said(browser, url, office, delivery):

@@ -252,8 +252,10 @@ def test_a_call_at_work_is_not_doubled_by_resending(faber, receiver, registers):
     webhook = registers()
     made = example(faber, webhook)
     path = f"/webhooks/{webhook['id']}/deliveries/{made['deliveryId']}/resend"
-    receiver.meet = lambda call: faber.post(path)
+    refused = []
+    receiver.meet = lambda call: refused.append(error_of(faber.post, path))
     worker_calls()
+    assert_error(refused[0], 409, "delivery_in_progress")
     time_passes(days=2)
     worker_calls()
     assert len(receiver.calls) == 1
