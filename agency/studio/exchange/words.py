@@ -187,8 +187,8 @@ MULTI_PARTY = (
     "becomes a connection of its own."
 )
 HELD = (
-    "A request to connect waits: accept it with PUT /connections/{connectionId}, or "
-    "refuse it with DELETE."
+    "A request to connect waits for an answer. Accept it, or refuse it by deleting the "
+    "connection."
 )
 VALID = "The proof is valid: it shows what was asked for."
 NOT_VALID = "The proof is not valid. The failed checks below say why and what to do."
