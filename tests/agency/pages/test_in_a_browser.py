@@ -4,7 +4,7 @@ scripts.
 
 import pytest
 
-from tests.agency.pages.catalog import OWNER, VISITOR
+from tests.agency.pages.catalog import OWNER, PAGES, VISITOR
 from tests.agency.studio.test_accessibility import IS_SHOWN, axe
 from tests.support import chromium
 
@@ -139,6 +139,15 @@ def test_no_page_writes_to_the_console_or_calls_another_host(visitor, page):
         own = visitor.base + "/"
         assert [one for one, _ in loaded if not one.startswith((own, "data:"))] == []
         assert [one for one, status in loaded if status >= 400] == [], address
+
+
+@pytest.mark.parametrize("name", ["mfa_activate_totp", "invitation"])
+def test_codes_to_scan_are_dark_on_white_in_the_dark_too(visitor, page, name):
+    page.prefer("dark")
+    visitor.sign_in(PAGES[name])
+    visitor.open(visitor.world.address(name))
+    style = "getComputedStyle(document.querySelector('img.totp, img.qr'))"
+    assert page.evaluate(f"{style}.backgroundColor") == "rgb(255, 255, 255)"
 
 
 def press(page, key):
