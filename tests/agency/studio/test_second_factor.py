@@ -87,6 +87,13 @@ def test_a_recovery_code_signs_in_once(kim, secret):
     assert "Incorrect code" in text(refused)
 
 
+def test_who_has_an_app_only_is_asked_for_no_passkey(kim, secret):
+    browser, answer = sign_in()
+    page = text(browser.get(answer["Location"]))
+    assert "authenticator app" in page and "recovery codes" in page
+    assert "passkey" not in page
+
+
 def test_the_pages_of_factors_look_like_the_studio(kim, secret):
     browser, _ = sign_in()
     browser.post("/accounts/2fa/authenticate/", {"code": code_of(secret, 1)})
@@ -227,4 +234,16 @@ def test_a_passkey_is_added_and_signs_in(kim, live_server, settings, tmp_path):
         page.call("Network.clearBrowserCookies")
         page.open(f"{settings.PUBLIC_URL}/accounts/login/")
         page.evaluate("document.getElementById('passkey_login').click()")
+        page.wait_for("location.pathname.startsWith('/studio/')")
+        page.call("Network.clearBrowserCookies")
+        page.open(f"{settings.PUBLIC_URL}/accounts/login/")
+        page.evaluate(f"""(({{login, password}}) => {{
+          login.value = "{kim.email}"; password.value = "{PASSWORD}";
+          login.form.requestSubmit(); }})(
+            document.querySelector("form[action='/accounts/login/']").elements)""")
+        page.wait_for(
+            "location.pathname === '/accounts/2fa/authenticate/'"
+            " && document.readyState === 'complete'"
+        )
+        page.evaluate("document.getElementById('mfa_webauthn_authenticate').click()")
         page.wait_for("location.pathname.startsWith('/studio/')")
