@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
+from agency.studio.newest_first import query_with, read_page
 from agency.studio.pages import get_membership, studio_page
 from tenants import audit
 from tenants.models import AuditEntry, Permission, Tenant
 
-PAGE_SIZE = 50
 CSV_CHUNK_ROWS = 500
 MAX_CSV_ROWS = 10_000
 # Spreadsheets run cells that begin with these as formulas, the wide ones too.
@@ -47,8 +47,6 @@ class LogFilter(forms.Form):
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}),
     )
-    before = forms.UUIDField(widget=forms.HiddenInput, required=False)
-    after = forms.UUIDField(widget=forms.HiddenInput, required=False)
 
     def lookups(self) -> dict[str, Any]:
         """Return the queryset lookups of the filters that are set."""
@@ -81,47 +79,19 @@ def show_log(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id, Permission.LOG)
     tenant = membership.tenant
     form = LogFilter(request.GET)
-    found = filter_entries(tenant, form)
-    cursors = form.cleaned_data if form.is_valid() else {}
-    newer_of = cursors.get("after")
-    if newer_of:
-        rows = list(found.filter(pk__gt=newer_of).order_by("pk")[: PAGE_SIZE + 1])
-        shown = rows[:PAGE_SIZE][::-1]
-    else:
-        if before := cursors.get("before"):
-            found = found.filter(pk__lt=before)
-        rows = list(found.order_by("-pk")[: PAGE_SIZE + 1])
-        shown = rows[:PAGE_SIZE]
-    has_more = len(rows) > PAGE_SIZE
-    has_newer = has_more if newer_of else bool(cursors.get("before"))
-    has_older = bool(newer_of) or has_more
+    page = read_page(request, filter_entries(tenant, form))
     context = {
         "membership": membership,
         "tenant": tenant,
         "tab": "log",
         "form": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
-        "rows": [row_context(row) for row in shown],
-        "newer": query_with(request, "after", shown[0]) if shown and has_newer else "",
-        "older": query_with(request, "before", shown[-1])
-        if shown and has_older
-        else "",
+        "rows": [row_context(row) for row in page.rows],
+        "page": page,
         "download": query_with(request),
         "max_csv_rows": MAX_CSV_ROWS,
     }
     return render(request, "studio/log.html", context)
-
-
-def query_with(
-    request: HttpRequest, cursor: str = "", entry: AuditEntry | None = None
-) -> str:
-    """Return the query string of the filter, with one cursor or none."""
-    query = request.GET.copy()
-    for name in ("before", "after"):
-        query.pop(name, None)
-    if entry:
-        query[cursor] = str(entry.pk)
-    return query.urlencode()
 
 
 def row_context(entry: AuditEntry) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from agency.studio.exchange.kinds import KINDS
+from agency.studio.newest_first import read_page
 from agency.studio.pages import get_membership, studio_page
 from agency.studio.webhook_forms import EventFilter
 from tenants.models import Tenant
 from webhooks.api.serializers import SHOWN_STATUS
 from webhooks.models import Delivery, Event
 
-PAGE_SIZE = 50
 MAX_BADGES = 20  # deliveries of one event in the list
 MAX_DELIVERIES = 200  # on the page of an event
 BADGES = {
@@ -35,24 +35,15 @@ def show_events(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     found = Event.objects.filter(tenant=tenant, is_example=False)
     if form.is_valid():
         found = found.filter(**form.lookups())
-    rows = list(found.order_by("-pk")[: PAGE_SIZE + 1])
-    shown = rows[:PAGE_SIZE]
-    has_more = len(rows) > PAGE_SIZE
+    page = read_page(request, found)
     context = {
         "tenant": tenant,
         "form": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
-        "rows": with_deliveries_of_events(tenant, shown),
-        "older": older_query(request, shown[-1]) if has_more else "",
+        "rows": with_deliveries_of_events(tenant, page.rows),
+        "page": page,
     }
     return render(request, "studio/events.html", context)
-
-
-def older_query(request: HttpRequest, last: Event) -> str:
-    """Return the query string of the next page, after this event."""
-    query = request.GET.copy()
-    query["before"] = str(last.pk)
-    return query.urlencode()
 
 
 def with_deliveries_of_events(

@@ -25,13 +25,10 @@ class EventFilter(forms.Form):
         label="Type", choices=[("", "All types"), *MESSAGE_TYPES], required=False
     )
     object_id = forms.CharField(label="Object id", max_length=128, required=False)
-    before = forms.UUIDField(widget=forms.HiddenInput, required=False)
 
     def lookups(self) -> dict[str, Any]:
         """Return the queryset lookups of the filters that are set."""
-        names = {"type": "type", "object_id": "object_id", "before": "pk__lt"}
-        given = self.cleaned_data
-        return {lookup: given[name] for name, lookup in names.items() if given[name]}
+        return {name: value for name, value in self.cleaned_data.items() if value}
 
 
 class WebhookForm(OnceForm):

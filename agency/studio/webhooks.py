@@ -9,10 +9,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from agency.api.views import parse_uuid
 from agency.core.errors import AgencyError
-from agency.studio.events import PAGE_SIZE, add_badge, list_deliveries
+from agency.studio.events import add_badge, list_deliveries
 from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.newest_first import read_page
 from agency.studio.pages import get_membership, studio_page
 from agency.studio.webhook_forms import ExampleForm, RecoveryForm, WebhookForm
 from tenants import audit, vault
@@ -88,16 +88,13 @@ def show_webhook(
 ) -> HttpResponse:
     membership = get_membership(request, tenant_id)
     found = get_webhook(membership, webhook_id)
-    rows = list_deliveries(membership.tenant).filter(webhook=found)
-    if before := parse_uuid(request.GET.get("before", "")):
-        rows = rows.filter(pk__lt=before)
-    shown = list(rows[: PAGE_SIZE + 1])
+    page = read_page(request, list_deliveries(membership.tenant).filter(webhook=found))
     context = {
         "membership": membership,
         "tenant": membership.tenant,
         "webhook": found,
-        "deliveries": [add_badge(row) for row in shown[:PAGE_SIZE]],
-        "older": shown[PAGE_SIZE - 1].pk if len(shown) > PAGE_SIZE else "",
+        "deliveries": [add_badge(row) for row in page.rows],
+        "page": page,
         "example": ExampleForm(),
         "recovery": RecoveryForm(),
     }

@@ -112,6 +112,10 @@ def test_events_are_chosen_by_type_and_object_and_read_page_by_page(
     [query] = re.findall(r'href="\?(before=[^"]+)"', first)
     older = text(browser.get(f"{url}/events?{query}"))
     assert "room09" in older and "room10" not in older and "Older" not in older
+    [query] = re.findall(r'href="\?(after=[^"]+)"', older)
+    assert "Newer" not in first and "room59" in text(
+        browser.get(f"{url}/events?{query}")
+    )
     assert "room07" in text(browser.get(f"{url}/events?object_id=room07"))
     assert "No event is like that" in text(
         browser.get(f"{url}/events?type=verification")

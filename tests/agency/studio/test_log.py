@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
 from django.utils import timezone
 
-from agency.studio import audit_log
+from agency.studio import audit_log, newest_first
 from organizations.provisioning import create_organization
 from tenants import audit
 from tenants.models import AuditEntry, Tenant
@@ -260,7 +260,7 @@ def test_the_log_is_filtered_on_the_page_and_in_the_file(
 
 
 def test_the_log_is_paged_in_both_directions(browser, college, url, monkeypatch):
-    monkeypatch.setattr(audit_log, "PAGE_SIZE", 2)
+    monkeypatch.setattr(newest_first, "PAGE_SIZE", 2)
     for number in range(5):
         audit.record(
             "key.created", college.tenant, by=audit.SYSTEM, number=f"no{number}"
