@@ -134,4 +134,4 @@ class NotReady(Unavailable):
 
 class DatabaseAway(NotReady):
     def __init__(self) -> None:
-        super().__init__("The database is out of reach. Try again in a moment.")
+        super().__init__("The database is not available. Try again in a moment.")

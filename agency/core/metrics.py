@@ -96,6 +96,12 @@ QUOTA_REFUSALS = Counter(
     ["quota"],
     registry=registry,
 )
+REFUSED_WRITES = Counter(
+    "agency_refused_writes",
+    "Writes that PostgreSQL refused, though it answers.",
+    ["reason"],
+    registry=registry,
+)
 DELETED = Counter(
     "agency_retention_deleted",
     "Rows and files that were deleted because they were old and done.",
@@ -132,6 +138,11 @@ def count_call(outcome: str, seconds: float) -> None:
 def count_refusal(by: str) -> None:
     """Count a refusal by a rate limit. by: what is limited, such as `address`."""
     REFUSALS.labels(by).inc()
+
+
+def count_refused_write(reason: str) -> None:
+    """Count a write that PostgreSQL refused. reason: `disk_full` or `read_only`."""
+    REFUSED_WRITES.labels(reason).inc()
 
 
 def count_quota_refusal(setting: str) -> None:

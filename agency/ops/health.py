@@ -19,6 +19,7 @@ from rest_framework import serializers, viewsets
 from rest_framework.response import Response
 
 from agency import __version__
+from agency.core.database import refused_writes
 from agency.core.errors import NotReady, Unavailable
 from agency.ops import database_schema, heartbeats, probes, startup, stored_files
 from agency.ops.probes import Probe
@@ -35,6 +36,7 @@ class Readiness(serializers.Serializer):
     processes = serializers.CharField()
     pool = serializers.CharField()
     tails = serializers.CharField()
+    writes = serializers.CharField()
 
 
 ALL_WELL = {
@@ -47,6 +49,7 @@ ALL_WELL = {
     "processes": "ok",
     "pool": "ok",
     "tails": "ok",
+    "writes": "ok",
 }
 
 
@@ -209,5 +212,6 @@ SIGNS = {
     "queues": describe_late_queues,
     "processes": heartbeats.describe_missing,
     "tails": stored_files.describe_missing_tails,
+    "writes": refused_writes.describe_refusals,
 }
 PROBES = {name: Probe(check) for name, check in {**CHECKS, **SIGNS}.items()}

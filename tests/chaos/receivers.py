@@ -27,6 +27,7 @@ class Receivers:
         self.random, self.lock = random.Random(seed), Lock()
         self.calls: list[Call] = []
         self.healthy, self.over = False, Event()
+        self.hangs = False  # from now on, whoever is called
         self.url = ""
 
     def heal(self) -> None:
@@ -57,6 +58,8 @@ class Receivers:
         often, now_and_then = self.random.random() < 0.4, self.random.random() < 0.1
         if self.healthy:
             return 200, {}, b"OK"
+        if self.hangs:
+            return SILENT, {}, b""
         if behaviour == "huge":
             return (500 if often else 200), {}, HUGE
         moods: dict[str, tuple[bool, int, dict[str, str]]] = {

@@ -1,13 +1,17 @@
 """The database ENGINE of the settings: Django's PostgreSQL backend with our pool."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from types import TracebackType
 from typing import Any, TypeVar
 
 import psycopg
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base, operations
+from django.db.utils import DatabaseErrorWrapper
 
+from agency.core.database import refused_writes
 from agency.core.database.pool import (
     CHECK_TIMEOUT_SECONDS,
     Pool,
@@ -16,9 +20,9 @@ from agency.core.database.pool import (
 )
 
 T = TypeVar("T")
-# SQLSTATEs of a server that is stopping, is starting, or has too many connections.
-# Lost connections are class 08.
-OUTAGE_SQLSTATES = {"57P01", "57P02", "57P03", "53300"}
+# SQLSTATEs of a server that is stopping, is starting, has too many connections, or
+# refuses to write. Lost connections are class 08.
+OUTAGE_SQLSTATES = {"57P01", "57P02", "57P03", "53300", *refused_writes.REASONS}
 
 
 # Of a statement whose parameters the server binds; the protocol has 16 bits for it.
@@ -31,8 +35,26 @@ class DatabaseOperations(operations.DatabaseOperations):
         return max(1, MAX_PARAMETERS // max(1, len(fields)))
 
 
+class ErrorWrapper(DatabaseErrorWrapper):
+    """Django's, which turns errors of psycopg into those of Django."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            refused_writes.record_refusal(error)
+        super().__exit__(kind, error, traceback)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     ops_class = DatabaseOperations
+
+    @cached_property
+    def wrap_database_errors(self) -> ErrorWrapper:
+        return ErrorWrapper(self)
 
     @property
     def pool(self) -> Pool | None:
@@ -84,7 +106,7 @@ def run_as_check(statement: Callable[[], T]) -> T:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Return whether this error means that PostgreSQL is out of reach.
+    """Return whether this error means that PostgreSQL is out of reach, or cannot write.
 
     libpq's own errors for lost connections have no SQLSTATE, and psycopg raises some
     of them as plain DatabaseError.

@@ -9,6 +9,7 @@ import json
 import re
 from datetime import timedelta
 
+import psycopg
 import pytest
 import yaml
 from django.test import Client
@@ -16,6 +17,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from agency.core import metrics
+from agency.core.database import refused_writes
 from agency.ops import health, heartbeats, monitoring, queues
 from agency.ops.models import Heartbeat
 from connections.models import InboundMessage
@@ -107,6 +109,10 @@ def database_down(faber, monkeypatch, settings):
     monkeypatch.setattr(queues, "read_queue", slow)
 
 
+def writes_refused(faber, monkeypatch, settings):
+    refused_writes.record_refusal(psycopg.errors.DiskFull())
+
+
 def broker_down(faber, monkeypatch, settings):
     def away():
         return "degraded: away"
@@ -152,6 +158,7 @@ def password_guessing(faber, monkeypatch, settings):
 STATES = {
     "AgencyNotScraped": (not_scraped, {}),
     "AgencyDatabaseDown": (database_down, {}),
+    "AgencyWritesRefused": (writes_refused, {"reason": "disk_full"}),
     "AgencyBrokerDown": (broker_down, {}),
     "AgencyProcessMissing": (process_missing, {"kind": "beat"}),
     "AgencyQueueLate": (queue_late, {"queue": "connections.InboundMessage"}),

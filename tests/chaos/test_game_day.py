@@ -1,0 +1,343 @@
+"""The faults of docs/operations/game-day.md, one after the other, under load. # slow
+
+Each is seen where that page says, and is over after what it says to do; then nothing
+that was acknowledged is missing. The table of the page is what this test prints.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event, Thread
+from typing import NamedTuple
+
+import pytest
+import requests
+
+from agency.devtools.embedded import postgres, temporary_home, valkey
+from agency.devtools.embedded.home import find_server
+from tests import fixtures
+from tests.chaos.ledger import Ledger
+from tests.chaos.receivers import receiving
+from tests.chaos.test_chaos import body_of, cast, sequences_of, settle
+from tests.support.paths import ROOT
+from tests.support.processes import eventually, processes
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+TO_SEE, TO_HEAL = 60, 90  # seconds; so long a fault may take at most
+METRICS_TOKEN = "for-prometheus"
+CLOCK_LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+GENESIS = Path(fixtures.__file__).with_name("indy_genesis.txt")
+OTHER_KEY = "A" * 43 + "="
+SERVICES = ("stream", "worker", "deliver", "beat")
+# What is seen, or nothing yet. A fault yields it, and then does what the page says.
+See = Callable[[], str | None]
+Fault = Callable[["Day"], Iterator[See]]
+
+
+class Day(NamedTuple):
+    home: Path
+    product: processes
+    world: dict
+    receivers: receiving
+
+    def get(self, path: str, **headers: str) -> requests.Response | None:
+        with contextlib.suppress(requests.RequestException):
+            return requests.get(self.product.url + path, headers=headers, timeout=5)
+        return None
+
+    def seen_in_status(self, member: str) -> See:
+        """What `/health/status` says of this member, while it is not well."""
+
+        def see() -> str | None:
+            answer = self.get("/health/status")
+            if answer is None or answer.status_code != 503:
+                return None
+            return next(iter(answer.json()["errors"].get(member, [])), None)
+
+        return see
+
+    def is_well(self) -> bool:
+        """All members are ok, and a call that writes is answered."""
+        headers = self.world["Acme"]["headers"]
+        status = self.get("/health/status")
+        if status is None or status.status_code != 200:
+            return False
+        with contextlib.suppress(requests.RequestException):
+            url = f"{self.product.url}/connections"
+            return requests.post(url, json={}, headers=headers, timeout=5).ok
+        return False
+
+    def manage(self, arguments: str, **given: str) -> tuple[int, str]:
+        """Run a command; return its exit code and output."""
+        supervisor = self.product.supervisor
+        before = supervisor.environment
+        supervisor.environment = before | given
+        try:
+            return supervisor.capture(f"python manage.py {arguments}")
+        finally:
+            supervisor.environment = before
+
+    def finding_of_doctor(self, name: str, **given: str) -> str | None:
+        """What `manage.py doctor` says under this name, or None."""
+        _, output = self.manage("doctor --json", **given)
+        lines = [line for line in output.splitlines() if line.startswith("{")]
+        found = [json.loads(line) for line in lines]
+        return next((one["text"] for one in found if one.get("name") == name), None)
+
+    def restart_web(self, **given: str) -> None:
+        self.product.kill("web")
+        self.product.start("web", **given)
+
+
+def database_is_gone(day: Day) -> Iterator[See]:
+    postgres.stop(day.home / "postgres", "immediate")
+    yield day.seen_in_status("database")
+    postgres.start(day.home / "postgres")
+
+
+def disk_is_full(day: Day) -> Iterator[See]:
+    ballast = day.home / "postgres" / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while file.write(b"0" * 2**20):
+            pass
+    yield day.seen_in_status("writes")
+    ballast.unlink()
+    data = day.home / "postgres" / "data"
+    if not find_server(data / "postmaster.pid", data):
+        postgres.start(day.home / "postgres")
+
+
+def broker_is_gone(day: Day) -> Iterator[See]:
+    folder = day.home / "valkey"
+    if server := find_server(folder / "pid", folder):
+        server.kill()
+        server.wait(10)
+    yield day.seen_in_status("broker")
+    valkey.start(folder, durable=False)
+
+
+def worker_is_dead(day: Day) -> Iterator[See]:
+    day.product.kill("worker")
+    yield day.seen_in_status("processes")
+    day.product.start("worker")
+
+
+def master_key_is_lost(day: Day) -> Iterator[See]:
+    """The web server is started with another one, and ends."""
+    day.restart_web(AGENCY_MASTER_KEY=OTHER_KEY)
+    code, output = day.manage("migrate --check", AGENCY_MASTER_KEY=OTHER_KEY)
+    assert code != 0
+
+    def see() -> str | None:
+        lines = [line for line in output.splitlines() if "AGENCY_MASTER_KEY" in line]
+        return None if day.product.is_alive("web") or not lines else lines[0].strip()
+
+    yield see
+    day.restart_web()  # with the copy of the key
+    code, output = day.manage("verify_keys")
+    assert (code, "values open" in output) == (0, True)
+
+
+def clock_is_an_hour_ahead(day: Day) -> Iterator[See]:
+    wrong = {"LD_PRELOAD": str(CLOCK_LIBRARY), "FAKETIME": "+1h"}
+    day.restart_web(**wrong, WEB_PROCESSES="1")
+    yield lambda: day.finding_of_doctor("clock", **wrong)
+    day.restart_web()
+
+
+def ledger_is_away(day: Day) -> Iterator[See]:
+    code, output = day.manage(f"add_network --id candy --genesis {GENESIS}")
+    assert code == 0, output
+    yield lambda: day.finding_of_doctor("ledger")
+    # Nothing is to be done here: what is to be published is kept. It is its network.
+    code, output = day.manage(
+        'shell -c "from tenants.models import Network; '
+        "Network.objects.filter(pk='candy').delete()\""
+    )
+    assert code == 0, output
+
+
+def endpoint_hangs(day: Day) -> Iterator[See]:
+    day.receivers.hangs = True
+    headers = day.world["Acme"]["headers"]
+    path = f"/webhooks/{day.world['Acme']['webhooks']['steady']}"
+
+    def see() -> str | None:
+        answer = day.get(path, **headers)
+        since = (
+            answer is not None and answer.ok and answer.json().get("failingSinceUtc")
+        )
+        return f"failing since {since}" if since else None
+
+    yield see
+    day.receivers.hangs = False
+
+
+def key_is_stolen(day: Day) -> Iterator[See]:
+    """Its use is seen in its row; revoked, it is refused at once."""
+    tenant = day.world["Acme"]["tenant"]
+    code, secret = day.manage(
+        'shell -v 0 -c "from tenants.models import ApiKey, Tenant; print(ApiKey.issue('
+        f"ApiKey.Kind.ACCESS_TOKEN, Tenant.objects.get(pk='{tenant}'), 'CI')[1])\""
+    )
+    assert code == 0, secret
+    subscription = day.world["Acme"]["headers"]
+    stolen = subscription | {"Authorization": f"Bearer {secret.split()[-1]}"}
+    assert day.get("/connections", **stolen).status_code == 200
+    yield lambda: "used" if day.get("/connections", **stolen).ok else None
+    code, output = day.manage(
+        'shell -v 0 -c "from tenants.models import ApiKey; '
+        "ApiKey.objects.get(name='CI').revoke()\""
+    )
+    assert code == 0, output
+    assert {day.get("/connections", **stolen).status_code for _ in range(10)} == {401}
+
+
+def release_is_bad(day: Day) -> Iterator[See]:
+    """A web server of a release that breaks on each list of connections."""
+    release = day.home / "release"
+    wanted = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split()
+    for name in wanted:
+        if not name.startswith(("tests/", "docs/")):
+            (release / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, release / name)
+    broken = release / "connections" / "api" / "connections.py"
+    broken.write_text(
+        broken.read_text().replace("def rows(self):", "def rows(self):\n        1 / 0")
+    )
+    day.product.kill("web")
+    given = {"PYTHONPATH": str(release), "GRANIAN_WORKING_DIR": str(release)}
+    day.product.start("web", f"--working-dir {release}", **given)
+    counted = 'route="connections",status="500"'
+
+    def see() -> str | None:
+        token = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+        answer = day.get("/metrics", **token)
+        lines = answer.text.splitlines() if answer is not None and answer.ok else []
+        return next((line for line in lines if counted in line), None)
+
+    yield see
+    day.restart_web()
+
+
+FAULTS: tuple[Fault, ...] = (
+    database_is_gone, disk_is_full, broker_is_gone, worker_is_dead,
+    master_key_is_lost, clock_is_an_hour_ahead, ledger_is_away, endpoint_hangs,
+    key_is_stolen, release_is_bad,
+)  # fmt: skip
+
+
+@pytest.fixture
+def home():
+    with temporary_home() as home:
+        yield home
+
+
+@pytest.fixture
+def small_disk(home):
+    """Whether PostgreSQL has a small disk of its own: root may mount one."""
+    folder = home / "postgres"
+    folder.mkdir()
+    size = ["mount", "-t", "tmpfs", "-o", "size=500m", "tmpfs", str(folder)]
+    is_mounted = (
+        os.geteuid() == 0 and subprocess.run(size, check=False).returncode == 0
+    )
+    yield is_mounted
+    if is_mounted:
+        postgres.stop(folder, "immediate")
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.fixture
+def day(home, small_disk):
+    servers = {
+        "DATABASE_URL": postgres.start(home / "postgres"),
+        "REDIS_URL": valkey.start(home / "valkey", durable=False),
+        "METRICS_TOKEN": METRICS_TOKEN,
+        "KEY_POOL_SIZE": "0",
+        "LOG_LEVEL": "CRITICAL",
+    }
+    with receiving(1) as receivers, processes(home, **servers) as product:
+        assert product.manage("migrate --verbosity 0") == 0
+        for name in SERVICES:
+            product.start(name)
+        product.start_web()
+        made = subprocess.run(
+            [sys.executable, "-m", "tests.chaos.world", receivers.url],
+            env=product.supervisor.environment
+            | {"DJANGO_SETTINGS_MODULE": "agency.settings"},
+            check=True,
+            capture_output=True,
+        )
+        yield Day(home, product, json.loads(made.stdout), receivers)
+
+
+def test_each_fault_is_seen_and_mended_and_nothing_is_lost(day, small_disk, capsys):
+    ledger = Ledger(day.product.supervisor.environment["DATABASE_URL"])
+    over = Event()
+    pairs = cast(day.world, day.product.url, over)
+    actors = [Thread(target=pair.act, daemon=True) for pair in pairs]
+    eventually(day.is_well, TO_HEAL)
+    for actor in actors:
+        actor.start()
+    missing = {
+        disk_is_full: not small_disk,
+        clock_is_an_hour_ahead: not CLOCK_LIBRARY.exists(),
+    }
+    for fault in FAULTS:
+        line = "skipped" if missing.get(fault) else play(day, fault)
+        with capsys.disabled():
+            print(f"\n{fault.__name__:24}{line}", end="", flush=True)
+    over.set()
+    for actor in actors:
+        actor.join(60)
+    day.receivers.heal()
+    settle(ledger)
+    check_nothing_is_missing(pairs, ledger, over)
+
+
+def play(day: Day, fault: Fault) -> str:
+    """Seconds until the fault was seen, and until all was well after the mending."""
+    acts, began = fault(day), time.monotonic()
+    see, seen = next(acts), []
+
+    def is_seen() -> bool:
+        seen.append(see())
+        return bool(seen[-1])
+
+    try:
+        eventually(is_seen, TO_SEE)
+    except AssertionError:
+        pytest.fail(f"{fault.__name__} is not seen")
+    found = time.monotonic()
+    next(acts, None)
+    try:
+        eventually(day.is_well, TO_HEAL)
+    except AssertionError:
+        pytest.fail(f"{fault.__name__} is not over: {day.get('/health/status').text}")
+    well = time.monotonic()
+    return f"{found - began:5.1f} s {well - found:5.1f} s  {seen[-1]}"
+
+
+def check_nothing_is_missing(pairs, ledger, over) -> None:
+    """Each acknowledged and each readable state has its event, in order."""
+    over.clear()
+    events = ledger.events()
+    assert sequences_of(events) == {
+        key: list(range(1, last + 1)) for key, last in ledger.sequences().items()
+    }
+    announced = {
+        (body["object_id"], body.get("state")) for body in map(body_of, events)
+    }
+    for pair in pairs:
+        assert pair.office.acknowledged | pair.host.acknowledged <= announced
+        assert pair.visible() <= announced
+        assert pair.steps["meet"] and pair.steps.total() > len(FAULTS)
