@@ -91,6 +91,7 @@ class Pair:
         self.office, self.host, self.definition = office, host, definition
         self.random, self.steps = random.Random(seed), Counter[str]()
         self.wallets: list[str] = []
+        self.pause = 0.0  # seconds between two steps
 
     def act(self) -> None:
         """Until the time is up."""
@@ -108,6 +109,7 @@ class Pair:
                 time.sleep(0.1)
             except Over:
                 return
+            time.sleep(self.pause)
             step = self.random.choice(known)
 
     def meet(self) -> None:
