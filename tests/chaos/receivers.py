@@ -56,10 +56,10 @@ class Receivers:
     def mood(self, behaviour: str) -> tuple[int, dict[str, str], bytes]:
         """What is answered now: status, headers, body."""
         often, now_and_then = self.random.random() < 0.4, self.random.random() < 0.1
-        if self.healthy:
-            return 200, {}, b"OK"
         if self.hangs:
             return SILENT, {}, b""
+        if self.healthy:
+            return 200, {}, b"OK"
         if behaviour == "huge":
             return (500 if often else 200), {}, HUGE
         moods: dict[str, tuple[bool, int, dict[str, str]]] = {

@@ -130,14 +130,14 @@ def worker_is_dead(day: Day) -> Iterator[See]:
 
 
 def master_key_is_lost(day: Day) -> Iterator[See]:
-    """The web server is started with another one, and ends."""
+    """The web server is started with another one, and answers nothing."""
     day.restart_web(AGENCY_MASTER_KEY=OTHER_KEY)
     code, output = day.manage("migrate --check", AGENCY_MASTER_KEY=OTHER_KEY)
     assert code != 0
 
     def see() -> str | None:
         lines = [line for line in output.splitlines() if "AGENCY_MASTER_KEY" in line]
-        return None if day.product.is_alive("web") or not lines else lines[0].strip()
+        return None if day.get("/health") else lines[0].removeprefix("?: ")
 
     yield see
     day.restart_web()  # with the copy of the key
@@ -209,15 +209,16 @@ def release_is_bad(day: Day) -> Iterator[See]:
             (release / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, release / name)
     broken = release / "connections" / "api" / "connections.py"
-    broken.write_text(
-        broken.read_text().replace("def rows(self):", "def rows(self):\n        1 / 0")
-    )
+    listing = "    def list(self, request):\n"
+    assert listing in broken.read_text()
+    broken.write_text(broken.read_text().replace(listing, f"{listing}        1 / 0\n"))
     day.product.kill("web")
     given = {"PYTHONPATH": str(release)}
     day.product.start("web", f"--working-dir {release}", **given)
     counted = 'route="connections",status="500"'
 
     def see() -> str | None:
+        day.get("/connections", **day.world["Acme"]["headers"])
         token = {"Authorization": f"Bearer {METRICS_TOKEN}"}
         answer = day.get("/metrics", **token)
         lines = answer.text.splitlines() if answer is not None and answer.ok else []
@@ -264,7 +265,8 @@ def day(home, small_disk):
         "KEY_POOL_SIZE": "0",
         "LOG_LEVEL": "CRITICAL",
     }
-    with receiving(1) as receivers, processes(home, **servers) as product:
+    with receiving(seed=1) as receivers, processes(home, **servers) as product:
+        receivers.healthy = True
         assert product.manage("migrate --verbosity 0") == 0
         for name in SERVICES:
             product.start(name)

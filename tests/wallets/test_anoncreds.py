@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from tests.fixtures import (
     stored_registry,
     tails_path,
 )
+from tests.support.paths import ROOT
 from wallets import anoncreds
 from wallets.anoncreds import SubProof
 
@@ -487,3 +490,35 @@ def test_names_are_compared_without_capitals_and_spaces():
         == anoncreds.normalise_name(" fullNAME ")
     )
     assert anoncreds.normalise_name("Full\tName") != "fullname"
+
+
+FIRST_CALLS = """
+import sys, threading
+import wallets.anoncreds as ours
+
+sys.setswitchinterval(1e-6)
+start, failed = threading.Barrier(16), []
+
+def call():
+    start.wait()
+    try:
+        ours.generate_nonce()
+    except Exception as error:
+        failed.append(str(error))
+
+threads = [threading.Thread(target=call) for _ in range(16)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+sys.exit(len(failed))
+"""
+
+
+@pytest.mark.slow
+def test_many_threads_may_be_the_first_to_use_the_library():
+    for _ in range(3):
+        ran = subprocess.run(
+            [sys.executable, "-c", FIRST_CALLS], cwd=ROOT, check=False
+        )
+        assert ran.returncode == 0

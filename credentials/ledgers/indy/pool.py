@@ -30,6 +30,9 @@ from indy_vdr import (
     open_pool,
     set_config,
 )
+from indy_vdr import (
+    version as library_version,
+)
 
 from agency.core import fair_pool, network_reads
 from agency.core.errors import AgencyError, Conflict, Invalid, Unavailable
@@ -38,6 +41,9 @@ from credentials.ledgers.indy import try_genesis
 from tenants.models import Network
 
 logger = logging.getLogger(__name__)
+# Loads the library while one thread imports this: threads that load it at the same time
+# panic, all but one.
+library_version()
 # How long a ledger that did not respond is not asked again.
 RETRY_DELAY_SECONDS = 5.0
 # Validators asked at once. With the library's 2 a read takes 5 s when both are down.
