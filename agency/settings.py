@@ -36,7 +36,7 @@ DATABASE_URL = env.str("DATABASE_URL", default="")
 # Redis or Valkey, the broker between web and worker.
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
 # Seconds that `migrate` and other one-off commands of manage.py wait for a lock.
-DATABASE_LOCK_TIMEOUT = env.float("DATABASE_LOCK_TIMEOUT", default=5.0)
+DATABASE_LOCK_TIMEOUT = env.float("DATABASE_LOCK_TIMEOUT", default=2.0)
 # Set by manage.py: one-off commands have no statement timeout and no connection pool.
 ONE_OFF_COMMAND = env.bool("ONE_OFF_COMMAND", default=False)
 # The maximal number of connections to PostgreSQL of one process.

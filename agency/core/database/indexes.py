@@ -1,5 +1,7 @@
 """Indexes that a migration builds while the services go on writing."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.contrib.postgres.operations import AddIndexConcurrently
@@ -15,14 +17,29 @@ class BuildIndex(AddIndexConcurrently):
     def database_forwards(
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
+        with unlimited_waiting(schema_editor):
+            if self.is_missing(schema_editor):
+                super().database_forwards(
+                    app_label, schema_editor, from_state, to_state
+                )
+
+    def is_missing(self, schema_editor: Any) -> bool:
+        """Return whether there is no such index, after dropping an invalid one."""
         with schema_editor.connection.cursor() as cursor:
             cursor.execute(
                 "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)",
                 [self.index.name],
             )
             found = cursor.fetchone()
-        if found == (True,):
-            return
-        if found:
+        if found == (False,):
             schema_editor.execute(f"DROP INDEX CONCURRENTLY {self.index.name}")
-        super().database_forwards(app_label, schema_editor, from_state, to_state)
+        return found != (True,)
+
+
+@contextmanager
+def unlimited_waiting(schema_editor: Any) -> Iterator[None]:
+    schema_editor.execute("SET lock_timeout = 0")
+    try:
+        yield
+    finally:
+        schema_editor.execute("RESET lock_timeout")

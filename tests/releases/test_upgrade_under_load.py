@@ -1,0 +1,161 @@
+"""`manage.py migrate` while the former version works, beside 50,000 rows a table.
+
+UPGRADE_ROWS changes the number by hand. Measured is the longest time that anybody
+waited for a lock of a table.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from threading import Event, Thread
+
+import psycopg
+import pytest
+
+from tests.chaos.stories import Caller, Pair
+from tests.releases.bulk_rows import TABLES, add_rows
+from tests.releases.former import former_processes, read_known
+from tests.support.paths import ROOT
+from tests.support.processes import PATIENCE, eventually
+
+ROWS = int(os.environ.get("UPGRADE_ROWS", "50000"))
+pytestmark = pytest.mark.timeout(300 + ROWS // 500)
+LOCK_SECONDS = 2.0
+# Of the watcher, of a busy machine, and of the lock itself once it is there.
+GRACE_SECONDS = 2.0
+HELD_SECONDS = 8.0
+FINDERS = {"STATIC_USE_FINDERS": "1"}  # nothing is collected here
+WAITING = """
+SELECT coalesce(max(extract(epoch FROM clock_timestamp() - waitstart)), 0)
+FROM pg_locks WHERE NOT granted AND locktype = 'relation'
+  AND pid NOT IN (SELECT pid FROM pg_stat_activity WHERE application_name = 'migrate')
+"""
+
+
+@contextmanager
+def running(*functions):
+    """Call functions again and again, each in a thread, until the block ends."""
+    over, failures = Event(), []
+
+    def repeat(function):
+        try:
+            while not over.is_set():
+                function()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [Thread(target=repeat, args=[one], daemon=True) for one in functions]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+    assert failures == []
+
+
+class Writer:
+    """Changes a row of each large table, and remembers the longest time it took."""
+
+    def __init__(self, database):
+        self.database = database
+        self.seconds = dict.fromkeys(TABLES, 0.0)
+
+    def write(self):
+        for table in TABLES:
+            began = time.monotonic()
+            self.database.execute(
+                f"UPDATE {table} SET id = id WHERE id = (SELECT min(id::text)::uuid "
+                f"FROM (SELECT id FROM {table} LIMIT 1) AS one)"
+            )
+            took = time.monotonic() - began
+            self.seconds[table] = max(self.seconds[table], took)
+        time.sleep(0.02)
+
+
+class Watcher:
+    """Remembers the longest time that others than `migrate` waited for a table."""
+
+    def __init__(self, database):
+        self.database = database
+        self.seconds = 0.0
+
+    def look(self):
+        [waited] = self.database.execute(WAITING).fetchone()
+        self.seconds = max(self.seconds, float(waited))
+        time.sleep(0.02)
+
+
+def migrate(servers):
+    url = servers["DATABASE_URL"]
+    mark = ("&" if "?" in url else "?") + "application_name=migrate"
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "migrate", "--no-input"],
+        env=os.environ | servers | {"DATABASE_URL": url + mark} | FINDERS,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def applied(servers):
+    with psycopg.connect(servers["DATABASE_URL"]) as database:
+        return database.execute("SELECT count(*) FROM django_migrations").fetchone()[0]
+
+
+def kill_midway(servers):
+    before = applied(servers)
+    killed = migrate(servers)
+    eventually(lambda: applied(servers) > before + 5, PATIENCE)
+    killed.kill()
+    killed.communicate()
+
+
+def migrate_beside_a_long_transaction(servers):
+    """Return what the command said, which ran until that transaction was over."""
+    with psycopg.connect(servers["DATABASE_URL"]) as reader:
+        for table in TABLES:
+            reader.execute(f"SELECT id FROM {table} LIMIT 1")
+        process = migrate(servers)
+        time.sleep(HELD_SECONDS)
+        assert process.poll() is None, process.communicate()
+    printed, said = process.communicate(timeout=PATIENCE + ROWS // 1000)
+    assert process.returncode == 0, printed + said
+    return said
+
+
+def test_nobody_waits_long_for_a_migration(newest_release, home, servers, source):
+    """Killed midway, it is repeated; a long transaction is waited for, by nobody else."""
+    url = servers["DATABASE_URL"]
+    add_rows(url, ROWS)
+    headers = read_known(newest_release)["headers"]["organization"]
+    with (
+        psycopg.connect(url, autocommit=True) as watching,
+        psycopg.connect(url, autocommit=True) as writing,
+        former_processes(home, source, **servers) as former,
+    ):
+        watcher, writer = Watcher(watching), Writer(writing)
+        former.start_web()
+        office, host = (Caller(former.url, headers, Event()) for _ in range(2))
+        pair = Pair(office, host, "", 1)
+
+        def connect():
+            pair.meet()
+            pair.write()
+
+        with running(watcher.look, writer.write, connect):
+            kill_midway(servers)
+            said = migrate_beside_a_long_transaction(servers)
+        counts = office.counts + host.counts
+    print(
+        f"{ROWS:,} rows: others waited {watcher.seconds:.2f} s at most for a table, "
+        f"writes took {max(writer.seconds.values()):.2f} s, calls: {dict(counts)}"
+    )
+    assert "No lock within 2 s" in said and "pg_terminate_backend" in said
+    assert watcher.seconds < LOCK_SECONDS + GRACE_SECONDS
+    assert set(counts) == {"2xx"} and counts["2xx"] > 10
