@@ -15,7 +15,7 @@ from agency.celery import app
 from agency.ops import database_schema
 from tests.chaos.stories import Caller, Pair
 from tests.releases.former import SOURCE, former_processes, read_known
-from tests.support.processes import PATIENCE, eventually, processes
+from tests.support.processes import PATIENCE, eventually, processes, same_server
 
 pytestmark = pytest.mark.timeout(300)
 LEFT = "SELECT count(*) FROM connections_inboundmessage WHERE status = 'pending'"
@@ -99,6 +99,28 @@ def exchange(pair, began, goes_on):
     pair.ask()
     found = pair.office.get(f"/verifications?connectionId={pair.connection}")
     assert found[0]["isValid"] is True
+
+
+def test_a_backup_of_before_the_upgrade_brings_the_former_version_back(
+    home, servers, source, pair, tmp_path
+):
+    """This version backs up the former's tables, and restores them as they were."""
+    empty = servers | {"DATABASE_URL": same_server(servers["DATABASE_URL"], "empty")}
+    with processes(home, **servers) as product:
+        assert product.manage(f"backup {tmp_path / 'before'}") == 0
+        assert product.manage("migrate --verbosity 0") == 0
+    server = same_server(servers["DATABASE_URL"], "postgres")
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute("CREATE DATABASE empty")
+    with processes(tmp_path, **empty) as product:
+        assert product.manage(f"restore {tmp_path / 'before'}") == 0
+    with former_processes(tmp_path, source, **empty) as former:
+        former.start_web()
+        assert requests.get(f"{former.url}/health/ready", timeout=30).ok
+        move(pair, former.url)
+        define(pair)
+        pair.meet()
+        pair.offer()
 
 
 def test_the_new_tables_have_all_that_the_former_version_needs(

@@ -23,6 +23,23 @@ FROM (SELECT max(transaction_id) AS number FROM webhooks_event) newest
 WHERE newest.number >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 """
 BEGIN_SQL = (RENAME_SQL, RENUMBER_SQL)
+# A backup of a release before this one may have no epochs. Then the operator begins one
+# after `manage.py migrate`.
+RESTORED_SQL = (
+    f"""
+DO $$ BEGIN
+    IF to_regclass('webhooks_feedepoch') IS NOT NULL THEN {RENAME_SQL}; END IF;
+END $$
+""",
+    RENUMBER_SQL,
+)
+
+
+def has_epochs() -> bool:
+    """Whether the database is of a release that has epochs."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('webhooks_feedepoch') IS NOT NULL")
+        return cursor.fetchone()[0]
 
 
 @transactions.atomic()

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from agency.ops.backups.restoring import restore_backup
+from webhooks.events.epochs import has_epochs
 
 
 class Command(BaseCommand):
@@ -24,6 +25,8 @@ class Command(BaseCommand):
 
     def handle(self, folder: Path, replace_database: bool, **options: Any) -> None:
         restore_backup(folder.absolute(), replace_database, self.stdout)
+        also = "" if has_epochs() else " and manage.py begin_epoch"
         self.stdout.write(
-            "The backup is restored. Run manage.py migrate, then start the services."
+            f"The backup is restored. Run manage.py migrate{also}, then start the "
+            "services."
         )

@@ -62,7 +62,7 @@ def restore_backup(folder: Path, replace: bool, stream: Any) -> None:
     stream.write("Comparing the files of the backup with its manifest ...")
     manifest.check_files(folder)
     restore_files(folder, manifest, stream)
-    load_database(folder, stream, replace=replace, after=epochs.BEGIN_SQL)
+    load_database(folder, stream, replace=replace, after=epochs.RESTORED_SQL)
 
 
 def require_place(replace: bool) -> None:
