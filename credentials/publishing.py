@@ -32,8 +32,7 @@ from credentials.publications import (
     waiting_deadline,
 )
 from credentials.registries import build_registry, make_registry, publish_registry
-from tenants import quotas
-from tenants.idempotency import current_key
+from tenants import idempotency, quotas
 from tenants.models import Tenant
 from wallets import anoncreds, key_pool
 
@@ -305,9 +304,12 @@ def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
     A call with the same Idempotency-Key has ended, even if its process was killed; any
     other has at `attended_until`. None if there is no such job.
     """
-    ended = Q(attended_until__lt=timezone.now())
-    if key := current_key():
-        ended |= Q(idempotency_key=key)
+    now = timezone.now()
+    ended = Q(attended_until__lt=now)
+    if key := idempotency.current_key():
+        # Later it may be the key of something else.
+        known_since = now - idempotency.RETENTION
+        ended |= Q(idempotency_key=key, created_at__gt=known_since)
     jobs = Publication.not_refused(
         Kind.DEFINITION, tenant=tenant, wanted=request_digest(request)
     )
@@ -348,7 +350,7 @@ def definition_job(
                 payload | {"issuer": did, "tag": candidate},
                 request,
                 attended_until=deadline,
-                idempotency_key=current_key(),
+                idempotency_key=idempotency.current_key(),
             )
         except IntegrityError:  # another call has just taken the tag
             continue

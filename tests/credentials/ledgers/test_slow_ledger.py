@@ -4,9 +4,11 @@ import asyncio
 import json
 import socket
 import time
+from datetime import timedelta
 from unittest import mock
 
 import pytest
+from django.utils import timezone
 
 from agency.core import waiting
 from agency.core.errors import Unavailable
@@ -101,13 +103,16 @@ def test_a_call_that_was_killed_leaves_its_job_to_the_same_key(office, monkeypat
         raise SystemError("the process is killed here")
 
     monkeypatch.setattr(publishing, "wait_for_job", dies)
+    path = "/definitions/credentials"
     body = {"name": "Title", "version": "1.0", "attributes": ["name", "level"]}
     for key in ("first", "first", "second"):
         headers = {"Idempotency-Key": key}
-        path = "/definitions/credentials"
         assert office.send("post", path, body, **headers).status_code == 500
         Publication.objects.filter(pk=jobs[0]).update(attended_until=None)
     assert jobs[0] == jobs[1] != jobs[2]
+    Publication.objects.update(created_at=timezone.now() - timedelta(days=2))
+    assert office.send("post", path, body, **headers).status_code == 500
+    assert jobs[3] not in jobs[:3], "the key is not known any more"
 
 
 def test_a_download_of_a_tails_file_ends_with_the_call(settings):
