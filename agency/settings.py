@@ -31,6 +31,10 @@ AGENCY_MASTER_KEY_COMMAND = env.str("AGENCY_MASTER_KEY_COMMAND", default="")
 # The master key before this one, until `manage.py rotate_master_key` has finished.
 AGENCY_OLD_MASTER_KEY = env.str("AGENCY_OLD_MASTER_KEY", default="")
 AGENCY_OLD_MASTER_KEY_COMMAND = env.str("AGENCY_OLD_MASTER_KEY_COMMAND", default="")
+# Base64 of 32 random bytes: seals the file by which an organization moves to another
+# installation. Only `export_organization` and `import_organization` need it.
+AGENCY_MOVE_KEY = env.str("AGENCY_MOVE_KEY", default="")
+AGENCY_MOVE_KEY_COMMAND = env.str("AGENCY_MOVE_KEY_COMMAND", default="")
 # PostgreSQL, as postgres://user:password@host:port/name.
 DATABASE_URL = env.str("DATABASE_URL", default="")
 # Redis or Valkey, the broker between web and worker.

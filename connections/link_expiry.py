@@ -33,7 +33,9 @@ def end_expired_links() -> int:
     Return the number of links. One that fails is tried again after RETRY_DELAY.
     """
     now = timezone.now()
-    due = Connection.objects.filter(expiry_due_at__lte=now).order_by("expiry_due_at")
+    due = Connection.objects.filter(
+        expiry_due_at__lte=now, tenant__frozen_at=None
+    ).order_by("expiry_due_at")
     ended = 0
     for connection in due[:AT_ONCE]:
         # The guarded UPDATE claims the link: another worker may run this too.

@@ -45,6 +45,7 @@ def left_behind(**filters: Any) -> QuerySet[Credential]:
         updated_at__lt=timezone.now() - LEFT_BEHIND,
         wallet__deleted_at=None,
         tenant__deleted_at=None,
+        tenant__frozen_at=None,
         **filters,
     )
     return rows.order_by("updated_at")[:AT_ONCE]

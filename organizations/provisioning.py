@@ -141,13 +141,15 @@ def remove_organization(tenant: Tenant, by: Any) -> None:
     few connections, other agents are told now; nobody can sign for it later.
     """
     row = Tenant.objects.filter(pk=tenant.pk)
-    if not row.select_for_update(of=["self"], no_key=True).first():
+    locked = row.select_for_update(of=["self"], no_key=True).first()
+    if not locked:
         return
+    locked.require_thawed()
     audit.record("organization.deleted", tenant, by=by)
     # All wallets, then all connections: others lock in this order too.
     wallets = Wallet.objects.filter(tenant=tenant).order_by("pk")
-    locked = wallets.select_for_update(no_key=True)[: MAX_WALLETS_LOCKED + 1]
-    if len(locked) <= MAX_WALLETS_LOCKED:
+    few = wallets.select_for_update(no_key=True)[: MAX_WALLETS_LOCKED + 1]
+    if len(few) <= MAX_WALLETS_LOCKED:
         Wallet.end_few_connections(Connection.objects.filter(tenant=tenant))
     for model in OF_ORGANIZATION:
         model._default_manager.filter(tenant=tenant).delete()
@@ -171,6 +173,7 @@ def change_organization(tenant: Tenant, changes: dict[str, Any], by: Any) -> Non
     row = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant.pk).first()
     if not row:  # deleted meanwhile
         return
+    row.require_thawed()
     details = audit.describe_changes(row, changes)
     Tenant.objects.filter(pk=row.pk).update(**changes, updated_at=timezone.now())
     audit.record("organization.changed", row, by=by, **details)

@@ -125,7 +125,8 @@ class IdempotentRequest:
             call_lock_function("pg_advisory_unlock", name)
 
     def _require_same_request(self, row: IdempotencyKey) -> None:
-        if bytes(row.fingerprint) != self.fingerprint:
+        # Empty after a move: it was keyed by the other installation.
+        if row.fingerprint and bytes(row.fingerprint) != self.fingerprint:
             message = (
                 "This Idempotency-Key came with another request. "
                 "Use a new key for this one."

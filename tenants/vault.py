@@ -31,6 +31,7 @@ from django.db import IntegrityError, connection, transaction
 FIRST_VERSION, GENERATION_VERSION = b"\x01", b"\x02"
 GENERATION_BYTES = 2
 NONCE_BYTES = 12
+TAG_BYTES = 16
 # How long a process may seal with a data key after the next one was created.
 NEWEST_SECONDS = 10.0
 MAX_TENANTS = 10_000
@@ -152,6 +153,17 @@ def unseal_text(text: str, purpose: str) -> Any:
         return json.loads(decrypt_bytes(key, blob, purpose.encode()))
     except (ValueError, InvalidTag, ObjectDoesNotExist):
         return None
+
+
+def is_sealed(text: str) -> bool:
+    """Return whether the text has the form that seal_text() returns."""
+    try:
+        blob = decode_text(text)
+        return (
+            len(blob) > len(header_of(generation_of(blob))) + NONCE_BYTES + TAG_BYTES
+        )
+    except (ValueError, InvalidTag):
+        return False
 
 
 def reseal_text(text: str, purpose: str, generation: int) -> str:

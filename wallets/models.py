@@ -165,6 +165,9 @@ class Key(Record):
     tenant.
     """
 
+    # Of a row of with_end().
+    is_frozen: bool
+
     TOMBSTONE = {"wallet": None, "seed": None}
 
     tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
@@ -198,11 +201,15 @@ class Key(Record):
 
     @classmethod
     def with_end(cls) -> "models.QuerySet[Key]":
-        """All keys, with `ended_at`: when each was retired or its wallet deleted."""
+        """All keys, with `ended_at`: when each was retired or its wallet deleted.
+
+        And with `is_frozen`: whether its organization is being moved.
+        """
         return cls.objects.annotate(
             ended_at=Coalesce(
                 "retired_at", "wallet__deleted_at", "wallet__tenant__deleted_at"
-            )
+            ),
+            is_frozen=Q(wallet__tenant__frozen_at__isnull=False),
         )
 
     @classmethod

@@ -76,6 +76,7 @@ class TenantAuthentication(BaseAuthentication):
             raise exceptions.AuthenticationFailed(
                 describe_mistake(token, subscription or None)
             )
+        caller.tenant.require_thawed()
         for key in caller.keys:
             key.record_use()
         remember_caller(request.headers["Authorization"], f"tenant {caller.tenant.pk}")

@@ -20,7 +20,13 @@ from rest_framework.views import set_rollback
 from agency.api import hints
 from agency.api.serializers import drop_nulls
 from agency.core.database.base import is_caused_by_outage, is_outage
-from agency.core.errors import AgencyError, DatabaseAway, InProgress, NotReady
+from agency.core.errors import (
+    AgencyError,
+    DatabaseAway,
+    InProgress,
+    NotReady,
+    OrganizationFrozen,
+)
 
 logger = logging.getLogger(__name__)
 CODES = {
@@ -52,7 +58,7 @@ def exception_handler(error, context):
         response = error_response(
             error.status, error.code, error.message + hint, error.errors
         )
-        if isinstance(error, InProgress | NotReady):
+        if isinstance(error, InProgress | NotReady | OrganizationFrozen):
             response["Retry-After"] = str(error.retry_after)
         return response
     if isinstance(error, exceptions.ValidationError):

@@ -132,6 +132,22 @@ class NotReady(Unavailable):
         super().__init__("not_ready", message, errors)
 
 
+class OrganizationFrozen(Unavailable):
+    """503: the organization is moving to another installation (freezing.py).
+
+    Retry after `retry_after` seconds: it is there then, behind the same address, or
+    here again.
+    """
+
+    retry_after = 30
+
+    def __init__(self) -> None:
+        super().__init__(
+            "organization_frozen",
+            "The organization is being moved. Send the request again in a while.",
+        )
+
+
 class DatabaseAway(NotReady):
     def __init__(self) -> None:
         super().__init__("The database is not available. Try again in a moment.")

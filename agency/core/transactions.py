@@ -12,13 +12,20 @@ long as the transaction lasts:
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from agency.core import prepared_results
 
 _local = threading.local()
+# In this database, those that began before a moment and still run.
+OLDER_SQL = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND pid <> pg_backend_pid() AND xact_start < %s "
+    "AND backend_type = 'client backend'"
+)
 
 
 class _Transaction:
@@ -124,3 +131,17 @@ def is_active() -> bool:
 
 def _current() -> _Transaction | None:
     return getattr(_local, "current", None)
+
+
+def database_time() -> datetime:
+    """Return the time of the database's clock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        return cursor.fetchone()[0]
+
+
+def count_older(moment: datetime) -> int:
+    """Return how many transactions run that began before this time of the database."""
+    with connection.cursor() as cursor:
+        cursor.execute(OLDER_SQL, [moment])
+        return cursor.fetchone()[0]

@@ -132,7 +132,7 @@ def authenticate_listener(request: ASGIRequest) -> Listener:
         query = StreamQuery(data=given)
         query.is_valid(raise_exception=True)
         wanted = dict(query.validated_data)
-        start = feed.parse_cursor(wanted.pop("after"))
+        start = feed.parse_cursor(wanted.pop("after"), caller.tenant)
         feed.current_horizon().require_epoch_of(start)
     except SuspiciousOperation as error:
         raise Invalid("invalid_request", "The query cannot be read.") from error

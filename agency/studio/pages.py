@@ -72,6 +72,7 @@ def get_membership(
     membership = get_object_or_404(list_memberships(request), tenant_id=tenant_id)
     if not membership.may(permission):
         raise PermissionDenied
+    membership.tenant.require_thawed()
     if membership.tenant.requires_second_factor:
         require_second_factor(
             request, f"{membership.tenant} requires a second factor. Set one up here."

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_POST
 from agency.api.exceptions import plain_error_response
 from agency.core import rate_limits
 from agency.core.callers import client_address
-from agency.core.errors import PeerError, TooOften
+from agency.core.errors import OrganizationFrozen, PeerError, TooOften
 from connections.messaging import inbox
 from connections.messaging.envelopes import CONTENT_TYPE
 
@@ -27,7 +27,8 @@ def receive_envelope(request):
     """Store the message of an envelope and answer 202.
 
     200 with the reply if the sender asked for one in the response (RFC 0092). 400,
-    always the same, if the envelope does not open. 429 if the sender is too fast.
+    always the same, if the envelope does not open. 429 if the sender is too fast. 503
+    while the recipient's organization is being moved.
     """
     if request.content_type not in CONTENT_TYPES:
         known = ", ".join(sorted(CONTENT_TYPES - {""}))
@@ -43,7 +44,7 @@ def receive_envelope(request):
         return plain_error_response(
             400, "cannot_open", "The envelope cannot be opened here."
         )
-    except TooOften as error:
+    except (TooOften, OrganizationFrozen) as error:
         answer = plain_error_response(
             error.status, error.code, f"{error.message} Send it again later."
         )

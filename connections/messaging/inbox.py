@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from agency.core import faults, network_reads, rate_limits, transactions
 from agency.core.compiled_sql import CompiledQuery
-from agency.core.errors import AgencyError, Conflict, PeerError
+from agency.core.errors import AgencyError, Conflict, OrganizationFrozen, PeerError
 from connections.didcomm import message
 from connections.didcomm.message import Message
 from connections.messaging import outbox, pair_lock, return_route, router
@@ -52,9 +52,10 @@ def accept_envelope(data: bytes) -> bytes | None:
     If the sender accepts the reply in the response to its call (RFC 0092), the message
     is handled at once. Returns the envelope of the reply, or None if there is none
     yet. Raises TooOften, and stores nothing, if this sender has sent this recipient
-    too many messages.
+    too many messages, and OrganizationFrozen while the recipient is being moved.
     """
     key, received = _open_for_live_key(data)
+    _require_thawed(key)
     # After opening, by the proven sender: nobody else can use up the peer's limit.
     pair = f"{key.verkey}:{received.sender or ''}"
     rate_limits.take_token("recipient", pair, settings.INBOX_PER_RECIPIENT)
@@ -100,6 +101,12 @@ def _open_for_live_key(data: bytes) -> tuple[Key, Message]:
         return open_envelope(data)
     except RetiredKey:
         raise PeerError("cannot_open", "the envelope does not open") from None
+
+
+def _require_thawed(key: Key) -> None:
+    """Raise OrganizationFrozen: the sender keeps its message for a later attempt."""
+    if key.is_frozen:
+        raise OrganizationFrozen
 
 
 def _store_for_worker(key: Key, received: Message) -> None:

@@ -89,6 +89,7 @@ def lock_pairs(
         locked = [row[0] for row in cursor.fetchall()]
     # A statement of its own: it sees what was committed during the wait.
     for row in _read(model, locked):
+        row.wallet.tenant.require_thawed()
         transactions.locked_rows().setdefault((model, row.pk), row)
 
 

@@ -57,7 +57,9 @@ class CredentialDefinition(Record):
     @classmethod
     def nearly_full(cls) -> QuerySet[Self]:
         """Definitions that may need a registry soon; has_room() decides."""
-        rows = cls.objects.filter(deleted_at=None, supports_revocation=True)
+        rows = cls.objects.filter(
+            deleted_at=None, supports_revocation=True, tenant__frozen_at=None
+        )
         free = Sum(F("registries__size") - F("registries__next_index"))
         counted: QuerySet[Any] = rows.alias(free=free, newest=Max("registries__size"))
         return counted.filter(

@@ -131,7 +131,9 @@ class ProviderTenants(ProviderView):
         return self.to_response(TenantKeysContract, made)
 
     def get_tenant(self, tenant_id: str) -> Tenant:
-        return get_or_404(self.rows, tenant_id, "public_id")
+        tenant = get_or_404(self.rows, tenant_id, "public_id")
+        tenant.require_thawed()
+        return tenant
 
 
 def newest_keys(tenant: Tenant) -> dict[str, ApiKey]:

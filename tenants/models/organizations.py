@@ -5,6 +5,7 @@ from django.db import models
 from uuid_utils.compat import uuid7
 
 from agency.core.collation import case_insensitive
+from agency.core.errors import OrganizationFrozen
 from tenants.models.networks import Network
 from tenants.models.record import LiveRows, Record
 
@@ -95,6 +96,10 @@ class Tenant(Record):
     exchanges_kept_days = models.PositiveSmallIntegerField(null=True, blank=True)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
     deleted_at = models.DateTimeField(null=True, editable=False)
+    # While it moves to another installation, nobody acts for it here: freezing.py.
+    frozen_at = models.DateTimeField(null=True, editable=False)
+    # When it came from another installation, whose cursors do not open here.
+    imported_at = models.DateTimeField(null=True, editable=False)
 
     objects = LiveRows()
 
@@ -107,6 +112,11 @@ class Tenant(Record):
     @property
     def audit_facts(self) -> dict[str, str]:
         return {"name": self.name}
+
+    def require_thawed(self) -> None:
+        """Raise OrganizationFrozen while it moves to another installation."""
+        if self.frozen_at:
+            raise OrganizationFrozen
 
 
 class Asset(Record):

@@ -90,7 +90,8 @@ class Events(View):
     )
     def list(self, request):
         wanted = dict(self.parse_query(FeedQuery).validated_data)
-        start, limit = feed.parse_cursor(wanted.pop("after")), wanted.pop("limit")
+        start = feed.parse_cursor(wanted.pop("after"), self.tenant)
+        limit = wanted.pop("limit")
         page = feed.read_page(
             feed.events_of(self.tenant).filter(**wanted), start, limit
         )

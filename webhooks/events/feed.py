@@ -152,16 +152,25 @@ def cursor_for(position: Position) -> str:
     return vault.seal_text(parts, CURSOR_PURPOSE)
 
 
-def parse_cursor(cursor: str) -> Position:
+def parse_cursor(cursor: str, tenant: Tenant | None = None) -> Position:
     """Return the position of a cursor, or of `start` or `now`.
 
-    Raises Invalid `invalid_cursor` or `cursor_expired`.
+    tenant: who asks. Raises Invalid `invalid_cursor`, `cursor_expired`, or
+    `database_restored` if the cursor may be of the installation from which the
+    organization has moved.
     """
     if cursor == FROM_START:
         return FIRST_POSITION
     if cursor == FROM_NOW:
         return current_horizon().end_position
     parts = vault.unseal_text(cursor, CURSOR_PURPOSE)
+    if parts is None and tenant and tenant.imported_at and vault.is_sealed(cursor):
+        message = (
+            "Your organization has moved here after this cursor was given, or the "
+            "cursor is not whole. Continue with `start` (the oldest event that is "
+            "kept; events keep their ids) or `now`."
+        )
+        raise Invalid("database_restored", message, {"after": [message]})
     if parts is None:
         message = (
             "This is not a cursor of events. "

@@ -7,9 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
 
-from agency.core import faults
+from agency.core import faults, transactions
 from agency.core.progress import Progress
 from tenants import data_key_rotation as rotation
 from tenants import vault
@@ -20,11 +19,6 @@ SYSTEM = "system"
 # Longer ones do not write for the services, as those of a backup. (What is written later
 # still opens: data_key_rotation.py.)
 TRANSACTION_SECONDS = 60
-# Whether a transaction runs that began before this one did, in this database.
-OLDER_TRANSACTIONS = (
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-    "AND pid <> pg_backend_pid() AND xact_start < %s"
-)
 
 
 class Command(BaseCommand):
@@ -90,15 +84,10 @@ class Command(BaseCommand):
         """Wait until all processes seal with the new data keys, and have committed."""
         self.stderr.write(f"Waiting {vault.NEWEST_SECONDS:.0f} s for all processes.")
         time.sleep(vault.NEWEST_SECONDS)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT clock_timestamp()")
-            now = cursor.fetchone()[0]
-            end = time.monotonic() + TRANSACTION_SECONDS
-            while True:
-                cursor.execute(OLDER_TRANSACTIONS, [now])
-                if not cursor.fetchone()[0] or time.monotonic() > end:
-                    return
-                time.sleep(0.5)
+        now = transactions.database_time()
+        end = time.monotonic() + TRANSACTION_SECONDS
+        while transactions.count_older(now) and time.monotonic() < end:
+            time.sleep(0.5)
 
     def rotate(self, tenant_id: rotation.TenantId, progress: Progress) -> int:
         """Seal all values of an organization again. Return how many rows do not open."""

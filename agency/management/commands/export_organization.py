@@ -1,0 +1,62 @@
+"""`manage.py export_organization ID FILE`: write an organization to a sealed file."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agency.ops.moving.exporting import (
+    COMMAND,
+    export_organization,
+    find_organization,
+)
+from organizations import freezing
+
+
+class Command(BaseCommand):
+    help = (
+        "Write an organization with its keys and records to a file that is sealed by "
+        "AGENCY_MOVE_KEY. Can be interrupted and repeated."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("organization", help="its tenantId")
+        parser.add_argument("file", type=Path, nargs="?", help="a new file")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument(
+            "--move",
+            action="store_true",
+            help="freeze the organization here first, so that the file has everything",
+        )
+        what.add_argument(
+            "--resume",
+            action="store_true",
+            help="let a frozen organization work here again; writes no file",
+        )
+
+    def handle(
+        self,
+        organization: str,
+        file: Path | None,
+        move: bool,
+        resume: bool,
+        **options: Any,
+    ) -> None:
+        tenant = find_organization(organization)
+        if resume:
+            freezing.thaw(tenant, COMMAND)
+            self.stdout.write(f"{tenant.public_id} works here. Delete its files.")
+            return
+        if not file:
+            raise CommandError("Give the file to be written.")
+        header = export_organization(tenant, file.absolute(), move, self.stderr)
+        self.stdout.write(
+            f"{file} has {sum(header.rows):,} rows of {tenant.public_id}, and needs "
+            f"the move key {header.key}. Import it: manage.py import_organization "
+            f"{file}"
+        )
+        if move:
+            self.stdout.write(
+                "The organization is frozen here. Never let it work here again once "
+                "it works elsewhere."
+            )

@@ -1,0 +1,34 @@
+"""`manage.py import_organization FILE`: read an organization from a sealed file."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from agency.ops.moving.importing import import_organization
+
+
+class Command(BaseCommand):
+    help = (
+        "Import an organization from a file of export_organization, in one "
+        "transaction. Can be interrupted and repeated."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--copy",
+            action="store_true",
+            help="also a file that was written without --move, for a trial",
+        )
+
+    def handle(self, file: Path, copy: bool, **options: Any) -> None:
+        made = import_organization(file, copy, self.stderr)
+        self.stdout.write(f"The organization {made.tenant.public_id} works here.")
+        for email, role in made.people:
+            self.stdout.write(f"No account here, to be invited as {role}: {email}")
+        if made.old_keys:
+            self.stdout.write(
+                f"{made.old_keys:,} API keys were not used since release 0.1.0 and do "
+                "not work here. Issue others."
+            )

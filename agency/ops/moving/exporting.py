@@ -1,0 +1,235 @@
+"""Write an organization to a sealed file, from one snapshot."""
+
+import base64
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.db import connection
+from django.db.models import Max
+from django.utils import timezone
+
+from agency import __version__
+from agency.core import faults
+from agency.core.progress import Progress
+from agency.core.storage import sync_to_disk
+from agency.ops.backups.copying import read_chunks
+from agency.ops.backups.writing import read_snapshot
+from agency.ops.moving.header import (
+    FORMAT,
+    Header,
+    describe_networks,
+    read_move_key,
+    schema_digest,
+)
+from agency.ops.moving.refusals import MoveRefused
+from agency.ops.moving.sealed_stream import SealingWriter
+from agency.ops.moving.tables import IS_NAMED, IS_OWN_OBJECT, PARTS, Part
+from credentials.tails import tails_name
+from organizations import freezing
+from tenants import audit, vault
+from tenants.assets import storage_path
+from tenants.models import Asset, DataKey, FormerDataKey, Membership, Tenant
+from webhooks.models import Event
+
+COMMAND = audit.actor_of_command("export_organization")
+SALT_BYTES = 16
+NETWORKS_SQL = f"""
+SELECT network_id FROM tenants_tenant WHERE id = %(tenant)s
+UNION SELECT network_id FROM tenants_agreementacceptance WHERE tenant_id = %(tenant)s
+UNION SELECT network_id FROM credentials_publishedobject
+    WHERE {IS_OWN_OBJECT} OR {IS_NAMED}
+"""
+# Those of others come with their issuer, or are fetched from its address.
+TAILS_SQL = f"""
+SELECT body #>> '{{value,tailsHash}}' FROM credentials_publishedobject
+WHERE kind = 'registry' AND ({IS_OWN_OBJECT})
+"""
+
+
+def find_organization(given: str) -> Tenant:
+    """Return an organization by its tenantId. Raises MoveRefused."""
+    with suppress(ValueError):
+        if found := Tenant.objects.filter(public_id=UUID(given)).first():
+            return found
+    raise MoveRefused("organization_unknown", f"There is no organization {given}.")
+
+
+def export_organization(
+    tenant: Tenant, path: Path, is_moved: bool, stream: Any
+) -> Header:
+    """Write the file, and return its header. Raises MoveRefused.
+
+    is_moved: freeze the organization first. It is written to `<path>.part`, which an
+    interrupted call leaves behind and the next one replaces.
+    """
+    key = read_move_key()
+    schema_digest()
+    if path.exists():
+        raise MoveRefused("file_exists", f"{path} exists already. Give another name.")
+    if is_moved:
+        freeze(tenant, stream)
+    audit.record("organization.exported", tenant, by=COMMAND, moved=is_moved)
+    unfinished = path.with_name(f"{path.name}.part")
+    unfinished.unlink(missing_ok=True)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file, read_snapshot():
+        header = write_file(file, key, tenant, is_moved, stream)
+    sync_to_disk(unfinished)
+    unfinished.rename(path)
+    sync_to_disk(path.parent)
+    return header
+
+
+def freeze(tenant: Tenant, stream: Any) -> None:
+    stream.write(f"Freezing {tenant.public_id}, and waiting for what is under way ...")
+    try:
+        freezing.freeze(tenant, COMMAND)
+    except freezing.StillBusy:
+        raise MoveRefused(
+            "organization_busy",
+            "The organization is frozen, but a long transaction of the database, as "
+            "that of a backup, or a worker's call has not ended. Run this again, or "
+            "with --resume to let it work here.",
+        ) from None
+
+
+def write_file(
+    file: IO[bytes], key: bytes, tenant: Tenant, is_moved: bool, stream: Any
+) -> Header:
+    parameters = read_parameters(tenant)
+    header = describe_export(tenant, parameters, key, is_moved)
+    line = header.to_line()
+    file.write(line)
+    writer = PartWriter(
+        SealingWriter(file, key, bytes.fromhex(header.salt), line),
+        Progress(stream, "{:,} rows are exported."),
+    )
+    writer.begin(kind="keys", keys=list_data_keys(tenant))
+    for name in list_files(tenant, parameters):
+        writer.write_stored_file(name)
+    for number, part in enumerate(PARTS):
+        writer.write_table(part, number, parameters)
+        faults.fault_point("inside_export")
+    writer.begin(kind="people", people=list_people(tenant))
+    writer.end_parts()
+    return header
+
+
+def read_parameters(tenant: Tenant) -> dict[str, Any]:
+    """Return the parameters of the queries in tables.py."""
+    newest = Event.objects.filter(tenant=tenant).aggregate(last=Max("transaction_id"))
+    return {
+        "tenant": tenant.pk,
+        "provider": tenant.provider_id,
+        "newest": max(newest["last"] or 0, 0),
+    }
+
+
+def describe_export(
+    tenant: Tenant, parameters: dict[str, Any], key: bytes, is_moved: bool
+) -> Header:
+    networks = [name for [name] in select(NETWORKS_SQL, parameters)]
+    return Header(
+        format=FORMAT,
+        release=__version__,
+        schema=schema_digest(),
+        organization=str(tenant.pk),
+        public_id=str(tenant.public_id),
+        public_url=settings.PUBLIC_URL,
+        created_at=timezone.now().isoformat(timespec="seconds"),
+        key=vault.id_of_master_key(key),
+        salt=os.urandom(SALT_BYTES).hex(),
+        networks=describe_networks(networks),
+        is_moved=is_moved,
+        rows=[count_rows(part, parameters) for part in PARTS],
+    )
+
+
+def count_rows(part: Part, parameters: dict[str, Any]) -> int:
+    query = f"SELECT count(*) FROM {part.table} WHERE {part.rows}"
+    return select(query, parameters)[0][0]
+
+
+def select(query: str, parameters: dict[str, Any]) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        return cursor.fetchall()
+
+
+def list_data_keys(tenant: Tenant) -> list[dict[str, Any]]:
+    """Return the organization's data keys, the one that seals first."""
+    former = FormerDataKey.objects.filter(tenant=tenant).order_by("-generation")
+    rows: list[Any] = [DataKey.objects.get(tenant=tenant), *former]
+    return [
+        {
+            "generation": row.generation,
+            "key": base64.b64encode(vault.unwrap_data_key(row)).decode(),
+            "retired_at": moment.isoformat()
+            if (moment := getattr(row, "retired_at", None))
+            else None,
+        }
+        for row in rows
+    ]
+
+
+def list_files(tenant: Tenant, parameters: dict[str, Any]) -> list[str]:
+    """Return the names of the files that move, in the storage."""
+    hashes = [tails_hash for [tails_hash] in select(TAILS_SQL, parameters)]
+    pictures = Asset.objects.filter(provider=tenant.provider_id)
+    names = pictures.values_list("name", flat=True)
+    return sorted({*map(tails_name, hashes), *map(storage_path, names)})
+
+
+def list_people(tenant: Tenant) -> list[list[str]]:
+    """Return the mail address and the role of each member."""
+    rows = Membership.objects.filter(tenant=tenant).exclude(user__email="")
+    return [list(row) for row in rows.values_list("user__email", "role")]
+
+
+class PartWriter:
+    """Writes parts: a line of JSON that says what follows, then its data in blocks.
+
+    A block has its length before it (4 bytes); one of length 0 ends the data.
+    """
+
+    def __init__(self, out: SealingWriter, progress: Progress) -> None:
+        self.out, self.progress = out, progress
+
+    def begin(self, **described: Any) -> None:
+        self.write_block(json.dumps(described).encode())
+
+    def write_block(self, data: bytes) -> None:
+        self.out.write(len(data).to_bytes(4) + data)
+
+    def write_stored_file(self, name: str) -> None:
+        try:
+            with default_storage.open(name) as source:
+                self.begin(kind="file", name=name)
+                for chunk in read_chunks(source):
+                    self.write_block(chunk)
+        except FileNotFoundError:
+            raise MoveRefused(
+                "tails_missing",
+                f"The storage has no {name}. Restore the file from a backup.",
+            ) from None
+        self.write_block(b"")
+
+    def write_table(self, part: Part, number: int, parameters: dict[str, Any]) -> None:
+        self.begin(kind="table", part=number, columns=part.columns)
+        query = f"COPY ({part.query}) TO STDOUT"
+        with connection.cursor() as cursor, cursor.copy(query, parameters) as rows:
+            for data in rows:
+                self.write_block(bytes(data))
+                self.progress.advance(1)
+        self.write_block(b"")
+
+    def end_parts(self) -> None:
+        self.begin(kind="end")
+        self.out.seal_rest()
+        self.progress.finish()

@@ -1,0 +1,29 @@
+"""Why an export or import is refused: stable codes and exit codes."""
+
+from django.core.management.base import CommandError
+
+EXIT_CODES = {
+    "no_move_key": 10,
+    "file_exists": 11,
+    "organization_unknown": 12,
+    "organization_busy": 13,
+    "file_unreadable": 20,
+    "wrong_move_key": 21,
+    "file_damaged": 22,
+    "other_release": 23,
+    "other_address": 24,
+    "network_missing": 25,
+    "not_moved": 26,
+    "organization_exists": 27,
+    "row_exists": 28,
+    "object_differs": 29,
+    "tails_missing": 30,
+}
+
+
+class MoveRefused(CommandError):
+    """Nothing was changed. code: a key of EXIT_CODES."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}", returncode=EXIT_CODES[code])
+        self.code = code

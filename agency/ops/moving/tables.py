@@ -1,0 +1,159 @@
+"""Which rows move with an organization, and with which changes.
+
+Every table of the database is either in PARTS or in LEFT_BEHIND; a test holds that.
+"""
+
+from typing import NamedTuple
+
+from django.apps import apps
+from django.db import models
+
+from organizations.freezing import HELD_DAYS
+
+OF_TENANT = "tenant_id = %(tenant)s"
+EVENTS = f"SELECT id FROM webhooks_event WHERE {OF_TENANT}"
+WALLETS = f"SELECT id FROM wallets_wallet WHERE {OF_TENANT}"
+# The DIDs of its wallets, and what they have published.
+DIDS = f"SELECT did FROM wallets_wallet WHERE {OF_TENANT} AND did <> ''"
+IS_OWN_OBJECT = f"split_part(object_id, ':', 1) IN ({DIDS})"
+# What its wallets hold may come from others, and is proven with their public objects.
+IS_NAMED = " OR ".join(
+    f"object_id IN (SELECT {column} FROM {table} WHERE {OF_TENANT})"
+    for table, column in (
+        ("credentials_schema", "schema_id"),
+        ("credentials_credential", "schema_id"),
+        ("credentials_credential", "definition_id"),
+        ("credentials_credential", "revocation_registry_id"),
+    )
+)
+# Of a queue: no worker of the other installation has claimed it, and it is not held.
+FREE = {
+    "lease_owner": "NULL",
+    "lease_until": "NULL",
+    "due_at": f"CASE WHEN due_at > now() + interval '{HELD_DAYS // 2} days' "
+    f"THEN due_at - interval '{HELD_DAYS} days' ELSE due_at END",
+}
+
+
+class Part(NamedTuple):
+    """Rows of one table.
+
+    rows: the condition. changes: SQL by column, instead of its value. may_exist: rows
+    with an id or a name that is there already are left out, as those that organizations
+    share.
+    """
+
+    table: str
+    rows: str = OF_TENANT
+    changes: dict[str, str] = {}
+    may_exist: bool = False
+    left_out: frozenset[str] = frozenset()
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that move, in the order of the model."""
+        fields = model_of(self.table)._meta.concrete_fields
+        names = [str(field.column) for field in fields]
+        return [name for name in names if name not in self.left_out]
+
+    @property
+    def query(self) -> str:
+        """The SELECT of the rows, with the parameters of read_parameters()."""
+        values = ", ".join(
+            self.changes.get(name, f'"{name}"') for name in self.columns
+        )
+        return f"SELECT {values} FROM {self.table} WHERE {self.rows}"
+
+
+PARTS = (
+    Part(
+        "tenants_provider",
+        "id = %(provider)s",
+        {"person_id": "NULL"},
+        may_exist=True,
+    ),
+    Part(
+        "tenants_tenant",
+        "id = %(tenant)s",
+        {"frozen_at": "NULL", "imported_at": "now()"},
+    ),
+    Part("tenants_asset", "provider_id = %(provider)s", may_exist=True),
+    Part("tenants_apikey"),
+    Part("tenants_apikey", "provider_id = %(provider)s", may_exist=True),
+    Part("tenants_agreementacceptance"),
+    Part("tenants_auditentry"),
+    Part("tenants_dailyusage", left_out=frozenset({"id"})),
+    # The fingerprint has a key of the installation; without one it is not compared.
+    Part("tenants_idempotencykey", changes={"fingerprint": "''::bytea"}),
+    Part("wallets_wallet"),
+    Part("wallets_key"),
+    Part("tenants_erasure", f"object_key IN ({WALLETS})", FREE),
+    Part("connections_connection"),
+    Part("connections_basicmessage"),
+    Part("connections_inboundmessage", changes=FREE),
+    Part("connections_outboundmessage", changes=FREE),
+    Part(
+        "connections_seenmessage",
+        f"key_id IN (SELECT id FROM wallets_key WHERE {OF_TENANT})",
+    ),
+    Part("holderpages_closedlink"),
+    Part("credentials_schema"),
+    Part("credentials_credentialdefinition"),
+    Part("credentials_revocationregistry"),
+    Part("credentials_publication", changes=FREE),
+    Part("credentials_credential"),
+    Part("verifications_verificationpolicy"),
+    Part("verifications_verification"),
+    Part("webhooks_webhook"),
+    # Before all events that the other installation will write, in the same order.
+    Part(
+        "webhooks_event",
+        changes={"transaction_id": "transaction_id - %(newest)s"},
+    ),
+    Part("webhooks_delivery", f"event_id IN ({EVENTS})", FREE),
+    Part(
+        "webhooks_attempt",
+        "delivery_id IN (SELECT id FROM webhooks_delivery "
+        f"WHERE event_id IN ({EVENTS}))",
+    ),
+    # Last: it locks the local network, on which nobody else publishes meanwhile.
+    Part(
+        "credentials_publishedobject",
+        f"{IS_OWN_OBJECT} OR {IS_NAMED}",
+        may_exist=True,
+    ),
+    Part("credentials_didendpoint", f"did IN ({DIDS})", may_exist=True),
+    Part(
+        "credentials_statuslist",
+        f"split_part(registry_id, ':', 1) IN ({DIDS})",
+        may_exist=True,
+    ),
+)
+# Why the rows of the other tables stay.
+LEFT_BEHIND = {
+    "tenants_datakey": "the keys move by themselves, and are wrapped again",
+    "tenants_formerdatakey": "as the data keys",
+    "tenants_membership": "people are found by their mail address",
+    "tenants_invitation": "the digests of their links have a key of the installation",
+    "tenants_network": "is compared",
+    "webhooks_feedepoch": "the feed of each installation has its own",
+    "wallets_keydemand": "of the installation",
+    "wallets_sparekey": "of the installation",
+    "ops_heartbeat": "of the installation",
+    "support_supportaction": "of the staff",
+    "django_admin_log": "of the staff",
+    "auth_user": "people",
+    "auth_group": "people",
+    "auth_permission": "people",
+    "account_emailaddress": "people",
+    "account_emailconfirmation": "people",
+    "mails_maillanguage": "people",
+    "mfa_authenticator": "people",
+    "usersessions_usersession": "people",
+    "django_session": "people",
+    "django_content_type": "of the installation",
+}
+
+
+def model_of(table: str) -> type[models.Model]:
+    return next(one for one in apps.get_models() if one._meta.db_table == table)

@@ -1,0 +1,103 @@
+"""Freeze an organization: nobody acts for it here while it moves elsewhere.
+
+Calls with its keys, its pages in the studio and messages to its wallets are refused
+with 503 `organization_frozen`, so that the sender tries again. What waits in its queues
+is held: its due date is far in the future, and comes back when the organization thaws
+or is imported. So nothing is acknowledged here after freeze() has returned.
+"""
+
+import time
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import F, Model, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from agency.core import transactions
+from agency.core.queued_jobs import QueuedJob
+from connections.models import InboundMessage, OutboundMessage
+from credentials.models import Publication
+from tenants import audit
+from tenants.models import Tenant
+from webhooks.models import Delivery, Webhook
+
+HELD_DAYS = 400_000  # added to the due date of a held row
+HELD_AFTER = timedelta(days=HELD_DAYS // 2)  # later ones are held
+# Requests that were authenticated before may be between two transactions. All that one
+# waits for ends within LEDGER_TIMEOUT (agency/server/middleware.py); this is for the
+# rest.
+MARGIN_SECONDS = 5
+# Workers end their calls, and transactions end, long before.
+WAIT_SECONDS = 180
+QUEUES: tuple[type[QueuedJob], ...] = (
+    InboundMessage, OutboundMessage, Publication, Delivery
+)  # fmt: skip
+
+
+class StillBusy(Exception):
+    """Somebody acts for the organization, and has not ended in time."""
+
+
+def freeze(tenant: Tenant, by: Any) -> None:
+    """Freeze an organization, and wait until nobody acts for it. May be repeated.
+
+    Raises StillBusy: it is frozen then, but not quiet.
+    """
+    with transactions.atomic():
+        row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+        if not row.frozen_at:
+            Tenant.objects.filter(pk=tenant.pk).update(frozen_at=timezone.now())
+            audit.record("organization.frozen", tenant, by=by)
+    frozen_at = transactions.database_time()
+    start = time.monotonic()
+    while time.monotonic() < start + WAIT_SECONDS:
+        is_late = time.monotonic() > start + settings.LEDGER_TIMEOUT + MARGIN_SECONDS
+        if is_late and is_quiet(tenant, frozen_at):
+            return
+        hold_rows(tenant)
+        time.sleep(0.2)
+    raise StillBusy
+
+
+def is_quiet(tenant: Tenant, frozen_at: Any) -> bool:
+    """Return whether all transactions from before have ended, and all rows are held."""
+    if transactions.count_older(frozen_at):
+        return False
+    return not any(waiting_rows(model, tenant).exists() for model in QUEUES)
+
+
+def hold_rows(tenant: Tenant) -> None:
+    """Hold what waits. A row that a worker has claimed is left to it."""
+    is_free = Q(lease_until=None) | Q(lease_until__lt=Now())
+    for model in QUEUES:
+        rows = waiting_rows(model, tenant).filter(is_free)
+        rows.update(due_at=F("due_at") + timedelta(days=HELD_DAYS))
+
+
+@transactions.atomic()
+def thaw(tenant: Tenant, by: Any) -> None:
+    """Let an organization work here again. A second call does nothing."""
+    row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+    if not row.frozen_at:
+        return
+    for model in QUEUES:
+        held = rows_of(model, tenant).filter(due_at__gte=timezone.now() + HELD_AFTER)
+        held.update(due_at=F("due_at") - timedelta(days=HELD_DAYS))
+    Tenant.objects.filter(pk=tenant.pk).update(frozen_at=None)
+    audit.record("organization.thawed", tenant, by=by)
+
+
+def waiting_rows(model: type[QueuedJob], tenant: Tenant) -> Any:
+    """The pending rows that are not held."""
+    rows = rows_of(model, tenant).filter(status=model.Status.PENDING)
+    return rows.filter(due_at__lt=timezone.now() + HELD_AFTER)
+
+
+def rows_of(model: type[Model], tenant: Tenant) -> Any:
+    if model is Delivery:
+        return Delivery.objects.filter(
+            webhook__in=Webhook.objects.filter(tenant=tenant)
+        )
+    return model._base_manager.filter(tenant=tenant)
