@@ -1,6 +1,7 @@
 """Revocation: registry slots for new credentials, and lists of revoked ones."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -57,9 +58,10 @@ def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
         build_next_registry(definition, settings.REVOCATION_FIRST_REGISTRY_SIZE)
 
 
-def revoke(credential: Credential) -> None:
+def revoke(credential: Credential, log: Callable[[], None] | None = None) -> None:
     """Issuer: revoke a credential, publish the new list and notify the holder.
 
+    log: called in the transaction that revokes.
     503 `ledger_unavailable` if the ledger does not respond: the list is published in
     the background, or by the next call.
     """
@@ -80,6 +82,8 @@ def revoke(credential: Credential) -> None:
         with transactions.atomic():
             credential.lock()
             move(credential, [state.ISSUED], state.REVOKED)
+            if log:
+                log()
     publish_revocation(credential)
 
 

@@ -141,6 +141,7 @@ CREDENTIALS = ObjectList(
         "/credentials/v1/credentials",
         {"definitionId": "DEFINITION-ID", "credentialValues": {"name": "Alice"}},
     ),
+    new_page="studio:new_credential",
 )
 VERIFICATIONS = ObjectList(
     name="verifications",

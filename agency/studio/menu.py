@@ -60,7 +60,11 @@ MENU: list[tuple[str, list[Entry]]] = [
                 "definitions",
                 ("definition", "new_definition", "retry_publication"),
             ),
-            Entry("Credentials", "credentials", ("credential",)),
+            Entry(
+                "Credentials",
+                "credentials",
+                ("credential", "new_credential", "revoke_credential"),
+            ),
             Entry("Verifications", "verifications", ("verification",)),
         ],
     ),

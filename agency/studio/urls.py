@@ -13,6 +13,7 @@ from agency.studio import (
     lists,
     members,
     new_connection,
+    new_credential,
     organizations,
     search_page,
     settings_page,
@@ -21,6 +22,7 @@ from agency.studio import (
 )
 from agency.studio.accounts import mail_language, sessions
 from agency.studio.accounts.mail_required import require_mail
+from agency.studio.exchange import actions
 from agency.studio.exchange import views as exchange
 
 app_name = "studio"
@@ -59,8 +61,18 @@ def exchange_routes(kind: str) -> list[URLPattern]:
                 name="accept_connection",
             ),
         ]
+    if kind == "credential":
+        routes += [
+            path(f"{page}/issue", actions.issue_credential, name="issue_credential"),
+            path(
+                f"{page}/revoke", actions.revoke_credential, name="revoke_credential"
+            ),
+        ]
     return [
         *routes,
+        path(
+            f"{page}/accept", actions.accept_for_holder, extra, name=f"{kind}_accept"
+        ),
         path(f"{page}/reveal", exchange.reveal_values, extra, name=f"{kind}_reveal"),
         path(f"{page}/cancel", exchange.cancel_exchange, extra, name=f"{kind}_cancel"),
     ]
@@ -145,6 +157,11 @@ urlpatterns = [
         name="retry_publication",
     ),
     path(f"{organization}/credentials", lists.show_credentials, name="credentials"),
+    path(
+        f"{organization}/credentials/new",
+        new_credential.new_credential,
+        name="new_credential",
+    ),
     path(
         f"{organization}/verifications",
         lists.show_verifications,

@@ -11,7 +11,9 @@ from agency.api.views import heavy, or_404
 from agency.core.errors import Conflict
 from connections.api.exchanges import ExchangeView
 from connections.api.link_options import create_link, read_link_options
+from connections.api.scopes import find_in_scope
 from connections.api.serializers import out_of_band_options
+from connections.models import Connection
 from connections.protocols import public_dids
 from credentials import revocation
 from credentials.api.definitions import get_definition
@@ -26,6 +28,29 @@ from credentials.issue_credential import proposals
 from credentials.models import Credential, CredentialDefinition
 from credentials.models.schema import organization_wallet
 from credentials.removal import purge_credentials, remove_credential
+
+
+def make_offer(tenant, body):
+    """Return the function that offers what valid CredentialOfferParameters ask for."""
+    options = {
+        "definition": get_definition(tenant, body["definitionId"]),
+        "values": body.get("credentialValues"),
+        "automatic_issuance": body.get("automaticIssuance", False),
+    }
+    if "connectionId" in body:
+        found = find_in_scope(tenant.pk, body["connectionId"])
+        return partial(Credential.offer, or_404(found, Connection), **options)
+    wallet = organization_wallet(tenant)
+    if body.get("usePublicDid"):
+        public_dids.require_endpoint(wallet)
+    share = partial(
+        Credential.offer_by_link,
+        wallet,
+        terms=out_of_band_options(body),
+        exchange_version=body.get("exchangeVersion", ""),
+        **options,
+    )
+    return partial(create_link, share, read_link_options(tenant, body))
 
 
 class Credentials(ExchangeView):
@@ -51,29 +76,7 @@ class Credentials(ExchangeView):
     @heavy
     def create(self, request):
         body = self.parse_body(CredentialOfferParameters)
-        options = {
-            "definition": get_definition(self.tenant, body["definitionId"]),
-            "values": body.get("credentialValues"),
-            "automatic_issuance": body.get("automaticIssuance", False),
-        }
-        if "connectionId" in body:
-            connection = self.get_connection(body["connectionId"])
-            offer = partial(Credential.offer, connection, **options)
-        else:
-            wallet = organization_wallet(self.tenant)
-            if body.get("usePublicDid"):
-                public_dids.require_endpoint(wallet)
-            terms = out_of_band_options(body)
-            version = body.get("exchangeVersion", "")
-            share = partial(
-                Credential.offer_by_link,
-                wallet,
-                terms=terms,
-                exchange_version=version,
-                **options,
-            )
-            columns = read_link_options(self.tenant, body)
-            offer = partial(create_link, share, columns)
+        offer = make_offer(self.tenant, body)
         return self.exchange_response(self.perform(offer).pk)
 
     @operation(

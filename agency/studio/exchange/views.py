@@ -100,6 +100,7 @@ def page_context(
         "list_page": list_page(row),
         "may_act": may_act(membership),
         "can_cancel": can_cancel(row),
+        **offered_actions(row),
         "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),
         "form": OnceForm(),
         "reveal_form": RevealForm(),
@@ -112,6 +113,7 @@ def page_context(
         "live_url": f"{name}_live",
         "cancel_url": f"{name}_cancel",
         "resend_url": f"{name}_resend",
+        "accept_url": f"{name}_accept",
         "json": masked_json(request, row, links=may_see_links(membership)),
         "curl": example_call(api_path(row)),
     }
@@ -132,6 +134,29 @@ def may_act(membership: Membership) -> bool:
 def may_see_links(membership: Membership) -> bool:
     """Whoever has the link of an offer can take it and read its values."""
     return may_act(membership) or membership.may(Permission.DEVELOP)
+
+
+def offered_actions(row: Any) -> dict[str, bool]:
+    """What the object lets people do now, beside cancelling."""
+    is_credential = row.OBJECT_TYPE == "credential"
+    return {
+        "can_accept": may_accept(row),
+        "can_issue": is_credential
+        and (row.role, row.state) == ("issuer", "Requested"),
+        "can_revoke": is_credential
+        and (row.role, row.state) == ("issuer", "Issued")
+        and row.revocation_index is not None,
+        "can_offer": row.OBJECT_TYPE == "connection"
+        and row.wallet.is_organization
+        and row.state == "Connected"
+        and not row.left_at,
+    }
+
+
+def may_accept(row: Any) -> bool:
+    """Whether a hosted wallet has an open offer or request."""
+    is_open = (row.role, row.state) in (("holder", "Offered"), ("prover", "Requested"))
+    return is_open and not row.wallet.is_organization
 
 
 def can_cancel(row: Any) -> bool:

@@ -7,6 +7,7 @@ the tests of this folder from its first day.
 import re
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import admin
 from django.contrib.auth.models import User
@@ -18,7 +19,7 @@ from django.utils import timezone
 from rest_framework.views import APIView
 
 from connections.models import Connection, OutboundMessage
-from credentials.models import Credential, CredentialDefinition
+from credentials.models import Credential, CredentialDefinition, Schema
 from tenants import vault
 from tenants.models import ApiKey, Erasure, FormerDataKey, Membership
 from tests.agency.pages.people import (
@@ -97,6 +98,8 @@ PAGES: dict[str, str] = {
     "studio:definitions": OWNER,
     "studio:definition": OWNER,
     "studio:new_definition": OWNER,
+    "studio:new_credential": OWNER,
+    "studio:revoke_credential": OWNER,
     "studio:credentials": OWNER,
     "studio:credential": OWNER,
     "studio:verifications": OWNER,
@@ -142,6 +145,8 @@ QUERIES = {
     "studio:wallets": ["?q=nobody", "?sort=size"],
     "studio:connections": ["?q=alice&state=Connected"],
     "studio:wallet_connections": ["?q=nobody"],
+    "studio:new_definition": ["?schema={schema_id}"],
+    "studio:new_credential": ["?definition={definition_id}"],
     "admin:search": ["?q=alice", "?q=nobody"],
 }
 ACTION = "a form is posted there, and a page of PAGES follows"
@@ -190,6 +195,9 @@ NO_PAGES: dict[str, str] = {
     "studio:connection_resend": ACTION,
     "studio:accept_connection": ACTION,
     "studio:retry_publication": ACTION,
+    "studio:issue_credential": ACTION,
+    "studio:credential_accept": ACTION,
+    "studio:verification_accept": ACTION,
     "studio:credential_resend": ACTION,
     "studio:verification_resend": ACTION,
     "studio:log_csv": DATA,
@@ -314,7 +322,7 @@ class World:
                     f"{name}{query}".lower(),
                 ),
                 who,
-                self.address(name) + query,
+                self.address(name) + query.format(**self.ids),
             )
             for name, who in PAGES.items()
             for query in ["", *QUERIES.get(name, [])]
@@ -420,6 +428,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
             "delivery_id": sent["deliveryId"],
             "event_id": api.get("/events")[0]["eventId"],
             "definition_id": CredentialDefinition.objects.get(tenant=tenant).pk,
+            "schema_id": quote(Schema.objects.get(tenant=tenant).schema_id),
             "wallet_id": Wallet.objects.get(owner_name=called.holder).pk,
             "member_id": mate.pk,
             "token": link.rpartition("/i/")[2],

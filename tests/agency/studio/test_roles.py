@@ -71,6 +71,11 @@ PAGES |= {
     "definition": (READ, "GET"),
     "new_definition": (OPERATE, "GET POST"),
     "retry_publication": (OPERATE, "POST"),
+    "new_credential": (OPERATE, "GET POST"),
+    "issue_credential": (OPERATE, "POST"),
+    "revoke_credential": (OPERATE, "GET POST"),
+    "credential_accept": (OPERATE, "POST"),
+    "verification_accept": (OPERATE, "POST"),
 }
 PAGES["accept_connection"] = (OPERATE, "POST")
 for kind in ("credential", "verification"):

@@ -1,0 +1,195 @@
+"""Issuing in the studio: what the page offers is what the API offers."""
+
+import re
+
+import pytest
+
+from connections.models import Connection
+from credentials.models import Credential, CredentialDefinition
+from tenants.models import AuditEntry
+from tests.support.people import Api, Holder
+from wallets.models import Wallet
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"value_0": "Alice Smith", "value_1": "2020", "automatic_issuance": "on"}
+DEFINITION = {
+    "name": "Degree",
+    "version": "1.0",
+    "attributes": ["name", "year"],
+    "supportRevocation": True,
+    "claims": {"year": {"type": "integer"}},
+}
+
+
+@pytest.fixture
+def api(college, stored_keys):
+    return Api(college.access_token, college.subscription_key)
+
+
+@pytest.fixture
+def page(api, url):
+    """The address of the form of a definition."""
+    api.post("/definitions/credentials", DEFINITION)
+    definition = CredentialDefinition.objects.get()
+    return f"{url}/credentials/new?definition={definition.pk}"
+
+
+@pytest.fixture
+def alice(api):
+    wallet = api.post("/api/wallets", {"ownerName": "Alice"})
+    holder = Holder(api, wallet["walletId"])
+    invited = api.post("/connections", {"name": "Alice"})
+    holder.accepts_invitation(invited["invitation"])
+    holder.connection_id = invited["connectionId"]
+    return holder
+
+
+def offer(browser, page, **fields):
+    answer = browser.send(page, **VALUES | {"confirmed": "yes"} | fields)
+    assert answer.status_code == 302, answer.content.decode()
+    return Credential.objects.get(pk=answer.url.rpartition("/")[2])
+
+
+def states(api):
+    return [one["state"] for one in api.get("/credentials")]
+
+
+def test_the_preview_shows_names_and_values_and_offers_nothing(browser, page):
+    shown = browser.send(page, **VALUES).content.decode()
+    assert "What the holder will see" in shown
+    assert "<bdi>year</bdi></dt><dd><bdi>2020</bdi>" in shown
+    assert "By link or QR code" in shown
+    assert not Credential.objects.exists()
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown))
+    hidden.pop("csrfmiddlewaretoken", None)
+    changed = browser.post(page, hidden | {"change": "yes"}).content.decode()
+    assert 'value="Alice Smith"' in changed and not Credential.objects.exists()
+
+
+def test_the_preview_itself_is_what_is_offered(browser, page, api):
+    shown = browser.send(page, **VALUES).content.decode()
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown))
+    answer = browser.post(page, hidden | {"confirmed": "yes"})
+    assert answer.status_code == 302, answer.content.decode()
+    [offered] = api.get("/credentials")
+    assert offered["values"] == {"name": "Alice Smith", "year": "2020"}
+    assert offered["offerUrl"] in browser.get(answer.url).content.decode()
+    again = browser.post(page, hidden | {"confirmed": "yes"})
+    assert again.status_code == 302 and len(api.get("/credentials")) == 1
+    entry = AuditEntry.objects.get(action="credential.offered")
+    assert entry.object_id == offered["credentialId"]
+    assert "Alice" not in str(entry.details)
+
+
+def test_over_a_connection_it_is_issued_as_soon_as_it_is_accepted(
+    browser, page, api, alice
+):
+    row = offer(browser, page, connection_id=alice.connection_id)
+    assert row.automatic_issuance and states(api) == ["Offered"]
+    alice.accepts_offer()
+    assert states(api) == ["Issued"]
+
+
+def test_the_connection_of_the_address_is_chosen(browser, page, alice):
+    connection = Connection.objects.get(connection_id=alice.connection_id)
+    shown = browser.get(f"{page}&connection={connection.pk}").content.decode()
+    assert re.search(rf'value="{alice.connection_id}" selected', shown)
+    path = page.partition("/credentials")[0] + f"/connections/{connection.pk}"
+    link = f"/credentials/new?connection={connection.pk}"
+    assert link in browser.get(path).content.decode()
+
+
+def test_the_connection_of_somebody_else_is_no_choice(browser, page, alice):
+    Connection.objects.filter(connection_id=alice.connection_id).update(
+        state="Invited"
+    )
+    answer = browser.send(page, **VALUES, connection_id=alice.connection_id)
+    assert "Select a valid choice" in answer.content.decode()
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2147483648"])
+def test_a_number_that_is_none_is_refused_at_its_field(browser, page, text):
+    fields = VALUES | {"value_1": text, "confirmed": "yes"}
+    shown = browser.send(page, **fields).content.decode()
+    assert "Give a whole number" in shown and 'id="id_value_1_error"' in shown
+    assert not Credential.objects.exists()
+
+
+def test_without_automatic_issuance_it_is_issued_on_its_page(
+    browser, url, page, api, alice
+):
+    row = offer(
+        browser, page, connection_id=alice.connection_id, automatic_issuance=""
+    )
+    path = f"{url}/credentials/{row.pk}"
+    assert "Issue the credential" not in browser.get(path).content.decode()
+    alice.accepts_offer()
+    assert states(api) == ["Requested"]
+    assert "Issue the credential" in browser.get(path).content.decode()
+    browser.send(f"{path}/issue")
+    assert states(api) == ["Issued"]
+    again = browser.send(f"{path}/issue")
+    assert 'class="note error"' in browser.get(again.url).content.decode()
+    assert AuditEntry.objects.filter(action="credential.issued").count() == 1
+
+
+def test_an_issued_credential_is_revoked_after_a_question(
+    browser, url, page, api, alice
+):
+    row = offer(browser, page, connection_id=alice.connection_id)
+    path = f"{url}/credentials/{row.pk}"
+    assert "Revoke this" not in browser.get(path).content.decode()
+    alice.accepts_offer()
+    assert "Revoke this" in browser.get(path).content.decode()
+    assert "Revoke this credential?" in browser.get(f"{path}/revoke").content.decode()
+    assert states(api) == ["Issued"]
+    browser.send(f"{path}/revoke")
+    assert states(api) == ["Revoked"]
+    assert alice.newest("credentials")["state"] == "Revoked"
+    browser.send(f"{path}/revoke")
+    assert AuditEntry.objects.filter(action="credential.revoked").count() == 1
+
+
+def test_an_offer_is_accepted_for_the_holder_of_a_hosted_wallet(
+    browser, url, page, api, alice
+):
+    row = offer(browser, page, connection_id=alice.connection_id)
+    assert row.wallet != Wallet.objects.get(wallet_id=alice.wallet_id)
+    held = Credential.objects.get(role="holder")
+    path = f"{url}/credentials/{held.pk}"
+    assert "Accept for the holder" in browser.get(path).content.decode()
+    # The organization's own side has nothing to accept.
+    browser.send(f"{url}/credentials/{row.pk}/accept")
+    assert states(api) == ["Offered"]
+    browser.send(f"{path}/accept")
+    assert states(api) == ["Issued"]
+    assert "Accept for the holder" not in browser.get(path).content.decode()
+    entry = AuditEntry.objects.get(action="exchange.accepted")
+    assert entry.object_id == str(held.pk)
+
+
+def test_a_request_is_accepted_for_the_holder(browser, url, page, api, alice):
+    offer(browser, page, connection_id=alice.connection_id)
+    alice.accepts_offer()
+    policy = {"name": "Name", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    path = f"/verifications/policy/connections/{alice.connection_id}"
+    asked = api.post(path, policy)["verificationId"]
+    held = alice.newest("verifications")["verificationId"]
+    browser.send(f"{url}/verifications/{held}/accept")
+    assert api.get(f"/verifications/{asked}")["isValid"] is True
+
+
+def test_the_first_page_asks_for_the_definition(browser, url, page, api):
+    shown = browser.get(f"{url}/credentials/new").content.decode()
+    assert "?definition=" in shown and "Degree" in shown
+    api.delete(f"/definitions/credentials/{CredentialDefinition.objects.get()}")
+    shown = browser.get(f"{url}/credentials/new").content.decode()
+    assert "No definition yet" in shown
+    assert browser.get(page).status_code == 404
+
+
+def test_who_may_only_look_has_no_button(viewer, url, page):
+    assert "New credential" not in viewer.get(f"{url}/credentials").content.decode()
+    definition = CredentialDefinition.objects.get()
+    shown = viewer.get(f"{url}/definitions/{definition.pk}").content.decode()
+    assert "/credentials/new" not in shown
