@@ -50,6 +50,8 @@ ACTIONS = {
     "credential.issued": "Credential issued",
     "credential.revoked": "Credential revoked",
     "exchange.accepted": "Accepted for a holder",
+    "policy.created": "Policy created",
+    "verification.requested": "Proof asked for",
     "values.revealed": "Values revealed",
     "record.viewed": "Record viewed",
     "member.invited": "Member invited",

@@ -63,6 +63,10 @@ def search_definitions(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
     return search_by_name(rows, "schema__name", search.text, by_id)
 
 
+def search_policies(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+    return search_by_name(rows, "name", search.text, id_begins_with(search.text))
+
+
 def search_connections(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
     by_id = Q(connection_id=search.text) | id_begins_with(search.text)
     return search_by_name(rows, "name", search.text, by_id)

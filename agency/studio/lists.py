@@ -34,8 +34,8 @@ from connections.models import Connection
 from credentials.api.serializers import CredentialDefinitionQuery, CredentialQuery
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Permission
-from verifications.api.serializers import VerificationQuery
-from verifications.models import Verification
+from verifications.api.serializers import VerificationPolicyQuery, VerificationQuery
+from verifications.models import Verification, VerificationPolicy
 from wallets.api.wallets import WalletQuery
 from wallets.models import Wallet
 
@@ -143,6 +143,23 @@ CREDENTIALS = ObjectList(
     ),
     new_page="studio:new_credential",
 )
+POLICIES = ObjectList(
+    name="policies",
+    title="Policies",
+    singular="policy",
+    about="What you ask holders for, each time with one click.",
+    query=VerificationPolicyQuery,
+    rows=lambda wallet: only_columns(
+        VerificationPolicy.objects.filter(tenant=wallet.tenant), ()
+    ),
+    search=list_search.search_policies,
+    sorts=NEWEST | NAMED,
+    create=(
+        "/credentials/v1/verificationPolicies",
+        {"name": "Name", "version": "1.0", "attributes": [{"policyName": "name"}]},
+    ),
+    new_page="studio:new_policy",
+)
 VERIFICATIONS = ObjectList(
     name="verifications",
     title="Verifications",
@@ -168,6 +185,7 @@ VERIFICATIONS = ObjectList(
         "/credentials/v1/verifications/policy",
         {"name": "Name", "version": "1.0", "attributes": [{"policyName": "name"}]},
     ),
+    new_page="studio:new_verification",
 )
 
 

@@ -65,7 +65,10 @@ MENU: list[tuple[str, list[Entry]]] = [
                 "credentials",
                 ("credential", "new_credential", "revoke_credential"),
             ),
-            Entry("Verifications", "verifications", ("verification",)),
+            Entry("Policies", "policies", ("policy", "new_policy")),
+            Entry(
+                "Verifications", "verifications", ("verification", "new_verification")
+            ),
         ],
     ),
     ("Holders", [Entry("Wallets", "wallets", WALLET_PAGES)]),

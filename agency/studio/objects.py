@@ -18,7 +18,11 @@ from wallets.models import Wallet
 
 GOOD = ("Connected", "Issued", "Valid")
 # The pages of what is no exchange.
-PAGES: dict[type, str] = {Wallet: "wallet", CredentialDefinition: "definition"}
+PAGES: dict[type, str] = {
+    Wallet: "wallet",
+    CredentialDefinition: "definition",
+    VerificationPolicy: "policy",
+}
 BAD = ("Rejected", "Not valid", "Revoked")
 
 

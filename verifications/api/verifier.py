@@ -27,6 +27,27 @@ from verifications.present_proof import verifier
 from verifications.proofs import proof_policy
 
 
+def make_request(tenant, given, body, policy_id=None, connection=None):
+    """Return the function that asks over a connection or, without one, by a link.
+
+    given: valid ExchangeLinkParameters. body: a normalised policy.
+    """
+    if connection:
+        return partial(verifier.send_request, connection, body, policy_id)
+    wallet = organization_wallet(tenant)
+    if given.get("usePublicDid"):
+        public_dids.require_endpoint(wallet)
+    share = partial(
+        verifier.send_request_by_link,
+        wallet,
+        body,
+        policy_id,
+        options=out_of_band_options(given),
+        exchange_version=given.get("exchangeVersion", ""),
+    )
+    return partial(create_link, share, read_link_options(tenant, given))
+
+
 class Verifications(ExchangeView):
     model = Verification
     contract = VerificationContract
@@ -42,21 +63,8 @@ class Verifications(ExchangeView):
 
     def share_request(self, given, body, policy_id=None):
         """given: valid ExchangeLinkParameters."""
-        wallet = organization_wallet(self.tenant)
-        if given.get("usePublicDid"):
-            public_dids.require_endpoint(wallet)
-        terms = out_of_band_options(given)
-        share = partial(
-            verifier.send_request_by_link,
-            wallet,
-            body,
-            policy_id,
-            options=terms,
-            exchange_version=given.get("exchangeVersion", ""),
-        )
-        columns = read_link_options(self.tenant, given)
-        shared = self.perform(partial(create_link, share, columns))
-        return self.exchange_response(shared.pk)
+        share = make_request(self.tenant, given, body, policy_id)
+        return self.exchange_response(self.perform(share).pk)
 
     @operation("sendVerificationFromPolicy", response=VerificationContract)
     def send_policy(self, request, policyId, connectionId):

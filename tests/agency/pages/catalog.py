@@ -33,10 +33,11 @@ from tests.agency.pages.people import (
 from tests.agency.studio.conftest import browser_of, person
 from tests.support.pages import Browser
 from tests.support.people import Api, Holder
-from verifications.models import Verification
+from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
 from webhooks.models import Attempt
 
+EXCHANGES = ("connection", "credential", "verification")
 OWNER, INVITED, VISITOR = "owner", "invited", "visitor"
 STAFF, CONFIRMED, GUARDED = "staff", "confirmed", "guarded"
 HALFWAY, FORGETFUL = "halfway", "forgetful"
@@ -99,6 +100,10 @@ PAGES: dict[str, str] = {
     "studio:definition": OWNER,
     "studio:new_definition": OWNER,
     "studio:new_credential": OWNER,
+    "studio:policies": OWNER,
+    "studio:policy": OWNER,
+    "studio:new_policy": OWNER,
+    "studio:new_verification": OWNER,
     "studio:revoke_credential": OWNER,
     "studio:credentials": OWNER,
     "studio:credential": OWNER,
@@ -146,6 +151,8 @@ QUERIES = {
     "studio:connections": ["?q=alice&state=Connected"],
     "studio:wallet_connections": ["?q=nobody"],
     "studio:new_definition": ["?schema={schema_id}"],
+    "studio:new_policy": ["?definition={definition_id}", "?policy={policy_id}"],
+    "studio:new_verification": ["?policy={policy_id}"],
     "studio:new_credential": ["?definition={definition_id}"],
     "admin:search": ["?q=alice", "?q=nobody"],
 }
@@ -330,7 +337,7 @@ class World:
 
     def address(self, name: str) -> str:
         """The address of a route, with the world's ids."""
-        kinds = ("connection", "credential", "verification", "wallet", "definition")
+        kinds = (*EXCHANGES, "wallet", "definition", "policy")
         kind = next((kind for kind in kinds if kind in name), "")
         ids = self.ids | {"object_id": self.ids.get(f"{kind}_id")}
         route = next(
@@ -428,6 +435,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
             "delivery_id": sent["deliveryId"],
             "event_id": api.get("/events")[0]["eventId"],
             "definition_id": CredentialDefinition.objects.get(tenant=tenant).pk,
+            "policy_id": VerificationPolicy.objects.get(tenant=tenant).pk,
             "schema_id": quote(Schema.objects.get(tenant=tenant).schema_id),
             "wallet_id": Wallet.objects.get(owner_name=called.holder).pk,
             "member_id": mate.pk,

@@ -1,0 +1,197 @@
+"""The studio's pages of policies, and the page that asks for a proof.
+
+The calls of the API make policies and requests, with the same options.
+"""
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from agency.api.pagination import only_columns
+from agency.api.views import heavy, parse_uuid
+from agency.core import network_reads
+from agency.core.errors import AgencyError
+from agency.studio.definitions import get_definition
+from agency.studio.exchange.views import object_page
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.lists import POLICIES, render_list
+from agency.studio.new_credential import RecipientField, newest_definitions
+from agency.studio.objects import describe_rows
+from agency.studio.pages import get_membership, studio_page
+from agency.studio.policy_forms import (
+    KINDS,
+    PolicyForm,
+    next_version,
+    rows_of_definition,
+    rows_of_policy,
+)
+from connections.api.scopes import find_in_scope
+from tenants import audit
+from tenants.models import Membership, Permission, Tenant
+from verifications.api.verifier import make_request
+from verifications.models import Verification, VerificationPolicy
+
+MAX_POLICIES = 50  # to choose from, the newest
+
+
+@studio_page("GET", "HEAD")
+def show_policies(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    return render_list(request, tenant_id, POLICIES)
+
+
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:policies")
+def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Build a policy: anew, from a definition, or as a new version of a policy."""
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
+    if request.method != "POST":
+        return render_form(request, membership, first_form(request, membership.tenant))
+    if "more_rows" in request.POST:
+        return render_form(request, membership, PolicyForm.with_rows(request.POST))
+    form = PolicyForm(request.POST)
+    if not form.is_valid():
+        return render_form(request, membership, form)
+    create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
+    made = create(membership.tenant, form.body)
+    return redirect("studio:policy", tenant_id=tenant_id, object_id=made.pk)
+
+
+def first_form(request: HttpRequest, tenant: Tenant) -> PolicyForm:
+    """The form with the rows of the definition or policy in the query, if any."""
+    if chosen := parse_uuid(request.GET.get("definition", "")):
+        definition = get_definition(tenant, chosen)
+        return PolicyForm.from_items(
+            rows_of_definition(definition), name=f"{definition.schema.name} check"
+        )
+    if chosen := parse_uuid(request.GET.get("policy", "")):
+        body = get_policy(tenant, chosen).unsealed_body()
+        return PolicyForm.from_items(
+            rows_of_policy(body) or [{}],
+            name=body["name"],
+            version=next_version(body["version"]),
+            valid_now="revocationRequirement" in body,
+        )
+    return PolicyForm()
+
+
+def render_form(
+    request: HttpRequest, membership: Membership, form: PolicyForm
+) -> HttpResponse:
+    tenant = membership.tenant
+    context = {
+        "membership": membership,
+        "tenant": tenant,
+        "form": form,
+        "definitions": list(newest_definitions(tenant)),
+        "is_new": request.method != "POST" and not request.GET,
+    }
+    return render(request, "studio/new_policy.html", context)
+
+
+def get_policy(tenant: Tenant, object_id: UUID) -> VerificationPolicy:
+    rows = VerificationPolicy.objects.filter(tenant=tenant)
+    return get_object_or_404(rows, pk=object_id)
+
+
+@studio_page("GET", "HEAD")
+def show_policy(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    membership = get_membership(request, tenant_id)
+    policy = get_policy(membership.tenant, object_id)
+    body = policy.unsealed_body()
+    context = {
+        "membership": membership,
+        "tenant": membership.tenant,
+        "policy": policy,
+        "items": items_in_words(body),
+        "is_judged_now": "revocationRequirement" in body,
+        "can_change": rows_of_policy(body) is not None,
+        "may_ask": membership.may(Permission.OPERATE),
+    }
+    return render(request, "studio/policy.html", context)
+
+
+def items_in_words(policy: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items of a normalised policy. Required values are not shown."""
+    found = []
+    for item in policy["attributes"]:
+        names = ", ".join(item["attributeNames"])
+        found.append({"names": names, "wish": KINDS["show"]})
+    for item in policy["predicates"]:
+        wish = f"{KINDS[item['predicateType']]} {item['predicateValue']}"
+        found.append({"names": item["attributeName"], "wish": wish})
+    parts = [*policy["attributes"], *policy["predicates"]]
+    for row, item in zip(found, parts, strict=True):
+        row["restrictions"] = [
+            one.get("credentialDefinitionId", "")
+            for one in item.get("restrictions", [])
+        ]
+    return found
+
+
+class AskForm(OnceForm):
+    connection_id = RecipientField()
+
+    def __init__(
+        self, data: Any = None, *, tenant: Tenant, chosen: str, **options: Any
+    ) -> None:
+        super().__init__(data, **options)
+        self.fields["connection_id"].offer(tenant, chosen)
+
+
+@heavy
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:verifications")
+def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Choose a policy, then ask over a connection or by a link."""
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
+    tenant = membership.tenant
+    chosen = request.GET.get("connection", "")
+    policy_id = parse_uuid(request.GET.get("policy", ""))
+    if not policy_id:
+        return render_choice(request, membership, parse_uuid(chosen))
+    policy = get_policy(tenant, policy_id)
+    form = AskForm(request.POST or None, tenant=tenant, chosen=chosen)
+    if form.is_valid():
+        try:
+            return object_page(send_request(request, tenant, policy, form))
+        except AgencyError as error:
+            form.add_error(None, error.message)
+    context = {
+        "membership": membership,
+        "tenant": tenant,
+        "form": form,
+        "policy": policy,
+        "items": items_in_words(policy.unsealed_body()),
+    }
+    return render(request, "studio/new_verification.html", context)
+
+
+def send_request(
+    request: HttpRequest, tenant: Tenant, policy: VerificationPolicy, form: AskForm
+) -> Verification:
+    """Ask what the policy says, as the API does."""
+    connection_id = form.cleaned_data["connection_id"]
+    connection = find_in_scope(tenant.pk, connection_id) if connection_id else None
+    ask = make_request(tenant, {}, policy.unsealed_body(), policy.pk, connection)
+    recorded = audit.recorded(ask, "verification.requested", by=request)
+    return network_reads.retry_transaction(partial(recorded))
+
+
+def render_choice(
+    request: HttpRequest, membership: Membership, connection: UUID | None
+) -> HttpResponse:
+    """The page that asks which policy."""
+    tenant = membership.tenant
+    rows = only_columns(VerificationPolicy.objects.filter(tenant=tenant), ())
+    context = {
+        "membership": membership,
+        "tenant": tenant,
+        "policies": describe_rows(tenant, rows.order_by("-pk")[:MAX_POLICIES]),
+        "connection": connection or "",
+    }
+    return render(request, "studio/choose_policy.html", context)
