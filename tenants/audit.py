@@ -50,6 +50,8 @@ ACTIONS = {
     "credential.issued": "Credential issued",
     "credential.revoked": "Credential revoked",
     "exchange.accepted": "Accepted for a holder",
+    "wallet.created": "Wallet created",
+    "wallet.deleted": "Wallet deleted",
     "policy.created": "Policy created",
     "verification.requested": "Proof asked for",
     "values.revealed": "Values revealed",

@@ -210,19 +210,22 @@ class SettingsForm(forms.ModelForm):
 
 
 class DeletionForm(forms.Form):
-    """Asks for the name of the organization, so that nobody deletes another one."""
+    """Asks for the name of what is deleted, so that nobody deletes another one."""
 
-    typed_name = forms.CharField(label="Name of the organization", max_length=200)
+    typed_name = forms.CharField(max_length=200)
 
-    def __init__(self, *args: Any, name: str, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, name: str, of: str = "organization", **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.name = name
+        self.name, self.of = name, of
+        self.fields["typed_name"].label = f"Name of the {of}"
 
     def clean_typed_name(self) -> str:
         typed = self.cleaned_data["typed_name"]
         # As a browser shows it: with single spaces.
         if " ".join(typed.split()) != " ".join(self.name.split()):
-            raise forms.ValidationError("This is not the name of the organization.")
+            raise forms.ValidationError(f"This is not the name of the {self.of}.")
         return typed
 
 

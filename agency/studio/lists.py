@@ -92,6 +92,7 @@ WALLETS = ObjectList(
     search=list_search.search_wallets,
     sorts=NEWEST | NAMED,
     create=("/custodian/v1/api/wallets", {"ownerName": "Alice"}),
+    new_page="studio:new_wallet",
 )
 CONNECTIONS = ObjectList(
     name="connections",

@@ -119,6 +119,17 @@ urlpatterns = [
     path(f"{key}/revoke", keys.revoke_key, name="revoke_key"),
     path(f"{organization}/search", search_page.show_search, name="search"),
     path(f"{organization}/wallets", lists.show_wallets, name="wallets"),
+    path(f"{organization}/wallets/new", wallet_page.new_wallet, name="new_wallet"),
+    path(
+        f"{organization}/wallets/<uuid:object_id>/connect",
+        wallet_page.connect_wallet,
+        name="connect_wallet",
+    ),
+    path(
+        f"{organization}/wallets/<uuid:object_id>/remove",
+        wallet_page.remove_wallet,
+        name="remove_wallet",
+    ),
     path(
         f"{organization}/wallets/<uuid:object_id>",
         wallet_page.show_wallet,

@@ -1,23 +1,86 @@
-"""The page of a hosted wallet: whose it is, and its newest exchanges. No values."""
+"""The pages of hosted wallets: whose each is, its newest exchanges without values.
 
+The calls of the API create, connect and delete them.
+"""
+
+from typing import Any
 from uuid import UUID
 
+from django import forms
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from agency.core.errors import AgencyError
+from agency.studio.api_forms import read_parameters
+from agency.studio.exchange.views import object_page
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.forms import DeletionForm
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
-from agency.studio.objects import describe_rows, get_hosted_wallet
+from agency.studio.objects import describe_rows, get_hosted_wallet, own_wallet
 from agency.studio.pages import get_membership, studio_page
+from connections.api.connections import create_invitation, read_invitation
+from connections.protocols import handshakes
+from tenants import audit
+from tenants.models import Membership, Permission
+from wallets.api.wallets import WalletParameters, create_wallet
 
 MAX_SHOWN = 20  # of each kind
+
+
+class WalletForm(OnceForm):
+    owner_name = forms.CharField(
+        label="Name of the holder",
+        max_length=200,
+        required=False,
+        help_text="Yours, to find the wallet again: nobody else sees it.",
+    )
+    wallet_id = forms.CharField(
+        label="Wallet id",
+        max_length=128,
+        required=False,
+        strip=False,
+        help_text="Your own name for it in the API. Without it, it gets one.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        body = {
+            "ownerName": cleaned.get("owner_name"),
+            "walletId": cleaned.get("wallet_id") or None,
+        }
+        if not self.errors:
+            self.parameters = read_parameters(self, WalletParameters, body)
+        return cleaned
+
+
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:wallets")
+def new_wallet(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
+    form = WalletForm(request.POST or None)
+    if form.is_valid():
+        create = audit.recorded(create_wallet, "wallet.created", by=request)
+        try:
+            made = create(membership.tenant, form.parameters)
+            return wallet_page(made)
+        except AgencyError as error:
+            form.add_error(None, error.message)
+    context = {"membership": membership, "tenant": membership.tenant, "form": form}
+    return render(request, "studio/new_wallet.html", context)
+
+
+def wallet_page(wallet: Any) -> HttpResponse:
+    return redirect("studio:wallet", tenant_id=wallet.tenant_id, object_id=wallet.pk)
 
 
 @studio_page("GET", "HEAD")
 def show_wallet(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    tenant = get_membership(request, tenant_id).tenant
+    membership = get_membership(request, tenant_id)
+    tenant = membership.tenant
     wallet = get_hosted_wallet(tenant, object_id)
     kinds = []
     for kind in (CONNECTIONS, CREDENTIALS, VERIFICATIONS):
@@ -32,5 +95,54 @@ def show_wallet(
                 ),
             }
         )
-    context = {"tenant": tenant, "wallet": wallet, "kinds": kinds}
+    context = {
+        "tenant": tenant,
+        "wallet": wallet,
+        "kinds": kinds,
+        "may_act": membership.may(Permission.OPERATE),
+        "form": OnceForm(),
+    }
     return render(request, "studio/wallet.html", context)
+
+
+@studio_page("POST")
+@once_per_form(back="studio:wallet", keep=("tenant_id", "object_id"))
+def connect_wallet(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Invite a hosted wallet and accept the invitation in it, as two calls of the API.
+
+    Leads to the organization's side of the connection.
+    """
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    wallet = get_hosted_wallet(tenant, object_id)
+    invite = audit.recorded(create_invitation, "connection.invited", by=request)
+    try:
+        name = wallet.owner_name or wallet.wallet_id
+        made = invite(own_wallet(tenant), {"name": name})
+        handshakes.accept(wallet, read_invitation(made.invitation_url, tenant))
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return wallet_page(wallet)
+    return object_page(made)
+
+
+@studio_page("GET", "HEAD", "POST")
+def remove_wallet(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Delete a hosted wallet after its name is typed."""
+    membership: Membership = get_membership(request, tenant_id, Permission.OPERATE)
+    tenant = membership.tenant
+    wallet = get_hosted_wallet(tenant, object_id)
+    name = wallet.owner_name or wallet.wallet_id
+    form = DeletionForm(request.POST or None, name=name, of="wallet")
+    if not form.is_valid():
+        context = {"membership": membership, "tenant": tenant, "form": form}
+        return render(
+            request, "studio/remove_wallet.html", context | {"wallet": wallet}
+        )
+    remove = audit.recorded(wallet.remove, "wallet.deleted", wallet, by=request)
+    remove()
+    messages.success(request, "The wallet is deleted.")
+    return redirect("studio:wallets", tenant_id=tenant_id)

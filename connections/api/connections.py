@@ -80,6 +80,12 @@ def create_invitation(wallet, body):
         ) from None
 
 
+def read_invitation(given, tenant):
+    """The invitation in a link, base64 or JSON."""
+    check = partial(out_of_band.read, tenant=tenant)
+    return links.resolve_message(given, "invitation", check, tenant)
+
+
 def request_connection(view, wallet):
     """The connection that a request to the DID in the body of this call makes."""
     body = view.parse_body(ConnectionRequestParameters)
@@ -236,8 +242,7 @@ class WalletConnections(WalletView):
     def accept(self, request, walletId):
         wallet = self.wallet
         given = self.parse_body(AcceptInvitationParameters)["invitation"]
-        check = partial(out_of_band.read, tenant=wallet.tenant)
-        invitation = links.resolve_message(given, "invitation", check, wallet.tenant)
+        invitation = read_invitation(given, wallet.tenant)
         accepted = self.perform(handshakes.accept, wallet, invitation)
         connection = get_connection(wallet, accepted.connection_id)
         if connection.problem:

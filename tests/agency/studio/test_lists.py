@@ -253,7 +253,7 @@ def test_the_page_of_a_wallet_has_what_is_in_it_and_no_values(
     browser, stranger, url, exchanges
 ):
     page = browser.get(f"{url}/wallets").content.decode()
-    [address] = re.findall(rf'href="({url}/wallets/[^"]+)"', page)
+    [address] = re.findall(rf'href="({url}/wallets/[\da-f-]{{36}})"', page)
     found = browser.get(address)
     assert shown(found) == ["Alice at Faber", "Degree", "Other", "Stored"]
     [connection] = re.findall(rf"{url}/connections/[\w-]+", found.content.decode())[:1]
