@@ -21,6 +21,7 @@ import requests
 
 from agency.devtools.embedded import postgres, temporary_home, valkey
 from agency.devtools.embedded.home import find_server
+from agency.devtools.supervisor import read_procfile
 from tests import fixtures
 from tests.chaos.ledger import Ledger
 from tests.chaos.receivers import receiving
@@ -213,8 +214,8 @@ def release_is_bad(day: Day) -> Iterator[See]:
     assert listing in broken.read_text()
     broken.write_text(broken.read_text().replace(listing, f"{listing}        1 / 0\n"))
     day.product.kill("web")
-    given = {"PYTHONPATH": str(release)}
-    day.product.start("web", f"--working-dir {release}", **given)
+    command = f"env --chdir {release} {read_procfile()['web']}"
+    day.product.supervisor.start("web", command)
     counted = 'route="connections",status="500"'
 
     def see() -> str | None:
