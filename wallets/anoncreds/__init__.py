@@ -8,8 +8,6 @@ This package does not import Django, so that `verifications/proofs` can be used 
 it.
 """
 
-import anoncreds
-
 from wallets.anoncreds.encoding import (
     INT32,
     encode_value,
@@ -43,10 +41,6 @@ from wallets.anoncreds.revocation import (
     revocation_index,
     update_status_list,
 )
-
-# Loads the library while one thread imports this: threads that load it at the same time
-# panic, all but one.
-anoncreds.library_version()
 
 __all__ = [
     "INT32",

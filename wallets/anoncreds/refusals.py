@@ -7,6 +7,10 @@ import anoncreds
 
 from agency.core.errors import AgencyError
 
+# Loads the library while one thread imports this: threads that load it at the same time
+# panic, all but one.
+anoncreds.library_version()
+
 # ValueError and TypeError come from the library's Python wrapper.
 REFUSALS = (anoncreds.AnoncredsError, ValueError, TypeError)
 
