@@ -66,10 +66,10 @@ class Link:
         return self.connection.wallet.name if self.connection else self.tenant.name
 
     @property
-    def image_url(self) -> str:
-        if self.connection:
-            return self.connection.wallet.image_url
-        return self.tenant.image_url
+    def logo_path(self) -> str:
+        if self.connection and not self.connection.wallet.is_organization:
+            return ""
+        return self.tenant.logo_path
 
     def is_for_many(self) -> bool:
         """Whether it stays open after each use, so that its state never changes."""

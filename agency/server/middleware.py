@@ -23,7 +23,7 @@ GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{8,47}")
 UNLOGGED_PREFIXES = ("/health", "/static/", "/metrics")
 FORM_OVERHEAD_BYTES = 16 * 1024  # of a form with one picture
 PAGE_POLICY = (
-    "default-src 'self'; img-src 'self' https: data:; object-src 'none'; base-uri "
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri "
     "'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
@@ -133,7 +133,7 @@ def max_body_bytes(path):
     """Return the maximal length of a request body for this path, in bytes."""
     if path == "/didcomm":
         return settings.MAX_ENVELOPE_BYTES
-    if path.endswith(("/common/upload", "/assets")):
+    if path.endswith(("/common/upload", "/assets", "/settings")):
         return settings.MAX_IMAGE_BYTES + FORM_OVERHEAD_BYTES
     return settings.MAX_BODY_BYTES
 

@@ -9,7 +9,7 @@ from django.core.validators import URLValidator
 from agency.studio.form_tokens import OnceForm
 from organizations.provisioning import LOCAL
 from tenants import branding
-from tenants.models import ApiKey, Network, Tenant
+from tenants.models import ApiKey, Asset, Network, Tenant
 
 MAX_LIVE_KEYS = 20
 MAX_LINES_LENGTH = 50_000
@@ -25,6 +25,12 @@ KEPT_IF_LEFT_OUT = (
 NOT_ENGLISH = [item for item in branding.LANGUAGES.items() if item[0] != "en"]
 
 
+def validate_logo_address(address: str) -> None:
+    """Accept https, and pictures that are stored here, on a developer's machine too."""
+    if not Asset.path_of(address):
+        URLValidator(["https"])(address)
+
+
 class OrganizationForm(OnceForm, forms.ModelForm):
     name = forms.CharField(
         max_length=200, help_text="Holders see it in invitations, offers and requests."
@@ -34,9 +40,10 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         max_length=2000,
         required=False,
         assume_scheme="https",
-        validators=[URLValidator(["https"])],
+        validators=[validate_logo_address],
         error_messages={"invalid": "Give an address that begins with https://."},
-        help_text="A square picture that is served over https.",
+        help_text="Wallets show it. These pages show only logos that are stored here: "
+        "upload it in the settings.",
     )
     network_id = forms.ChoiceField(
         label="Network",
@@ -102,6 +109,8 @@ class DaysField(forms.IntegerField):
 class SettingsForm(forms.ModelForm):
     """Name, logo address and choices that a request leaves out stay as they are."""
 
+    field_order = ("name", "image_url", "logo")
+
     name = forms.CharField(
         max_length=200,
         required=False,
@@ -109,6 +118,12 @@ class SettingsForm(forms.ModelForm):
         widget=forms.TextInput(attrs={"required": True}),
     )
     image_url = OrganizationForm.base_fields["image_url"]
+    logo = forms.FileField(
+        label="Logo",
+        required=False,
+        help_text="A square picture: PNG, JPEG, WebP or GIF. It is stored here, and "
+        "the logo address leads to it.",
+    )
     wallet_apps = LinesField(
         read_wallet_apps,
         label="Wallet apps",

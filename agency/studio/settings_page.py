@@ -11,11 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from agency.core.errors import AgencyError
 from agency.studio.forms import SettingsForm
 from agency.studio.pages import get_membership, studio_page
 from organizations import daily_usage
 from organizations.provisioning import change_organization
-from tenants import quotas
+from tenants import assets, quotas
 from tenants.models import Permission, Tenant
 
 QUOTAS = {
@@ -30,8 +31,10 @@ def show_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id, Permission.CONFIGURE)
     tenant = membership.tenant
     # A copy: the form writes what was typed into it, and the page shows the name.
-    form = SettingsForm(request.POST or None, instance=copy(tenant))
-    if form.is_bound and form.is_valid():
+    form = SettingsForm(
+        request.POST or None, request.FILES or None, instance=copy(tenant)
+    )
+    if form.is_bound and form.is_valid() and store_logo(tenant, form):
         change_organization(tenant, form.cleaned_data, by=request)
         messages.success(request, "The settings are saved.")
         return redirect("studio:settings", tenant_id=tenant_id)
@@ -44,6 +47,19 @@ def show_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "quotas": quotas_of(tenant),
     }
     return render(request, "studio/settings.html", context)
+
+
+def store_logo(tenant: Tenant, form: SettingsForm) -> bool:
+    """Store the uploaded logo, if there is one. Return whether there is no error."""
+    if not (logo := form.cleaned_data.pop("logo")):
+        return True
+    try:
+        stored = assets.store_picture(tenant.provider, logo.read())
+    except AgencyError as error:
+        form.add_error("logo", error.message)
+        return False
+    form.cleaned_data["image_url"] = stored.address
+    return True
 
 
 def quotas_of(tenant: Tenant) -> list[dict[str, Any]]:

@@ -1,5 +1,8 @@
 """Organizations (tenants), and the provider accounts that created them."""
 
+import re
+from urllib.parse import urlsplit
+
 from django.conf import settings
 from django.db import models
 from uuid_utils.compat import uuid7
@@ -8,6 +11,10 @@ from agency.core.collation import case_insensitive
 from agency.core.errors import OrganizationFrozen
 from tenants.models.networks import Network
 from tenants.models.record import LiveRows, Record
+
+PICTURE = re.compile(
+    r"[A-Za-z0-9_-]+\.(?:png|jpg|webp|gif)"
+)  # as tenants/assets.py names it
 
 
 class Provider(Record):
@@ -110,6 +117,11 @@ class Tenant(Record):
         return self.name
 
     @property
+    def logo_path(self) -> str:
+        """The path of the logo on pages. Empty if it is on another host."""
+        return Asset.path_of(self.image_url)
+
+    @property
     def audit_facts(self) -> dict[str, str]:
         return {"name": self.name}
 
@@ -136,3 +148,13 @@ class Asset(Record):
     @property
     def address(self) -> str:
         return f"{settings.PUBLIC_URL}/assets/{self.name}"
+
+    @staticmethod
+    def path_of(address: str) -> str:
+        """Return the path of a picture that is stored here.
+
+        Empty for one elsewhere, as pages of ours call no other host.
+        """
+        start, _, name = address.rpartition("/")
+        is_ours = start == f"{settings.PUBLIC_URL}/assets" and PICTURE.fullmatch(name)
+        return urlsplit(address).path if is_ours else ""
