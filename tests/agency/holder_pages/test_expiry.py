@@ -296,7 +296,7 @@ def test_one_link_that_fails_does_not_hold_up_the_others(faber, made, monkeypatc
     with pytest.raises(OperationalError):
         tasks.end_expired_links()
     tasks.end_expired_links()
-    assert sorted(states_of(made(faber)))[1] == ENDED
+    assert states_of(made(faber)).count(ENDED) == 1
     later = timezone.now() + link_expiry.RETRY_DELAY
     with patch("django.utils.timezone.now", return_value=later):
         tasks.end_expired_links()
