@@ -55,16 +55,33 @@ def queue_models() -> list[type[QueuedJob]]:
 
 
 def read_queue(model: type[QueuedJob]) -> Queue:
-    rows = model.objects.order_by()
-    now = timezone.now()
-    first = due_rows(model).order_by("due_at").values_list("due_at", flat=True).first()
-    return Queue(
-        model._meta.label,
-        count_rows(rows.filter(status=model.Status.PENDING)),
-        count_rows(due_rows(model)),
-        (now - first).total_seconds() if first else 0.0,
-        count_rows(rows.filter(status=model.Status.EXHAUSTED)),
+    """Read the figures of a queue in one statement."""
+    rows, due = model.objects.order_by(), due_rows(model)
+    counted = (
+        rows.filter(status=model.Status.PENDING),
+        due,
+        rows.filter(status=model.Status.EXHAUSTED),
     )
+    parts = [
+        due.order_by("due_at").values("due_at")[:1].query.sql_with_params(),
+        *(
+            one.order_by().values("pk")[:MAX_COUNTED].query.sql_with_params()
+            for one in counted
+        ),
+    ]
+    first, *counts = (sql for sql, _ in parts)
+    wanted = [
+        f"({first})",
+        *(f"(SELECT count(*) FROM ({sql}) AS found)" for sql in counts),
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {', '.join(wanted)}",
+            [value for _, given in parts for value in given],
+        )
+        first_due, waiting, due_now, exhausted = cursor.fetchone()
+    late = (timezone.now() - first_due).total_seconds() if first_due else 0.0
+    return Queue(model._meta.label, waiting, due_now, late, exhausted)
 
 
 def due_rows(model: type[QueuedJob]) -> QuerySet:
@@ -81,10 +98,6 @@ def due_rows(model: type[QueuedJob]) -> QuerySet:
         has_answered = Q(connection__answering_endpoint=F("endpoint"))
         rows = rows.filter(Q(is_hosted=True) | has_answered)
     return rows
-
-
-def count_rows(rows: QuerySet) -> int:
-    return rows.order_by()[:MAX_COUNTED].count()
 
 
 def count_spare_keys() -> dict[int, int]:

@@ -6,13 +6,13 @@ from allauth.account.models import EmailAddress
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from agency.support.actions import actions_for
 from organizations.admin import Inline
 from tenants import audit
-from tenants.models import Membership
+from tenants.models import Membership, Role
 
 admin.site.unregister([User, Group])
 # Shown on the page of the account, so that a look at it is logged.
@@ -73,6 +73,26 @@ class PersonAdmin(UserAdmin):
         if obj and not self.has_change_permission(request, obj):
             return [(None, {"fields": self.view_fields})]
         return super().get_fieldsets(request, obj)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Name what goes with accounts, by counts: Django would read each row of it.
+
+        The only owner of an organization stays.
+        """
+        people = [person.pk for person in objs]
+        theirs = Membership.objects.filter(user__in=people)
+        others = Membership.objects.filter(
+            tenant=OuterRef("tenant"), role=Role.OWNER
+        ).exclude(user__in=people)
+        only_theirs = theirs.filter(~Exists(others), role=Role.OWNER)
+        names = only_theirs.values_list("tenant__name", flat=True).distinct()
+        counts = {
+            "accounts": len(people),
+            "memberships": theirs.count(),
+            "mail addresses": EmailAddress.objects.filter(user__in=people).count(),
+        }
+        kept = [f"{name}: it has no other owner" for name in names]
+        return [str(person) for person in objs], counts, set(), kept
 
     def save_model(
         self, request: HttpRequest, obj: User, form: Any, change: bool
