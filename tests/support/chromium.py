@@ -4,6 +4,7 @@ Only what tests of pages need: open a page in light or dark, run JavaScript in i
 a picture. `call` is a command of the DevTools protocol, for what Playwright lacks.
 """
 
+import base64
 import contextlib
 import os
 import shutil
@@ -73,7 +74,9 @@ class Page:
         return answer["result"].get("value")
 
     def screenshot(self, path: Path) -> None:
-        self.tab.screenshot(path=path, full_page=True)
+        """Write a picture. Playwright's own would change the size of the page."""
+        taken = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(taken["data"]))
 
 
 @contextlib.contextmanager
