@@ -6,8 +6,6 @@ Each process remembers its last one, for `/health/status`; metrics count them.
 import time
 from typing import NamedTuple
 
-from agency.core import metrics
-
 REMEMBERED_SECONDS = 15.0
 # By SQLSTATE: the label of the metric, and words.
 REASONS = {
@@ -29,6 +27,8 @@ def record_refusal(error: BaseException | None) -> None:
     global last_refusal
     reason = REASONS.get(getattr(error, "sqlstate", None) or "")
     if reason:
+        from agency.core import metrics  # reads the settings, as manage.py must first
+
         label, words = reason
         last_refusal = Refusal(words, time.monotonic())
         metrics.count_refused_write(label)
