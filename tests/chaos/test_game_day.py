@@ -20,7 +20,7 @@ import pytest
 import requests
 
 from agency.devtools.embedded import postgres, temporary_home, valkey
-from agency.devtools.embedded.home import find_server
+from agency.devtools.embedded.home import find_server, free_port
 from agency.devtools.supervisor import read_procfile
 from tests import fixtures
 from tests.chaos.ledger import Ledger
@@ -263,6 +263,7 @@ def day(home, small_disk):
         "DATABASE_URL": postgres.start(home / "postgres"),
         "REDIS_URL": valkey.start(home / "valkey", durable=False),
         "METRICS_TOKEN": METRICS_TOKEN,
+        "STREAM_PORT": str(free_port(home / "stream_port")),
         "KEY_POOL_SIZE": "0",
         "LOG_LEVEL": "CRITICAL",
     }
