@@ -110,6 +110,7 @@ def database_down(faber, monkeypatch, settings):
 
 
 def writes_refused(faber, monkeypatch, settings):
+    monkeypatch.setattr(refused_writes, "last_refusal", None)  # and again afterwards
     refused_writes.record_refusal(psycopg.errors.DiskFull())
 
 
