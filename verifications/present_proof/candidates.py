@@ -1,7 +1,9 @@
 """The wallet's credentials as candidates for a proof request."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from django.db.models import QuerySet
 
 from agency.core import network_reads
 from credentials.models import Credential
@@ -11,11 +13,13 @@ from verifications.proofs.selection import Candidate, LedgerReader, RevocationSt
 from wallets.anoncreds import normalise_name
 from wallets.models import Wallet
 
+FIRST_BATCH = 5  # rows; more than most wallets hold of what one request asks for
+
 
 def find_credentials(
     wallet: Wallet,
     proof_request: dict[str, Any],
-) -> list[Credential]:
+) -> QuerySet[Credential]:
     """The wallet's credentials with any requested attribute, oldest first."""
     labels = {
         normalise_name(name)
@@ -23,7 +27,22 @@ def find_credentials(
         for name in item.attribute_names
     }
     rows = Credential.in_wallet(wallet).filter(attribute_names__overlap=sorted(labels))
-    return list(rows.order_by("pk"))
+    return rows.order_by("pk")
+
+
+def read_batches(rows: QuerySet[Credential]) -> Iterator[list[Credential]]:
+    """Read rows in the order of their ids, each time twice as many as before.
+
+    A wallet may hold thousands, and each is decrypted to be a candidate. The caller
+    stops when it has found enough.
+    """
+    size, batch = FIRST_BATCH, list(rows[:FIRST_BATCH])
+    while batch:
+        yield batch
+        if len(batch) < size:
+            return
+        size *= 2
+        batch = list(rows.filter(pk__gt=batch[-1].pk)[:size])
 
 
 def build_candidates(

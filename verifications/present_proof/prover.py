@@ -1,6 +1,6 @@
 """The prover's side of present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -25,7 +25,11 @@ from tenants import vault
 from verifications.attribute_meaning import resolve_attributes
 from verifications.models import Verification
 from verifications.present_proof import messages, proposals
-from verifications.present_proof.candidates import build_candidates, find_credentials
+from verifications.present_proof.candidates import (
+    build_candidates,
+    find_credentials,
+    read_batches,
+)
 from verifications.present_proof.messages import PRESENT_PROOF
 from verifications.present_proof.requests import lazy_ledger
 from verifications.proofs import selection
@@ -34,7 +38,7 @@ from verifications.proofs.checks import (
     verify_own_presentation,
 )
 from verifications.proofs.proof_items import Item
-from verifications.proofs.request_reading import policy_from_request
+from verifications.proofs.request_reading import policy_from_request, read_items
 from verifications.proofs.selection import Candidate, Selection
 from wallets.models import Wallet
 
@@ -190,7 +194,7 @@ def answer_shared_request(
 def find_available(verification: Verification) -> list[tuple[Item, list[Credential]]]:
     """Return each requested item with the wallet's credentials that satisfy it."""
     proof_request = verification.require_proof_request()
-    credentials = find_credentials(verification.wallet, proof_request)
+    credentials = list(find_credentials(verification.wallet, proof_request))
     candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
     by_id = {str(credential.pk): credential for credential in credentials}
     return [
@@ -202,7 +206,12 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
 def auto_select(verification: Verification) -> None:
     """Answer each item with the oldest credential that fits; skip it if none does."""
     proof_request = verification.require_proof_request()
-    candidates = _load_candidates(verification, proof_request)
+    items = read_items(proof_request)
+
+    def fit_all_items(candidates: list[Candidate]) -> bool:
+        return len(selection.auto_select(proof_request, candidates)) == len(items)
+
+    candidates = _load_candidates(verification, proof_request, fit_all_items)
     selections = selection.auto_select(proof_request, candidates)
     _send_presentation(verification, selections, candidates)
 
@@ -212,15 +221,29 @@ def submit_selections(
 ) -> None:
     """Answer with the selected credentials."""
     proof_request = verification.require_proof_request()
-    candidates = _load_candidates(verification, proof_request)
+    selected = {one.credential_id for one in selections}
+
+    def contain_selected(candidates: list[Candidate]) -> bool:
+        return selected <= {candidate.credential_id for candidate in candidates}
+
+    candidates = _load_candidates(verification, proof_request, contain_selected)
     _send_presentation(verification, selections, candidates)
 
 
 def _load_candidates(
-    verification: Verification, proof_request: dict[str, Any]
+    verification: Verification,
+    proof_request: dict[str, Any],
+    are_enough: Callable[[list[Candidate]], bool],
 ) -> list[Candidate]:
-    credentials = find_credentials(verification.wallet, proof_request)
-    return build_candidates(credentials, ledger_of(verification.tenant.network))
+    """Read the wallet's credentials, oldest first, until they are enough, or all."""
+    ledger = ledger_of(verification.tenant.network)
+    candidates: list[Candidate] = []
+    rows = find_credentials(verification.wallet, proof_request)
+    for credentials in read_batches(rows):
+        candidates += build_candidates(credentials, ledger)
+        if are_enough(candidates):
+            break
+    return candidates
 
 
 def _send_presentation(

@@ -1,0 +1,75 @@
+"""A wallet with many credentials answers with as few of them as it needs."""
+
+import pytest
+from django.db import connection
+
+from credentials.models import Credential
+from verifications.models import Verification
+from verifications.present_proof.candidates import FIRST_BATCH
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NAMED = [{"policyName": "name", "attributeNames": ["name"]}]
+OF_AGE = {
+    "policyName": "age",
+    "attributeName": "age",
+    "predicateType": ">=",
+    "predicateValue": 18,
+}
+# Copies with later ids. They cannot be decrypted, as each value is bound to its row.
+COPY_CREDENTIAL = """
+INSERT INTO credentials_credential ({columns})
+SELECT {values} FROM credentials_credential, generate_series(1, 10)
+WHERE role = 'holder'
+"""
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts("Alice")
+
+
+def copy_credentials():
+    columns = [field.column for field in Credential._meta.concrete_fields]
+    later = {
+        "id": "('ffffffff' || substr(gen_random_uuid()::text, 9))::uuid",
+        "thread_id": "gen_random_uuid()::text",
+    }
+    values = [later.get(column, f'"{column}"') for column in columns]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            COPY_CREDENTIAL.format(
+                columns=", ".join(f'"{column}"' for column in columns),
+                values=", ".join(values),
+            )
+        )
+        assert cursor.rowcount == 10 * FIRST_BATCH
+
+
+def is_found_valid(faber, asked):
+    return faber.get(f"/verifications/{asked['verificationId']}")["isValid"]
+
+
+def test_no_more_than_the_first_batch_is_decrypted_if_it_fits(faber, alice):
+    definition = faber.defines("name", "age")
+    for _ in range(FIRST_BATCH):
+        alice.receives(faber, definition, {"name": "Alice", "age": "18"})
+    held = alice.newest("credentials")["credentialId"]
+    copy_credentials()
+    asked = faber.asks(alice, attributes=NAMED, predicates=[OF_AGE])
+    alice.auto_selects()
+    assert is_found_valid(faber, asked)
+    asked = faber.asks(alice, attributes=NAMED)
+    received = Verification.objects.filter(role="prover").latest("pk").pk
+    chosen = [{"policyName": "name", "credentialId": held}]
+    alice.put(f"/verifications/{received}", chosen)
+    assert is_found_valid(faber, asked)
+
+
+def test_the_only_one_that_fits_is_found_behind_the_first_batch(faber, alice):
+    definition = faber.defines("name", "age")
+    for _ in range(FIRST_BATCH):
+        alice.receives(faber, definition, {"name": "Alice", "age": "17"})
+    alice.receives(faber, definition, {"name": "Alice", "age": "18"})
+    asked = faber.asks(alice, attributes=NAMED, predicates=[OF_AGE])
+    alice.auto_selects()
+    assert is_found_valid(faber, asked)
