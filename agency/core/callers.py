@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from threading import Lock
 
@@ -28,10 +29,16 @@ def client_address(meta: Mapping[str, object]) -> str:
     if settings.TRUSTED_PROXIES:
         entries = str(meta.get("HTTP_X_FORWARDED_FOR", "")).split(",")
         reported = entries[-settings.TRUSTED_PROXIES :][0]
+    return network_of(reported.strip()) or peer
+
+
+@lru_cache(maxsize=MAX_CALLERS)
+def network_of(reported: str) -> str | None:
+    """Return the IP address or, for IPv6, its /64 network. None if it is none."""
     try:
-        address = ip_address(ADDRESS_WITH_PORT.sub(r"\1\2", reported.strip()))
+        address = ip_address(ADDRESS_WITH_PORT.sub(r"\1\2", reported))
     except ValueError:
-        return peer
+        return None
     address = getattr(address, "ipv4_mapped", None) or address
     return str(
         address if address.version == 4 else ip_network((address, 64), strict=False)
