@@ -371,9 +371,8 @@ def check_certificate() -> Findings:
         return
     except OSError:
         return  # public_answer tells
-    left = datetime.fromtimestamp(ssl.cert_time_to_seconds(end), UTC) - datetime.now(
-        UTC
-    )
+    ends_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(end), UTC)
+    left = ends_at - datetime.now(UTC)
     if left < timedelta(days=CERTIFICATE_DAYS):
         yield Finding(
             "certificate",
@@ -426,10 +425,11 @@ def check_versions() -> Findings:
     lives = Heartbeat.objects.filter(heartbeats.is_alive())
     others = set(lives.exclude(version=__version__).values_list("version", flat=True))
     if others:
+        named = ", ".join(sorted(others))
         yield Finding(
             "versions",
             WARNING,
-            f"Processes of version {', '.join(sorted(others))} run beside {__version__}.",
+            f"Processes of version {named} run beside {__version__}.",
             "Restart all processes after an upgrade.",
         )
 

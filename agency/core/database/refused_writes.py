@@ -41,4 +41,5 @@ def describe_refusals() -> str | None:
     ago = time.monotonic() - last_refusal.at
     if ago > REMEMBERED_SECONDS:
         return None
-    return f"degraded: PostgreSQL {last_refusal.words}; it refused a write {ago:.0f} s ago"
+    words = last_refusal.words
+    return f"degraded: PostgreSQL {words}; it refused a write {ago:.0f} s ago"
