@@ -1,5 +1,7 @@
 """Remove the rows of deleted organizations and wallets, in small transactions.
 
+Also those of an import that did not end (agency/ops/moving/importing.py).
+
 The deletion itself is one short transaction: it hides the row, destroys the data key of
 an organization, and enqueues an Erasure. What remains is done here, a batch at a time,
 so that the feeds of others, which wait for the oldest transaction that writes, go on.
@@ -61,6 +63,7 @@ def try_job(job: Erasure, budget: BatchBudget) -> None:
         erase = {
             Erasure.Kind.ORGANIZATION: erase_organization,
             Erasure.Kind.WALLET: erase_wallet,
+            Erasure.Kind.IMPORT: erase_import,
         }[Erasure.Kind(job.kind)]
         if erase(job.object_key, budget):
             job.delete()
@@ -107,6 +110,21 @@ def erase_wallet(key: UUID, budget: BatchBudget) -> bool:
     )
 
 
+def erase_import(key: UUID, budget: BatchBudget) -> bool:
+    """Remove rows of an import that did not end. Return whether none is left.
+
+    The organization lives elsewhere: nobody is told, and its keys leave no tombstones.
+    """
+    tables: list[Any] = [OutboundMessage, *owned_tables(Tenant, "tenant")]
+    own_keys = Key.objects.filter(tenant=key).only("pk", "tenant")
+    if not all(delete_rows(model, "tenant", key, budget) for model in tables):
+        return False
+    delete_in_batches(
+        own_keys, budget, by="tenant_id", before_delete=delete_seen_messages
+    )
+    return budget.take_batch() and bool(Tenant._base_manager.filter(pk=key).delete())
+
+
 def delete_tables(tables: Tables, key: UUID, budget: BatchBudget) -> bool:
     """Delete these rows of a wallet. Return False if the budget ends before."""
     return all(
@@ -146,6 +164,10 @@ def delete_deliveries(events: list[Any]) -> None:
     deliveries.delete()
 
 
+def delete_seen_messages(found: list[Any]) -> None:
+    SeenMessage.objects.filter(key__in=[key.pk for key in found]).delete()
+
+
 def delete_messages(own: Q, budget: BatchBudget) -> bool:
     """Delete what was sent. What is packed and not sent yet still goes out."""
     is_packed = Q(status=OutboundMessage.Status.PENDING, envelope__isnull=False)
@@ -163,11 +185,11 @@ def bury_keys(own: Q, budget: BatchBudget, **changes: Any) -> bool:
 
 @transactions.atomic()
 def bury_some_keys(own: Q, changes: dict[str, Any]) -> int:
-    ids = list(Key.objects.filter(own).values_list("pk", flat=True)[:KEYS_AT_ONCE])
-    SeenMessage.objects.filter(key__in=ids).delete()
-    changes |= Key.TOMBSTONE
+    found = list(Key.objects.filter(own).only("pk")[:KEYS_AT_ONCE])
+    delete_seen_messages(found)
+    rows = Key.objects.filter(pk__in=[key.pk for key in found])
     retired_at = Coalesce("retired_at", timezone.now())
-    return Key.objects.filter(pk__in=ids).update(**changes, retired_at=retired_at)
+    return rows.update(**changes | Key.TOMBSTONE, retired_at=retired_at)
 
 
 @transactions.atomic()

@@ -82,11 +82,18 @@ def thaw(tenant: Tenant, by: Any) -> None:
     row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     if not row.frozen_at:
         return
-    for model in QUEUES:
-        held = rows_of(model, tenant).filter(due_at__gte=timezone.now() + HELD_AFTER)
-        held.update(due_at=F("due_at") - timedelta(days=HELD_DAYS))
+    release_rows(tenant)
     Tenant.objects.filter(pk=tenant.pk).update(frozen_at=None)
     audit.record("organization.thawed", tenant, by=by)
+
+
+def release_rows(tenant: Tenant) -> None:
+    """Make due again what is held."""
+    for model in QUEUES:
+        held = rows_of(model, tenant).filter(
+            status=model.Status.PENDING, due_at__gte=timezone.now() + HELD_AFTER
+        )
+        held.update(due_at=F("due_at") - timedelta(days=HELD_DAYS))
 
 
 def waiting_rows(model: type[QueuedJob], tenant: Tenant) -> Any:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib.postgres.indexes import HashIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, F, Q, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from uuid_utils.compat import uuid7
@@ -203,12 +203,14 @@ class Key(Record):
     def with_end(cls) -> "models.QuerySet[Key]":
         """All keys, with `ended_at`: when each was retired or its wallet deleted.
 
-        And with `is_frozen`: whether its organization is being moved.
+        And with `is_frozen`: whether its organization is being moved. One that is
+        hidden because it is being imported is frozen, and has not ended.
         """
+        deleted_at = Case(
+            When(wallet__tenant__frozen_at=None, then=F("wallet__tenant__deleted_at"))
+        )
         return cls.objects.annotate(
-            ended_at=Coalesce(
-                "retired_at", "wallet__deleted_at", "wallet__tenant__deleted_at"
-            ),
+            ended_at=Coalesce("retired_at", "wallet__deleted_at", deleted_at),
             is_frozen=Q(wallet__tenant__frozen_at__isnull=False),
         )
 

@@ -16,11 +16,16 @@ from webhooks.events.models import Event
 def delete_old_events() -> int:
     """Delete old events, deliveries and attempts. Return the number of rows.
 
-    Pending deliveries of enabled webhooks are kept, with their events.
+    Pending deliveries of enabled webhooks are kept, with their events, and so are those
+    of an organization that is being imported: its webhooks come last.
     """
     before = smallest_uuid7(unix_milliseconds(days_ago(settings.EVENT_RETENTION_DAYS)))
     enabled = Webhook.objects.filter(pk=OuterRef("webhook"), is_enabled=True)
-    is_pending = Q(status=Delivery.Status.PENDING) & Exists(enabled)
+    moving = Event.objects.filter(
+        pk=OuterRef("event"), tenant__frozen_at__isnull=False
+    )
+    is_needed = Exists(enabled) | Exists(moving)
+    is_pending = Q(status=Delivery.Status.PENDING) & is_needed
     needed = Exists(Delivery.objects.filter(is_pending, event=OuterRef("pk")))
     # Rows that refer to an event are deleted before the event.
     tables = (

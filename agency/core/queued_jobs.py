@@ -128,6 +128,10 @@ class QueuedJob(models.Model):
         due_at = timezone.now() + timedelta(seconds=delay)
         return {"attempts": self.attempts + 1, "due_at": due_at}
 
+    def renew_lease(self, duration=LEASE):
+        """Prolong the lease. Return False if it was lost."""
+        return self._fenced(lease_until=timezone.now() + duration)
+
     def release(self):
         """End the lease: any worker may claim the row. Return False if it was lost."""
         return self._fenced(lease_owner=None, lease_until=None)

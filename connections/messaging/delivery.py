@@ -121,6 +121,7 @@ def _deliver(row: OutboundMessage) -> None:
 def _deliver_locally(row: OutboundMessage) -> None:
     """Deliver to a wallet hosted here: handle and mark as sent in one transaction."""
     key, received = open_envelope(pack_message(row))
+    inbox.require_thawed(key)
     try:
         _receive_and_finish(row, key, received)
     except (PeerError, Conflict) as error:

@@ -55,7 +55,7 @@ def accept_envelope(data: bytes) -> bytes | None:
     too many messages, and OrganizationFrozen while the recipient is being moved.
     """
     key, received = _open_for_live_key(data)
-    _require_thawed(key)
+    require_thawed(key)
     # After opening, by the proven sender: nobody else can use up the peer's limit.
     pair = f"{key.verkey}:{received.sender or ''}"
     rate_limits.take_token("recipient", pair, settings.INBOX_PER_RECIPIENT)
@@ -103,7 +103,7 @@ def _open_for_live_key(data: bytes) -> tuple[Key, Message]:
         raise PeerError("cannot_open", "the envelope does not open") from None
 
 
-def _require_thawed(key: Key) -> None:
+def require_thawed(key: Key) -> None:
     """Raise OrganizationFrozen: the sender keeps its message for a later attempt."""
     if key.is_frozen:
         raise OrganizationFrozen

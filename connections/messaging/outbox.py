@@ -20,7 +20,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agency.core import transactions
-from agency.core.errors import Conflict
+from agency.core.errors import Conflict, OrganizationFrozen
 from agency.core.workers import notify_worker
 from connections.didcomm import message
 from connections.didcomm.dids import Party
@@ -173,12 +173,18 @@ def _build_row(
 
 
 def _find_hosted_key(verkey: str, connection: PeerConnection | None) -> Key | None:
-    """The key if it is or was that of a wallet hosted here."""
+    """The key if it is or was that of a wallet hosted here.
+
+    503 `organization_frozen` while its organization is being moved.
+    """
     if connection:
         found = pair_lock.find_locked_by_key(type(connection), verkey)
         if found:
             return found[1]
-    return Key.find(verkey)
+    key = Key.find(verkey)
+    if key and key.is_frozen:
+        raise OrganizationFrozen
+    return key
 
 
 def connection_gone() -> Conflict:

@@ -12,12 +12,14 @@ from tenants.models.record import Record
 class Erasure(Record, QueuedJob):
     """A deleted organization or wallet whose rows are still there.
 
-    organizations/erasure.py removes them, and then this row.
+    organizations/erasure.py removes them, and then this row. Of an organization that is
+    being imported, the import has the lease: if it dies, what it wrote is removed.
     """
 
     class Kind(models.TextChoices):
         ORGANIZATION = "organization"
         WALLET = "wallet"
+        IMPORT = "import"
 
     kind = models.CharField(max_length=12, choices=Kind.choices)
     # The id of its row. No foreign key: this row is removed after that one.

@@ -110,11 +110,12 @@ def write_file(
         SealingWriter(file, key, bytes.fromhex(header.salt), line),
         Progress(stream, "{:,} rows are exported."),
     )
-    writer.begin(kind="keys", keys=list_data_keys(tenant))
-    for name in list_files(tenant, parameters):
+    files = list_files(tenant, parameters)
+    writer.begin(kind="keys", keys=list_data_keys(tenant), files=len(files))
+    for name in files:
         writer.write_stored_file(name)
-    for number, part in enumerate(PARTS):
-        writer.write_table(part, number, parameters)
+    for part in PARTS:
+        writer.write_table(part, parameters)
         faults.fault_point("inside_export")
     writer.begin(kind="people", people=list_people(tenant))
     writer.end_parts()
@@ -220,8 +221,9 @@ class PartWriter:
             ) from None
         self.write_block(b"")
 
-    def write_table(self, part: Part, number: int, parameters: dict[str, Any]) -> None:
-        self.begin(kind="table", part=number, columns=part.columns)
+    def write_table(self, part: Part, parameters: dict[str, Any]) -> None:
+        """Write a block for each row: PostgreSQL sends one at a time."""
+        self.begin(kind="table", table=part.table, columns=part.columns)
         query = f"COPY ({part.query}) TO STDOUT"
         with connection.cursor() as cursor, cursor.copy(query, parameters) as rows:
             for data in rows:

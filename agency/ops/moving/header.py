@@ -14,7 +14,7 @@ from agency.ops.moving.refusals import MoveRefused
 from tenants import vault
 from tenants.models import Network, Tenant
 
-FORMAT = 1
+FORMAT = 2
 MAX_BYTES = 1024 * 1024
 
 
@@ -41,7 +41,7 @@ class Header(NamedTuple):
         return json.dumps(self._asdict(), separators=(",", ":")).encode() + b"\n"
 
     def require_usable(self, is_copy: bool) -> None:
-        """Raise MoveRefused unless this installation can import the file.
+        """Raise MoveRefused unless this installation can read the file.
 
         is_copy: whether the organization may be in use where it was exported.
         """
@@ -67,7 +67,6 @@ class Header(NamedTuple):
                 "with --move, or try the import on a test installation with --copy.",
             )
         self.require_networks()
-        self.require_free_place()
 
     def require_networks(self) -> None:
         found = describe_networks(self.networks)
@@ -81,6 +80,7 @@ class Header(NamedTuple):
                 )
 
     def require_free_place(self) -> None:
+        """Raise MoveRefused if the organization is here."""
         there = Tenant._base_manager.filter(pk=self.organization).first()
         if there and there.deleted_at:
             raise MoveRefused(

@@ -1,31 +1,55 @@
-"""Read an organization from a sealed file: all of it in one transaction, or nothing."""
+"""Read an organization from a sealed file: all of it, or nothing.
+
+The rows are written in small transactions, so that the feeds of others, which wait for
+the oldest transaction that writes, go on. Meanwhile the organization is hidden and
+frozen, and the import has the lease of an Erasure: if it dies or is refused, what it
+wrote is removed. The last transaction shows the organization.
+"""
 
 import base64
 import json
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from django.contrib.auth import get_user_model
 from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import DatabaseError, IntegrityError, connection
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from agency.core import faults, transactions
 from agency.core.progress import Progress
+from agency.core.retention import TimeBudget
 from agency.ops.moving.header import Header, read_header, read_move_key, require_key
 from agency.ops.moving.refusals import MoveRefused
 from agency.ops.moving.sealed_stream import OpeningReader, damaged
-from agency.ops.moving.tables import PARTS, Part
+from agency.ops.moving.tables import BULK, CLOSING, OPENING, Part
 from credentials.tails import TAILS_FOLDER, hash_of
+from organizations import erasure, freezing
 from organizations.provisioning import LOCAL, require_network
 from tenants import audit, vault
-from tenants.models import ApiKey, DataKey, FormerDataKey, Membership, Tenant
+from tenants.models import (
+    ApiKey,
+    DataKey,
+    Erasure,
+    FormerDataKey,
+    Membership,
+    Tenant,
+)
 
 COMMAND = audit.actor_of_command("import_organization")
+# Of one transaction: well below a second.
+BATCH_ROWS = 1000
+BATCH_BYTES = 1024 * 1024
+# Renewed by each batch. So long after its death nobody takes over an import.
+LEASE = timedelta(seconds=20)
+WAIT_SECONDS = 60
 OBJECTS = "credentials_publishedobject"
 # Public objects are immutable: one of the same id here is the same, or somebody else's.
 DIFFERENT_SQL = f"""
@@ -70,60 +94,171 @@ class Imported(NamedTuple):
 
 
 def import_organization(path: Path, is_copy: bool, stream: Any) -> Imported:
-    """Import an organization. Raises MoveRefused: then no row was changed.
+    """Import an organization. Raises MoveRefused: then nothing of it is here.
 
-    is_copy: it may be in use elsewhere. The files come first; they harm nobody.
+    is_copy: it may be in use elsewhere. What an interrupted import has left is removed
+    first.
     """
     key = read_move_key()
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        message = f"{path} cannot be read: {error.strerror}."
-        raise MoveRefused("file_unreadable", message) from None
-    with file:
+    with open_file(path) as file:
         header, line = read_header(file)
         require_key(header, key)
-        reader = PartReader(OpeningReader(file, key, bytes.fromhex(header.salt), line))
-        described = reader.next_part()
+
+        def read_again() -> PartReader:
+            file.seek(len(line))
+            salt = bytes.fromhex(header.salt)
+            return PartReader(OpeningReader(file, key, salt, line))
+
+        read_again().next_part()  # raises unless the header is as it was written
         if LOCAL in header.networks:
             require_network(LOCAL)
         header.require_usable(is_copy)
-        progress = Progress(stream, "{:,} rows are imported.")
+        remove_unfinished(header.organization, stream)
+        header.require_free_place()
+        stream.write("Reading the file ...")
+        check_parts(header, read_again())
+        return load_file(header, read_again(), stream)
+
+
+def open_file(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}."
+        raise MoveRefused("file_unreadable", message) from None
+
+
+def check_parts(header: Header, reader: "PartReader") -> None:
+    """Raise MoveRefused `file_damaged` unless all of the file opens."""
+    for _ in range(reader.next_part()["files"]):
+        reader.skip_part()
+    for rows in header.rows:
+        if reader.skip_part() != rows:
+            raise damaged()
+    reader.read_people()
+
+
+def load_file(header: Header, reader: "PartReader", stream: Any) -> Imported:
+    """Write all rows, or none."""
+    job = Erasure(kind=Erasure.Kind.IMPORT, object_key=header.organization)
+    progress = Progress(stream, "{:,} rows are imported.")
+    described = reader.next_part()
+    for _ in range(described["files"]):
+        store_file(reader.next_part()["name"], reader)
+    try:
         with refusing_conflicts():
-            made = load_parts(header, reader, described, progress)
-        progress.finish()
-        return made
+            open_organization(job, reader, described["keys"], progress)
+            for part in BULK:
+                copy_in_batches(part, job, reader, progress)
+            made = complete_organization(job, reader, header, progress)
+    except MoveRefused:
+        if job.renew_lease(LEASE):
+            remove_rows(job)
+        raise
+    progress.finish()
+    return made
 
 
 @transactions.atomic()
-def load_parts(
-    header: Header, reader: "PartReader", described: dict[str, Any], progress: Progress
+def open_organization(
+    job: Erasure, reader: "PartReader", keys: list[dict[str, Any]], progress: Progress
+) -> None:
+    """Insert the organization: hidden as a deleted one is, and frozen.
+
+    Frozen, so that a peer here, which has moved before, keeps its messages for it.
+    """
+    job.lease(LEASE).save(force_insert=True)
+    for part in OPENING:
+        load_table(part, reader, progress)
+    wrap_keys(Tenant._base_manager.get(pk=job.object_key), keys)
+
+
+def copy_in_batches(
+    part: Part, job: Erasure, reader: "PartReader", progress: Progress
+) -> None:
+    """Copy the rows of a table, each batch in a transaction of its own."""
+    reader.next_part()
+    rows = reader.read_blocks()
+    while batch := take_batch(rows):
+        with transactions.atomic(), connection.cursor() as cursor:
+            if not job.renew_lease(LEASE):
+                raise lease_lost()
+            copy_rows(cursor, part.table, part, batch)
+        progress.advance(len(batch))
+        faults.fault_point("inside_import")
+
+
+def take_batch(rows: Iterator[bytes]) -> list[bytes]:
+    batch: list[bytes] = []
+    size = 0
+    while len(batch) < BATCH_ROWS and size < BATCH_BYTES and (row := next(rows, b"")):
+        batch.append(row)
+        size += len(row)
+    return batch
+
+
+@transactions.atomic()
+def complete_organization(
+    job: Erasure, reader: "PartReader", header: Header, progress: Progress
 ) -> Imported:
-    keys, people = described["keys"], []
-    while (described := reader.next_part())["kind"] != "end":
-        if described["kind"] == "file":
-            store_file(described["name"], reader)
-        elif described["kind"] == "people":
-            people = described["people"]
-        else:
-            load_table(described, header, reader, progress)
-    reader.source.require_end()
+    """Insert what makes it usable, and show it."""
+    if not job.renew_lease(LEASE):
+        raise lease_lost()
+    for part in CLOSING:
+        load_table(part, reader, progress)
+    people = reader.read_people()
+    row = Tenant._base_manager.filter(pk=header.organization)
+    row.update(deleted_at=None, frozen_at=None, imported_at=timezone.now())
     tenant = Tenant.objects.get(pk=header.organization)
-    wrap_keys(tenant, keys)
+    freezing.release_rows(tenant)
     missing = add_members(tenant, people)
     audit.record(
         "organization.imported", tenant, by=COMMAND, exported_at=header.created_at
     )
+    job.delete()
     faults.fault_point("before_import_commits")
     return Imported(tenant, missing, count_old_keys(tenant))
 
 
-def load_table(
-    described: dict[str, Any], header: Header, reader: "PartReader", progress: Progress
-) -> None:
-    number = described["part"]
-    part = PARTS[number]
-    columns = ", ".join(f'"{name}"' for name in part.columns)
+def lease_lost() -> MoveRefused:
+    return MoveRefused(
+        "organization_busy",
+        f"The import stood still for more than {LEASE.seconds} s, so a worker has begun "
+        "to remove what was there. Run it again.",
+    )
+
+
+def remove_unfinished(organization: str, stream: Any) -> None:
+    """Remove what an interrupted import has left. Raises MoveRefused.
+
+    A worker does the same as soon as the lease of the import has ended.
+    """
+    jobs = Erasure.objects.filter(kind=Erasure.Kind.IMPORT, object_key=organization)
+    if not jobs.exists():
+        return
+    stream.write("Removing what an earlier import has left ...")
+    end = time.monotonic() + WAIT_SECONDS
+    while jobs.exists():
+        if claimed := Erasure.claim(1, duration=LEASE, object_key=organization):
+            remove_rows(claimed[0])
+        elif time.monotonic() > end:
+            raise MoveRefused(
+                "organization_busy",
+                "Another import of the organization runs, or a worker removes what one "
+                "has left. Run this again when it has ended.",
+            )
+        time.sleep(0.2)
+
+
+def remove_rows(job: Erasure) -> None:
+    """Remove the rows of an import whose lease is the caller's."""
+    while job.renew_lease(LEASE):
+        if erasure.erase_import(job.object_key, TimeBudget(erasure.RUN_SECONDS)):
+            job.delete()
+
+
+def load_table(part: Part, reader: "PartReader", progress: Progress) -> None:
+    reader.next_part()
     with connection.cursor() as cursor:
         target = part.table
         if part.may_exist:
@@ -131,17 +266,24 @@ def load_table(
             cursor.execute("DROP TABLE IF EXISTS moved")
             cursor.execute(
                 f"CREATE TEMPORARY TABLE moved ON COMMIT DROP AS "
-                f"SELECT {columns} FROM {part.table} WHERE false"
+                f"SELECT {names_of(part)} FROM {part.table} WHERE false"
             )
-        copying = f"COPY {target} ({columns}) FROM STDIN"
-        with connection.wrap_database_errors, cursor.copy(copying) as rows:
-            for data in reader.read_blocks():
-                rows.write(data)
-                progress.advance(1)
-        if cursor.rowcount != header.rows[number]:
-            raise damaged()
+        progress.advance(copy_rows(cursor, target, part, reader.read_blocks()))
         if part.may_exist:
-            merge_rows(cursor, part, columns)
+            merge_rows(cursor, part, names_of(part))
+
+
+def copy_rows(cursor: Any, target: str, part: Part, given: Iterable[bytes]) -> int:
+    """Copy rows of a part into a table. Return how many."""
+    copying = f"COPY {target} ({names_of(part)}) FROM STDIN"
+    with connection.wrap_database_errors, cursor.copy(copying) as rows:
+        for data in given:
+            rows.write(data)
+    return cursor.rowcount
+
+
+def names_of(part: Part) -> str:
+    return ", ".join(f'"{name}"' for name in part.columns)
 
 
 def merge_rows(cursor: Any, part: Part, columns: str) -> None:
@@ -243,6 +385,18 @@ class PartReader:
 
     def next_part(self) -> dict[str, Any]:
         return json.loads(self.read_block())
+
+    def skip_part(self) -> int:
+        """Read a file or a table. Return the number of its blocks."""
+        self.next_part()
+        return sum(1 for _ in self.read_blocks())
+
+    def read_people(self) -> list[list[str]]:
+        """Return the members. They are the last part: the file must end here."""
+        people = self.next_part()["people"]
+        self.next_part()
+        self.source.require_end()
+        return people
 
     def read_block(self) -> bytes:
         return self.source.read(int.from_bytes(self.source.read(4)))

@@ -26,12 +26,17 @@ IS_NAMED = " OR ".join(
         ("credentials_credential", "revocation_registry_id"),
     )
 )
-# Of a queue: no worker of the other installation has claimed it, and it is not held.
-FREE = {
-    "lease_owner": "NULL",
-    "lease_until": "NULL",
-    "due_at": f"CASE WHEN due_at > now() + interval '{HELD_DAYS // 2} days' "
-    f"THEN due_at - interval '{HELD_DAYS} days' ELSE due_at END",
+IS_HELD = f"due_at > now() + interval '{HELD_DAYS // 2} days'"
+# Of a queue: no worker of the other installation has claimed it ...
+UNCLAIMED = {"lease_owner": "NULL", "lease_until": "NULL"}
+# ... and it is not held, or held until the import ends.
+FREE = UNCLAIMED | {
+    "due_at": f"CASE WHEN {IS_HELD} THEN due_at - interval '{HELD_DAYS} days' "
+    "ELSE due_at END",
+}
+HELD = UNCLAIMED | {
+    "due_at": f"CASE WHEN {IS_HELD} OR status <> 'pending' THEN due_at "
+    f"ELSE due_at + interval '{HELD_DAYS} days' END",
 }
 
 
@@ -65,7 +70,8 @@ class Part(NamedTuple):
         return f"SELECT {values} FROM {self.table} WHERE {self.rows}"
 
 
-PARTS = (
+# In one transaction: the organization, hidden.
+OPENING = (
     Part(
         "tenants_provider",
         "id = %(provider)s",
@@ -75,23 +81,21 @@ PARTS = (
     Part(
         "tenants_tenant",
         "id = %(tenant)s",
-        {"frozen_at": "NULL", "imported_at": "now()"},
+        {"frozen_at": "now()", "deleted_at": "now()", "imported_at": "now()"},
     ),
-    Part("tenants_asset", "provider_id = %(provider)s", may_exist=True),
-    Part("tenants_apikey"),
-    Part("tenants_apikey", "provider_id = %(provider)s", may_exist=True),
+)
+# In many transactions. Each comes after what it refers to.
+BULK = (
     Part("tenants_agreementacceptance"),
-    Part("tenants_auditentry"),
     Part("tenants_dailyusage", left_out=frozenset({"id"})),
     # The fingerprint has a key of the installation; without one it is not compared.
     Part("tenants_idempotencykey", changes={"fingerprint": "''::bytea"}),
     Part("wallets_wallet"),
     Part("wallets_key"),
-    Part("tenants_erasure", f"object_key IN ({WALLETS})", FREE),
     Part("connections_connection"),
     Part("connections_basicmessage"),
-    Part("connections_inboundmessage", changes=FREE),
-    Part("connections_outboundmessage", changes=FREE),
+    Part("connections_inboundmessage", changes=HELD),
+    Part("connections_outboundmessage", changes=HELD),
     Part(
         "connections_seenmessage",
         f"key_id IN (SELECT id FROM wallets_key WHERE {OF_TENANT})",
@@ -100,22 +104,32 @@ PARTS = (
     Part("credentials_schema"),
     Part("credentials_credentialdefinition"),
     Part("credentials_revocationregistry"),
-    Part("credentials_publication", changes=FREE),
+    Part("credentials_publication", changes=HELD),
     Part("credentials_credential"),
     Part("verifications_verificationpolicy"),
     Part("verifications_verification"),
-    Part("webhooks_webhook"),
     # Before all events that the other installation will write, in the same order.
     Part(
         "webhooks_event",
         changes={"transaction_id": "transaction_id - %(newest)s"},
     ),
+    # Not held: until their webhook is there, nobody claims them.
     Part("webhooks_delivery", f"event_id IN ({EVENTS})", FREE),
     Part(
         "webhooks_attempt",
         "delivery_id IN (SELECT id FROM webhooks_delivery "
         f"WHERE event_id IN ({EVENTS}))",
     ),
+)
+# In the transaction that ends the import: what would work before all is there, and what
+# outlives the organization if the import is undone.
+CLOSING = (
+    Part("tenants_auditentry"),
+    Part("tenants_asset", "provider_id = %(provider)s", may_exist=True),
+    Part("tenants_apikey"),
+    Part("tenants_apikey", "provider_id = %(provider)s", may_exist=True),
+    Part("tenants_erasure", f"object_key IN ({WALLETS})", FREE),
+    Part("webhooks_webhook"),
     # Last: it locks the local network, on which nobody else publishes meanwhile.
     Part(
         "credentials_publishedobject",
@@ -129,6 +143,7 @@ PARTS = (
         may_exist=True,
     ),
 )
+PARTS = OPENING + BULK + CLOSING
 # Why the rows of the other tables stay.
 LEFT_BEHIND = {
     "tenants_datakey": "the keys move by themselves, and are wrapped again",

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -11,15 +12,22 @@ from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection
+from django.utils import timezone
 
 from agency.core import transactions
+from agency.ops.moving import header, importing
 from agency.ops.moving.refusals import EXIT_CODES, MoveRefused
 from agency.ops.moving.tables import LEFT_BEHIND, PARTS, model_of
+from connections.messaging import outbox
+from connections.messaging.outbox import HostedMessage
+from connections.models import Connection, OutboundMessage
 from credentials.models import PublishedObject
 from organizations import freezing
 from tenants import audit, sealed_columns, vault
-from tenants.models import ApiKey, AuditEntry, DataKey, Network, Tenant
+from tenants.models import ApiKey, AuditEntry, DataKey, Erasure, Network, Tenant
+from tests.organizations.test_erasure import rows_with
 from tests.support import database
+from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error
 from tests.support.outside_agent import Agent
 from tests.support.paths import ROOT
@@ -101,6 +109,34 @@ def other_installation(settings):
 
     yield move_there
     vault.forget_keys()
+
+
+class Interrupted(Exception):
+    pass
+
+
+def begins_to_import(file, monkeypatch, batches):
+    """Import so many batches of two rows, and end as a killed process does."""
+    left = iter(range(batches - 1))
+
+    def end(name):
+        if name == "inside_import" and next(left, None) is None:
+            raise Interrupted
+
+    with monkeypatch.context() as patched:
+        patched.setattr(importing, "BATCH_ROWS", 2)
+        patched.setattr(importing.faults, "fault_point", end)
+        with pytest.raises(Interrupted):
+            imports(file)
+
+
+def end_lease():
+    past = timezone.now() - timedelta(seconds=1)
+    assert Erasure.objects.filter(kind="import").update(lease_until=past) == 1
+
+
+def rows_left(organization):
+    return rows_with("tenant", organization.tenant.pk)
 
 
 def rows_of(organization):
@@ -196,6 +232,93 @@ def test_a_second_import_is_refused(college, file, other_installation):
     refused("organization_exists", file)
 
 
+def test_an_interrupted_import_is_hidden_and_begins_anew(
+    college, file, other_installation, monkeypatch
+):
+    before = rows_of(college)
+    exports(college, file, "--move")
+    other_installation()
+    begins_to_import(file, monkeypatch, 8)
+    assert rows_left(college)["wallets_key"] and not Tenant.objects.exists()
+    assert college.send("get", "/connections").status_code == 401
+    end_lease()
+    imports(file)
+    after = rows_of(college)
+    assert before.pop("tenants_auditentry") <= after.pop("tenants_auditentry")
+    assert after == before
+    assert not Erasure.objects.exists()
+    assert college.alice.get("/credentials")
+
+
+def test_a_worker_removes_an_import_that_died(
+    college, file, other_installation, monkeypatch
+):
+    exports(college, file, "--move")
+    other_installation()
+    begins_to_import(file, monkeypatch, 20)
+    worker_erases()
+    assert rows_left(college), "the import may be alive"
+    end_lease()
+    worker_erases()
+    assert rows_left(college) == {} and not Key.objects.exists()
+    imports(file)
+    assert college.alice.get("/credentials")
+
+
+def test_a_peer_keeps_its_message_during_an_import(
+    college, file, other_installation, acme, monkeypatch
+):
+    college.alice.meets(acme)
+    place, other = college.alice.known_as(acme), file.with_name("acme")
+    exports(college, file, "--move")
+    exports(acme, other, "--move")
+    keys = rows_left(college)["wallets_key"]
+    other_installation()
+    imports(other)
+    policy = {"attributes": [{"policyName": "who", "attributeNames": ["name"]}]}
+    policy |= {"name": "Policy", "version": "1.0"}
+
+    def asks():
+        return acme.send("post", f"/verifications/policy/connections/{place}", policy)
+
+    seen = set()
+    for batches in range(1, 9):
+        begins_to_import(file, monkeypatch, batches)
+        left = rows_left(college)
+        if left.get("wallets_key", 0) == keys:  # until then it is sent elsewhere
+            assert_error(asks(), 503, "organization_frozen")
+            seen.add("connections_connection" in left)
+        end_lease()
+    assert seen == {False, True}
+    imports(file)
+    assert asks().status_code == 200
+
+
+def test_messages_to_an_organization_wait_while_it_is_imported(
+    college, file, other_installation, acme, monkeypatch
+):
+    college.alice.meets(acme)
+    mine = Connection.objects.get(
+        tenant=acme.tenant, connection_id=college.alice.known_as(acme)
+    )
+    agent, other = Agent(), file.with_name("acme")
+    ping = agent.build("trust_ping/1.0/ping")
+    sent = agent.pack(ping, to=mine.their_key)
+    exports(college, file, "--move")
+    exports(acme, other, "--move")
+    keys = rows_left(college)["wallets_key"]
+    other_installation()
+    imports(other)
+    begins_to_import(file, monkeypatch, (keys + 1) // 2 + 2)
+    assert rows_left(college)["wallets_key"] == keys
+    with transactions.atomic():
+        hosted = HostedMessage(ping, mine.my_key, Key(verkey=mine.their_key), mine)
+        outbox.enqueue_leased(hosted)
+    row = OutboundMessage.objects.get(recipient_key=mine.their_key, status="pending")
+    assert (row.attempts, row.last_error) == (1, "organization_frozen")
+    assert_error(agent.post(sent), 503, "organization_frozen")
+
+
 def test_a_frozen_organization_is_refused_everywhere_and_resumes(college, file):
     alice, token = college.alice, college.invites()
     exports(college, file, "--move")
@@ -278,10 +401,120 @@ def test_a_file_that_was_cut_or_whose_header_changed_imports_nothing(
     file.write_bytes(data[: len(data) // 2])
     refused("file_damaged", file, "--copy")
     line, _, rest = data.partition(b"\n")
-    header = json.loads(line) | {"is_moved": True}
-    file.write_bytes(json.dumps(header).encode() + b"\n" + rest)
+    changed = json.loads(line) | {"is_moved": True}
+    file.write_bytes(json.dumps(changed).encode() + b"\n" + rest)
     refused("file_damaged", file)
     assert Tenant.objects.count() == 0
+
+
+def test_another_release_or_other_tables_are_refused(
+    college, file, other_installation, monkeypatch
+):
+    exports(college, file, "--move")
+    other_installation()
+    with monkeypatch.context() as patched:
+        patched.setattr(header, "__version__", "0.0.9")
+        assert "0.0.9" in refused("other_release", file)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE tenants_provider RENAME COLUMN name TO other")
+        try:
+            assert "tenants_provider" in refused("other_release", file)
+        finally:
+            cursor.execute("ALTER TABLE tenants_provider RENAME COLUMN other TO name")
+    assert Tenant.objects.count() == 0
+    imports(file)
+
+
+def test_a_row_that_is_here_already_refuses_all_others(
+    college, file, other_installation
+):
+    exports(college, file, "--move")
+    verkey = Key.objects.filter(tenant=college.tenant).latest("pk").verkey
+    other_installation()
+    Key.objects.create(verkey=verkey, retired_at=timezone.now())
+    said = refused("row_exists", file)
+    assert "wallets_key" in said and verkey not in said
+    assert rows_left(college) == {} and not Erasure.objects.exists()
+    assert not ApiKey.objects.exists()
+    Key.objects.all().delete()
+    imports(file)
+    assert college.get("/connections")
+
+
+def test_a_public_object_with_another_content_is_refused(
+    college, file, other_installation
+):
+    exports(college, file, "--move")
+    [found] = PublishedObject.objects.filter(kind="definition")
+    network = Network.objects.get()
+    other_installation()
+    network.save(force_insert=True)
+    found.body |= {"tag": "another"}
+    found.save(force_insert=True)
+    assert found.object_id in refused("object_differs", file)
+    assert rows_left(college) == {}
+    assert PublishedObject.objects.count() == 1, "nothing was published"
+    found.delete()
+    imports(file)
+    assert college.get("/connections")
+
+
+def test_a_tails_file_that_is_missing_or_damaged_is_refused(
+    college, file, other_installation, storage
+):
+    [tails] = storage.glob("tails/*")
+    content = tails.read_bytes()
+    tails.unlink()
+    with pytest.raises(MoveRefused) as raised:
+        exports(college, file, "--move")
+    assert raised.value.code == "tails_missing" and not file.exists()
+    tails.write_bytes(content[::-1])
+    exports(college, file, "--move")
+    other_installation()
+    assert tails.name in refused("tails_missing", file)
+    assert rows_left(college) == {}
+
+
+def test_an_organization_that_does_not_become_quiet_stays_frozen(
+    college, file, monkeypatch
+):
+    with monkeypatch.context() as patched:
+        patched.setattr(transactions, "count_older", lambda moment: 1)
+        patched.setattr(freezing, "WAIT_SECONDS", 0.5)
+        with pytest.raises(MoveRefused) as raised:
+            exports(college, file, "--move")
+    assert raised.value.code == "organization_busy" and not file.exists()
+    assert_error(college.send("get", "/connections"), 503, "organization_frozen")
+    exports(college, file, "--move")
+    assert file.exists()
+
+
+def test_a_second_import_does_not_disturb_the_first(
+    college, file, other_installation, monkeypatch
+):
+    exports(college, file, "--move")
+    other_installation()
+    begins_to_import(file, monkeypatch, 3)
+    monkeypatch.setattr(importing, "WAIT_SECONDS", 0)
+    before = rows_left(college)
+    refused("organization_busy", file)
+    assert rows_left(college) == before
+
+
+def test_an_import_that_stood_still_is_over(
+    college, file, other_installation, monkeypatch
+):
+    """A worker has taken its rows away: what it would still write has no place."""
+    exports(college, file, "--move")
+    other_installation()
+
+    def stand_still(name):
+        end_lease()
+        worker_erases()
+
+    monkeypatch.setattr(importing.faults, "fault_point", stand_still)
+    refused("organization_busy", file)
+    assert rows_left(college) == {}
 
 
 def test_a_network_must_be_the_same(college, file, other_installation):
@@ -289,8 +522,7 @@ def test_a_network_must_be_the_same(college, file, other_installation):
     other_installation()
     data = file.read_bytes()
     line, _, rest = data.partition(b"\n")
-    header = json.loads(line)
-    assert list(header["networks"]) == ["local"]
+    assert list(json.loads(line)["networks"]) == ["local"]
     Network.objects.create(id="local", name="Local", kind="indy", genesis="{}")
     refused("network_missing", file)
 

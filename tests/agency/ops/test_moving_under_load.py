@@ -81,12 +81,12 @@ def export(product, organization, file):
 
 
 def import_file(product, file, target):
-    """Kill the first attempt: nothing is there. Repeat it, once too often."""
+    """Kill two attempts: nobody finds the organization. Repeat it, once too often."""
     command = f"import_organization {file}"
-    before = events_of(target)
-    killed = {"FAULT_POINT": "before_import_commits"}
-    assert product.manage(command, **killed) == KILLED
-    assert events_of(target) == before
+    before = found_in(target)
+    for point in ("inside_import", "before_import_commits"):
+        assert product.manage(command, FAULT_POINT=point) == KILLED
+        assert found_in(target) == before
     assert (
         product.manage(command, AGENCY_MOVE_KEY=new_key())
         == (EXIT_CODES["wrong_move_key"])
@@ -107,6 +107,14 @@ def is_idle(source):
     return not any(
         ledger.rows(WAITING_SQL.format(name))[0][0]
         for name in ("webhooks_delivery", "connections_outboundmessage")
+    )
+
+
+def found_in(given):
+    """The organizations that are found, and the number of API keys."""
+    return Ledger(given["DATABASE_URL"]).rows(
+        "SELECT id, (SELECT count(*) FROM tenants_apikey) FROM tenants_tenant "
+        "WHERE deleted_at IS NULL ORDER BY id"
     )
 
 
