@@ -19,6 +19,11 @@ from tests.support.processes import PATIENCE, eventually, processes, same_server
 
 pytestmark = pytest.mark.timeout(300)
 LEFT = "SELECT count(*) FROM connections_inboundmessage WHERE status = 'pending'"
+ROTATE = "rotate_data_keys --older-than 0"
+SESSIONS = (
+    "SELECT application_name FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+    "AND datname = current_database() AND backend_type = 'client backend'"
+)
 STEPS = ("meet", "offer", "write", "ask", "decline", "wish")
 
 
@@ -61,6 +66,33 @@ def test_the_former_version_works_with_the_new_tables(home, servers, source, pai
         (source / "var").mkdir()  # where its beat keeps a file
         former.start("beat")
         eventually(lambda: count_left(servers) == 0, PATIENCE)
+
+
+def test_data_keys_are_not_rotated_beside_the_former_version(home, servers, source):
+    """It could not read what is sealed with new ones."""
+    with processes(home, **servers) as product:
+        assert product.manage("migrate --verbosity 0") == 0
+        product.start_web()
+        (home / "former").mkdir()
+        with former_processes(home / "former", source, **servers) as former:
+            former.start("worker")
+            eventually(lambda: "" in session_names(servers), PATIENCE)
+            assert product.manage(ROTATE) == 1
+            assert generations(servers) == {1}
+        assert product.manage(ROTATE) == 0
+    assert generations(servers) == {2}
+
+
+def session_names(servers):
+    with psycopg.connect(servers["DATABASE_URL"]) as database:
+        rows = database.execute(SESSIONS).fetchall()
+    return {name for [name] in rows}
+
+
+def generations(servers):
+    with psycopg.connect(servers["DATABASE_URL"]) as database:
+        rows = database.execute("SELECT generation FROM tenants_datakey").fetchall()
+    return {generation for [generation] in rows}
 
 
 def count_left(servers):

@@ -30,7 +30,7 @@ FINDERS = {"STATIC_USE_FINDERS": "1"}  # nothing is collected here
 WAITING = """
 SELECT coalesce(max(extract(epoch FROM clock_timestamp() - waitstart)), 0)
 FROM pg_locks WHERE NOT granted AND locktype = 'relation'
-  AND pid NOT IN (SELECT pid FROM pg_stat_activity WHERE application_name = 'migrate')
+  AND pid NOT IN (SELECT pid FROM pg_stat_activity WHERE application_name LIKE '% migrate')
 """
 
 

@@ -1,10 +1,12 @@
 """New data keys: every sealed value is sealed again, batch by batch, under load."""
 
 import io
+from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event
 from uuid import UUID
 
+import psycopg
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
@@ -13,7 +15,7 @@ from cryptography.exceptions import InvalidTag
 from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from organizations.provisioning import remove_organization
@@ -96,6 +98,32 @@ def test_one_organization_is_sealed_again_and_no_other(story, acme):
     assert everything() == before
     assert vault.data_key(story.tenant.pk, 2) != keys
     verify()
+
+
+@contextmanager
+def another_session(name):
+    """A session of the same role, as another program has it."""
+    with psycopg.connect(
+        **connection.get_connection_params() | {"application_name": name}
+    ) as session:
+        yield session.info.backend_pid
+
+
+def test_nothing_is_rotated_beside_processes_of_the_first_release(story):
+    with another_session("") as pid:
+        with pytest.raises(CommandError, match=r"0\.1\.0.*--force") as raised:
+            rotate(str(story.tenant.public_id))
+        assert f"(pid {pid})" in str(raised.value)
+        assert headers(story.tenant.pk) == {FIRST}
+        rotate(str(story.tenant.public_id), "--force")
+    assert headers(story.tenant.pk) == {SECOND}
+
+
+@pytest.mark.parametrize("name", ["psql", "agency/9.9.9", "agency/9.9.9 mine"])
+def test_sessions_of_this_release_and_of_operators_do_not_matter(story, name):
+    with another_session(name):
+        rotate(str(story.tenant.public_id))
+    assert headers(story.tenant.pk) == {SECOND}
 
 
 def test_all_are_sealed_again_the_system_too(story, acme):

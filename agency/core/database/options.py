@@ -8,6 +8,11 @@ from typing import Any
 from psycopg import ProgrammingError
 from psycopg.conninfo import make_conninfo
 
+from agency.core.version import __version__
+
+# The name of each session begins with it, since the release after 0.1.0: so a session
+# shows whose process it is (older_processes.py).
+MARK = "agency/"
 # Seconds; psycopg's minimum.
 CONNECT_TIMEOUT = 2
 # Milliseconds. A slow request fails instead of blocking its thread.
@@ -30,8 +35,9 @@ def connection_options(
     """Return the options of a connection: ours, overridden by those of `DATABASE_URL`.
 
     given: the query of the URL. Its `options` (server parameters) come after ours,
-    because PostgreSQL uses the last value. lock_timeout: milliseconds; set for a
-    process that runs one command, whose statements have no time limit.
+    because PostgreSQL uses the last value. Its `application_name` comes after MARK.
+    lock_timeout: milliseconds; set for a process that runs one command, whose
+    statements have no time limit.
 
     Raises ValueError for an option that libpq does not know.
     """
@@ -45,7 +51,8 @@ def connection_options(
     if theirs := given.get("options"):
         words.append(str(theirs))
     ours = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVES}
-    return ours | given | {"options": " ".join(words)}
+    name = f"{MARK}{__version__} {given.get('application_name', '')}".strip()
+    return ours | given | {"options": " ".join(words), "application_name": name}
 
 
 def reject_unknown(given: dict[str, Any]) -> None:

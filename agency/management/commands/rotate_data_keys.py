@@ -9,6 +9,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agency.core import faults, transactions
+from agency.core.database.older_processes import describe_older_processes
 from agency.core.progress import Progress
 from tenants import data_key_rotation as rotation
 from tenants import vault
@@ -41,10 +42,21 @@ class Command(BaseCommand):
             metavar="HOURS",
             help=f"age of the data keys that are replaced (default: {AGE_HOURS})",
         )
+        parser.add_argument(
+            "--force",
+            action="store_true",
+            help="also while sessions of the database may be those of release 0.1.0",
+        )
 
     def handle(
-        self, organization: str | None, older_than: float, **options: Any
+        self,
+        organization: str | None,
+        older_than: float,
+        force: bool,
+        **options: Any,
     ) -> None:
+        if not force:
+            self.require_present_processes()
         chosen = self.choose(organization, older_than)
         for tenant_id in chosen:
             rotation.create_next_data_key(tenant_id)
@@ -62,6 +74,16 @@ class Command(BaseCommand):
             f"{len(chosen):,} data keys were replaced. The former ones are deleted "
             "after a day."
         )
+
+    def require_present_processes(self) -> None:
+        """Raise unless all processes can read what a second data key seals."""
+        if found := describe_older_processes():
+            raise CommandError(
+                f"{found}. If they are processes of release 0.1.0, they could read "
+                "nothing that is sealed from now on: restart all with this release "
+                "(docs/operations/upgrade.md). If they are another program, end it, or "
+                "give --force. Nothing was changed."
+            )
 
     def choose(
         self, organization: str | None, older_than: float

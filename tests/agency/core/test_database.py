@@ -24,6 +24,7 @@ from agency.core.database.base import is_outage, run_as_check
 from agency.core.database.options import connection_options
 from agency.core.database.pool import Pool
 from agency.core.database.prepared import prepare_statements
+from agency.core.version import __version__
 from agency.devtools.embedded import postgres, temporary_home
 from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT
@@ -68,7 +69,11 @@ def url(query=""):
             {"sslrootcert": "/ca.pem"},
         ),
         ({"connect_timeout": 9}, {"connect_timeout": 9}),
-        ({"application_name": "a b"}, {"application_name": "a b"}),
+        ({}, {"application_name": f"agency/{__version__}"}),
+        (
+            {"application_name": "a b"},
+            {"application_name": f"agency/{__version__} a b"},
+        ),
         ({"keepalives_idle": 60}, {"keepalives_idle": 60, "keepalives_count": 3}),
     ],
 )
