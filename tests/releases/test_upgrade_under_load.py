@@ -5,6 +5,7 @@ waited for a lock of a table.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from threading import Event, Thread
 import psycopg
 import pytest
 
+from agency.core.database.backfill import BATCH_ROWS
 from tests.chaos.stories import Caller, Pair
 from tests.releases.bulk_rows import TABLES, add_rows
 from tests.releases.former import former_processes, read_known
@@ -27,6 +29,16 @@ LOCK_SECONDS = 2.0
 GRACE_SECONDS = 2.0
 HELD_SECONDS = 8.0
 FINDERS = {"STATIC_USE_FINDERS": "1"}  # nothing is collected here
+KILLED = {"FAULT_INJECTION": "1", "FAULT_POINT": "after_changed_batch"}
+# What connections.0017 changes, of those that bulk_rows makes.
+CHANGED = """
+SELECT id, their_former_until FROM connections_connection
+WHERE their_former_key <> '' AND their_former_until IS NOT NULL
+"""
+LEFT = """
+SELECT count(*) FROM connections_connection
+WHERE their_former_key <> '' AND their_former_until IS NULL
+"""
 WAITING = """
 SELECT coalesce(max(extract(epoch FROM clock_timestamp() - waitstart)), 0)
 FROM pg_locks WHERE NOT granted AND locktype = 'relation'
@@ -90,12 +102,12 @@ class Watcher:
         time.sleep(0.02)
 
 
-def migrate(servers):
+def migrate(servers, **given):
     url = servers["DATABASE_URL"]
     mark = ("&" if "?" in url else "?") + "application_name=migrate"
     return subprocess.Popen(
         [sys.executable, "manage.py", "migrate", "--no-input"],
-        env=os.environ | servers | {"DATABASE_URL": url + mark} | FINDERS,
+        env=os.environ | servers | {"DATABASE_URL": url + mark} | FINDERS | given,
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -129,17 +141,11 @@ def migrate_beside_a_long_transaction(servers):
     return said
 
 
-def test_nobody_waits_long_for_a_migration(newest_release, home, servers, source):
-    """Killed midway, it is repeated; a long transaction is waited for, by nobody else."""
-    url = servers["DATABASE_URL"]
-    add_rows(url, ROWS)
+@contextmanager
+def former_web_in_use(newest_release, home, servers, source):
+    """The former version's web, with two callers that make connections and write."""
     headers = read_known(newest_release)["headers"]["organization"]
-    with (
-        psycopg.connect(url, autocommit=True) as watching,
-        psycopg.connect(url, autocommit=True) as writing,
-        former_processes(home, source, **servers) as former,
-    ):
-        watcher, writer = Watcher(watching), Writer(writing)
+    with former_processes(home, source, **servers) as former:
         former.start_web()
         office, host = (Caller(former.url, headers, Event()) for _ in range(2))
         pair = Pair(office, host, "", 1)
@@ -148,10 +154,53 @@ def test_nobody_waits_long_for_a_migration(newest_release, home, servers, source
             pair.meet()
             pair.write()
 
+        yield connect, lambda: office.counts + host.counts
+
+
+def test_a_change_of_rows_that_is_killed_goes_on(
+    newest_release, home, servers, source
+):
+    """Each run goes on where the last one was, and changes no row twice."""
+    url = servers["DATABASE_URL"]
+    add_rows(url, ROWS)
+    before = {}
+    with (
+        psycopg.connect(url, autocommit=True) as database,
+        former_web_in_use(newest_release, home, servers, source) as (connect, counts),
+        running(connect),
+    ):
+        for runs in (1, 2, 3):
+            process = migrate(servers, **KILLED)
+            printed, said = process.communicate(timeout=PATIENCE + ROWS // 1000)
+            assert process.returncode == -signal.SIGKILL, printed + said
+            found = dict(database.execute(CHANGED).fetchall())
+            assert len(found) == runs * BATCH_ROWS
+            assert before.items() <= found.items()
+            before = found
+        process = migrate(servers)
+        printed, said = process.communicate(timeout=PATIENCE + ROWS // 1000)
+        assert process.returncode == 0, printed + said
+        found = dict(database.execute(CHANGED).fetchall())
+        assert len(found) >= ROWS // 2 and before.items() <= found.items()
+        assert database.execute(LEFT).fetchone() == (0,)
+        eventually(lambda: counts()["2xx"] > 10, PATIENCE)
+    assert set(counts()) == {"2xx"}
+
+
+def test_nobody_waits_long_for_a_migration(newest_release, home, servers, source):
+    """Killed midway, it is repeated; a long transaction is waited for, by nobody else."""
+    url = servers["DATABASE_URL"]
+    add_rows(url, ROWS)
+    with (
+        psycopg.connect(url, autocommit=True) as watching,
+        psycopg.connect(url, autocommit=True) as writing,
+        former_web_in_use(newest_release, home, servers, source) as (connect, count),
+    ):
+        watcher, writer = Watcher(watching), Writer(writing)
         with running(watcher.look, writer.write, connect):
             kill_midway(servers)
             said = migrate_beside_a_long_transaction(servers)
-        counts = office.counts + host.counts
+        counts = count()
     print(
         f"{ROWS:,} rows: others waited {watcher.seconds:.2f} s at most for a table, "
         f"writes took {max(writer.seconds.values()):.2f} s, calls: {dict(counts)}"

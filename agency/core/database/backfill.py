@@ -4,6 +4,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from agency.core import faults
+
 BATCH_ROWS = 1000
 
 
@@ -22,3 +24,4 @@ def update_in_batches(rows: QuerySet[Any], **changes: Any) -> int:
             return changed
         changed += rows.filter(pk__in=batch).update(**changes)
         last = batch[-1]
+        faults.fault_point("after_changed_batch")
