@@ -7,6 +7,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
+from agency.core import faults
 from agency.core.progress import Progress
 from agency.studio.accounts.second_factor import verify_factors
 from tenants import vault
@@ -57,6 +58,7 @@ class Command(BaseCommand):
                 for column in table.columns:
                     if getattr(row, column) is not None:
                         self.count(table.name, column, row, opens(row, column))
+            faults.fault_point("inside_verification")
 
     def count(self, table: str, column: str, row: Any, is_open: bool) -> None:
         self.progress.advance(1)
