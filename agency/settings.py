@@ -519,6 +519,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "delete-copied-lists": {
+        "task": "credentials.tasks.delete_copied_lists",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "build-registries": {
         "task": "credentials.tasks.build_registries",
         "schedule": 10.0,

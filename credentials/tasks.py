@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agency.core.errors import AgencyError
+from credentials import retention
 from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential, CredentialDefinition, Publication
 from credentials.publications import try_job
@@ -83,3 +84,8 @@ def publish_on_ledgers() -> None:
     """Run the jobs that calls did not finish, one by one, until none is due."""
     while jobs := Publication.claim(1):
         try_job(jobs[0])
+
+
+@shared_task
+def delete_copied_lists() -> None:
+    retention.delete_copied_lists()

@@ -1,0 +1,35 @@
+"""Delete the copies of revocation lists that an Indy ledger shows by now."""
+
+from datetime import timedelta
+
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from agency.core.retention import BatchBudget, delete_in_batches
+from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from credentials.models import StatusList
+from tenants.models import Network
+
+# A node lags behind the others for seconds. Then our copy is read instead.
+COPY_RETENTION = timedelta(days=1)
+
+
+def delete_copied_lists() -> int:
+    """Delete old copies, except the newest of each registry: it signs credentials.
+
+    The ledger answers for every time. On the local network the lists themselves are
+    here, and none is deleted: without it, the list before would answer for its time,
+    and a credential revoked in it would count as not revoked.
+    """
+    before = unix_milliseconds(timezone.now() - COPY_RETENTION)
+    newer = StatusList.objects.filter(
+        network=OuterRef("network"),
+        registry_id=OuterRef("registry_id"),
+        timestamp__gt=OuterRef("timestamp"),
+    )
+    copies = StatusList.objects.filter(
+        Exists(newer),
+        network__in=Network.objects.filter(kind=Network.Kind.INDY),
+        pk__lt=smallest_uuid7(before),
+    )
+    return delete_in_batches(copies.only("pk"), BatchBudget())

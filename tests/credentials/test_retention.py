@@ -1,0 +1,58 @@
+"""Copies of an Indy ledger's revocation lists go; those of the local network stay."""
+
+import pytest
+
+from credentials import retention
+from credentials.models import StatusList
+from tenants.models import Network
+from tests.support.aging import age
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def far(faber):
+    return Network.objects.create(
+        pk="far", name="Far", kind=Network.Kind.INDY, genesis="-"
+    )
+
+
+def publishes(network, registry, *times):
+    for time in times:
+        StatusList.objects.create(
+            network=network, registry_id=registry, timestamp=time, body={"at": time}
+        )
+
+
+def times_of(registry):
+    lists = StatusList.objects.filter(registry_id=registry)
+    return sorted(lists.values_list("timestamp", flat=True))
+
+
+def test_of_old_copies_the_newest_of_each_registry_stays(far):
+    publishes(far, "one", 1, 2, 3)
+    publishes(far, "other", 4)
+    age(StatusList.objects.all(), 2)
+    assert retention.delete_copied_lists() == 2
+    assert (times_of("one"), times_of("other")) == ([3], [4])
+    assert retention.delete_copied_lists() == 0
+
+
+def test_a_new_copy_stays_while_nodes_may_lag_behind(far):
+    publishes(far, "one", 1)
+    age(StatusList.objects.all(), 2)
+    publishes(far, "one", 2, 3)
+    retention.delete_copied_lists()
+    assert times_of("one") == [2, 3]
+
+
+def test_each_list_of_the_local_network_answers_for_its_time_for_ever(far, faber):
+    local = faber.tenant.network
+    publishes(local, "one", 1, 2, 3)
+    age(StatusList.objects.all(), 4000)
+    assert retention.delete_copied_lists() == 0
+    assert [StatusList.newest(local, "one", time)["at"] for time in (1, 2, 9)] == [
+        1,
+        2,
+        3,
+    ]

@@ -1,0 +1,43 @@
+"""The page of tables names every table once, and every task that deletes."""
+
+import re
+from collections import Counter
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+
+from tests.support.paths import DOCS
+
+PAGE = DOCS / "operations" / "tables.md"
+TASK = re.compile(r"`((?:\w+\.)+tasks\.\w+)`")
+
+
+def rows():
+    """The first and the last cell of each row."""
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("| `"):
+            cells = line.strip("| ").split(" | ")
+            assert len(cells) == 3, line
+            yield cells[0], cells[2]
+
+
+def test_the_page_names_every_table_once():
+    named = Counter(
+        name for cell, _ in rows() for name in re.findall(r"`(\w+)`", cell)
+    )
+    models = apps.get_models(include_auto_created=True)
+    assert named == Counter(one._meta.db_table for one in models if one._meta.managed)
+
+
+def test_every_task_that_deletes_is_named_and_scheduled():
+    named = {task for _, cell in rows() for task in TASK.findall(cell)}
+    scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    deletes = re.compile(r"\.(delete|forget|erase)")
+    assert named == {task for task in scheduled if deletes.search(task)}
+
+
+@pytest.mark.parametrize("word", ["QUOTA", "RETENTION", "REVOCATION"])
+def test_every_setting_that_is_named_exists(word):
+    found = set(re.findall(rf"`({word}_\w+|\w+_{word}_\w+)`", PAGE.read_text()))
+    assert found and {name for name in found if not hasattr(settings, name)} == set()
