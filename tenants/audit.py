@@ -54,6 +54,8 @@ ACTIONS = {
     "wallet.deleted": "Wallet deleted",
     "policy.created": "Policy created",
     "verification.requested": "Proof asked for",
+    "kiosk.created": "Kiosk created",
+    "kiosk.revoked": "Kiosk revoked",
     "values.revealed": "Values revealed",
     "record.viewed": "Record viewed",
     "member.invited": "Member invited",

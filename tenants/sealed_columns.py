@@ -20,6 +20,7 @@ NOT_SEALED = {
     "tenants_formerdatakey.wrapped": "a data key wrapped by the master key",
     "tenants_idempotencykey.fingerprint": "a keyed digest",
     "tenants_invitation.digest": "a keyed digest",
+    "verifications_kiosk.sha256": "a digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",
     "connections_seenmessage.digest": "a digest of a message id",
 }

@@ -10,7 +10,7 @@ from django.utils.safestring import mark_safe
 from agency.admin import ReadOnlyAdmin
 from agency.studio.exchange.admin import ExchangeAdmin
 from agency.support.reasons import add_reasons
-from verifications.models import Verification, VerificationPolicy
+from verifications.models import Kiosk, Verification, VerificationPolicy
 
 
 @admin.register(VerificationPolicy)
@@ -20,6 +20,18 @@ class VerificationPolicyAdmin(ReadOnlyAdmin):
     search_fields = ["name", "tenant__name"]
     date_hierarchy = "created_at"
     fields = ["id", "tenant", "name", "version", "created_at", "updated_at"]
+
+
+@admin.register(Kiosk)
+class KioskAdmin(ReadOnlyAdmin):
+    list_display = ["name", "policy", "tenant", "last_seen_at", "created_at"]
+    list_select_related = ["tenant", "policy"]
+    search_fields = ["name", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "tenant", "policy", "name", "seconds", "last_seen_at", "created_at",
+        "updated_at",
+    ]  # fmt: skip
 
 
 @admin.register(Verification)

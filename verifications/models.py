@@ -56,6 +56,36 @@ class VerificationPolicy(Record):
         return vault.unseal(self, "body")
 
 
+class Kiosk(Record):
+    """A screen at a counter that asks one person after the other by the same policy.
+
+    Its link contains the token. Whoever has it sees each answer, but only what
+    `shown_items` names, and for `seconds` (kiosks.py).
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    policy = models.ForeignKey(VerificationPolicy, on_delete=models.CASCADE)
+    name = models.CharField(max_length=100)
+    seconds = models.PositiveSmallIntegerField()
+    # The `policyName` of each item whose values are shown.
+    shown_items = models.JSONField(default=list)
+    sha256 = models.BinaryField(unique=True)
+    last_seen_at = models.DateTimeField(null=True)
+    # The request on the screen. Without a foreign key: deleting a verification stays as
+    # cheap as it is.
+    verification_id = models.UUIDField(null=True)
+    # When its answer was first on the screen.
+    shown_at = models.DateTimeField(null=True)
+    url: str  # only of a new kiosk: the token is not stored
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def audit_facts(self) -> dict[str, Any]:
+        return {"name": self.name, "shown_items": self.shown_items}
+
+
 class Verification(Exchange):
     """One party's view of a proof. The other party has its own row, or other software.
 

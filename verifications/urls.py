@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from verifications.api.kiosks import Kiosks
 from verifications.api.lab import PolicyTrials
 from verifications.api.legacy_definitions import (
     OldVerifications,
@@ -20,6 +21,11 @@ credentials_api = [
     path(
         "verificationPolicies/<str:policyId>",
         VerificationPolicies.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
+    path("kiosks", Kiosks.as_view({"get": "list", "post": "create"})),
+    path(
+        "kiosks/<str:kioskId>",
+        Kiosks.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
     path("verifications", OldVerifications.as_view({"get": "list", "post": "create"})),
     path(

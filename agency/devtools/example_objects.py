@@ -49,6 +49,7 @@ def make_examples(api: Api, provider: Api, story: Story) -> Ids:
         | make_connections(api, story)
         | make_credentials(api, story)
         | make_policies(api, story)
+        | make_kiosks(api, story)
         | make_verifications(api, story)
         | make_webhooks(api)
         | make_organizations(api, provider)
@@ -180,6 +181,17 @@ def make_policies(api: Api, story: Story) -> Ids:
         examples.POLICY_TO_DELETE_AS_DEFINITION: create_policy(
             "To be deleted by its old address"
         ),
+    }
+
+
+def make_kiosks(api: Api, story: Story) -> Ids:
+    def create_kiosk(name: str) -> str:
+        body = {"name": name, "policyId": story.policy_id}
+        return api.post("/kiosks", body)["kioskId"]
+
+    return {
+        examples.KIOSK: create_kiosk("Front desk"),
+        examples.KIOSK_TO_REVOKE: create_kiosk("To be revoked"),
     }
 
 

@@ -2,11 +2,16 @@
 
 from django.urls import path
 
-from agency.holder_pages import views
+from agency.holder_pages import kiosks, views
 
 urlpatterns = [
     path("i/<str:token>", views.show_link, name="invitation"),
     path("i/<str:token>/status", views.show_status, name="link_status"),
     path("i/<str:token>/colors.css", views.show_colors, name="link_colors"),
     path("i/<str:token>/wallet", views.open_wallet, name="open_wallet"),
+    path("kiosk/<str:token>", kiosks.show_kiosk, name="kiosk"),
+    path("kiosk/<str:token>/screen", kiosks.read_screen, name="kiosk_screen"),
+    path(
+        "kiosk/<str:token>/colors.css", kiosks.show_kiosk_colors, name="kiosk_colors"
+    ),
 ]

@@ -70,6 +70,7 @@ MENU: list[tuple[str, list[Entry]]] = [
             Entry(
                 "Verifications", "verifications", ("verification", "new_verification")
             ),
+            Entry("Kiosks", "kiosks", ("new_kiosk", "revoke_kiosk")),
         ],
     ),
     ("Holders", [Entry("Wallets", "wallets", WALLET_PAGES)]),

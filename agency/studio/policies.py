@@ -153,7 +153,7 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     chosen = request.GET.get("connection", "")
     policy_id = parse_uuid(request.GET.get("policy", ""))
     if not policy_id:
-        return render_choice(request, membership, parse_uuid(chosen))
+        return render_choice(request, membership, connection=parse_uuid(chosen))
     policy = get_policy(tenant, policy_id)
     form = AskForm(request.POST or None, tenant=tenant, chosen=chosen)
     if form.is_valid():
@@ -183,15 +183,21 @@ def send_request(
 
 
 def render_choice(
-    request: HttpRequest, membership: Membership, connection: UUID | None
+    request: HttpRequest,
+    membership: Membership,
+    title: str = "Ask for a proof",
+    back: str = "verifications",
+    connection: UUID | None = None,
 ) -> HttpResponse:
-    """The page that asks which policy."""
+    """The page that asks which policy. back: the name of the list that it belongs to."""
     tenant = membership.tenant
     rows = only_columns(VerificationPolicy.objects.filter(tenant=tenant), ())
     context = {
         "membership": membership,
         "tenant": tenant,
         "policies": describe_rows(tenant, rows.order_by("-pk")[:MAX_POLICIES]),
+        "title": title,
+        "back": back,
         "connection": connection or "",
     }
     return render(request, "studio/choose_policy.html", context)

@@ -46,6 +46,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "credentials.publishedobject",
             "credentials.didendpoint",
             "verifications.verificationpolicy",
+            "verifications.kiosk",
         ),
     ),
     (

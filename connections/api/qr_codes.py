@@ -24,9 +24,12 @@ STRONGER = (constants.ERROR_CORRECT_Q, constants.ERROR_CORRECT_M)
 
 
 def render_image(connection: Connection, form: str) -> bytes:
-    """The code as `svg` or `png`."""
+    """The code of a link as `svg` or `png`."""
+    return draw_code(code_of(connection), form)
+
+
+def draw_code(code: QRCode, form: str) -> bytes:
     data = io.BytesIO()
-    code = code_of(connection)
     code.make_image(image_factory=FORMS[form][1]).save(data)
     return data.getvalue()
 

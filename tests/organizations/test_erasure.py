@@ -58,6 +58,9 @@ def busy(faber, acme):
     bob.meets(faber)
     faber.offers(bob, definition, VALUES)
     faber.asks(bob, attributes=[{"policyName": "name"}])
+    policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
+    stored = faber.post("/verificationPolicies", policy)["policyId"]
+    faber.post("/kiosks", {"name": "Desk", "policyId": stored})
     faber.post("/messages", {"connectionId": bob.known_as(faber), "text": "Hi"})
     faber.invites(multiParty=True)
     return bob

@@ -12,6 +12,8 @@ CONNECTION_OF_WALLET = "0196f3a1-1111-7000-8000-000000000002"
 CREDENTIAL = "0196f3a2-2222-7000-8000-000000000001"
 CREDENTIAL_OF_WALLET = "0196f3a2-2222-7000-8000-000000000002"
 POLICY = "0196f3a3-3333-7000-8000-000000000001"
+KIOSK = "0196f3a8-3333-7000-8000-000000000001"
+KIOSK_TO_REVOKE = "0196f3a8-3333-7000-8000-000000000002"
 VERIFICATION = "0196f3a4-4444-7000-8000-000000000001"
 VERIFICATION_OF_WALLET = "0196f3a4-4444-7000-8000-000000000002"
 WEBHOOK = "0196f3a5-5555-7000-8000-000000000001"
@@ -62,6 +64,7 @@ BY_PARAMETER = {
     "credentialId": CREDENTIAL,
     "definitionId": DEFINITION,
     "deliveryId": DELIVERY,
+    "kioskId": KIOSK,
     "messageId": MESSAGE,
     "networkId": "local",
     "policyId": POLICY,
@@ -109,6 +112,7 @@ BY_OPERATION = {
     ("issueCredential", "credentialId"): CREDENTIAL_REQUESTED,
     ("offerCredentialFromProposal", "credentialId"): CREDENTIAL_PROPOSED,
     ("removeWebhook", "webhookId"): WEBHOOK_TO_DELETE,
+    ("revokeKiosk", "kioskId"): KIOSK_TO_REVOKE,
     ("resendWebhookDelivery", "deliveryId"): DELIVERY_TO_RESEND,
     ("resendWebhookDelivery", "webhookId"): WEBHOOK_ENABLED,
     ("submitVerification", "verificationId"): REQUEST_TO_ANSWER_BY_CHOICE,

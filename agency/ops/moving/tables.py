@@ -107,6 +107,7 @@ BULK = (
     Part("credentials_publication", changes=HELD),
     Part("credentials_credential"),
     Part("verifications_verificationpolicy"),
+    Part("verifications_kiosk"),
     Part("verifications_verification"),
     # Before all events that the other installation will write, in the same order.
     Part(

@@ -17,6 +17,7 @@ from tests.support.paths import ROOT
 groups = import_module("agency.support.migrations.0002_groups")
 usage = import_module("agency.support.migrations.0003_view_usage")
 erasure = import_module("agency.support.migrations.0004_view_erasure")
+kiosk = import_module("agency.support.migrations.0006_view_kiosk")
 LATER = {"Support": set(), "Operator": {"tenants.view_formerdatakey"}}
 # Beyond reading: the models whose rows a group may add or change.
 MAY_ADD = {"Support": set(), "Operator": {"tenant", "apikey", "network"}}
@@ -51,7 +52,7 @@ def browser_in():
 def test_the_migration_gives_a_group_its_permissions(db, group):
     rows = Group.objects.get(name=group).permissions.select_related("content_type")
     found = {f"{row.content_type.app_label}.{row.codename}" for row in rows}
-    viewed = {*usage.VIEWED, *erasure.VIEWED, *LATER[group]}
+    viewed = {*usage.VIEWED, *erasure.VIEWED, *kiosk.VIEWED, *LATER[group]}
     assert found == {*groups.GROUPS[group], *viewed}
     assert not found & {"auth.change_user", "auth.change_group", "auth.add_user"}
 

@@ -76,13 +76,16 @@ def secrets(faber, monkeypatch):
     asked = {"attributes": [{"policyName": "Name", "attributeNames": ["name"]}]}
     faber.asks(alice, **asked)
     alice.auto_selects()
-    faber.post("/verificationPolicies", {"name": "Policy", "version": "1.0"} | asked)
+    policy = {"name": "Policy", "version": "1.0"} | asked
+    stored = faber.post("/verificationPolicies", policy)["policyId"]
+    kiosk = faber.post("/kiosks", {"name": "Desk", "policyId": stored})
     invited = faber.call("post", "/connections", {}, **{"Idempotency-Key": "k1"})
     links = Connection.objects.exclude(token="").values_list("token", flat=True)
     keys = [
         faber.made.access_token,
         faber.made.subscription_key,
         faber.made.provider_key,
+        kiosk["url"].rpartition("/")[2],
     ]
     seeds = [key.unseal_seed() for key in Key.objects.exclude(seed=None)]
     encoded = [form(seed) for seed in seeds for form in (bytes.hex, base64_of)]

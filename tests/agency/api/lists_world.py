@@ -42,7 +42,9 @@ class World:
         faber.defines("name", "year")
         faber.offers(self.alice, self.definition, VALUES)
         faber.asks(self.alice, attributes=POLICY["attributes"])
-        faber.post("/verificationPolicies", POLICY | {"name": f"Policy {number}"})
+        stored = faber.post("/verificationPolicies", POLICY | {"name": f"P {number}"})
+        desk = {"name": f"Desk {number}", "policyId": stored["policyId"]}
+        faber.post("/kiosks", desk)
         faber.post(
             "/messages", {"connectionId": self.ids["connectionId"], "text": "Hello"}
         )

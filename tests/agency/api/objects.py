@@ -20,6 +20,7 @@ def objects_of(organization):
     policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
     asked = organization.asks(alice, attributes=policy["attributes"])
     policy_id = organization.post("/verificationPolicies", policy)["policyId"]
+    kiosk = organization.post("/kiosks", {"name": "Desk", "policyId": policy_id})
     connection_id = alice.known_as(organization)
     organization.post("/messages", {"connectionId": connection_id, "text": "Hello"})
     webhook = organization.post(
@@ -30,6 +31,7 @@ def objects_of(organization):
     return {
         "webhookId": webhook["id"],
         "deliveryId": sent["deliveryId"],
+        "kioskId": kiosk["kioskId"],
         "messageId": organization.get(f"/messages/connection/{connection_id}")[0][
             "id"
         ],

@@ -18,7 +18,7 @@ SPARE = "0196f3a2-2222-7000-8000-000000000001"
 SHARED = "{networkId}"  # of no one organization
 LISTS = (
     "/connections", "/credentials", "/verifications", "/verificationPolicies",
-    "/webhooks", "/definitions/verifications", "/provider/v1/tenants",
+    "/kiosks", "/webhooks", "/definitions/verifications", "/provider/v1/tenants",
 )  # fmt: skip
 HOSTILE = [
     "[" * 5000,
@@ -174,6 +174,7 @@ def test_the_number_of_queries_of_a_list_does_not_grow(faber, ids):
             "/verificationPolicies",
             {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]},
         )
+        faber.post("/kiosks", {"name": "Desk", "policyId": ids["policyId"]})
         faber.post("/messages", {"connectionId": ids["connectionId"], "text": "Hello"})
         faber.post("/webhooks", {"url": "https://office.example"})
         Provider(faber).makes()

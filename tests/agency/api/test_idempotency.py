@@ -34,6 +34,7 @@ OPERATIONS = operations()
 SPARE = "0196f3a2-2222-7000-8000-000000000001"
 SHOWN_ONCE = {
     "PATCH /provider/v1/tenants/{tenantId}/keys",
+    "POST /kiosks",
     "POST /webhooks",
     "POST /webhooks/{webhookId}/secret",
 }

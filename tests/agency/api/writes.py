@@ -49,6 +49,9 @@ MORE = {  # what the contract does not have, or names otherwise
     "POST /definitions/credentials/{definitionId}": lambda world: Given(
         {"definitionId": world.definition["schemaId"]}, {"supportRevocation": True}
     ),
+    "POST /kiosks": lambda world: body(
+        {"name": "Desk", "policyId": world.stored_policy}
+    ),
     "POST /verificationPolicies/try": lambda world: body(world.policy),
     "POST /api/{walletId}/credentials/{credentialId}/decline": lambda world: path(
         credentialId=world.offered()[1]

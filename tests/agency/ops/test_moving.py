@@ -63,6 +63,9 @@ def college(faber, settings):
     faber.definition = faber.defines("name", "year", supportRevocation=True)
     faber.alice = faber.hosts()
     faber.alice.receives(faber, faber.definition, {"name": "Alice", "year": "7"})
+    policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
+    stored = faber.post("/verificationPolicies", policy)["policyId"]
+    faber.post("/kiosks", {"name": "Desk", "policyId": stored})
     assert uploads(faber, picture()).status_code == 200
     return faber
 

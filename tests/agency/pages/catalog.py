@@ -73,6 +73,7 @@ PAGES: dict[str, str] = {
     "account_email_verification_sent": VISITOR,
     "account_inactive": VISITOR,
     "invitation": VISITOR,
+    "kiosk": VISITOR,
     "docs": VISITOR,
     "error_codes": VISITOR,
     "account_logout": OWNER,
@@ -102,6 +103,9 @@ PAGES: dict[str, str] = {
     "studio:definition": OWNER,
     "studio:new_definition": OWNER,
     "studio:new_credential": OWNER,
+    "studio:kiosks": OWNER,
+    "studio:new_kiosk": OWNER,
+    "studio:revoke_kiosk": OWNER,
     "studio:policies": OWNER,
     "studio:policy": OWNER,
     "studio:new_policy": OWNER,
@@ -155,6 +159,7 @@ QUERIES = {
     "studio:new_definition": ["?schema={schema_id}"],
     "studio:new_policy": ["?definition={definition_id}", "?policy={policy_id}"],
     "studio:new_verification": ["?policy={policy_id}"],
+    "studio:new_kiosk": ["?policy={policy_id}"],
     "studio:new_credential": ["?definition={definition_id}"],
     "admin:search": ["?q=alice", "?q=nobody"],
 }
@@ -174,6 +179,8 @@ NO_PAGES: dict[str, str] = {
     "link_status": DATA,
     "link_colors": DATA,
     "open_wallet": MOVED,
+    "kiosk_screen": DATA,
+    "kiosk_colors": DATA,
     "invitation_qr": DATA,
     "docs_examples": DATA,
     "openapi": DATA,
@@ -283,6 +290,8 @@ class World:
         self.api.post("/credentials", self.offer | {"connectionId": to})
         policy = self.policy | {"name": f"Policy {number}"}
         self.api.post(f"/verifications/policy/connections/{to}", policy)
+        desk = {"name": f"Desk {number}", "policyId": str(self.ids["policy_id"])}
+        self.api.post("/kiosks", desk)
         zapier = {"url": f"https://alice.example/{number}", "type": "Zapier"}
         self.api.post("/webhooks", zapier)
         hook = self.ids["webhook_id"]
@@ -382,7 +391,9 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     }
     api.post(f"/verifications/policy/connections/{to}", policy)
     alice.auto_selects()
-    api.post("/verificationPolicies", policy)
+    stored = api.post("/verificationPolicies", policy)["policyId"]
+    desk = {"name": called.holder, "policyId": stored, "shownItems": ["name"]}
+    kiosk = api.post("/kiosks", desk)
     Attempt.objects.create(
         delivery_id=sent["deliveryId"],
         number=1,
@@ -440,6 +451,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
             "definition_id": CredentialDefinition.objects.get(tenant=tenant).pk,
             "policy_id": VerificationPolicy.objects.get(tenant=tenant).pk,
             "schema_id": quote(Schema.objects.get(tenant=tenant).schema_id),
+            "kiosk_id": kiosk["kioskId"],
             "wallet_id": Wallet.objects.get(owner_name=called.holder).pk,
             "member_id": mate.pk,
             "token": link.rpartition("/i/")[2],
@@ -448,6 +460,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
         offer,
         policy,
         {
+            "kiosk": {"token": kiosk["url"].rpartition("/")[2]},
             "account_confirm_email": {"key": key_of_mail()},
             "account_reset_password_from_key": parts,
             "mfa_edit_webauthn": {"pk": passkey.pk},

@@ -1,0 +1,100 @@
+"""Kiosks in the API: the link is shown once, and a digest of it is kept."""
+
+import pytest
+from django.conf import settings
+
+from tenants import tokens
+from tenants.models import AuditEntry
+from tests.support.errors import assert_error, error_of
+from tests.support.people import Organization
+from verifications import kiosks
+from verifications.models import Kiosk, Verification
+
+pytestmark = pytest.mark.django_db(transaction=True)
+POLICY = {
+    "name": "Policy",
+    "version": "1.0",
+    "attributes": [{"policyName": "Who", "attributeNames": ["name"]}],
+    "predicates": [
+        {
+            "policyName": "old enough",
+            "attributeName": "year",
+            "predicateType": "<",
+            "predicateValue": 2008,
+        }
+    ],
+}
+
+
+@pytest.fixture
+def desk(faber):
+    """The body of a new kiosk."""
+    stored = faber.post("/verificationPolicies", POLICY)["policyId"]
+    return {"name": "Front desk", "policyId": stored, "shownItems": ["Who"]}
+
+
+def test_a_kiosk_is_made_listed_and_revoked(faber, desk):
+    made = faber.post("/kiosks", desk)
+    link = made.pop("url")
+    token = link.removeprefix(f"{settings.PUBLIC_URL}/kiosk/")
+    assert tokens.is_well_formed(token, "agk")
+    assert made == desk | {
+        "kioskId": made["kioskId"],
+        "seconds": 8,
+        "createdAtUtc": made["createdAtUtc"],
+    }
+    assert faber.get("/kiosks") == [made]
+    assert faber.get(f"/kiosks/{made['kioskId']}") == made
+    faber.delete(f"/kiosks/{made['kioskId']}")
+    assert faber.get("/kiosks") == []
+    assert kiosks.find_kiosk(token) is None
+    actions = AuditEntry.objects.filter(object_type="kiosk").order_by("pk")
+    assert [one.action for one in actions] == ["kiosk.created", "kiosk.revoked"]
+    assert token not in str(list(actions.values()))
+
+
+def test_the_token_is_stored_as_a_digest_only(faber, desk):
+    token = faber.post("/kiosks", desk)["url"].rpartition("/")[2]
+    [row] = Kiosk.objects.values()
+    assert bytes(row["sha256"]) == tokens.digest_of(token)
+    assert token not in str(row)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"shownItems": ["old enough"]}, "unknown_item"),  # it shows no value
+        ({"shownItems": ["name"]}, "unknown_item"),
+        ({"seconds": 2}, "invalid_request"),
+        ({"seconds": 61}, "invalid_request"),
+        ({"name": ""}, "invalid_request"),
+    ],
+)
+def test_what_a_kiosk_cannot_show_is_refused(faber, desk, wrong, code):
+    assert_error(error_of(faber.post, "/kiosks", desk | wrong), 400, code)
+    assert not Kiosk.objects.exists()
+
+
+def test_the_policy_of_another_organization_is_unknown(desk):
+    error = error_of(Organization("Acme").post, "/kiosks", desk)
+    assert_error(error, 404, "not_found")
+
+
+def test_an_organization_has_a_limit_of_kiosks(faber, desk, monkeypatch):
+    monkeypatch.setattr(kiosks, "MAX_KIOSKS", 1)
+    faber.post("/kiosks", desk)
+    assert_error(error_of(faber.post, "/kiosks", desk), 409, "too_many_kiosks")
+
+
+def test_a_kiosk_goes_with_its_policy(faber, desk):
+    faber.post("/kiosks", desk)
+    faber.delete(f"/verificationPolicies/{desk['policyId']}")
+    assert faber.get("/kiosks") == []
+
+
+def test_revoking_takes_the_open_request_back(faber, desk):
+    made = faber.post("/kiosks", desk)
+    kiosks.next_screen(Kiosk.objects.get())
+    assert Verification.objects.get().state == "Requested"
+    faber.delete(f"/kiosks/{made['kioskId']}")
+    assert not Verification.objects.exists()

@@ -1,0 +1,99 @@
+"""Kiosks in the credentials API: serializers and view."""
+
+from functools import partial
+
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from agency.api.openapi.operation import operation
+from agency.api.pagination import ListQuery, list_parameters
+from agency.api.serializers import Contract, Parameters
+from agency.api.views import View, get_or_404
+from tenants import audit
+from verifications.kiosks import (
+    MAX_SECONDS,
+    MIN_SECONDS,
+    create_kiosk,
+    revoke_kiosk,
+)
+from verifications.models import Kiosk, VerificationPolicy
+
+SHOWN_ITEMS = "The `policyName` of each item whose values appear on the screen."
+
+
+class KioskParameters(Parameters):
+    name = serializers.CharField(max_length=100)
+    policyId = serializers.CharField(max_length=128)
+    seconds = serializers.IntegerField(
+        default=8,
+        min_value=MIN_SECONDS,
+        max_value=MAX_SECONDS,
+        help_text="How long an answer stays on the screen.",
+    )
+    shownItems = serializers.ListField(
+        child=serializers.CharField(max_length=256, trim_whitespace=False),
+        default=list,
+        max_length=125,
+        help_text=f"{SHOWN_ITEMS} Without it, only whether the proof is valid.",
+    )
+
+
+class KioskContract(Contract):
+    kioskId = serializers.CharField(source="pk")
+    name = serializers.CharField()
+    policyId = serializers.CharField(source="policy_id")
+    seconds = serializers.IntegerField()
+    shownItems = serializers.ListField(
+        source="shown_items", child=serializers.CharField(), help_text=SHOWN_ITEMS
+    )
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    lastSeenAtUtc = serializers.DateTimeField(
+        source="last_seen_at",
+        required=False,
+        help_text="When a screen last asked, to the minute.",
+    )
+
+
+class NewKioskContract(KioskContract):
+    url = serializers.CharField(help_text="The page. Only this answer has it.")
+
+
+class Kiosks(View):
+    @property
+    def own_kiosks(self):
+        return Kiosk.objects.filter(tenant=self.tenant)
+
+    @operation("createKiosk", request=KioskParameters, response=NewKioskContract)
+    def create(self, request):
+        body = self.parse_body(KioskParameters)
+        policies = VerificationPolicy.objects.filter(tenant=self.tenant)
+        create = partial(
+            create_kiosk,
+            self.tenant,
+            get_or_404(policies, body["policyId"]),
+            name=body["name"],
+            seconds=body["seconds"],
+            shown_items=body["shownItems"],
+        )
+        recorded = audit.recorded(create, "kiosk.created", by=request)
+        made = self.perform(recorded, shown_once=True)
+        return self.to_response(NewKioskContract, made)
+
+    @operation(
+        "listKiosks",
+        response=KioskContract(many=True),
+        parameters=list_parameters(ListQuery),
+    )
+    def list(self, request):
+        return self.list_response(KioskContract, self.own_kiosks)
+
+    @operation("getKiosk", response=KioskContract)
+    def retrieve(self, request, kioskId):
+        return self.to_response(KioskContract, get_or_404(self.own_kiosks, kioskId))
+
+    @operation("revokeKiosk")
+    def destroy(self, request, kioskId):
+        kiosk = get_or_404(self.own_kiosks, kioskId)
+        revoke = partial(revoke_kiosk, kiosk)
+        audit.recorded(revoke, "kiosk.revoked", kiosk, by=request)()
+        return Response()

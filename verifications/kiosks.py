@@ -1,0 +1,221 @@
+"""Kiosks: what is on a screen that asks one person after the other.
+
+A screen shows a request as a link, then its answer for some seconds, then the next
+request. An open request is shown again until it is answered or old; one that nobody
+answered is removed, so that they do not pile up.
+"""
+
+import math
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+from django.utils import timezone
+
+from agency.core import network_reads, transactions
+from agency.core.errors import Conflict, Invalid
+from connections.exchange import PARTIES
+from connections.link_expiry import LINK_EXPIRED
+from credentials.models.schema import organization_wallet
+from tenants import tokens
+from tenants.models import Tenant
+from verifications.models import Kiosk, Verification, VerificationPolicy
+from verifications.present_proof import verifier
+
+TOKEN_PREFIX = "agk"
+MAX_KIOSKS = 100  # of an organization
+MIN_SECONDS, MAX_SECONDS = 3, 60
+# Of a request. Who photographs the code cannot answer it from elsewhere much later.
+REQUEST_LIFETIME = timedelta(minutes=10)
+# An answer that no screen asked for in this time is not shown to whoever is there then.
+MAX_DELAY = timedelta(minutes=1)
+SEEN_INTERVAL = timedelta(minutes=1)
+
+
+class State(StrEnum):
+    """asking → valid | invalid | declined → over; asking → over"""
+
+    ASKING = "asking"
+    VALID = "valid"
+    INVALID = "invalid"
+    DECLINED = "declined"
+    OVER = "over"  # the next request is due
+
+
+class Screen(NamedTuple):
+    """What a kiosk shows. seconds: for how long, of an answer."""
+
+    state: State
+    verification: Verification | None = None
+    seconds: int = 0
+
+
+def create_kiosk(
+    tenant: Tenant,
+    policy: VerificationPolicy,
+    name: str,
+    seconds: int,
+    shown_items: list[str],
+) -> Kiosk:
+    """Create a kiosk with its link as `url`, which cannot be read again.
+
+    400 `unknown_item` if an item is not one that shows values; 409 `too_many_kiosks`.
+    """
+    shown = [item["policyName"] for item in policy.unsealed_body()["attributes"]]
+    if unknown := [item for item in shown_items if item not in shown]:
+        message = (
+            f"The policy has no item that shows values and is named {unknown[0]}."
+        )
+        raise Invalid("unknown_item", message, {"shownItems": [message]})
+    token = tokens.generate_token(TOKEN_PREFIX)
+    kiosk = Kiosk(
+        tenant=tenant,
+        policy=policy,
+        name=name,
+        seconds=seconds,
+        shown_items=shown_items,
+        sha256=tokens.digest_of(token),
+    )
+    insert_within_bound(kiosk)
+    kiosk.url = f"{settings.PUBLIC_URL}/kiosk/{token}"
+    return kiosk
+
+
+@transactions.atomic()
+def insert_within_bound(kiosk: Kiosk) -> None:
+    Tenant.objects.select_for_update().get(pk=kiosk.tenant_id)
+    if Kiosk.objects.filter(tenant=kiosk.tenant_id).count() >= MAX_KIOSKS:
+        message = f"An organization has at most {MAX_KIOSKS} kiosks. Revoke one first."
+        raise Conflict("too_many_kiosks", message)
+    kiosk.save(force_insert=True)
+
+
+def find_kiosk(token: str) -> Kiosk | None:
+    """The kiosk with this token, or None. 503 if its organization is being moved."""
+    if not tokens.is_well_formed(token, TOKEN_PREFIX):
+        return None
+    rows = Kiosk.objects.select_related("tenant").filter(tenant__deleted_at=None)
+    kiosk = rows.filter(sha256=tokens.digest_of(token)).first()
+    if kiosk:
+        kiosk.tenant.require_thawed()
+    return kiosk
+
+
+def revoke_kiosk(kiosk: Kiosk) -> None:
+    """Delete a kiosk: its link is unknown from now on."""
+    kiosk.delete()
+    remove_unanswered(kiosk.verification_id)
+
+
+def record_sight(kiosk: Kiosk) -> None:
+    """Store when a screen last asked, at most once a minute."""
+    now = timezone.now()
+    if not kiosk.last_seen_at or now - kiosk.last_seen_at > SEEN_INTERVAL:
+        Kiosk.objects.filter(pk=kiosk.pk).update(last_seen_at=now)
+
+
+def next_screen(kiosk: Kiosk) -> Screen:
+    """What a kiosk shows now, which may be the answer that has come, or a new request.
+
+    Each answer is shown for as long as the kiosk says, counted from when the first
+    screen asks for it.
+    """
+    record_sight(kiosk)
+    screen = read_screen(kiosk)
+    if screen.state == State.OVER:
+        renew_request(kiosk)
+        kiosk.refresh_from_db(fields=["verification_id", "shown_at"])
+        return read_screen(kiosk)
+    if screen.state != State.ASKING and not kiosk.shown_at:
+        rows = Kiosk.objects.filter(
+            pk=kiosk.pk, verification_id=kiosk.verification_id, shown_at=None
+        )
+        rows.update(shown_at=timezone.now())
+    return screen
+
+
+def read_screen(kiosk: Kiosk) -> Screen:
+    rows = Verification.objects.select_related("connection__wallet__tenant")
+    found = rows.filter(pk=kiosk.verification_id, tenant=kiosk.tenant_id).first()
+    state = state_of(found) if found else State.OVER
+    if found is None or state == State.OVER:
+        return Screen(State.OVER)
+    if state == State.ASKING:
+        return Screen(state, found)
+    now = timezone.now()
+    end = end_of_answer(kiosk, found, now)
+    if end <= now:
+        return Screen(State.OVER)
+    return Screen(state, found, math.ceil((end - now).total_seconds()))
+
+
+def state_of(verification: Verification) -> State:
+    if verification.state == Verification.State.ACCEPTED:
+        return State.VALID if verification.is_valid else State.INVALID
+    if verification.state == Verification.State.REJECTED:
+        # `declined` is our own code: somebody here has withdrawn it.
+        is_ours = verification.problem in ("declined", LINK_EXPIRED)
+        return State.OVER if is_ours else State.DECLINED
+    link = verification.connection
+    is_old = verification.created_at + REQUEST_LIFETIME <= timezone.now()
+    return State.OVER if is_old or link is None else State.ASKING
+
+
+def end_of_answer(kiosk: Kiosk, verification: Verification, now: datetime) -> datetime:
+    """When an answer leaves the screens; now, if it came too long ago to be shown."""
+    duration = timedelta(seconds=kiosk.seconds)
+    if kiosk.shown_at:
+        return kiosk.shown_at + duration
+    came = verification.verified_at or verification.updated_at
+    return now + duration if now - came <= MAX_DELAY else now
+
+
+def renew_request(kiosk: Kiosk) -> None:
+    """Put a new request on the screen, and remove the last if nobody answered it."""
+    if replace_request(kiosk):
+        remove_unanswered(kiosk.verification_id)
+
+
+@network_reads.atomic_with_reads
+def replace_request(kiosk: Kiosk) -> bool:
+    """Return False if another call was faster, or the kiosk was revoked."""
+    rows = Kiosk.objects.select_for_update().only("pk")
+    same = rows.filter(pk=kiosk.pk, verification_id=kiosk.verification_id)
+    if same.first() is None:
+        return False
+    policy = kiosk.policy
+    made = verifier.send_request_by_link(
+        organization_wallet(kiosk.tenant), policy.unsealed_body(), policy.pk
+    )
+    end = timezone.now() + REQUEST_LIFETIME
+    assert made.connection
+    made.connection.update_columns(expires_at=end, expiry_due_at=end)
+    Kiosk.objects.filter(pk=kiosk.pk).update(verification_id=made.pk, shown_at=None)
+    return True
+
+
+@transactions.atomic()
+def remove_unanswered(verification_id: UUID | None) -> None:
+    """Remove a request that nobody answered. An answer stays, as any verification."""
+    rows = Verification.objects.select_related(*PARTIES).filter(pk=verification_id)
+    if found := rows.first():
+        found.lock()  # an answer that comes now waits, or has come
+    found = rows.first()
+    if found and (
+        found.state == Verification.State.REQUESTED or found.problem == LINK_EXPIRED
+    ):
+        found.remove()
+
+
+def shown_values(
+    kiosk: Kiosk, verification: Verification
+) -> Iterator[tuple[str, str]]:
+    """Yield the attributes of a valid proof that the kiosk shows, with their values."""
+    proof = verification.unsealed_proof() or {}
+    for item in kiosk.shown_items:
+        entry = proof.get(item, {})
+        if entry.get("revealed"):
+            yield from entry.get("attributes", {}).items()
