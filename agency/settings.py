@@ -257,6 +257,7 @@ INSTALLED_APPS = [
     "template_partials",
     "agency",
     "agency.holder_pages",
+    "agency.web_wallet",
     "agency.mails",
     "agency.support.apps.SupportConfig",
     "agency.ops",
@@ -506,6 +507,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "forget-closed-links": {
         "task": "agency.holder_pages.tasks.forget_closed_links",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "forget-ended-wallet-sessions": {
+        "task": "agency.web_wallet.tasks.forget_ended_sessions",
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },

@@ -9,6 +9,7 @@ from agency.api.openapi import document, page
 from agency.ops import health, monitoring
 from agency.studio.accounts import rate_limits
 from agency.studio.error_codes import show_error_codes
+from agency.web_wallet import urls as web_wallet
 from connections import urls as connections
 from credentials import urls as credentials
 from organizations import urls as tenants
@@ -27,6 +28,7 @@ credentials_api = [
 wallet_api = [
     *tenants.wallet_api,
     *wallets.wallet_api,
+    *web_wallet.wallet_api,
     *connections.wallet_api,
     *credentials.wallet_api,
     *verifications.wallet_api,
@@ -66,6 +68,7 @@ urlpatterns = [
     path("docs/errors", show_error_codes, name="error_codes"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
     path("", include("agency.holder_pages.urls")),
+    path("", include(web_wallet)),
     path("", include("agency.studio.urls")),
     path("accounts/", include("allauth.urls")),
     path(

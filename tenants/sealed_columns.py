@@ -21,6 +21,9 @@ NOT_SEALED = {
     "tenants_idempotencykey.fingerprint": "a keyed digest",
     "tenants_invitation.digest": "a keyed digest",
     "verifications_kiosk.sha256": "a digest",
+    "webwallet_personallink.digest": "a digest",
+    "webwallet_pintry.address": "a keyed digest",
+    "webwallet_walletsession.digest": "a digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",
     "connections_seenmessage.digest": "a digest of a message id",
 }

@@ -27,6 +27,7 @@ APPS = (
     "credentials",
     "verifications",
     "holderpages",
+    "webwallet",
     "mails",
     "support",
     "ops",

@@ -132,6 +132,16 @@ urlpatterns = [
         name="remove_wallet",
     ),
     path(
+        f"{organization}/wallets/<uuid:object_id>/link",
+        wallet_page.create_wallet_link,
+        name="create_wallet_link",
+    ),
+    path(
+        f"{organization}/wallets/<uuid:object_id>/link/revoke",
+        wallet_page.revoke_wallet_link,
+        name="revoke_wallet_link",
+    ),
+    path(
         f"{organization}/wallets/<uuid:object_id>",
         wallet_page.show_wallet,
         name="wallet",

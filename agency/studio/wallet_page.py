@@ -20,6 +20,9 @@ from agency.studio.forms import DeletionForm
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
 from agency.studio.objects import describe_rows, get_hosted_wallet, own_wallet
 from agency.studio.pages import get_membership, studio_page
+from agency.web_wallet import links
+from agency.web_wallet.models import PersonalLink
+from connections.api import qr_codes
 from connections.api.connections import create_invitation, read_invitation
 from connections.protocols import handshakes
 from tenants import audit
@@ -100,9 +103,40 @@ def show_wallet(
         "wallet": wallet,
         "kinds": kinds,
         "may_act": membership.may(Permission.OPERATE),
+        "link": PersonalLink.objects.filter(wallet=wallet).first(),
         "form": OnceForm(),
     }
     return render(request, "studio/wallet.html", context)
+
+
+@studio_page("POST")
+@once_per_form(back="studio:wallet", keep=("tenant_id", "object_id"))
+def create_wallet_link(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Make the holder's link, which this answer alone shows."""
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    wallet = get_hosted_wallet(tenant, object_id)
+    link = links.create_link(wallet, by=request)
+    context = {
+        "tenant": tenant,
+        "wallet": wallet,
+        "link": link,
+        "qr_code": qr_codes.data_address(link.url),
+    }
+    return render(request, "studio/wallet_link.html", context)
+
+
+@studio_page("POST")
+@once_per_form(back="studio:wallet", keep=("tenant_id", "object_id"))
+def revoke_wallet_link(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    wallet = get_hosted_wallet(tenant, object_id)
+    links.revoke_link(wallet, by=request)
+    messages.success(request, "The link, its PIN and its sessions have ended.")
+    return wallet_page(wallet)
 
 
 @studio_page("POST")

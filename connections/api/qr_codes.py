@@ -1,5 +1,6 @@
 """The QR code of a link. It holds the whole invitation if that fits."""
 
+import base64
 import io
 
 import qrcode.image.pure
@@ -26,6 +27,14 @@ STRONGER = (constants.ERROR_CORRECT_Q, constants.ERROR_CORRECT_M)
 def render_image(connection: Connection, form: str) -> bytes:
     """The code of a link as `svg` or `png`."""
     return draw_code(code_of(connection), form)
+
+
+def data_address(text: str) -> str:
+    """The code of a text as an address that holds the picture."""
+    code = smallest_code(text)
+    assert code, "the text is short"
+    picture = base64.b64encode(draw_code(code, "svg")).decode()
+    return f"data:image/svg+xml;base64,{picture}"
 
 
 def draw_code(code: QRCode, form: str) -> bytes:

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from tenants.branding import LANGUAGES
 from tests.support.paths import ROOT
 
-FOLDERS = ["holder_pages", "mails"]
+FOLDERS = ["holder_pages", "mails", "web_wallet"]
 TRANSLATED = [language for language in LANGUAGES if language != "en"]
 HAS_GETTEXT = all(map(shutil.which, ("xgettext", "msgmerge", "msgfmt")))
 every_folder = pytest.mark.parametrize("folder", FOLDERS)

@@ -16,6 +16,7 @@ from tests.support.paths import ROOT
 UNRELEASED = {
     "holderpages": ROOT / "agency" / "holder_pages",
     "ops": ROOT / "agency" / "ops",
+    "webwallet": ROOT / "agency" / "web_wallet",
     "mails": ROOT / "agency" / "mails",
     "support": ROOT / "agency" / "support",
 }

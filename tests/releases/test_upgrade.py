@@ -56,6 +56,9 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "tenants_formerdatakey": "it is newer than 0.1.0",
     "tenants_invitation": "it is newer than 0.1.0",
     "usersessions_usersession": "the list of sessions is newer than 0.1.0",
+    "webwallet_personallink": "it is newer than 0.1.0",
+    "webwallet_pintry": "it is newer than 0.1.0",
+    "webwallet_walletsession": "it is newer than 0.1.0",
     "wallets_keydemand": "it is newer than 0.1.0",
     "webhooks_feedepoch": "the database was never restored",
 }

@@ -31,6 +31,7 @@ from tests.agency.pages.people import (
     signed_in_as_staff,
 )
 from tests.agency.studio.conftest import browser_of, person
+from tests.agency.web_wallet.conftest import opens_wallet
 from tests.support.pages import Browser
 from tests.support.people import Api, Holder
 from verifications.models import Verification, VerificationPolicy
@@ -41,6 +42,8 @@ EXCHANGES = ("connection", "credential", "verification")
 OWNER, INVITED, VISITOR = "owner", "invited", "visitor"
 STAFF, CONFIRMED, GUARDED = "staff", "confirmed", "guarded"
 HALFWAY, FORGETFUL = "halfway", "forgetful"
+# Alone sees the values of credentials.
+HOLDER = "holder"
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,11 @@ PAGES: dict[str, str] = {
     "account_inactive": VISITOR,
     "invitation": VISITOR,
     "kiosk": VISITOR,
+    "web_wallet:left": VISITOR,
+    "web_wallet:pin": HOLDER,
+    "web_wallet:cards": HOLDER,
+    "web_wallet:inbox": HOLDER,
+    "web_wallet:offer": HOLDER,
     "docs": VISITOR,
     "error_codes": VISITOR,
     "account_logout": OWNER,
@@ -213,6 +221,13 @@ NO_PAGES: dict[str, str] = {
     "studio:retry_publication": ACTION,
     "studio:issue_credential": ACTION,
     "studio:connect_wallet": ACTION,
+    "studio:create_wallet_link": ACTION,
+    "studio:revoke_wallet_link": ACTION,
+    "web_wallet:open": MOVED,
+    "web_wallet:leave": ACTION,
+    "web_wallet:colors": DATA,
+    "web_wallet:inbox_part": DATA,
+    "web_wallet:offer_part": DATA,
     "studio:credential_accept": ACTION,
     "studio:verification_accept": ACTION,
     "studio:credential_resend": ACTION,
@@ -275,6 +290,7 @@ class World:
     guarded: Any
     halfway: Any
     forgetful: Any
+    holder: Any
     ids: dict[str, Any]
     api: Api
     offer: dict[str, Any]
@@ -363,6 +379,12 @@ class World:
         return reverse(name, kwargs={name: ids[name] for name in names})
 
 
+def open_in(holder: Holder, model: Any) -> Any:
+    """The key of the newest offer or request in a wallet."""
+    rows = model.objects.filter(wallet__wallet_id=holder.wallet_id)
+    return rows.latest("pk").pk
+
+
 def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> World:
     """Use the API as a developer of the organization, and a holder, do."""
     api = Api(college.access_token, college.subscription_key)
@@ -394,6 +416,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     stored = api.post("/verificationPolicies", policy)["policyId"]
     desk = {"name": called.holder, "policyId": stored, "shownItems": ["name"]}
     kiosk = api.post("/kiosks", desk)
+    api.post("/credentials", offer | {"connectionId": to})  # waits in the inbox
     Attempt.objects.create(
         delivery_id=sent["deliveryId"],
         number=1,
@@ -426,6 +449,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     invited.get(path)
     kinds = {Connection: "connection", Credential: "credential"}
     guarded, passkey = make_guarded()
+    holder = opens_wallet(alice)
     forgetful, parts = resets_password()
     found = {
         f"{kind}_id": model.objects.filter(wallet__is_organization=True).first().pk
@@ -441,6 +465,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
         asked_again(guarded),
         half_signed_in(),
         forgetful,
+        holder,
         found
         | {
             "tenant_id": tenant.pk,
@@ -466,6 +491,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
             "mfa_edit_webauthn": {"pk": passkey.pk},
             "mfa_remove_webauthn": {"pk": passkey.pk},
             "admin:app_list": {"app_label": "tenants"},
+            "web_wallet:offer": {"object_id": open_in(alice, Credential)},
             "admin:support_action": {"name": "add-member", "key": str(tenant.pk)},
         },
     )

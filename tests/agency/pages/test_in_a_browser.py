@@ -4,6 +4,7 @@ scripts.
 
 import pytest
 
+from agency.web_wallet.sessions import LINK_COOKIE, SESSION_COOKIE
 from tests.agency.pages.catalog import OWNER, PAGES, VISITOR
 from tests.agency.studio.test_accessibility import IS_SHOWN, axe
 from tests.support import chromium
@@ -83,8 +84,9 @@ class Visitor:
     def sign_in(self, who):
         self.page.call("Network.clearBrowserCookies")
         if who != VISITOR:
-            cookie = getattr(self.world, who).cookies[self.cookie_name].value
-            self.page.set_cookie(self.base, self.cookie_name, cookie)
+            for name, cookie in getattr(self.world, who).cookies.items():
+                if name in (self.cookie_name, SESSION_COOKIE, LINK_COOKIE):
+                    self.page.set_cookie(self.base, name, cookie.value)
 
     def open(self, address):
         ready = IS_SHOWN if address == "/docs" else "true"

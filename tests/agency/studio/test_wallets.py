@@ -1,6 +1,9 @@
 """Hosted wallets in the studio: created, connected and deleted as by the API."""
 
+import re
+
 import pytest
+from django.test import Client
 
 from connections.models import Connection
 from tenants.models import AuditEntry
@@ -86,3 +89,46 @@ def test_who_may_only_look_has_no_button(viewer, browser, url):
     page = viewer.get(f"{url}/wallets/{row.pk}").content.decode()
     assert "Connect with us" not in page and "Delete this wallet" not in page
     assert "New wallet" not in viewer.get(f"{url}/wallets").content.decode()
+
+
+def test_a_personal_link_is_shown_once_and_revoked(browser, url, api):
+    row = create(browser, url, owner_name="Alice")
+    page = browser.send(f"{url}/wallets/{row.pk}/link").content.decode()
+    [path] = set(re.findall(r"/w/agw_\w+", page))
+    assert "data:image/svg+xml;base64," in page
+    shown = browser.get(f"{url}/wallets/{row.pk}").content.decode()
+    assert "Nobody has chosen a PIN yet." in shown and "agw_" not in shown
+    holder = Client()
+    assert holder.get(path).status_code == 302
+    holder.post("/w/pin", {"pin": "280615", "again": "280615"})
+    shown = browser.get(f"{url}/wallets/{row.pk}").content.decode()
+    assert "The holder chose a PIN" in shown
+    browser.send(f"{url}/wallets/{row.pk}/link/revoke")
+    assert Client().get(path).status_code == 404
+    made = AuditEntry.objects.get(action="wallet.link_created")
+    assert (made.actor_name, made.object_id) == ("fay@faber.example", str(row.pk))
+    assert AuditEntry.objects.filter(action="wallet.link_revoked").count() == 1
+
+
+def test_the_form_of_a_personal_link_counts_once(browser, url):
+    row = create(browser, url, owner_name="Alice")
+    form = {"form_token": "one"}
+    first = browser.post(f"{url}/wallets/{row.pk}/link", form).content.decode()
+    again = browser.post(f"{url}/wallets/{row.pk}/link", form)
+    assert again.url == f"{url}/wallets/{row.pk}"
+    [path] = set(re.findall(r"/w/agw_\w+", first))
+    assert Client().get(path).status_code == 302
+
+
+@pytest.mark.parametrize("action", ["link", "link/revoke"])
+def test_who_may_only_look_makes_and_revokes_no_link(
+    viewer, stranger, browser, url, action
+):
+    row = create(browser, url, owner_name="Alice")
+    assert "personal link</button>" not in str(
+        viewer.get(f"{url}/wallets/{row.pk}").content
+    )
+    assert viewer.send(f"{url}/wallets/{row.pk}/{action}").status_code == 403
+    assert stranger.send(f"{url}/wallets/{row.pk}/{action}").status_code == 404
+    other = Wallet.objects.get(is_organization=True)
+    assert browser.send(f"{url}/wallets/{other.pk}/{action}").status_code == 404

@@ -1,0 +1,52 @@
+"""The personal links of hosted wallets in the wallet API."""
+
+from functools import partial
+
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from agency.api.openapi.operation import operation
+from agency.api.serializers import Contract
+from agency.web_wallet import links
+from agency.web_wallet.models import PersonalLink
+from wallets.api.wallets import WalletView
+
+
+class PersonalLinkContract(Contract):
+    hasLink = serializers.BooleanField(source="is_stored")
+    createdAtUtc = serializers.DateTimeField(source="created_at", required=False)
+    expiresAt = serializers.DateTimeField(
+        source="expires_at",
+        required=False,
+        help_text="When it ends, unless the holder chooses a PIN before.",
+    )
+    pinChosenAtUtc = serializers.DateTimeField(source="pin_chosen_at", required=False)
+
+
+class NewPersonalLinkContract(PersonalLinkContract):
+    link = serializers.CharField(
+        source="url", help_text="It is in this answer only. Give it to the holder."
+    )
+
+
+class PersonalLinks(WalletView):
+    reaches_own_wallet = False  # the organization's staff have the studio
+
+    @operation("createPersonalLink", response=NewPersonalLinkContract)
+    def create(self, request, walletId):
+        create = partial(links.create_link, self.wallet, by=request)
+        return self.to_response(
+            NewPersonalLinkContract, self.perform(create, shown_once=True)
+        )
+
+    @operation("getPersonalLink", response=PersonalLinkContract)
+    def retrieve(self, request, walletId):
+        found = PersonalLink.objects.filter(wallet=self.wallet).first()
+        if found is None:
+            return Response({"hasLink": False})
+        return self.to_response(PersonalLinkContract, found)
+
+    @operation("revokePersonalLink")
+    def destroy(self, request, walletId):
+        links.revoke_link(self.wallet, by=request)
+        return Response()

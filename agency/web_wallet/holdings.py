@@ -1,0 +1,120 @@
+"""What a wallet holds and what waits for its holder, as the pages show it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from agency.holder_pages.contents import day_of
+from agency.studio.objects import name_in
+from connections.exchange import PARTIES
+from credentials.models import Credential
+from verifications.models import Verification
+from wallets.models import Key, Wallet
+
+MAX_SHOWN = 50  # on a page; older ones are on the next
+OPEN_OFFERS = (Credential.State.OFFERED, Credential.State.REQUESTED)
+
+
+@dataclass(frozen=True)
+class Value:
+    """An attribute. day: of a number that is a date by the name of the attribute."""
+
+    name: str
+    text: str
+    day: date | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """Rows, newest first. older: the id after which the next page begins, or ""."""
+
+    rows: list[Any]
+    older: str
+
+
+def cards_of(wallet: Wallet, before: str = "") -> Page:
+    """The wallet's credentials, each with `values_shown`."""
+    page = newest(Credential.in_wallet(wallet), before)
+    for row in page.rows:
+        row.values_shown = values_of(row)
+    return page
+
+
+def offers_of(wallet: Wallet) -> QuerySet[Any]:
+    rows = Credential.objects.filter(wallet=wallet, role=Credential.Role.HOLDER)
+    return rows.select_related(*PARTIES)
+
+
+def requests_of(wallet: Wallet) -> QuerySet[Any]:
+    rows = Verification.objects.filter(wallet=wallet, role=Verification.Role.PROVER)
+    return rows.select_related(*PARTIES)
+
+
+def inbox_of(wallet: Wallet) -> list[Any]:
+    """Open offers and requests, newest first, at most MAX_SHOWN of each."""
+    offers = offers_of(wallet).filter(state__in=OPEN_OFFERS)
+    requests = requests_of(wallet).filter(state=Verification.State.REQUESTED)
+    found = newest(offers).rows + newest(requests).rows
+    return sorted(found, key=lambda row: row.pk, reverse=True)
+
+
+def newest(rows: QuerySet[Any], before: str = "") -> Page:
+    """The page of the rows, each with its names; before: an id, or nothing."""
+    condition = Q(pk__lt=parsed) if (parsed := parse_id(before)) else Q()
+    found = list(rows.filter(condition).order_by("-pk")[: MAX_SHOWN + 1])
+    shown = found[:MAX_SHOWN]
+    name_rows(shown)
+    return Page(shown, str(shown[-1].pk) if len(found) > MAX_SHOWN else "")
+
+
+def parse_id(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def name_rows(rows: Sequence[Any]) -> None:
+    """Add `title`, and `peer`: what the other side calls itself, or ""."""
+    organizations = names_by_key(
+        [row.connection.their_key for row in rows if needs_name(row)]
+    )
+    for row in rows:
+        row.is_offer = isinstance(row, Credential)
+        row.title = name_in(row.schema_id) if row.is_offer else ""
+        row.peer = peer_name(row, organizations)
+
+
+def needs_name(row: Any) -> bool:
+    return bool(row.connection and not row.connection.name)
+
+
+def names_by_key(keys: list[str]) -> dict[str, str]:
+    """The organizations here that have shared a link with these keys."""
+    if not keys:
+        return {}
+    rows = Key.objects.filter(verkey__in=keys, tenant__deleted_at=None)
+    return dict(rows.values_list("verkey", "tenant__name"))
+
+
+def peer_name(row: Any, organizations: dict[str, str]) -> str:
+    """The label of its invitation, its organization's name, or its host."""
+    connection = row.connection
+    if connection is None:
+        return ""
+    known = connection.name or organizations.get(connection.their_key)
+    return known or urlsplit(connection.their_endpoint).hostname or ""
+
+
+def values_of(credential: Credential) -> list[Value]:
+    values = credential.unsealed_values() or {}
+    return [Value(name, text, as_day(name, text)) for name, text in values.items()]
+
+
+def as_day(name: str, text: str) -> date | None:
+    return day_of(name, int(text)) if text.isdecimal() and text.isascii() else None

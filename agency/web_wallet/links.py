@@ -1,0 +1,55 @@
+"""Make, find and revoke the personal links of hosted wallets."""
+
+from typing import Any
+
+from django.db import transaction
+
+from agency.core.errors import NotFound
+from agency.web_wallet.models import PersonalLink
+from tenants import audit, tokens
+from wallets.models import Wallet
+
+PREFIX = "agw"
+
+
+@transaction.atomic
+def create_link(wallet: Wallet, by: Any) -> PersonalLink:
+    """Make the wallet's link, with its `token`. One that it had is replaced.
+
+    by: who, for the log: a request.
+    """
+    wallet.lock_or_404()
+    PersonalLink.objects.filter(wallet=wallet).delete()
+    link = PersonalLink(tenant_id=wallet.tenant_id, wallet=wallet)
+    link.token = tokens.generate_token(PREFIX)
+    link.digest = tokens.digest_of(link.token)
+    link.save(force_insert=True)
+    audit.record("wallet.link_created", wallet, by=by)
+    return link
+
+
+@transaction.atomic
+def revoke_link(wallet: Wallet, by: Any) -> None:
+    """End the link, its PIN and its sessions. Without a link this does nothing."""
+    deleted, _ = PersonalLink.objects.filter(wallet=wallet).delete()
+    if deleted:
+        audit.record("wallet.link_revoked", wallet, by=by)
+
+
+def find_link(token: str) -> PersonalLink:
+    """Raises NotFound `wallet_link_gone`: unknown, replaced, revoked or expired."""
+    if tokens.is_well_formed(token, PREFIX):
+        rows = PersonalLink.objects.filter(
+            digest=tokens.digest_of(token),
+            wallet__deleted_at=None,
+            wallet__tenant__deleted_at=None,
+        )
+        found = rows.select_related("wallet__tenant__network").first()
+        if found and not found.is_expired:
+            found.token = token
+            return found
+    raise NotFound(
+        "wallet_link_gone",
+        "This personal link does not work (any more). Ask the organization that "
+        "hosts the wallet for a new one.",
+    )

@@ -1,0 +1,90 @@
+"""The personal link of a hosted wallet, the tries of its PIN, and its sessions."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+from django.utils import timezone
+
+from tenants.models import Record, Tenant
+from wallets.models import Wallet
+
+# Until a PIN is chosen, the link alone opens the wallet.
+UNOPENED_FOR = timedelta(days=7)
+
+
+class PersonalLink(Record):
+    """The link by which a holder without an app opens a hosted wallet.
+
+    Whoever opens it first chooses the PIN; from then on it takes both. Without a PIN
+    it ends UNOPENED_FOR after it was made. A wallet has one link: a new one replaces
+    it, with its PIN and sessions.
+    """
+
+    # Of a link that was just made: shown once, and not stored.
+    token = ""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    wallet = models.OneToOneField(
+        Wallet, on_delete=models.CASCADE, related_name="personal_link"
+    )
+    # The SHA-256 of the token, by which it is found.
+    digest = models.BinaryField(unique=True)
+    # Hashed by one of PASSWORD_HASHERS; empty until the holder has chosen one.
+    pin = models.CharField(max_length=128, blank=True)
+    pin_chosen_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"link of {self.wallet_id}"
+
+    @property
+    def is_stored(self) -> bool:
+        return not self._state.adding
+
+    @property
+    def url(self) -> str:
+        return settings.PUBLIC_URL + reverse("web_wallet:open", args=[self.token])
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When it ends if nobody chooses a PIN before; None once somebody has."""
+        return None if self.pin else self.created_at + UNOPENED_FOR
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
+
+class PinTry(Record):
+    """A PIN that was tried. Deleted if it was right, so what stays were wrong ones."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    link = models.ForeignKey(PersonalLink, on_delete=models.CASCADE)
+    # The keyed digest of the client's address.
+    address = models.BinaryField()
+
+    class Meta:
+        verbose_name_plural = "PIN tries"
+        indexes = [
+            models.Index(fields=["address", "created_at"]),
+            models.Index(fields=["created_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"try of the {self.link}"
+
+
+class WalletSession(Record):
+    """A browser in which the link was opened and the PIN given."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    link = models.ForeignKey(
+        PersonalLink, on_delete=models.CASCADE, related_name="sessions"
+    )
+    # The SHA-256 of the cookie.
+    digest = models.BinaryField(unique=True)
+    used_at = models.DateTimeField(default=timezone.now, db_index=True)
+
+    def __str__(self) -> str:
+        return f"session of the {self.link}"

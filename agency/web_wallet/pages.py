@@ -1,0 +1,139 @@
+"""What the pages of a web wallet share: who may see them, in which language, errors."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from agency.core.errors import AgencyError, TooOften
+from agency.holder_pages.languages import choose_language
+from agency.holder_pages.views import public_host
+from agency.web_wallet import sessions, texts
+from agency.web_wallet.links import find_link
+from agency.web_wallet.models import PersonalLink
+from tenants.models import Tenant
+
+View = Callable[..., HttpResponse]
+
+
+def link_page(*methods: str) -> Callable[[View], View]:
+    """Decorator: a page before the PIN, for who has opened a personal link here."""
+
+    def decorate(view: View) -> View:
+        def show(request: HttpRequest, **ids: Any) -> HttpResponse:
+            link = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
+            return show_to(request, link, view, ids)
+
+        return guard(methods, view, show)
+
+    return decorate
+
+
+def wallet_page(*methods: str) -> Callable[[View], View]:
+    """Decorator: a page of the wallet. Without a live session, it asks for the PIN.
+
+    A part of a page that is read again (`HX-Request`) does not keep the session alive.
+    """
+
+    def decorate(view: View) -> View:
+        def show(request: HttpRequest, **ids: Any) -> HttpResponse:
+            session = sessions.find_session(request)
+            if session is None:
+                return ask_for_pin(request)
+            if "HX-Request" not in request.headers:
+                sessions.note_use(session)
+            return show_to(request, session.link, view, ids)
+
+        return guard(methods, view, show)
+
+    return decorate
+
+
+def ask_for_pin(request: HttpRequest) -> HttpResponse:
+    """Lead to the page of the PIN; a part of a page leads the whole page there."""
+    if "HX-Request" not in request.headers:
+        return redirect("web_wallet:pin")
+    return HttpResponse(status=204, headers={"HX-Redirect": reverse("web_wallet:pin")})
+
+
+def guard(methods: tuple[str, ...], view: View, show: View) -> View:
+    """Answer an AgencyError with a page, in the reader's language."""
+
+    @wraps(view)
+    def show_errors(request: HttpRequest, **ids: Any) -> HttpResponse:
+        try:
+            return show(request, **ids)
+        except AgencyError as error:
+            return error_page(request, error)
+
+    return never_cache(require_http_methods(methods)(show_errors))
+
+
+def show_to(
+    request: HttpRequest, link: PersonalLink, view: View, ids: dict[str, Any]
+) -> HttpResponse:
+    tenant = link.wallet.tenant
+    tenant.require_thawed()
+    with in_language_of(request, tenant) as language:
+        try:
+            response = view(request, link, **ids)
+        except AgencyError as error:
+            response = error_page(request, error, link)
+    return with_language(response, language)
+
+
+@contextmanager
+def in_language_of(request: HttpRequest, tenant: Tenant | None) -> Iterator[str]:
+    """The first of the reader's languages that we have, else the organization's."""
+    language = choose_language(request, tenant.default_language if tenant else "")
+    with translation.override(language):
+        yield language
+
+
+def with_language(response: HttpResponse, language: str) -> HttpResponse:
+    response["Content-Language"] = language
+    patch_vary_headers(response, ["Accept-Language", "Cookie"])
+    return response
+
+
+def error_page(
+    request: HttpRequest, error: AgencyError, link: PersonalLink | None = None
+) -> HttpResponse:
+    with in_language_of(request, link.wallet.tenant if link else None) as language:
+        context = {"error": error, "message": texts.describe_error(error)}
+        response = show_page(request, link, "error", context, status=error.status)
+    if isinstance(error, TooOften):
+        response["Retry-After"] = str(error.retry_after)
+    return with_language(response, language)
+
+
+def show_page(
+    request: HttpRequest,
+    link: PersonalLink | None,
+    name: str,
+    context: dict[str, Any],
+    status: int = 200,
+) -> HttpResponse:
+    """name: of the template, with `#part` for a part of it."""
+    tenant = link.wallet.tenant if link else None
+    context = {
+        "link": {"tenant": tenant},  # as the pages of links have it
+        "tenant": tenant,
+        "wallet": link.wallet if link else None,
+        "has_colors": tenant and (tenant.primary_color or tenant.secondary_color),
+        "host": public_host(),
+        "in_wallet": link and name not in ("pin", "error"),
+        "page": name.partition("#")[0],
+        **context,
+    }
+    file, _, part = name.partition("#")
+    template = f"web_wallet/{file}.html" + (f"#{part}" if part else "")
+    return render(request, template, context, status=status)

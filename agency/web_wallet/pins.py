@@ -1,0 +1,92 @@
+"""The PIN of a personal link: what may be chosen, and how often one may guess."""
+
+import math
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.hashers import check_password, make_password
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from agency.core.errors import Conflict, Forbidden, Invalid, TooOften
+from agency.core.retention import BatchBudget, delete_in_batches
+from agency.web_wallet.models import PersonalLink, PinTry
+from tenants import audit, vault
+
+MIN_DIGITS, MAX_DIGITS = 6, 12
+# Wrong tries from one address, over all links.
+OF_ADDRESS, ADDRESS_PERIOD = 5, timedelta(hours=1)
+# Wrong tries of one link, from anywhere.
+OF_LINK, LINK_PERIOD = 20, timedelta(days=1)
+
+
+def require_usable(pin: str) -> None:
+    """Raise Invalid `pin_not_usable` for one that is too short or guessed at once."""
+    is_long_enough = MIN_DIGITS <= len(pin) <= MAX_DIGITS
+    if not (pin.isascii() and pin.isdecimal() and is_long_enough) or is_simple(pin):
+        raise Invalid(
+            "pin_not_usable",
+            f"A PIN has {MIN_DIGITS} to {MAX_DIGITS} digits, which are neither all "
+            "the same nor in a row.",
+        )
+
+
+def is_simple(pin: str) -> bool:
+    """Whether all digits are the same, or one after the other."""
+    pairs = zip(pin, pin[1:], strict=False)
+    return {int(two) - int(one) for one, two in pairs} in ({0}, {1}, {-1})
+
+
+@transaction.atomic
+def choose_pin(link: PersonalLink, pin: str, address: str) -> None:
+    """Store the first PIN. Raises Conflict `pin_chosen` if there is one."""
+    require_usable(pin)
+    hashed, now = make_password(pin), timezone.now()
+    rows = PersonalLink.objects.filter(pk=link.pk, pin="")
+    if not rows.update(pin=hashed, pin_chosen_at=now, updated_at=now):
+        raise Conflict("pin_chosen", "A PIN was chosen before. Enter it.")
+    link.pin = hashed
+    actor = audit.SYSTEM._replace(origin=address)
+    audit.record("wallet.link_opened", link.wallet, by=actor)
+
+
+def check_pin(link: PersonalLink, pin: str, address: str) -> None:
+    """Raises TooOften `too_many_pins`, or Forbidden `wrong_pin`.
+
+    The try counts before the PIN is compared, so that tries at the same time are no
+    more than one after the other.
+    """
+    tried = note_try(link, vault.keyed_digest(address))
+    if not check_password(pin, link.pin):
+        raise Forbidden("wrong_pin", "This is not the PIN of the wallet.")
+    tried.delete()
+
+
+@transaction.atomic
+def note_try(link: PersonalLink, address: bytes) -> PinTry:
+    PersonalLink.objects.select_for_update().get(pk=link.pk)
+    wait = max(
+        wait_for(PinTry.objects.filter(address=address), OF_ADDRESS, ADDRESS_PERIOD),
+        wait_for(PinTry.objects.filter(link=link), OF_LINK, LINK_PERIOD),
+    )
+    if wait:
+        raise TooOften("too_many_pins", "The PIN was wrong too often.", wait)
+    tried = PinTry(tenant_id=link.tenant_id, link=link, address=address)
+    tried.save(force_insert=True)
+    return tried
+
+
+def wait_for(rows: "QuerySet[Any]", limit: int, period: timedelta) -> int:
+    """The seconds until fewer than `limit` of the rows are younger than the period."""
+    times = rows.order_by("-created_at").values_list("created_at", flat=True)
+    newest = list(times[:limit])
+    if len(newest) < limit:
+        return 0
+    left = newest[-1] + period - timezone.now()
+    return max(0, math.ceil(left.total_seconds()))
+
+
+def forget_old_tries() -> int:
+    old = PinTry.objects.filter(created_at__lt=timezone.now() - LINK_PERIOD)
+    return delete_in_batches(old, BatchBudget(), by="created_at")

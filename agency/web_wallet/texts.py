@@ -1,0 +1,52 @@
+"""What the pages of a web wallet say where the template does not: errors, states."""
+
+import math
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from agency.core.errors import AgencyError, TooOften
+
+# By code, what a holder can do about it. The others have a sentence for all.
+ERRORS = {
+    "wallet_link_gone": gettext_lazy(
+        "Your personal link does not work, or not any more. Ask the organization that "
+        "gave it to you for a new one."
+    ),
+    "wrong_pin": gettext_lazy("This is not the PIN of this wallet."),
+    "pin_chosen": gettext_lazy("A PIN was chosen before. Enter that one."),
+    "pins_differ": gettext_lazy("The two PINs are not the same."),
+    "pin_not_usable": gettext_lazy(
+        "Choose 6 to 12 digits that are neither all the same nor in a row."
+    ),
+    "wrong_state": gettext_lazy(
+        "This was answered before, or withdrawn meanwhile. Nothing was done twice."
+    ),
+    "connection_gone": gettext_lazy(
+        "The connection with the other side has ended. Ask them to begin again."
+    ),
+    "offer_taken": gettext_lazy(
+        "Another wallet has answered this already. Ask for a new one."
+    ),
+    "offer_gone": gettext_lazy("This was withdrawn. Ask for a new one."),
+    "link_expired": gettext_lazy("The time of this link is over. Ask for a new one."),
+    "organization_frozen": gettext_lazy(
+        "The wallet is moving to another place. Try again in a while."
+    ),
+    "quota_exceeded": gettext_lazy(
+        "There is no more room for this here. Tell the organization that hosts your "
+        "wallet."
+    ),
+}
+
+
+def describe_error(error: AgencyError) -> str:
+    if error.code == "too_many_pins" and isinstance(error, TooOften):
+        minutes = math.ceil(error.retry_after / 60)
+        return ngettext(
+            "The PIN was wrong too often. Try again in %(minutes)s minute.",
+            "The PIN was wrong too often. Try again in %(minutes)s minutes.",
+            minutes,
+        ) % {"minutes": minutes}
+    known = ERRORS.get(error.code)
+    return str(known) if known else _("It did not work. Try again in a while.")

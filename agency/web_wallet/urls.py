@@ -1,0 +1,28 @@
+"""Routes of the web wallets of holders, and of their links in the wallet API."""
+
+from django.urls import path
+
+from agency.web_wallet import views
+from agency.web_wallet.api import PersonalLinks
+
+app_name = "web_wallet"
+urlpatterns = [
+    path("w/", views.show_cards, name="cards"),
+    path("w/pin", views.enter_pin, name="pin"),
+    path("w/colors.css", views.show_colors, name="colors"),
+    path("w/leave", views.leave, name="leave"),
+    path("w/left", views.show_left, name="left"),
+    path("w/inbox", views.show_inbox, name="inbox"),
+    path("w/inbox/part", views.show_inbox_part, name="inbox_part"),
+    path("w/offers/<uuid:object_id>", views.show_offer, name="offer"),
+    path("w/offers/<uuid:object_id>/part", views.show_offer_part, name="offer_part"),
+    path("w/<str:token>", views.open_link, name="open"),
+]
+wallet_api = [
+    path(
+        "wallets/<str:walletId>/link",
+        PersonalLinks.as_view(
+            {"get": "retrieve", "post": "create", "delete": "destroy"}
+        ),
+    ),
+]

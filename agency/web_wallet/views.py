@@ -1,0 +1,184 @@
+"""The pages of a web wallet. They call what the wallet API calls."""
+
+import hashlib
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from agency.api.views import heavy
+from agency.core.callers import client_address
+from agency.core.errors import AgencyError, Invalid
+from agency.holder_pages import colors
+from agency.web_wallet import holdings, pins, sessions, texts
+from agency.web_wallet.links import find_link
+from agency.web_wallet.models import PersonalLink
+from agency.web_wallet.pages import (
+    error_page,
+    in_language_of,
+    link_page,
+    show_page,
+    wallet_page,
+    with_language,
+)
+
+MAX_REASON = 500
+
+
+@require_safe
+@never_cache
+def open_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Keep the token in a cookie, and lead to an address without it.
+
+    Looking at a link uses nothing up.
+    """
+    try:
+        find_link(token)
+    except AgencyError as error:
+        response = error_page(request, error)
+    else:
+        response = redirect("web_wallet:pin")
+        sessions.set_cookie(response, sessions.LINK_COOKIE, token)
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+@link_page("GET", "HEAD", "POST")
+def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Choose the PIN at the first opening, else give it. Then a session begins."""
+    if request.method != "POST":
+        return show_page(request, link, "pin", {"has_pin": bool(link.pin)})
+    try:
+        take_pin(request, link)
+    except AgencyError as error:
+        link.refresh_from_db(fields=["pin"])
+        context = {"has_pin": bool(link.pin), "error": error}
+        context["message"] = texts.describe_error(error)
+        response = show_page(request, link, "pin", context, status=error.status)
+        if retry_after := getattr(error, "retry_after", None):
+            response["Retry-After"] = str(retry_after)
+        return response
+    response = redirect("web_wallet:cards")
+    secret = sessions.begin_session(link)
+    sessions.set_cookie(response, sessions.SESSION_COOKIE, secret)
+    return response
+
+
+def take_pin(request: HttpRequest, link: PersonalLink) -> None:
+    pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
+    if link.pin:
+        pins.check_pin(link, pin, address)
+        return
+    if pin != request.POST.get("again", "").strip():
+        raise Invalid("pins_differ", "The two PINs are not the same.")
+    pins.choose_pin(link, pin, address)
+
+
+@require_POST
+@never_cache
+def leave(request: HttpRequest) -> HttpResponse:
+    """End the session, and forget the link in this browser."""
+    sessions.end_session(request)
+    response = redirect("web_wallet:left")
+    sessions.delete_cookies(response)
+    return response
+
+
+@require_safe
+@never_cache
+def show_left(request: HttpRequest) -> HttpResponse:
+    with in_language_of(request, None) as language:
+        return with_language(show_page(request, None, "left", {}), language)
+
+
+@wallet_page("GET", "HEAD")
+def show_cards(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    before = request.GET.get("before", "")
+    return show_page(
+        request, link, "cards", {"cards": holdings.cards_of(link.wallet, before)}
+    )
+
+
+@wallet_page("GET", "HEAD")
+def show_inbox(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    return show_page(request, link, "inbox", inbox_context(link))
+
+
+@wallet_page("GET", "HEAD")
+def show_inbox_part(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """The list alone. 204 while it is what the page shows."""
+    context = inbox_context(link)
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    return show_page(request, link, "inbox#list", context)
+
+
+def inbox_context(link: PersonalLink) -> dict[str, Any]:
+    rows = holdings.inbox_of(link.wallet)
+    listed = " ".join(f"{row.pk} {row.state}" for row in rows)
+    version = hashlib.sha256(listed.encode()).hexdigest()[:16]
+    return {"rows": rows, "version": version}
+
+
+@heavy
+@wallet_page("GET", "HEAD", "POST")
+def show_offer(
+    request: HttpRequest, link: PersonalLink, object_id: UUID
+) -> HttpResponse:
+    """An offer or the credential that it became. POST accepts or declines."""
+    row = get_object_or_404(holdings.offers_of(link.wallet), pk=object_id)
+    if request.method == "POST":
+        act = partial(row.decline, reason_in(request))
+        do_action(request, {"accept": row.accept, "decline": act})
+        return redirect("web_wallet:offer", object_id=row.pk)
+    return show_page(request, link, "offer", offer_context(row))
+
+
+@wallet_page("GET", "HEAD")
+def show_offer_part(
+    request: HttpRequest, link: PersonalLink, object_id: UUID
+) -> HttpResponse:
+    """What depends on its state. 204 while that is what the page shows."""
+    row = get_object_or_404(holdings.offers_of(link.wallet), pk=object_id)
+    if request.GET.get("seen") == row.state:
+        return HttpResponse(status=204)
+    return show_page(request, link, "offer#state", offer_context(row))
+
+
+def offer_context(row: Any) -> dict[str, Any]:
+    holdings.name_rows([row])
+    return {"offer": row, "values": holdings.values_of(row)}
+
+
+def do_action(request: HttpRequest, actions: dict[str, Any]) -> None:
+    """Run the action that the form names, as the wallet API does."""
+    try:
+        action = actions[request.POST.get("action", "")]
+    except KeyError:
+        raise Invalid("invalid_request", "The form names no action.") from None
+    action()
+
+
+def reason_in(request: HttpRequest) -> str:
+    return request.POST.get("reason", "").strip()[:MAX_REASON]
+
+
+@require_safe
+@never_cache
+def show_colors(request: HttpRequest) -> HttpResponse:
+    """The colors of the organization, as a style sheet: pages have no inline styles."""
+    session = sessions.find_session(request)
+    if session:
+        tenant = session.link.wallet.tenant
+    else:
+        try:
+            found = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
+        except AgencyError:
+            raise Http404 from None
+        tenant = found.wallet.tenant
+    css = colors.stylesheet(tenant.primary_color, tenant.secondary_color)
+    return HttpResponse(css, content_type="text/css; charset=utf-8")

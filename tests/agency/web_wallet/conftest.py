@@ -1,0 +1,56 @@
+"""The web wallet of a hosted holder, as a browser opens it."""
+
+import pytest
+from django.test import Client
+
+from agency.web_wallet import links
+from tenants import audit
+from tests.support.pages import pages
+from wallets.models import Wallet
+
+__all__ = ["pages"]
+
+PIN = "280615"
+VALUES = {"name": "Balthazar-4711", "year": "2021"}
+
+
+def wallet_of(holder):
+    return Wallet.objects.get(wallet_id=holder.wallet_id)
+
+
+def link_of(holder):
+    """The path of a new personal link."""
+    made = links.create_link(wallet_of(holder), by=audit.SYSTEM)
+    return f"/w/{made.token}"
+
+
+def opens_wallet(holder, path=None):
+    """A browser in which the link was opened and the PIN chosen."""
+    browser = Client(headers={"Accept": "text/html", "Accept-Language": "en"})
+    browser.get(path or link_of(holder))
+    answer = browser.post("/w/pin", {"pin": PIN, "again": PIN})
+    assert answer.status_code == 302, answer.content.decode()
+    return browser
+
+
+def text_of(response):
+    return response.content.decode()
+
+
+def newest_of(holder, model):
+    return model.objects.filter(wallet__wallet_id=holder.wallet_id).latest("pk")
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts("Alice")
+
+
+@pytest.fixture
+def degree(faber):
+    return faber.defines(*VALUES, name="Degree")
+
+
+@pytest.fixture
+def wallet(alice):
+    return opens_wallet(alice)

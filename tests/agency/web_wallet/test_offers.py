@@ -1,0 +1,139 @@
+"""What a holder sees and accepts in a web wallet, and that it is theirs alone."""
+
+from uuid import uuid4
+
+import pytest
+
+from agency.web_wallet import holdings
+from credentials.models import Credential
+from tests.agency.web_wallet.conftest import (
+    VALUES,
+    newest_of,
+    opens_wallet,
+    text_of,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def offer(faber, alice, degree):
+    """The page of an open offer in the inbox."""
+    faber.offers(alice, degree, VALUES, automaticIssuance=True)
+    return f"/w/offers/{newest_of(alice, Credential).pk}"
+
+
+def test_an_offer_waits_in_the_inbox_with_its_values_on_its_page(wallet, offer):
+    inbox = text_of(wallet.get("/w/inbox"))
+    assert offer in inbox and "Degree" in inbox
+    assert "Balthazar" not in inbox
+    page = text_of(wallet.get(offer))
+    assert "Balthazar-4711" in page and "Accept" in page
+    assert "Faber" in page
+
+
+def test_an_accepted_offer_is_a_card(wallet, offer, alice):
+    assert wallet.post(offer, {"action": "accept"}).url == offer
+    assert "The card is in your wallet." in text_of(wallet.get(offer))
+    cards = text_of(wallet.get("/w/"))
+    assert "Degree" in cards and "Balthazar-4711" in cards
+    assert offer not in text_of(wallet.get("/w/inbox"))
+    assert alice.newest("credentials")["state"] == "Issued"
+
+
+def test_a_form_that_is_sent_again_does_nothing_twice(wallet, offer, alice):
+    wallet.post(offer, {"action": "accept"})
+    for action in ("accept", "decline"):
+        again = wallet.post(offer, {"action": action})
+        assert (again.status_code, "wrong_state" in text_of(again)) == (409, True)
+    assert alice.newest("credentials")["state"] == "Issued"
+    assert len(alice.get("/credentials")) == 1
+
+
+def test_a_declined_offer_tells_the_issuer_why(wallet, offer, faber):
+    wallet.post(offer, {"action": "decline", "reason": "Not my name"})
+    assert "declined or withdrawn" in text_of(wallet.get(offer))
+    told = faber.get("/credentials")[0]
+    assert (told["state"], told["reason"]) == ("Rejected", "Not my name")
+    assert "no cards yet" in text_of(wallet.get("/w/"))
+
+
+def test_what_is_issued_later_is_on_its_way(wallet, faber, alice, degree):
+    made = faber.offers(alice, degree, VALUES)
+    offer = f"/w/offers/{newest_of(alice, Credential).pk}"
+    wallet.post(offer, {"action": "accept"})
+    assert "data-watched" in text_of(wallet.get(offer))
+    assert "On its way" in text_of(wallet.get("/w/inbox"))
+    part = f"{offer}/part"
+    assert wallet.get(part, {"seen": "Requested"}).status_code == 204
+    faber.put(f"/credentials/{made['credentialId']}")
+    answer = text_of(wallet.get(part, {"seen": "Requested"}))
+    assert "in your wallet" in answer and "data-watched" not in answer
+
+
+def test_the_inbox_is_read_again_only_when_it_changed(
+    wallet, faber, alice, degree, offer
+):
+    page = text_of(wallet.get("/w/inbox"))
+    seen = page.partition("?seen=")[2][:16]
+    assert wallet.get("/w/inbox/part", {"seen": seen}).status_code == 204
+    faber.offers(alice, degree, VALUES)
+    answer = wallet.get("/w/inbox/part", {"seen": seen})
+    assert answer.status_code == 200 and "<html" not in text_of(answer)
+
+
+@pytest.mark.parametrize("action", ["", "steal"])
+def test_a_form_without_an_action_is_refused(wallet, offer, action):
+    assert wallet.post(offer, {"action": action}).status_code == 400
+
+
+def test_another_wallets_objects_are_not_found(faber, offer):
+    bob = opens_wallet(faber.hosts("Bob"))
+    for path in (offer, f"{offer}/part", f"/w/offers/{uuid4()}"):
+        assert bob.get(path).status_code == 404
+    assert bob.post(offer, {"action": "accept"}).status_code == 404
+    assert "Degree" not in text_of(bob.get("/w/inbox"))
+
+
+def test_the_issuers_own_row_is_not_found(wallet, offer):
+    row = Credential.objects.get(role="issuer")
+    assert wallet.get(f"/w/offers/{row.pk}").status_code == 404
+
+
+def test_a_revoked_card_says_so(wallet, faber, alice, settings):
+    settings.REVOCATION_FIRST_REGISTRY_SIZE = settings.REVOCATION_REGISTRY_SIZE = 4
+    badge = faber.defines(*VALUES, name="Badge", supportRevocation=True)
+    faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    offer = f"/w/offers/{newest_of(alice, Credential).pk}"
+    wallet.post(offer, {"action": "accept"})
+    made = faber.get("/credentials")[0]["credentialId"]
+    faber.delete(f"/credentials/{made}")
+    assert "Revoked" in text_of(wallet.get("/w/"))
+    assert "not valid any more" in text_of(wallet.get(offer))
+
+
+def test_older_cards_are_on_the_next_page(wallet, faber, alice, degree, monkeypatch):
+    monkeypatch.setattr(holdings, "MAX_SHOWN", 2)
+    for number in range(3):
+        alice.receives(faber, degree, VALUES | {"name": f"Number {number}"})
+    first = text_of(wallet.get("/w/"))
+    assert "Number 2" in first and "Number 0" not in first
+    query = first.partition('href="?before=')[2].partition('"')[0]
+    rest = text_of(wallet.get("/w/", {"before": query}))
+    assert "Number 0" in rest and "Number 1" not in rest and "?before" not in rest
+    assert wallet.get("/w/", {"before": "x"}).status_code == 200
+
+
+def test_an_offer_by_link_is_from_the_organization_by_name(
+    wallet, faber, alice, degree
+):
+    body = {"definitionId": degree["definitionId"], "credentialValues": VALUES}
+    made = faber.post("/credentials", body | {"automaticIssuance": True})
+    alice.put_form("/credentials/fromData", credentialData=made["offerUrl"])
+    assert f"<bdi>{faber.tenant.name}</bdi>" in text_of(wallet.get("/w/"))
+
+
+def test_staff_see_no_values_and_no_token(wallet, offer, alice, faber):
+    wallet.post(offer, {"action": "accept"})
+    told = faber.get(f"/api/wallets/{alice.wallet_id}/link")
+    assert "Balthazar" not in str(told) and "agw_" not in str(told)
