@@ -86,8 +86,15 @@ def name_rows(rows: Sequence[Any]) -> None:
     )
     for row in rows:
         row.is_offer = isinstance(row, Credential)
-        row.title = name_in(row.schema_id) if row.is_offer else ""
+        row.title = title_of(row)
         row.peer = peer_name(row, organizations)
+
+
+def title_of(row: Any) -> str:
+    """The name of the credential, or what the verifier calls its request."""
+    if row.is_offer:
+        return name_in(row.schema_id)
+    return str(row.unsealed_policy().get("name") or "")
 
 
 def needs_name(row: Any) -> bool:

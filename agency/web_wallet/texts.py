@@ -22,6 +22,10 @@ ERRORS = {
     "wrong_state": gettext_lazy(
         "This was answered before, or withdrawn meanwhile. Nothing was done twice."
     ),
+    "choice_missing": gettext_lazy("Choose a card for each question."),
+    "restriction_not_met": gettext_lazy(
+        "A card that you chose does not answer the question. Choose another one."
+    ),
     "connection_gone": gettext_lazy(
         "The connection with the other side has ended. Ask them to begin again."
     ),

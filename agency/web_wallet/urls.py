@@ -16,6 +16,13 @@ urlpatterns = [
     path("w/inbox/part", views.show_inbox_part, name="inbox_part"),
     path("w/offers/<uuid:object_id>", views.show_offer, name="offer"),
     path("w/offers/<uuid:object_id>/part", views.show_offer_part, name="offer_part"),
+    path("w/requests/<uuid:object_id>", views.show_request, name="request"),
+    path(
+        "w/requests/<uuid:object_id>/part",
+        views.show_request_part,
+        name="request_part",
+    ),
+    path("w/history", views.show_history, name="history"),
     path("w/<str:token>", views.open_link, name="open"),
 ]
 wallet_api = [

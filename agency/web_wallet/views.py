@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -14,7 +14,7 @@ from agency.api.views import heavy
 from agency.core.callers import client_address
 from agency.core.errors import AgencyError, Invalid
 from agency.holder_pages import colors
-from agency.web_wallet import holdings, pins, sessions, texts
+from agency.web_wallet import consent, holdings, pins, sessions, texts
 from agency.web_wallet.links import find_link
 from agency.web_wallet.models import PersonalLink
 from agency.web_wallet.pages import (
@@ -25,6 +25,8 @@ from agency.web_wallet.pages import (
     wallet_page,
     with_language,
 )
+from verifications.models import Verification
+from verifications.present_proof import prover
 
 MAX_REASON = 500
 
@@ -165,6 +167,58 @@ def do_action(request: HttpRequest, actions: dict[str, Any]) -> None:
 
 def reason_in(request: HttpRequest) -> str:
     return request.POST.get("reason", "").strip()[:MAX_REASON]
+
+
+@heavy
+@wallet_page("GET", "HEAD", "POST")
+def show_request(
+    request: HttpRequest, link: PersonalLink, object_id: UUID
+) -> HttpResponse:
+    """A question of a verifier, and what the holder would show. POST answers it."""
+    row = get_object_or_404(holdings.requests_of(link.wallet), pk=object_id)
+    if request.method == "POST":
+        decline = partial(row.decline, reason_in(request))
+        answer = partial(answer_request, row, request.POST)
+        do_action(request, {"accept": answer, "decline": decline})
+        return redirect("web_wallet:request", object_id=row.pk)
+    context = request_context(row)
+    if row.state == Verification.State.REQUESTED:
+        questions = consent.questions_of(row)
+        can_answer = all(question.choices for question in questions)
+        context |= {"questions": questions, "can_answer": can_answer}
+    return show_page(request, link, "request", context)
+
+
+def answer_request(row: Verification, form: QueryDict) -> None:
+    prover.submit_selections(row, consent.read_selections(row, form))
+
+
+@wallet_page("GET", "HEAD")
+def show_request_part(
+    request: HttpRequest, link: PersonalLink, object_id: UUID
+) -> HttpResponse:
+    """The verdict. 204 while that is what the page shows."""
+    row = get_object_or_404(holdings.requests_of(link.wallet), pk=object_id)
+    context = request_context(row)
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    return show_page(request, link, "request#state", context)
+
+
+def request_context(row: Verification) -> dict[str, Any]:
+    holdings.name_rows([row])
+    return {
+        "asked": row,
+        "is_watched": row.awaits_peer,
+        "version": f"{row.state} {row.is_valid}",
+    }
+
+
+@wallet_page("GET", "HEAD")
+def show_history(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Who has seen what, by the names of attributes."""
+    history = consent.history_of(link.wallet, request.GET.get("before", ""))
+    return show_page(request, link, "history", {"history": history})
 
 
 @require_safe

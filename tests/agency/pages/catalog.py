@@ -82,6 +82,8 @@ PAGES: dict[str, str] = {
     "web_wallet:cards": HOLDER,
     "web_wallet:inbox": HOLDER,
     "web_wallet:offer": HOLDER,
+    "web_wallet:request": HOLDER,
+    "web_wallet:history": HOLDER,
     "docs": VISITOR,
     "error_codes": VISITOR,
     "account_logout": OWNER,
@@ -228,6 +230,7 @@ NO_PAGES: dict[str, str] = {
     "web_wallet:colors": DATA,
     "web_wallet:inbox_part": DATA,
     "web_wallet:offer_part": DATA,
+    "web_wallet:request_part": DATA,
     "studio:credential_accept": ACTION,
     "studio:verification_accept": ACTION,
     "studio:credential_resend": ACTION,
@@ -416,7 +419,9 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     stored = api.post("/verificationPolicies", policy)["policyId"]
     desk = {"name": called.holder, "policyId": stored, "shownItems": ["name"]}
     kiosk = api.post("/kiosks", desk)
-    api.post("/credentials", offer | {"connectionId": to})  # waits in the inbox
+    # These wait in the inbox.
+    api.post("/credentials", offer | {"connectionId": to})
+    api.post(f"/verifications/policy/connections/{to}", policy)
     Attempt.objects.create(
         delivery_id=sent["deliveryId"],
         number=1,
@@ -492,6 +497,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
             "mfa_remove_webauthn": {"pk": passkey.pk},
             "admin:app_list": {"app_label": "tenants"},
             "web_wallet:offer": {"object_id": open_in(alice, Credential)},
+            "web_wallet:request": {"object_id": open_in(alice, Verification)},
             "admin:support_action": {"name": "add-member", "key": str(tenant.pk)},
         },
     )

@@ -1,0 +1,152 @@
+"""What a proof request asks a holder, and what an answered one has shown."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import QueryDict
+
+from agency.core.errors import Invalid
+from agency.holder_pages.contents import Predicate, predicate_of
+from agency.web_wallet.holdings import (
+    Page,
+    Value,
+    name_rows,
+    newest,
+    requests_of,
+    values_of,
+)
+from credentials.models import Credential
+from tenants import vault
+from verifications.models import Verification
+from verifications.present_proof import prover
+from verifications.proofs.proof_items import Item, contains_name
+from verifications.proofs.request_reading import read_items
+from verifications.proofs.selection import Selection
+from wallets.anoncreds import normalise_name
+from wallets.models import Wallet
+
+State = Verification.State
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A card that fits. values: what it would show."""
+
+    card: Credential
+    values: list[Value]
+
+
+@dataclass(frozen=True)
+class Question:
+    """An item of a request.
+
+    number: its place. shown: the names of the attributes that are shown. predicate:
+    what is only proven, or None.
+    """
+
+    number: int
+    shown: list[str]
+    predicate: Predicate | None
+    may_hide: bool
+    choices: list[Choice]
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """What an answered request has told: the names of attributes, never values."""
+
+    row: Verification
+    at: datetime
+    shown: list[str]
+    proven: list[Predicate]
+    hidden: list[str]
+
+
+def questions_of(verification: Verification) -> list[Question]:
+    """The items of an open request, with the cards that fit each."""
+    available = prover.find_available(verification)
+    cards = {card.pk: card for _, fitting in available for card in fitting}
+    name_rows(list(cards.values()))
+    return [
+        build_question(number, item, [cards[card.pk] for card in fitting])
+        for number, (item, fitting) in enumerate(available)
+    ]
+
+
+def build_question(number: int, item: Item, cards: list[Credential]) -> Question:
+    own = [] if item.is_predicate else list(item.attribute_names)
+    shown = [*own, *item.companions]
+    return Question(
+        number,
+        shown,
+        predicate_of(item) if item.is_predicate else None,
+        # A value that is required must be shown.
+        not item.is_predicate and not any("value" in one for one in item.restrictions),
+        [Choice(card, values_named(card, shown)) for card in cards],
+    )
+
+
+def values_named(card: Credential, names: list[str]) -> list[Value]:
+    return [value for value in values_of(card) if contains_name(names, value.name)]
+
+
+def read_selections(verification: Verification, form: QueryDict) -> list[Selection]:
+    """The chosen card of each item. Raises Invalid `choice_missing`."""
+    items = read_items(verification.require_proof_request())
+    chosen = [form.get(f"card-{number}", "") for number in range(len(items))]
+    if not all(chosen):
+        raise Invalid("choice_missing", "Choose a credential for each question.")
+    return [
+        Selection(item.policy_name, card, bool(form.get(f"hide-{number}")))
+        for number, (item, card) in enumerate(zip(items, chosen, strict=True))
+    ]
+
+
+def history_of(wallet: Wallet, before: str = "") -> Page:
+    """The wallet's answers to requests, newest first."""
+    page = newest(requests_of(wallet).filter(state=State.ACCEPTED), before)
+    return Page([disclosure_of(row) for row in page.rows], page.older)
+
+
+def disclosure_of(verification: Verification) -> Disclosure:
+    """What the presentation that was sent has shown, by its own referents."""
+    sent: dict[str, Any] = vault.unseal(verification, "presentation") or {}
+    parts = sent.get("requested_proof", {})
+    revealed = {
+        *parts.get("revealed_attrs", {}),
+        *parts.get("revealed_attr_groups", {}),
+    }
+    hidden, proven = parts.get("unrevealed_attrs", {}), parts.get("predicates", {})
+    items = read_items(verification.require_proof_request())
+    attributes = [item for item in items if not item.is_predicate]
+    return Disclosure(
+        verification,
+        verification.verified_at or verification.updated_at,
+        [
+            *names_in(attributes, revealed),
+            *(
+                name
+                for item in items
+                for name, referent in item.companions.items()
+                if referent in revealed
+            ),
+        ],
+        [
+            predicate_of(item)
+            for item in items
+            if item.is_predicate and revealed.union(proven).issuperset(item.referents)
+        ],
+        names_in(attributes, set(hidden)),
+    )
+
+
+def names_in(items: list[Item], referents: set[str]) -> list[str]:
+    """The names of the attributes that these referents answer, each once."""
+    names = {
+        normalise_name(name): name
+        for item in items
+        if referents.issuperset(item.referents)
+        for name in item.attribute_names
+    }
+    return list(names.values())

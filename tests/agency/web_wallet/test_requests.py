@@ -1,0 +1,186 @@
+"""The consent page of a proof request, and the history of what was shown."""
+
+import pytest
+
+from credentials.models import Credential
+from tests.agency.web_wallet.conftest import (
+    VALUES,
+    newest_of,
+    opens_wallet,
+    text_of,
+)
+from verifications.models import Verification
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NAME = {"policyName": "Who", "attributeNames": ["name"]}
+OLD = {
+    "policyName": "Since",
+    "attributeName": "year",
+    "predicateType": "<=",
+    "predicateValue": 2024,
+}
+
+
+@pytest.fixture
+def graduate(alice, faber, degree):
+    alice.receives(faber, degree, VALUES)
+    return alice
+
+
+@pytest.fixture
+def ask(faber, graduate):
+    """Ask Alice, and return the page of the request."""
+
+    def ask(**policy):
+        faber.asks(graduate, **({"attributes": [NAME], "predicates": [OLD]} | policy))
+        return f"/w/requests/{newest_of(graduate, Verification).pk}"
+
+    return ask
+
+
+def card_of(holder, name=None):
+    rows = Credential.objects.filter(wallet__wallet_id=holder.wallet_id)
+    return str(rows.latest("pk").pk)
+
+
+def send(wallet, page, card, **fields):
+    return wallet.post(
+        page, {"action": "accept", "card-0": card, "card-1": card} | fields
+    )
+
+
+def test_the_page_says_what_is_shown_and_what_is_only_proven(wallet, ask):
+    page = ask()
+    inbox = text_of(wallet.get("/w/inbox"))
+    assert page in inbox and "Question" in inbox
+    shown = text_of(wallet.get(page))
+    assert "Nothing is shown before you agree." in shown
+    assert "Balthazar-4711" in shown and "at most 2024" in shown
+    assert "2021" not in shown.partition("Only proven")[2]
+
+
+def test_an_answer_is_sent_and_judged(wallet, ask, faber, graduate):
+    page = ask()
+    assert send(wallet, page, card_of(graduate)).url == page
+    assert "was sent and accepted" in text_of(wallet.get(page))
+    told = faber.get("/verifications")[0]
+    assert told["isValid"] is True
+    assert told["proof"]["Who"]["value"] == "Balthazar-4711"
+    assert page not in text_of(wallet.get("/w/inbox"))
+
+
+def test_a_hidden_attribute_is_proven_and_not_shown(wallet, ask, faber, graduate):
+    page = ask()
+    send(wallet, page, card_of(graduate), **{"hide-0": "yes"})
+    told = faber.get("/verifications")[0]
+    assert "Balthazar" not in str(told["proof"])
+    history = text_of(wallet.get("/w/history"))
+    assert "that you have <bdi>name</bdi>" in history
+
+
+def test_a_value_that_is_required_cannot_be_hidden(wallet, ask):
+    value = {"value": {"attributeName": "name", "attributeValue": "Balthazar-4711"}}
+    item = NAME | {"restrictions": [value]}
+    page = text_of(wallet.get(ask(attributes=[item], predicates=[])))
+    assert "hide-0" not in page and "card-0" in page
+
+
+def test_where_several_cards_fit_the_holder_chooses(
+    wallet, ask, faber, graduate, degree
+):
+    first = card_of(graduate)
+    graduate.receives(faber, degree, VALUES | {"name": "Other"})
+    page = ask()
+    shown = text_of(wallet.get(page))
+    assert "Balthazar-4711" in shown and "Other" in shown
+    assert shown.count('name="card-0"') == 2
+    second = card_of(graduate)
+    assert first != second
+    send(wallet, page, second)
+    assert faber.get("/verifications")[0]["proof"]["Who"]["value"] == "Other"
+
+
+def test_without_a_card_that_fits_nothing_can_be_sent(wallet, ask, graduate):
+    page = ask(attributes=[{"policyName": "shoe size"}], predicates=[])
+    shown = text_of(wallet.get(page))
+    assert "No card in your wallet answers this." in shown
+    assert "Agree and send" not in shown and "Decline" in shown
+    answer = wallet.post(page, {"action": "accept"})
+    assert (answer.status_code, "choice_missing" in text_of(answer)) == (400, True)
+    assert graduate.newest("verifications")["state"] == "Requested"
+
+
+def test_the_card_of_another_wallet_is_refused(wallet, ask, faber, degree, graduate):
+    bob = faber.hosts("Bob")
+    bob.receives(faber, degree, VALUES)
+    answer = send(wallet, ask(), card_of(bob))
+    assert (answer.status_code, "unknown_credential" in text_of(answer)) == (400, True)
+    assert graduate.newest("verifications")["state"] == "Requested"
+
+
+def test_declining_shows_nothing_and_says_why(wallet, ask, faber):
+    page = ask()
+    wallet.post(page, {"action": "decline", "reason": "Too much"})
+    assert "Nothing was shown." in text_of(wallet.get(page))
+    told = faber.get("/verifications")[0]
+    assert (told["state"], told["reason"]) == ("Rejected", "Too much")
+    assert "shown nothing to anybody" in text_of(wallet.get("/w/history"))
+
+
+def test_an_answer_that_is_sent_again_does_nothing(wallet, ask, graduate):
+    page = ask()
+    card = card_of(graduate)
+    send(wallet, page, card)
+    for again in (
+        send(wallet, page, card),
+        wallet.post(page, {"action": "decline"}),
+    ):
+        assert (again.status_code, "wrong_state" in text_of(again)) == (409, True)
+    assert graduate.newest("verifications")["state"] == "Accepted"
+
+
+def test_history_says_who_saw_what_without_values(wallet, ask, graduate, faber):
+    send(wallet, ask(), card_of(graduate))
+    page = text_of(wallet.get("/w/history"))
+    assert f"<bdi>{faber.tenant.name}</bdi>" in page
+    shown = page.partition("Was shown")[2].partition("Was only proven")[0]
+    assert "<bdi>name</bdi>" in shown and "year" not in shown
+    assert "<bdi>year</bdi>: <bdi>at most 2024</bdi>" in page
+    assert "Balthazar" not in page and "2021" not in page
+
+
+def test_a_value_shown_for_a_restriction_is_in_the_history(wallet, ask, graduate):
+    value = {"value": {"attributeName": "name", "attributeValue": "Balthazar-4711"}}
+    page = ask(attributes=[], predicates=[OLD | {"restrictions": [value]}])
+    assert "Shown with it" in text_of(wallet.get(page))
+    send(wallet, page, card_of(graduate))
+    shown = text_of(wallet.get("/w/history")).partition("Was shown")[2]
+    assert "<bdi>name</bdi>" in shown
+
+
+def test_another_wallets_requests_are_not_found(ask, faber):
+    page = ask()
+    bob = opens_wallet(faber.hosts("Bob"))
+    for path in (page, f"{page}/part"):
+        assert bob.get(path).status_code == 404
+    assert bob.post(page, {"action": "decline"}).status_code == 404
+    assert "shown nothing" in text_of(bob.get("/w/history"))
+
+
+def test_the_verifiers_own_row_is_not_found(wallet, ask):
+    ask()
+    row = Verification.objects.get(role="verifier")
+    assert wallet.get(f"/w/requests/{row.pk}").status_code == 404
+
+
+def test_the_verdict_is_read_again_until_it_is_there(wallet, ask, graduate):
+    page = ask()
+    send(wallet, page, card_of(graduate))
+    rows = Verification.objects.filter(role="prover")
+    rows.update(is_valid=None, verified_at=None)
+    assert "data-watched" in text_of(wallet.get(page))
+    seen = {"seen": "Accepted None"}
+    assert wallet.get(f"{page}/part", seen).status_code == 204
+    rows.update(is_valid=False, verified_at=rows[0].created_at)
+    told = text_of(wallet.get(f"{page}/part", seen))
+    assert "does not show what was asked" in told and "data-watched" not in told
