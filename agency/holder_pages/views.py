@@ -17,6 +17,7 @@ from agency.holder_pages import colors, texts
 from agency.holder_pages.contents import contents_of
 from agency.holder_pages.languages import choose_language
 from agency.holder_pages.links import LIVE, Kind, Link, State, find_link
+from agency.web_wallet import sessions
 from connections import invitation_links
 from connections.api import links as link_messages
 from connections.didcomm import message
@@ -140,6 +141,8 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
         "return_url": "" if is_live else return_url(link),
         "short_url": f"{settings.PUBLIC_URL}/i/{link.token}",
     }
+    if context["is_open"]:
+        context["has_wallet"] = sessions.has_session(request, link.tenant)
     if context["is_open"] and link.kind == Kind.INVITATION:
         context |= invitation_context(link)
     return context

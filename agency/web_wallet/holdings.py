@@ -119,7 +119,10 @@ def peer_name(row: Any, organizations: dict[str, str]) -> str:
 
 
 def values_of(credential: Credential) -> list[Value]:
-    values = credential.unsealed_values() or {}
+    return shown_values(credential.unsealed_values() or {})
+
+
+def shown_values(values: dict[str, str]) -> list[Value]:
     return [Value(name, text, as_day(name, text)) for name, text in values.items()]
 
 

@@ -7,18 +7,23 @@ in this browser.
 
 import secrets
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from agency.core.retention import BatchBudget, delete_in_batches
 from agency.web_wallet.models import PersonalLink, WalletSession
 from tenants import tokens
+from tenants.models import Tenant
 
 SESSION_COOKIE, LINK_COOKIE = "agency_wallet", "agency_wallet_link"
-PATH = "/w/"
+# Tells the pages of links that there is a session. It holds no secret.
+NOTE_COOKIE = "agency_wallet_open"
+PATHS = {SESSION_COOKIE: "/w/", LINK_COOKIE: "/w/", NOTE_COOKIE: "/i/"}
 REST = timedelta(minutes=15)
 LONGEST = timedelta(hours=12)
 # The time of the last use is stored at most so often.
@@ -43,15 +48,28 @@ def find_session(request: HttpRequest) -> WalletSession | None:
     secret = request.COOKIES.get(SESSION_COOKIE, "")
     if not secret:
         return None
+    rows = live_sessions(digest=tokens.digest_of(secret))
+    return rows.select_related("link__wallet__tenant__network").first()
+
+
+def has_session(request: HttpRequest, tenant: Tenant) -> bool:
+    """Whether a wallet of the organization is open in this browser, by the note."""
+    try:
+        digest = bytes.fromhex(request.COOKIES.get(NOTE_COOKIE, ""))
+    except ValueError:
+        return False
+    return bool(digest) and live_sessions(tenant=tenant, digest=digest).exists()
+
+
+def live_sessions(**conditions: Any) -> QuerySet[WalletSession]:
     now = timezone.now()
-    rows = WalletSession.objects.filter(
-        digest=tokens.digest_of(secret),
+    return WalletSession.objects.filter(
         used_at__gt=now - REST,
         created_at__gt=now - LONGEST,
         link__wallet__deleted_at=None,
         link__wallet__tenant__deleted_at=None,
+        **conditions,
     )
-    return rows.select_related("link__wallet__tenant__network").first()
 
 
 def note_use(session: WalletSession) -> None:
@@ -65,6 +83,11 @@ def end_session(request: HttpRequest) -> None:
         session.delete()
 
 
+def set_session(response: HttpResponse, secret: str) -> None:
+    set_cookie(response, SESSION_COOKIE, secret)
+    set_cookie(response, NOTE_COOKIE, tokens.digest_of(secret).hex())
+
+
 def set_cookie(response: HttpResponse, name: str, value: str) -> None:
     """A cookie for the pages of wallets alone, until the browser is closed.
 
@@ -73,7 +96,7 @@ def set_cookie(response: HttpResponse, name: str, value: str) -> None:
     response.set_cookie(
         name,
         value,
-        path=PATH,
+        path=PATHS[name],
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
         samesite="Lax",
@@ -81,8 +104,8 @@ def set_cookie(response: HttpResponse, name: str, value: str) -> None:
 
 
 def delete_cookies(response: HttpResponse) -> None:
-    for name in (SESSION_COOKIE, LINK_COOKIE):
-        response.delete_cookie(name, path=PATH, samesite="Lax")
+    for name, path in PATHS.items():
+        response.delete_cookie(name, path=path, samesite="Lax")
 
 
 def forget_ended_sessions() -> int:

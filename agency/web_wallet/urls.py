@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from agency.web_wallet import views
+from agency.web_wallet import taking, views
 from agency.web_wallet.api import PersonalLinks
 
 app_name = "web_wallet"
@@ -23,6 +23,7 @@ urlpatterns = [
         name="request_part",
     ),
     path("w/history", views.show_history, name="history"),
+    path("w/take/<str:token>", taking.take_link, name="take"),
     path("w/<str:token>", views.open_link, name="open"),
 ]
 wallet_api = [

@@ -66,7 +66,7 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
         return response
     response = redirect("web_wallet:cards")
     secret = sessions.begin_session(link)
-    sessions.set_cookie(response, sessions.SESSION_COOKIE, secret)
+    sessions.set_session(response, secret)
     return response
 
 

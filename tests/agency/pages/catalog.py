@@ -84,6 +84,7 @@ PAGES: dict[str, str] = {
     "web_wallet:offer": HOLDER,
     "web_wallet:request": HOLDER,
     "web_wallet:history": HOLDER,
+    "web_wallet:take": HOLDER,
     "docs": VISITOR,
     "error_codes": VISITOR,
     "account_logout": OWNER,

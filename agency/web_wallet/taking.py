@@ -1,0 +1,115 @@
+"""Take what a link offers or asks into the wallet, as the wallet API does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from agency.api.views import heavy
+from agency.holder_pages import texts as link_texts
+from agency.holder_pages.contents import contents_of
+from agency.holder_pages.links import Kind, Link, State, find_link
+from agency.web_wallet import consent, holdings
+from agency.web_wallet.models import PersonalLink
+from agency.web_wallet.pages import show_page, wallet_page
+from connections.api.connections import read_invitation
+from connections.api.links import resolve_message
+from connections.didcomm.message import Message
+from connections.protocols import connectionless, handshakes
+from credentials.issue_credential import handlers
+from credentials.issue_credential.messages import check_shared_offer, read_preview
+from verifications.present_proof import prover
+from verifications.present_proof.messages import check_shared_request
+from wallets.models import Wallet
+
+USABLE = (State.WAITING, State.OPENED)
+
+
+@dataclass(frozen=True)
+class Taking:
+    """What a page shows of a link, and what happens when the holder agrees.
+
+    take: returns the address to go on.
+    """
+
+    context: dict[str, Any]
+    take: Callable[[HttpRequest], HttpResponse]
+
+
+@heavy
+@wallet_page("GET", "HEAD", "POST")
+def take_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
+    """The page of a link of the organization inside the wallet. POST agrees.
+
+    What the link has become since is on its own page.
+    """
+    found = find_link(token)
+    if found is None or found.tenant.pk != link.tenant_id:
+        raise Http404
+    connection = found.connection
+    is_usable = found.state(was_seen_live=False) in USABLE
+    if not (is_usable and connection and connection.is_open):
+        return redirect("invitation", token=token)
+    taking = taking_of(found, link.wallet)
+    if request.method == "POST":
+        return taking.take(request)
+    context = {
+        "taken": found,
+        "heading": link_texts.heading(found.kind, State.WAITING, found.name),
+        "contents": contents_of(found),
+        **taking.context,
+    }
+    return show_page(request, link, "take", context)
+
+
+def taking_of(found: Link, wallet: Wallet) -> Taking:
+    """Whoever has to connect first, does; then it is in the inbox."""
+    assert found.connection
+    if found.kind == Kind.INVITATION or found.connection.carries_exchange:
+        return Taking({}, partial(connect, found, wallet))
+    if found.kind == Kind.OFFER:
+        offer = read_message(found, "credentialData", check_shared_offer)
+        values = holdings.shown_values(read_preview(offer))
+        return Taking({"values": values}, partial(take_offer, wallet, offer))
+    asked = read_message(found, "verificationData", check_shared_request)
+    preview = prover.preview_shared_request(wallet, asked)
+    questions = consent.questions_of(preview)
+    context = {
+        "questions": questions,
+        "can_answer": all(question.choices for question in questions),
+    }
+    return Taking(context, partial(answer, wallet, asked))
+
+
+def read_message(found: Link, field: str, check: Callable[[Message], None]) -> Message:
+    message: Message = resolve_message(address_of(found), field, check, found.tenant)
+    return message
+
+
+def address_of(found: Link) -> str:
+    return f"{settings.PUBLIC_URL}/i/{found.token}"
+
+
+def connect(found: Link, wallet: Wallet, request: HttpRequest) -> HttpResponse:
+    handshakes.accept(wallet, read_invitation(address_of(found), found.tenant))
+    return redirect("web_wallet:inbox")
+
+
+def take_offer(wallet: Wallet, offer: Message, request: HttpRequest) -> HttpResponse:
+    taken = handlers.accept_shared_offer(wallet, offer)
+    assert taken.connection
+    connectionless.discard_if_beaten(taken.connection, taken)
+    return redirect("web_wallet:offer", object_id=taken.pk)
+
+
+def answer(wallet: Wallet, asked: Message, request: HttpRequest) -> HttpResponse:
+    preview = prover.preview_shared_request(wallet, asked)
+    selections = consent.read_selections(preview, request.POST)
+    answered = prover.answer_shared_request(wallet, asked, selections)
+    assert answered.connection
+    connectionless.discard_if_beaten(answered.connection, answered)
+    return redirect("web_wallet:request", object_id=answered.pk)

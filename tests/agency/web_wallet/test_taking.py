@@ -1,0 +1,146 @@
+"""The page of a link leads into a web wallet that is open in this browser."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from agency.web_wallet import sessions
+from agency.web_wallet.models import WalletSession
+from connections.models import Connection
+from credentials.models import Credential
+from tests.agency.web_wallet.conftest import (
+    VALUES,
+    newest_of,
+    opens_wallet,
+    text_of,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BUTTON = "Open in my web wallet"
+NAME = {"policyName": "Who", "attributeNames": ["name"]}
+
+
+def token_of(url):
+    return url.rpartition("/i/")[2].partition("?")[0]
+
+
+@pytest.fixture
+def offer(faber, degree):
+    """The token of an offer by link."""
+
+    def make(**body):
+        body |= {"definitionId": degree["definitionId"], "credentialValues": VALUES}
+        made = faber.post("/credentials", body | {"automaticIssuance": True})
+        return token_of(made["offerUrl"])
+
+    return make
+
+
+@pytest.fixture
+def ask(faber):
+    def make():
+        policy = {"name": "Policy", "version": "1.0", "attributes": [NAME]}
+        made = faber.post("/verifications/policy", policy)
+        return token_of(made["verificationRequestUrl"])
+
+    return make
+
+
+def test_only_who_has_an_open_wallet_of_the_organization_is_led_there(
+    wallet, faber, acme, offer
+):
+    token = offer()
+    page = text_of(wallet.get(f"/i/{token}"))
+    assert BUTTON in page and f"/w/take/{token}" in page
+    others = [
+        Client(headers={"Accept": "text/html"}),
+        opens_wallet(acme.hosts("Bob")),
+    ]
+    for browser in others:
+        assert BUTTON not in text_of(browser.get(f"/i/{token}"))
+    WalletSession.objects.update(used_at=timezone.now() - sessions.REST)
+    assert BUTTON not in text_of(wallet.get(f"/i/{token}"))
+
+
+@pytest.mark.parametrize("note", ["x", "", "00", "agw_1"])
+def test_a_made_up_note_leads_nowhere(wallet, offer, note):
+    token = offer()
+    wallet.cookies[sessions.NOTE_COOKIE] = note
+    assert BUTTON not in text_of(wallet.get(f"/i/{token}"))
+
+
+def test_the_note_opens_no_wallet(wallet):
+    note = wallet.cookies[sessions.NOTE_COOKIE]
+    assert note["path"] == "/i/" and note["httponly"]
+    thief = Client()
+    thief.cookies[sessions.SESSION_COOKIE] = note.value
+    assert thief.get("/w/").url == "/w/pin"
+
+
+def test_an_offer_is_shown_and_taken(wallet, offer, alice):
+    path = f"/w/take/{offer()}"
+    shown = text_of(wallet.get(path))
+    assert "Balthazar-4711" in shown and alice.get("/credentials") == []
+    answer = wallet.post(path)
+    assert answer.url == f"/w/offers/{newest_of(alice, Credential).pk}"
+    assert "The card is in your wallet." in text_of(wallet.get(answer.url))
+    # Sent again, it leads to the page of the link, which says what became of it.
+    assert wallet.post(path).url == path.replace("/w/take/", "/i/")
+    assert len(alice.get("/credentials")) == 1
+
+
+def test_a_request_is_answered_with_consent(wallet, offer, ask, faber, alice):
+    wallet.post(f"/w/take/{offer()}")
+    path = f"/w/take/{ask()}"
+    shown = text_of(wallet.get(path))
+    assert "Balthazar-4711" in shown and "Nothing is shown" in shown
+    assert alice.get("/verifications") == []
+    refused = wallet.post(path)
+    assert (refused.status_code, "choice_missing" in text_of(refused)) == (400, True)
+    answer = wallet.post(path, {"card-0": newest_of(alice, Credential).pk})
+    assert "was sent and accepted" in text_of(wallet.get(answer.url))
+    assert faber.get("/verifications")[0]["isValid"] is True
+    assert f"<bdi>{faber.tenant.name}</bdi>" in text_of(wallet.get("/w/history"))
+
+
+def test_without_a_card_a_request_cannot_be_answered(wallet, ask):
+    shown = text_of(wallet.get(f"/w/take/{ask()}"))
+    assert "No card in your wallet answers this." in shown
+    assert "Agree and send" not in shown
+
+
+def test_an_invitation_is_accepted(wallet, faber, alice):
+    made = faber.invites()
+    path = f"/w/take/{token_of(made['invitationUrl'])}"
+    assert "Connect" in text_of(wallet.get(path))
+    assert wallet.post(path).url == "/w/inbox"
+    assert alice.newest("connections")["state"] == "Connected"
+
+
+def test_an_offer_that_connects_first_is_in_the_inbox(wallet, offer):
+    connecting = {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
+    path = f"/w/take/{offer(**connecting)}"
+    assert "connects first" in text_of(wallet.get(path))
+    assert wallet.post(path).url == "/w/inbox"
+    assert "Degree" in text_of(wallet.get("/w/inbox"))
+
+
+def test_a_link_that_has_ended_is_taken_by_nobody(wallet, offer, faber, settings):
+    token = offer()
+    faber.hosts("Bob").put_form(
+        "/credentials/fromData", credentialData=f"{settings.PUBLIC_URL}/i/{token}"
+    )
+    assert wallet.post(f"/w/take/{token}").url == f"/i/{token}"
+    late = offer()
+    Connection.objects.filter(token=late).update(expires_at=timezone.now())
+    assert wallet.get(f"/w/take/{late}").url == f"/i/{late}"
+
+
+def test_links_of_other_organizations_and_made_up_ones_are_not_found(
+    wallet, acme, alice
+):
+    made = acme.invites()
+    for token in (token_of(made["invitationUrl"]), "made-up"):
+        assert wallet.get(f"/w/take/{token}").status_code == 404
+        assert wallet.post(f"/w/take/{token}").status_code == 404
+    assert alice.get("/connections") == []
