@@ -135,6 +135,8 @@ MAX_TAILS_BYTES = env.int("MAX_TAILS_BYTES", default=10 * 1024 * 1024)
 MAX_PLACES = MAX_TAILS_BYTES // 256
 # Maximal bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
+# Maximal bytes of a file of credentials to be offered.
+MAX_BULK_BYTES = env.int("MAX_BULK_BYTES", default=10 * 1024 * 1024)
 # Maximal bytes of one uploaded picture.
 MAX_IMAGE_BYTES = env.int("MAX_IMAGE_BYTES", default=256 * 1024)
 # Maximal bytes of one DIDComm envelope.
@@ -527,6 +529,16 @@ CELERY_BEAT_SCHEDULE = {
     },
     "delete-copied-lists": {
         "task": "credentials.tasks.delete_copied_lists",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "issue-bulks": {
+        "task": "credentials.tasks.issue_bulks",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "delete-old-bulks": {
+        "task": "credentials.tasks.delete_old_bulks",
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },

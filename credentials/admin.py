@@ -5,6 +5,8 @@ from django.contrib import admin
 from agency.admin import ReadOnlyAdmin
 from agency.studio.exchange.admin import ExchangeAdmin
 from credentials.models import (
+    Bulk,
+    BulkRow,
     Credential,
     CredentialDefinition,
     DidEndpoint,
@@ -129,3 +131,34 @@ class DidEndpointAdmin(ReadOnlyAdmin):
     search_fields = ["did"]
     date_hierarchy = "created_at"
     fields = ["id", "network", "did", "endpoint", "created_at"]
+
+
+@admin.register(Bulk)
+class BulkAdmin(ReadOnlyAdmin):
+    """Files of offers, which workers make row by row."""
+
+    list_display = [
+        "id", "tenant", "definition", "state", "row_count", "last_error", "created_at",
+    ]  # fmt: skip
+    list_filter = ["status"]
+    list_select_related = ["tenant", "definition"]
+    search_fields = ["definition__definition_id", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "tenant", "definition", "state", "automatic_issuance", "row_count",
+        "started_at", "paused_at", "finished_at", "due_at", "lease_until",
+        "last_error", "created_at",
+    ]  # fmt: skip
+
+
+@admin.register(BulkRow)
+class BulkRowAdmin(ReadOnlyAdmin):
+    list_display = ["bulk", "number", "tenant", "status", "credential", "created_at"]
+    list_filter = ["status"]
+    list_select_related = ["tenant", "bulk", "credential"]
+    search_fields = ["bulk__id", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "tenant", "bulk", "number", "status", "connection_id", "wallet_id",
+        "credential", "created_at", "updated_at",
+    ]  # fmt: skip

@@ -6,12 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 from celery import shared_task
+from celery.signals import worker_shutting_down
 from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from agency.core.errors import AgencyError
 from credentials import retention
+from credentials.bulk import issuing
+from credentials.bulk import retention as bulk_retention
 from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential, CredentialDefinition, Publication
 from credentials.publications import try_job
@@ -89,3 +92,19 @@ def publish_on_ledgers() -> None:
 @shared_task
 def delete_copied_lists() -> None:
     retention.delete_copied_lists()
+
+
+@shared_task
+def issue_bulks() -> None:
+    """Offer the rows of bulks until none waits."""
+    issuing.loop.run()
+
+
+@worker_shutting_down.connect
+def stop_issuing_bulks(**signal: Any) -> None:
+    issuing.loop.stop()
+
+
+@shared_task
+def delete_old_bulks() -> None:
+    bulk_retention.delete_old_bulks()

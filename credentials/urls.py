@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from credentials.api.bulk import Bulks
 from credentials.api.definitions import CredentialDefinitions, Schemas
 from credentials.api.holder import WalletCredentials
 from credentials.api.issuer import Credentials
@@ -21,6 +22,12 @@ credentials_api = [
         ),
     ),
     path("credentials", Credentials.as_view({"get": "list", "post": "create"})),
+    path("credentials/bulk", Bulks.as_view({"get": "list", "post": "create"})),
+    path("credentials/bulk/<str:bulkId>", Bulks.as_view({"get": "retrieve"})),
+    path("credentials/bulk/<str:bulkId>/pause", Bulks.as_view({"post": "pause"})),
+    path("credentials/bulk/<str:bulkId>/resume", Bulks.as_view({"post": "resume"})),
+    path("credentials/bulk/<str:bulkId>/retry", Bulks.as_view({"post": "retry"})),
+    path("credentials/bulk/<str:bulkId>/result", Bulks.as_view({"get": "result"})),
     path(
         "credentials/delete/<str:credentialId>",
         Credentials.as_view({"delete": "destroy"}),

@@ -18,7 +18,7 @@ from django.utils import timezone
 from agency.core import transactions
 from agency.core.queued_jobs import QueuedJob
 from connections.models import InboundMessage, OutboundMessage
-from credentials.models import Publication
+from credentials.models import Bulk, Publication
 from tenants import audit
 from tenants.models import Tenant
 from webhooks.models import Delivery, Webhook
@@ -32,7 +32,7 @@ MARGIN_SECONDS = 5
 # Workers end their calls, and transactions end, long before.
 WAIT_SECONDS = 180
 QUEUES: tuple[type[QueuedJob], ...] = (
-    InboundMessage, OutboundMessage, Publication, Delivery
+    InboundMessage, OutboundMessage, Publication, Bulk, Delivery
 )  # fmt: skip
 
 

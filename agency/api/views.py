@@ -115,8 +115,8 @@ class View(viewsets.ViewSet):
         serializer.is_valid(raise_exception=True)
         return serializer
 
-    def to_response(self, contract, obj):
-        return Response(contract(obj, context=self.context).data)
+    def to_response(self, contract, obj, **context):
+        return Response(contract(obj, context=self.context | context).data)
 
     def wait_for_change(self, contract, read):
         """The response to the object that `read` finds; with `Prefer: wait=N`, once it

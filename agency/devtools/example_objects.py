@@ -48,6 +48,7 @@ def make_examples(api: Api, provider: Api, story: Story) -> Ids:
         read_story(api, story)
         | make_connections(api, story)
         | make_credentials(api, story)
+        | make_bulks(api, story)
         | make_policies(api, story)
         | make_kiosks(api, story)
         | make_verifications(api, story)
@@ -167,6 +168,25 @@ def make_credentials(api: Api, story: Story) -> Ids:
         examples.OFFER_TO_COUNTER: to_counter,
         examples.OFFER_TO_DELETE: to_be_deleted,
         examples.OFFER_LINK: offer()["offerUrl"],
+    }
+
+
+def make_bulks(api: Api, story: Story) -> Ids:
+    path = f"/credentials/bulk?definitionId={quote(story.definition_id)}"
+
+    def send_row(**recipient: str) -> str:
+        return api.post(path, [{"credentialValues": story.values} | recipient])[
+            "bulkId"
+        ]
+
+    to_resume = send_row()
+    api.post(f"/credentials/bulk/{to_resume}/pause")
+    return {
+        examples.BULK: send_row(),
+        examples.BULK_TO_PAUSE: send_row(),
+        examples.BULK_TO_RESUME: to_resume,
+        # Its row has failed, as there is no such connection yet.
+        examples.BULK_TO_RETRY: send_row(connectionId="Room 2"),
     }
 
 

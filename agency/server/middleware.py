@@ -133,6 +133,8 @@ def max_body_bytes(path):
     """Return the maximal length of a request body for this path, in bytes."""
     if path == "/didcomm":
         return settings.MAX_ENVELOPE_BYTES
+    if path.endswith("/credentials/bulk"):
+        return settings.MAX_BULK_BYTES + FORM_OVERHEAD_BYTES
     if path.endswith(("/common/upload", "/assets", "/settings")):
         return settings.MAX_IMAGE_BYTES + FORM_OVERHEAD_BYTES
     return settings.MAX_BODY_BYTES

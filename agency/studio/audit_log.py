@@ -1,6 +1,5 @@
 """The studio's page of an organization's audit log, and its download as CSV."""
 
-import csv
 import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
@@ -14,6 +13,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
+from agency.core.csv_text import line_writer
 from agency.studio.newest_first import query_with, read_page
 from agency.studio.pages import get_membership, studio_page
 from tenants import audit
@@ -21,8 +21,6 @@ from tenants.models import AuditEntry, Permission, Tenant
 
 CSV_CHUNK_ROWS = 500
 MAX_CSV_ROWS = 10_000
-# Spreadsheets run cells that begin with these as formulas, the wide ones too.
-FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 COLUMNS = (
     "created_at", "action", "actor_kind", "actor_id", "actor_name", "object_type",
     "object_id", "origin", "reason", "request_id", "details",
@@ -125,26 +123,19 @@ def download_log(request: HttpRequest, tenant_id: UUID) -> HttpResponseBase:
     )
 
 
-class Line:
-    """What csv.writer writes to: it gives back each line."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
 def csv_lines(entries: QuerySet[AuditEntry]) -> Iterator[str]:
     """Yield the header and the rows, newest first.
 
     Each chunk has a query of its own, so a slow reader occupies no connection.
     """
-    writer = csv.writer(Line())
-    yield writer.writerow(COLUMNS)
+    write_line = line_writer()
+    yield write_line(COLUMNS)
     left = MAX_CSV_ROWS
     rows = entries.order_by("-pk")
     while left > 0:
         chunk = list(rows[: min(CSV_CHUNK_ROWS, left)])
         close_old_connections()
-        yield "".join(writer.writerow(csv_cells(row)) for row in chunk)
+        yield "".join(write_line(csv_cells(row)) for row in chunk)
         if len(chunk) < CSV_CHUNK_ROWS:
             return
         left -= len(chunk)
@@ -155,12 +146,4 @@ def csv_cells(entry: AuditEntry) -> list[str]:
     values = {name: getattr(entry, name) for name in COLUMNS}
     values["created_at"] = entry.created_at.isoformat()
     values["details"] = json.dumps(entry.details, ensure_ascii=False)
-    return [safe_cell(str(value)) for value in values.values()]
-
-
-def safe_cell(text: str) -> str:
-    """Return the text so that no spreadsheet takes it for a formula."""
-    is_formula = text.startswith(FORMULA_STARTS) or (
-        text.lstrip().startswith(FORMULA_STARTS)
-    )
-    return f"'{text}" if is_formula else text
+    return [str(value) for value in values.values()]

@@ -1,5 +1,6 @@
 """The tables of schemas, definitions, revocation registries and credentials."""
 
+from credentials.models.bulk import Bulk, BulkRow
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
 from credentials.models.publication import Publication
@@ -8,6 +9,8 @@ from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema
 
 __all__ = [
+    "Bulk",
+    "BulkRow",
     "Credential",
     "CredentialDefinition",
     "Publication",

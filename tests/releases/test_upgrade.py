@@ -45,6 +45,8 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "auth_user_user_permissions": "nobody gives one person a permission",
     "django_admin_log": "nobody of staff has changed anything",
     "connections_seenmessage": "it is newer than 0.1.0",
+    "credentials_bulk": "it is newer than 0.1.0",
+    "credentials_bulkrow": "it is newer than 0.1.0",
     "credentials_didendpoint": "it is newer than 0.1.0",
     "holderpages_closedlink": "it is newer than 0.1.0",
     "mails_maillanguage": "it is newer than 0.1.0",

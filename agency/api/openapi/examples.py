@@ -11,6 +11,10 @@ CONNECTION = "0196f3a1-1111-7000-8000-000000000001"
 CONNECTION_OF_WALLET = "0196f3a1-1111-7000-8000-000000000002"
 CREDENTIAL = "0196f3a2-2222-7000-8000-000000000001"
 CREDENTIAL_OF_WALLET = "0196f3a2-2222-7000-8000-000000000002"
+BULK = "0196f3a2-2222-7000-8000-000000000010"
+BULK_TO_PAUSE = "0196f3a2-2222-7000-8000-000000000011"
+BULK_TO_RESUME = "0196f3a2-2222-7000-8000-000000000012"
+BULK_TO_RETRY = "0196f3a2-2222-7000-8000-000000000013"
 POLICY = "0196f3a3-3333-7000-8000-000000000001"
 KIOSK = "0196f3a8-3333-7000-8000-000000000001"
 KIOSK_TO_REVOKE = "0196f3a8-3333-7000-8000-000000000002"
@@ -60,6 +64,7 @@ REQUEST_LINK = "https://agency.example/i/request"
 REQUEST_LINK_FOR_A_CHOICE = "https://agency.example/i/request-for-a-choice"
 
 BY_PARAMETER = {
+    "bulkId": BULK,
     "connectionId": CONNECTION,
     "credentialId": CREDENTIAL,
     "definitionId": DEFINITION,
@@ -111,10 +116,13 @@ BY_OPERATION = {
     ("endConnection", "connectionId"): CONNECTION_TO_END,
     ("issueCredential", "credentialId"): CREDENTIAL_REQUESTED,
     ("offerCredentialFromProposal", "credentialId"): CREDENTIAL_PROPOSED,
+    ("pauseBulk", "bulkId"): BULK_TO_PAUSE,
     ("removeWebhook", "webhookId"): WEBHOOK_TO_DELETE,
     ("revokeKiosk", "kioskId"): KIOSK_TO_REVOKE,
     ("resendWebhookDelivery", "deliveryId"): DELIVERY_TO_RESEND,
     ("resendWebhookDelivery", "webhookId"): WEBHOOK_ENABLED,
+    ("resumeBulk", "bulkId"): BULK_TO_RESUME,
+    ("retryBulk", "bulkId"): BULK_TO_RETRY,
     ("submitVerification", "verificationId"): REQUEST_TO_ANSWER_BY_CHOICE,
     ("submitVerificationAutoSelect", "verificationId"): REQUEST_TO_ANSWER,
 }

@@ -17,7 +17,8 @@ from wallets.models import Key, Wallet
 from webhooks.models import FeedEpoch
 
 MAY_BE_EMPTY = {
-    "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage",
+    "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage", "Bulk",
+    "BulkRow",
     "DailyUsage", "Delivery", "DidEndpoint", "Erasure", "FormerDataKey",
     "Invitation", "Membership", "Publication", "RevocationRegistry", "SpareKey",
     "StatusList", "Webhook",

@@ -28,7 +28,10 @@ def objects_of(organization):
     )
     example = {"messageType": "verification"}
     sent = organization.post(f"/webhooks/{webhook['id']}/example", example)
+    rows = [{"connectionId": connection_id, "credentialValues": values}]
+    path = f"/credentials/bulk?definitionId={definition['definitionId']}"
     return {
+        "bulkId": organization.post(path, rows)["bulkId"],
         "webhookId": webhook["id"],
         "deliveryId": sent["deliveryId"],
         "kioskId": kiosk["kioskId"],

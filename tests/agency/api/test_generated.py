@@ -60,7 +60,7 @@ READ = [
     path
     for method, path, operation in (row.values for row in PRIVATE)
     if method == "get"
-    and "text/event-stream" not in operation["responses"]["200"]["content"]
+    and "application/json" in operation["responses"]["200"]["content"]
 ]
 
 

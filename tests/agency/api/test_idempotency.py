@@ -38,7 +38,8 @@ SHOWN_ONCE = {
     "POST /webhooks",
     "POST /webhooks/{webhookId}/secret",
 }
-COMMITS_BEFORE = "PUT /credentials/{credentialId}"  # the place in the registry
+# The place in the registry; the rows of a file, which is not shown yet.
+COMMITS_BEFORE = {"PUT /credentials/{credentialId}", "POST /credentials/bulk"}
 WITHOUT_EFFECT = {
     "POST /verificationPolicies/try",
     "POST /custodian/v1/api/{walletId}/verifications/fromData/availableCredentials",
@@ -148,7 +149,7 @@ def test_every_write_that_fails_before_it_commits_leaves_its_key_free(
         with monkeypatch.context() as patch:
             patch.setattr(idempotency.IdempotentRequest, "_claim_key", fail)
             assert write.send(operation.name).status_code == 500
-        if operation.name != COMMITS_BEFORE:
+        if operation.name not in COMMITS_BEFORE:
             assert everything() == before, operation.name
         again = write.send(operation.name)
         assert again.status_code == 200 and "Idempotency-Replayed" not in again, (

@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from tenants.models import ApiKey, IdempotencyKey
 from tests.agency.api.contract_calls import GIVEN, body, ids, path
-from tests.agency.api.contract_world import Given
+from tests.agency.api.contract_world import VALUES, Given
 from tests.support.people import Api, Organization
 
 PREFIXES = {"/custodian/v1": "wallet", "/provider/v1": "provider", "": "credentials"}
@@ -45,6 +45,24 @@ def by_public_did(world):
     return body({"did": office.put("/tenants/publicDid", OPEN)["did"]})
 
 
+def bulk(world, **recipient):
+    query = f"definitionId={quote(world.definition['definitionId'])}"
+    return Given(body=[{"credentialValues": VALUES} | recipient], query=query)
+
+
+def with_bulk(*changes, **recipient):
+    """The id of a bulk after these changes."""
+
+    def given(world):
+        wanted = bulk(world, **recipient)
+        made = world.faber.post(f"/credentials/bulk?{wanted.query}", wanted.body)
+        for change in changes:
+            world.faber.post(f"/credentials/bulk/{made['bulkId']}/{change}")
+        return Given({"bulkId": made["bulkId"]})
+
+    return given
+
+
 MORE = {  # what the contract does not have, or names otherwise
     "POST /definitions/credentials/{definitionId}": lambda world: Given(
         {"definitionId": world.definition["schemaId"]}, {"supportRevocation": True}
@@ -52,6 +70,10 @@ MORE = {  # what the contract does not have, or names otherwise
     "POST /kiosks": lambda world: body(
         {"name": "Desk", "policyId": world.stored_policy}
     ),
+    "POST /credentials/bulk": bulk,
+    "POST /credentials/bulk/{bulkId}/pause": with_bulk(),
+    "POST /credentials/bulk/{bulkId}/resume": with_bulk("pause"),
+    "POST /credentials/bulk/{bulkId}/retry": with_bulk(connectionId="nobody"),
     "POST /verificationPolicies/try": lambda world: body(world.policy),
     "POST /api/{walletId}/credentials/{credentialId}/decline": lambda world: path(
         credentialId=world.offered()[1]
@@ -124,6 +146,7 @@ class Operation(NamedTuple):
         address = self.path.format(
             **{one: quote(names[one], safe="") for one in names}
         )
+        address += f"?{given.query}" if given.query else ""
         caller = copy.copy(
             given.caller or (world.provider if client == "provider" else world.faber)
         )

@@ -81,6 +81,7 @@ def test_metrics_list_every_queue():
     assert {model._meta.label for model in queues.queue_models()} == {
         "connections.InboundMessage",
         "connections.OutboundMessage",
+        "credentials.Bulk",
         "credentials.Publication",
         "tenants.Erasure",
         "webhooks.Delivery",

@@ -251,7 +251,8 @@ NO_PAGES: dict[str, str] = {
 OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 # What the world has no row of. Their lists are opened, and no record.
 NO_RECORD = {
-    "agreementacceptance", "asset", "basicmessage", "dailyusage", "didendpoint",
+    "agreementacceptance", "asset", "basicmessage", "bulk", "bulkrow", "dailyusage",
+    "didendpoint",
     "idempotencykey", "inboundmessage", "logentry", "publication",
     "revocationregistry", "sparekey", "statuslist",
 }  # fmt: skip

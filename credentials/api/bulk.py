@@ -1,0 +1,222 @@
+"""Issue many in the credentials API: a file of offers, which a worker makes."""
+
+from functools import partial
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from rest_framework import serializers
+from rest_framework.parsers import BaseParser
+
+from agency.api.ignored_members import MEMBERS_HEADER, header_value
+from agency.api.negotiation import JSONParser
+from agency.api.openapi.operation import operation
+from agency.api.pagination import LINK, ListQuery, list_parameters, next_link
+from agency.api.serializers import Contract
+from agency.api.views import View, get_or_404, heavy
+from agency.core.errors import Invalid
+from credentials.api.definitions import get_definition
+from credentials.api.serializers import values_field
+from credentials.bulk import loading, reading, results
+from credentials.models import Bulk
+
+STATES = [(str(state), str(state)) for state in Bulk.State]
+CSV, JSON_LINES = "text/csv", "application/x-ndjson"
+
+
+class CSVText(str):
+    """A body that is a CSV file."""
+
+
+class LinesText(str):
+    """A body of JSON lines."""
+
+
+class CSVParser(BaseParser):
+    media_type = CSV
+    text_class: type[str] = CSVText
+
+    def parse(self, stream, media_type=None, parser_context=None):
+        return self.text_class(reading.decode_text(stream.read()))
+
+
+class LinesParser(CSVParser):
+    media_type = JSON_LINES
+    text_class = LinesText
+
+
+class BulkParameters(serializers.Serializer):
+    """The query of a call whose body is the file."""
+
+    definitionId = serializers.CharField(max_length=300)
+    automaticIssuance = serializers.BooleanField(
+        default=False, help_text="Issue each as soon as its holder accepts."
+    )
+    dryRun = serializers.BooleanField(
+        default=False, help_text="Only check the file: nothing is stored or offered."
+    )
+
+
+class BulkRowParameters(serializers.Serializer):
+    """A row; see reading.read_object()."""
+
+    connectionId = serializers.CharField(
+        required=False, max_length=128, help_text="Without it the offer is a link."
+    )
+    walletId = serializers.CharField(
+        required=False,
+        max_length=128,
+        help_text="Instead of it: a hosted wallet, over its newest connection.",
+    )
+    credentialValues = values_field()
+
+
+class ErrorsQuery(serializers.Serializer):
+    errorsAfter = serializers.IntegerField(
+        default=0,
+        min_value=0,
+        max_value=2**31 - 1,
+        help_text="The number of a row: only errors of later ones. `Link` has it.",
+    )
+
+
+class BulkErrorContract(Contract):
+    row = serializers.IntegerField(
+        help_text="Its number in the file. The header of a CSV file is row 1."
+    )
+    column = serializers.CharField(
+        required=False, help_text="The column; left out if the whole row is meant."
+    )
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+    def to_representation(self, error):
+        return {name: value for name, value in error.items() if value != ""}
+
+
+class BulkSummary(Contract):
+    bulkId = serializers.CharField(source="pk", help_text="The bulk.")
+    state = serializers.ChoiceField(STATES)
+    definitionId = serializers.CharField(source="definition.definition_id")
+    automaticIssuance = serializers.BooleanField(source="automatic_issuance")
+    rows = serializers.IntegerField(
+        source="row_count", help_text="How many rows the file has."
+    )
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    finishedAtUtc = serializers.DateTimeField(
+        source="finished_at", required=False, help_text="When no row waited any more."
+    )
+
+
+class BulkContract(BulkSummary):
+    """Of one bulk or of a dry run, which has neither id nor state nor times."""
+
+    bulkId = serializers.CharField(source="pk", required=False, help_text="The bulk.")
+    state = serializers.ChoiceField(STATES, required=False)
+    createdAtUtc = serializers.DateTimeField(source="created_at", required=False)
+    counts = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="How many rows are `Waiting` or `Failed`, or have a credential in "
+        "which state. `Deleted`: its record was deleted.",
+    )
+    errors = BulkErrorContract(
+        many=True,
+        help_text=f"Of the first {loading.MAX_SHOWN} rows that failed; `Link` names "
+        "the next ones.",
+    )
+
+    def get_counts(self, bulk):
+        return bulk.count_rows()
+
+    def get_errors(self, bulk):
+        return self.context["errors"]
+
+
+class Bulks(View):
+    """Bulk issuances."""
+
+    parser_classes = [CSVParser, LinesParser, JSONParser]
+
+    def get_bulk(self, bulk_id):
+        return get_or_404(Bulk.started(self.tenant), bulk_id)
+
+    def read_rows(self, definition):
+        """The rows of the body, read as they are needed."""
+        data = self.request.data
+        if isinstance(data, CSVText):
+            file = reading.CSVFile(data)
+            columns = reading.choose_columns(
+                file.columns, definition.schema.attribute_names
+            )
+            ignored = [name for name in file.columns if name not in columns]
+            if named := header_value(ignored):
+                self.headers[MEMBERS_HEADER] = named
+            return file.read_rows(columns)
+        if isinstance(data, LinesText):
+            return reading.read_json_lines(data)
+        if not isinstance(data, list):
+            message = f"Send {CSV}, {JSON_LINES} or an array of JSON objects."
+            raise Invalid("invalid_request", message, {"body": [message]})
+        return reading.read_objects(data)
+
+    def respond(self, bulk, after=0):
+        errors, last = loading.list_errors(bulk, after)
+        response = self.to_response(BulkContract, bulk, errors=errors)
+        if last:
+            response["Link"] = next_link(self.request, str(last), "errorsAfter")
+        return response
+
+    @operation(
+        "createBulk",
+        request={
+            "application/json": BulkRowParameters(many=True),
+            CSV: OpenApiTypes.STR,
+            JSON_LINES: OpenApiTypes.STR,
+        },
+        response=BulkContract,
+        parameters=[BulkParameters],
+    )
+    @heavy
+    def create(self, request):
+        query = self.parse_query(BulkParameters).validated_data
+        definition = get_definition(self.tenant, query["definitionId"])
+        rows = self.read_rows(definition)
+        options = (definition, rows, query["automaticIssuance"])
+        if query["dryRun"]:
+            found = loading.count_only(*options)
+            return self.to_response(BulkContract, found, errors=found.errors)
+        store = partial(loading.store_rows, *options)
+        return self.respond(self.perform(Bulk.begin_issuing, prepare=store))
+
+    @operation(
+        "listBulks",
+        response=BulkSummary(many=True),
+        parameters=list_parameters(ListQuery),
+    )
+    def list(self, request):
+        return self.list_response(BulkSummary, Bulk.started(self.tenant))
+
+    @operation("getBulk", response=BulkContract, parameters=[ErrorsQuery, LINK])
+    def retrieve(self, request, bulkId):
+        after = self.parse_query(ErrorsQuery).validated_data["errorsAfter"]
+        return self.respond(self.get_bulk(bulkId), after)
+
+    @operation("pauseBulk", response=BulkContract)
+    def pause(self, request, bulkId):
+        return self.change(Bulk.pause, bulkId)
+
+    @operation("resumeBulk", response=BulkContract)
+    def resume(self, request, bulkId):
+        return self.change(Bulk.resume, bulkId)
+
+    @operation("retryBulk", response=BulkContract)
+    def retry(self, request, bulkId):
+        return self.change(Bulk.retry_failed, bulkId)
+
+    def change(self, change, bulk_id):
+        self.perform(change, self.get_bulk(bulk_id))
+        return self.respond(self.get_bulk(bulk_id))
+
+    @operation("getBulkResult", response={(200, CSV): OpenApiTypes.STR})
+    def result(self, request, bulkId):
+        lines = results.write_results(self.get_bulk(bulkId))
+        return StreamingHttpResponse(lines, content_type=f"{CSV}; charset=utf-8")

@@ -1,0 +1,148 @@
+"""Check the rows of a file against the definition and the connections they go to."""
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from django.db.models import Q, QuerySet
+
+from agency.core.errors import AgencyError, Invalid
+from connections.models import Connection
+from credentials.bulk.reading import (
+    CONNECTION,
+    WALLET,
+    CellError,
+    SourceRow,
+)
+from credentials.models.bulk import MAX_ERRORS
+from credentials.models.definition import CredentialDefinition
+from credentials.models.schema import organization_wallet
+from wallets.models import Wallet
+
+MAX_ROWS = 100_000
+MAX_VALUE = 10_000  # characters
+CHUNK_ROWS = 500
+CONNECTION_NOT_FOUND = "There is no such connection in your organization."
+WALLET_NOT_FOUND = (
+    "There is no hosted wallet with this id to which your organization is connected."
+)
+
+
+class CheckedRow(NamedTuple):
+    """A row, and what is wrong with it.
+
+    can_succeed: whether it may be offered later as it is.
+    """
+
+    row: SourceRow
+    errors: list[CellError]
+    can_succeed: bool
+
+
+def check_rows(
+    definition: CredentialDefinition, rows: Iterable[SourceRow]
+) -> Iterator[list[CheckedRow]]:
+    """Yield the rows in chunks. 400 `no_rows`, `too_many_rows`."""
+    wallet = organization_wallet(definition.tenant)
+    rows, count = iter(rows), 0
+    while chunk := list(islice(rows, CHUNK_ROWS)):
+        count += len(chunk)
+        if count > MAX_ROWS:
+            message = f"A file has at most {MAX_ROWS} rows. Send several."
+            raise Invalid("too_many_rows", message, {"body": [message]})
+        yield check_chunk(definition, wallet, chunk)
+    if not count:
+        message = "The file has no row."
+        raise Invalid("no_rows", message, {"body": [message]})
+
+
+def check_chunk(
+    definition: CredentialDefinition, wallet: Wallet, rows: list[SourceRow]
+) -> list[CheckedRow]:
+    recipients = Recipients(wallet, rows)
+    checked = []
+    for row in rows:
+        of_values = [row.error] if row.error else check_values(definition, row)
+        of_recipient = recipients.check(row)
+        errors = (of_values + of_recipient)[:MAX_ERRORS]
+        checked.append(CheckedRow(row, errors, can_succeed=not of_values))
+    return checked
+
+
+def check_values(definition: CredentialDefinition, row: SourceRow) -> list[CellError]:
+    values = row.values or {}
+    found = [
+        CellError(name, "value_too_long", f"Give at most {MAX_VALUE} characters.")
+        for name, value in values.items()
+        if len(value) > MAX_VALUE
+    ]
+    found += [
+        CellError(name, "invalid_values", "A value cannot hold U+0000.")
+        for name, value in values.items()
+        if "\x00" in value
+    ]
+    try:
+        definition.check_values(values)
+    except AgencyError as error:
+        found += [
+            CellError(
+                member.removeprefix("credentialValues."),
+                error.code,
+                " ".join(sentences),
+            )
+            for member, sentences in (error.errors or {}).items()
+        ]
+    return found
+
+
+class Recipients:
+    """The connections to which the rows of a chunk go, read in three statements."""
+
+    def __init__(self, wallet: Wallet, rows: list[SourceRow]) -> None:
+        self.hosted = find_hosted(
+            wallet, {row.wallet_id for row in rows if row.wallet_id}
+        )
+        wanted = {row.connection_id for row in rows if row.connection_id}
+        found = own_connections(wallet).filter(connection_id__in=wanted)
+        self.states = dict(found.values_list("connection_id", "state"))
+
+    def check(self, row: SourceRow) -> list[CellError]:
+        if row.connection_id and row.wallet_id:
+            message = "Give a connection or a hosted wallet, not both."
+            return [CellError(WALLET, "invalid_request", message)]
+        if row.connection_id:
+            return self._check_connection(row.connection_id)
+        if row.wallet_id and row.wallet_id not in self.hosted:
+            return [CellError(WALLET, "not_found", WALLET_NOT_FOUND)]
+        return []
+
+    def _check_connection(self, connection_id: str) -> list[CellError]:
+        state = self.states.get(connection_id)
+        if state is None:
+            return [CellError(CONNECTION, "not_found", CONNECTION_NOT_FOUND)]
+        if state != Connection.State.CONNECTED:
+            message = f"The connection is {state}; this needs Connected."
+            return [CellError(CONNECTION, "wrong_state", message)]
+        return []
+
+
+def own_connections(wallet: Wallet) -> QuerySet[Connection]:
+    rows = Connection.objects.filter(wallet=wallet, connectionless=False)
+    return rows.select_related("wallet", "my_key", "invitation_key")
+
+
+def find_hosted(wallet: Wallet, wallet_ids: Collection[str]) -> dict[str, Connection]:
+    """The newest connection of the organization with each hosted wallet, by its id."""
+    if not wallet_ids:
+        return {}
+    is_usable = Q(state=Connection.State.CONNECTED, left_at=None)
+    theirs = Connection.objects.filter(
+        is_usable,
+        tenant=wallet.tenant_id,
+        wallet__wallet_id__in=wallet_ids,
+        wallet__is_organization=False,
+        wallet__deleted_at=None,
+    )
+    ids = dict(theirs.values_list("my_key__verkey", "wallet__wallet_id"))
+    ours = own_connections(wallet).filter(is_usable, their_key__in=list(ids))
+    return {ids[row.their_key]: row for row in ours.order_by("pk")}

@@ -1,0 +1,113 @@
+"""The worker's side: offer the rows of bulks, a few of each in turn."""
+
+import logging
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from agency.core import faults, logs, network_reads
+from agency.core.database.base import is_outage
+from agency.core.dispatcher import NotifiedLoop
+from agency.core.errors import AgencyError, NotFound, Unavailable
+from credentials.bulk.checking import (
+    CONNECTION_NOT_FOUND,
+    WALLET_NOT_FOUND,
+    find_hosted,
+    own_connections,
+)
+from credentials.models import Bulk, BulkRow, Credential
+from credentials.models.schema import organization_wallet
+from tenants import vault
+
+logger = logging.getLogger(__name__)
+ROWS_PER_TURN = 20
+RETRY_DELAY = timedelta(seconds=30)
+
+
+class BulkLoop(NotifiedLoop):
+    """One in each process, so that bulks occupy one of its threads at most."""
+
+    def run_loop(self) -> None:
+        while not self.is_stopped:
+            self.notified.clear()
+            bulk = Bulk.claim_next()
+            if not bulk:
+                return
+            take_turn(bulk)
+
+
+loop = BulkLoop()
+
+
+def take_turn(bulk: Bulk) -> None:
+    """Offer the next rows of a bulk that is leased to the caller."""
+    with logs.continue_request(bulk.request_id):
+        try:
+            rows = bulk.rows.filter(status=BulkRow.Status.WAITING).order_by("number")
+            for key in rows.values_list("pk", flat=True)[:ROWS_PER_TURN]:
+                try_row(bulk, key)
+            bulk.end_turn()
+        except Unavailable as error:
+            bulk.try_later(RETRY_DELAY, error.code)
+
+
+def try_row(bulk: Bulk, key: UUID) -> None:
+    """Offer a row. What is wrong with it is stored with it, but for an outage."""
+    try:
+        offer_row(bulk, key)
+    except Unavailable:
+        raise
+    except AgencyError as error:
+        fail_row(key, error.code, error.message)
+    except Exception as error:  # one row must not stop the others
+        if is_outage(error):
+            raise
+        logger.exception("row %s of bulk %s failed", key, bulk.pk)
+        fail_row(key, "internal_error", "Something broke on our side. Try again.")
+
+
+@network_reads.atomic_with_reads
+def offer_row(bulk: Bulk, key: UUID) -> None:
+    """Offer and mark the row in one transaction, unless somebody else does."""
+    waiting = BulkRow.objects.filter(pk=key, status=BulkRow.Status.WAITING)
+    row = waiting.select_for_update(skip_locked=True, no_key=True).first()
+    if not row:
+        return
+    row.credential = make_offer(bulk, row)
+    row.status = BulkRow.Status.OFFERED
+    row.values = None
+    row.updated_at = timezone.now()
+    row.save(update_fields=["status", "credential", "values", "updated_at"])
+    faults.fault_point("inside_bulk_row")
+
+
+def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
+    """Make the same offer as a call of the API does."""
+    options: dict[str, Any] = {
+        "definition": bulk.definition,
+        "values": vault.unseal(row, "values"),
+        "automatic_issuance": bulk.automatic_issuance,
+    }
+    wallet = organization_wallet(bulk.tenant)
+    if row.is_by_link:
+        return Credential.offer_by_link(wallet, **options)
+    if row.wallet_id:
+        connection = find_hosted(wallet, [row.wallet_id]).get(row.wallet_id)
+    else:
+        rows = own_connections(wallet).filter(connection_id=row.connection_id)
+        connection = rows.first()
+    if not connection:
+        message = WALLET_NOT_FOUND if row.wallet_id else CONNECTION_NOT_FOUND
+        raise NotFound("not_found", message)
+    return Credential.offer(connection, **options)
+
+
+def fail_row(key: UUID, code: str, message: str) -> None:
+    rows = BulkRow.objects.filter(pk=key, status=BulkRow.Status.WAITING)
+    rows.update(
+        status=BulkRow.Status.FAILED,
+        errors=[{"column": "", "code": code, "message": message}],
+        updated_at=timezone.now(),
+    )

@@ -1,0 +1,119 @@
+"""Store the rows of a file, or only count them."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from django.utils import timezone
+
+from agency.core import transactions
+from credentials.bulk.checking import CheckedRow, check_rows
+from credentials.bulk.reading import SourceRow
+from credentials.models.bulk import Bulk, BulkRow
+from credentials.models.definition import CredentialDefinition
+from tenants import vault
+
+MAX_ID = 128  # characters; nothing has a longer one
+MAX_SHOWN = 100  # rows with errors in one answer
+
+
+class DryRun(NamedTuple):
+    """What would be stored. errors: of the first MAX_SHOWN rows with any."""
+
+    definition: CredentialDefinition
+    automatic_issuance: bool
+    row_count: int
+    counts: dict[str, int]
+    errors: list[dict[str, Any]]
+    pk: None = None
+    state: None = None
+    created_at: None = None
+    finished_at: None = None
+
+    def count_rows(self) -> dict[str, int]:
+        return self.counts
+
+
+def count_only(
+    definition: CredentialDefinition,
+    rows: Iterable[SourceRow],
+    automatic_issuance: bool,
+) -> DryRun:
+    waiting, failed = 0, 0
+    errors: list[dict[str, Any]] = []
+    for chunk in check_rows(definition, rows):
+        for row in chunk:
+            if not row.errors:
+                waiting += 1
+                continue
+            failed += 1
+            if failed <= MAX_SHOWN:
+                errors += errors_of(row.row.number, describe_errors(row))
+    counts = {"Waiting": waiting, "Failed": failed}
+    counts = {state: number for state, number in counts.items() if number}
+    return DryRun(definition, automatic_issuance, waiting + failed, counts, errors)
+
+
+def store_rows(
+    definition: CredentialDefinition,
+    rows: Iterable[SourceRow],
+    automatic_issuance: bool,
+) -> Bulk:
+    """Store the rows of a bulk that begin_issuing() begins.
+
+    Some hundred rows in each transaction, because the feeds of all organizations wait
+    for the oldest one that writes. 409 `too_many_bulks`.
+    """
+    Bulk.require_room(definition.tenant)
+    bulk = Bulk(
+        tenant=definition.tenant,
+        definition=definition,
+        automatic_issuance=automatic_issuance,
+    )
+    bulk.save(force_insert=True)
+    try:
+        for chunk in check_rows(definition, rows):
+            with transactions.atomic():
+                BulkRow.objects.bulk_create(build_row(bulk, row) for row in chunk)
+            bulk.row_count += len(chunk)
+    except BaseException:
+        bulk.delete()
+        raise
+    bulk.save(update_fields=["row_count"])
+    return bulk
+
+
+def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
+    status = BulkRow.Status.FAILED if row.errors else BulkRow.Status.WAITING
+    built = BulkRow(
+        tenant=bulk.tenant,
+        bulk=bulk,
+        number=row.row.number,
+        connection_id=row.row.connection_id[:MAX_ID],
+        wallet_id=row.row.wallet_id[:MAX_ID],
+        status=status,
+        errors=describe_errors(row),
+        created_at=bulk.created_at,
+        updated_at=timezone.now(),
+    )
+    vault.seal(built, "values", row.row.values if row.can_succeed else None)
+    return built
+
+
+def describe_errors(row: CheckedRow) -> list[dict[str, str]]:
+    return [error._asdict() for error in row.errors]
+
+
+def errors_of(number: int, errors: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """The errors of a row as the API shows them."""
+    return [{"row": number} | error for error in errors]
+
+
+def list_errors(bulk: Bulk, after: int = 0) -> tuple[list[dict[str, Any]], int | None]:
+    """The errors of the next MAX_SHOWN failed rows, and the last number if there are
+    more."""
+    rows = bulk.rows.filter(status=BulkRow.Status.FAILED, number__gt=after)
+    pairs = rows.order_by("number").values_list("number", "errors")
+    found = list(pairs[: MAX_SHOWN + 1])
+    shown = found[:MAX_SHOWN]
+    errors = [one for number, errors in shown for one in errors_of(number, errors)]
+    return errors, shown[-1][0] if len(found) > MAX_SHOWN else None

@@ -1,0 +1,156 @@
+"""Read the rows of a file: CSV, JSON lines, or a JSON array.
+
+A CSV file has a header with the names of the attributes and, if wanted, `connectionId`
+or `walletId`. A JSON row is an object with `credentialValues`, and the same two.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from agency.core import bounded_json
+from agency.core.errors import Invalid
+
+CONNECTION, WALLET, VALUES = "connectionId", "walletId", "credentialValues"
+RECIPIENTS = (CONNECTION, WALLET)
+MAX_COLUMNS = 300
+DELIMITERS = ",;\t"
+
+
+class CellError(NamedTuple):
+    """What is wrong with one cell. column: "" for the whole row."""
+
+    column: str
+    code: str
+    message: str
+
+
+class SourceRow(NamedTuple):
+    """A row as the file has it.
+
+    number: as a spreadsheet or an editor counts, so the header of a CSV file is row 1.
+    """
+
+    number: int
+    connection_id: str = ""
+    wallet_id: str = ""
+    values: dict[str, str] | None = None
+    error: CellError | None = None
+
+
+class CSVFile:
+    """columns: the names in the header, in their order."""
+
+    def __init__(self, text: str) -> None:
+        """Read the header. 400 `malformed_csv` if there is none."""
+        first_line = text.partition("\n")[0]
+        delimiter = max(DELIMITERS, key=first_line.count)
+        self.lines = csv.reader(
+            io.StringIO(text, newline=""), delimiter=delimiter, strict=True
+        )
+        self.columns = [name.strip() for name in next(self._read(), (0, []))[1]]
+        if not any(self.columns):
+            raise malformed_csv("The file has no header.")
+        if len(self.columns) > MAX_COLUMNS:
+            raise malformed_csv(f"The file has more than {MAX_COLUMNS} columns.")
+
+    def read_rows(self, columns: Mapping[str, int]) -> Iterator[SourceRow]:
+        """Yield the rows. columns: the numbers of the columns to use, by their name."""
+        for number, cells in self._read(start=2):
+            if not any(cells):
+                continue
+            if len(cells) != len(self.columns):
+                message = (
+                    f"The row has {len(cells)} cells, the header {len(self.columns)}."
+                )
+                error = CellError("", "malformed_csv", message)
+                yield SourceRow(number, error=error)
+                continue
+            values = {name: cells[index] for name, index in columns.items()}
+            connection_id, wallet_id = (
+                values.pop(name, "").strip() for name in RECIPIENTS
+            )
+            yield SourceRow(number, connection_id, wallet_id, values)
+
+    def _read(self, start: int = 1) -> Iterator[tuple[int, list[str]]]:
+        try:
+            yield from enumerate(self.lines, start)
+        except csv.Error as error:
+            line = self.lines.line_num
+            raise malformed_csv(f"Line {line} is not CSV: {error}.") from None
+
+
+def decode_text(data: bytes) -> str:
+    """400 `malformed_csv` unless it is UTF-8, with or without a byte order mark."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise malformed_csv("The file is not UTF-8 text.") from None
+
+
+def choose_columns(names: list[str], attribute_names: list[str]) -> dict[str, int]:
+    """The columns to use by their names in the file: attributes and recipients.
+
+    400 `wrong_attributes` if an attribute has no column, or a name has two. Other
+    columns are ignored. Where the schema has an attribute `connectionId` or `walletId`,
+    the column is that attribute's.
+    """
+    wanted = dict.fromkeys([*attribute_names, *RECIPIENTS])
+    missing = [name for name in attribute_names if name not in names]
+    twice = [name for name in wanted if names.count(name) > 1]
+    problems = []
+    if missing:
+        problems.append(f"missing: {', '.join(missing)}")
+    if twice:
+        problems.append(f"twice: {', '.join(twice)}")
+    if problems:
+        message = (
+            "The header must name each attribute of the schema once: "
+            f"{'; '.join(problems)}."
+        )
+        raise Invalid("wrong_attributes", message, {"header": problems})
+    return {name: names.index(name) for name in wanted if name in names}
+
+
+def read_json_lines(text: str) -> Iterator[SourceRow]:
+    """A row is an object in one line; blank lines are skipped."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield read_object(number, bounded_json.loads(line))
+        except bounded_json.BadJSON as error:
+            found = CellError("", "malformed_json", f"The line is {error}.")
+            yield SourceRow(number, error=found)
+
+
+def read_objects(rows: list[Any]) -> Iterator[SourceRow]:
+    return (read_object(number, row) for number, row in enumerate(rows, 1))
+
+
+def read_object(number: int, row: Any) -> SourceRow:
+    """A JSON row. Numbers and truth values are not taken for text: they have no one
+    spelling."""
+    if not isinstance(row, dict):
+        return broken_row(number, "", "Give an object with credentialValues.")
+    recipient = ["" if row.get(name) is None else row[name] for name in RECIPIENTS]
+    for name, value in zip(RECIPIENTS, recipient, strict=True):
+        if not isinstance(value, str):
+            return broken_row(number, name, "Give a text.")
+    values = row.get(VALUES)
+    if not isinstance(values, dict):
+        return broken_row(number, VALUES, "Give an object: name to text.")
+    for name, value in values.items():
+        if not isinstance(value, str):
+            return broken_row(number, name[:256], "Give a text.")
+    return SourceRow(number, recipient[0].strip(), recipient[1].strip(), values)
+
+
+def broken_row(number: int, column: str, message: str) -> SourceRow:
+    error = CellError(column, "invalid_request", message)
+    return SourceRow(number, error=error)
+
+
+def malformed_csv(message: str) -> Invalid:
+    return Invalid("malformed_csv", message, {"body": [message]})

@@ -1,0 +1,62 @@
+"""What became of each row, as CSV."""
+
+from collections.abc import Iterator
+
+from django.db import close_old_connections
+
+from agency.core.csv_text import line_writer
+from credentials.models.bulk import Bulk, BulkRow
+
+COLUMNS = ("row", "state", "credentialId", "link", "error")
+CHUNK_ROWS = 500
+SHOWN = (
+    "bulk",
+    "number",
+    "status",
+    "connection_id",
+    "wallet_id",
+    "errors",
+    "credential__state",
+    "credential__connection__token",
+    "credential__connection__state",
+)
+
+
+def write_results(bulk: Bulk) -> Iterator[str]:
+    """Yield the header and the rows, in the order of the file.
+
+    Each chunk has a query of its own, so a slow reader occupies no connection.
+    """
+    write_line = line_writer()
+    yield write_line(COLUMNS)
+    rows = bulk.rows.select_related("credential__connection").only(*SHOWN)
+    rows = rows.order_by("number")
+    last = 0
+    while chunk := list(rows.filter(number__gt=last)[:CHUNK_ROWS]):
+        close_old_connections()
+        yield "".join(write_line(result_of(row)) for row in chunk)
+        last = chunk[-1].number
+
+
+def result_of(row: BulkRow) -> list[str]:
+    credential = row.credential
+    connection = credential.connection if credential else None
+    errors = (
+        f"{one['column']}: {one['code']}" if one["column"] else one["code"]
+        for one in row.errors
+    )
+    link = connection.invitation_url if connection and row.is_by_link else None
+    return [
+        str(row.number),
+        public_state(row),
+        str(credential.pk) if credential else "",
+        link or "",
+        "; ".join(errors),
+    ]
+
+
+def public_state(row: BulkRow) -> str:
+    """The credential's state, once it is offered."""
+    if row.status != BulkRow.Status.OFFERED:
+        return str(row.status)
+    return str(row.credential.state) if row.credential else BulkRow.DELETED

@@ -1,0 +1,29 @@
+"""Delete bulks some time after their last change, with what is left of their rows."""
+
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from agency.core.retention import BatchBudget, delete_in_batches
+from credentials.models.bulk import Bulk, BulkRow
+
+KEPT = timedelta(days=30)
+# Of one whose rows were never all stored: its process ended meanwhile.
+UNSTARTED_KEPT = timedelta(hours=1)
+
+
+def delete_old_bulks() -> int:
+    """Return the number of deleted rows. What was offered stays."""
+    now = timezone.now()
+    old = Bulk.objects.filter(
+        Q(updated_at__lt=now - KEPT)
+        | Q(started_at=None, created_at__lt=now - UNSTARTED_KEPT)
+    )
+    budget = BatchBudget()
+    deleted = 0
+    for bulk in old.order_by("pk"):
+        rows = BulkRow.objects.filter(bulk=bulk).only("pk", "bulk", "number")
+        deleted += delete_in_batches(rows, budget, by="number")
+    is_empty = ~Q(rows__isnull=False)
+    return deleted + delete_in_batches(old.filter(is_empty).only("pk"), budget)

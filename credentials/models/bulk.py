@@ -1,0 +1,259 @@
+"""Many offers of one definition at once: a job, and a row for each offer."""
+
+from typing import Any, ClassVar, Self
+
+from django.db import connection, models, transaction
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
+
+from agency.core import transactions
+from agency.core.errors import Conflict, WrongState
+from agency.core.queued_jobs import LEASE, CausedJob
+from agency.core.workers import notify_worker
+from credentials.models.credential import Credential
+from credentials.models.definition import CredentialDefinition
+from tenants.models import Record, Tenant
+
+CLAIM_LOCK = 0x62756C6B  # the advisory lock of the one claim that runs at a time
+MAX_UNFINISHED = 10  # of one organization
+MAX_ERRORS = 10  # kept of one row
+
+
+class Bulk(Record, CausedJob):
+    """The offers of one file.
+
+    Running ⇄ Paused;   Running → Done ─retry→ Running
+
+    A worker leases it for a short turn and offers its next rows, each in a transaction
+    of its own that also marks the row. So the lease only divides the work: whoever
+    lost it can offer no row twice. At most one of an organization is leased at a time.
+
+    started_at: None while its rows are being stored; the API does not show it yet.
+    paused_at: None unless it is paused. finished_at: None until no row waits.
+    """
+
+    class State(models.TextChoices):
+        RUNNING = "Running"
+        PAUSED = "Paused"
+        DONE = "Done"
+
+    steps: ClassVar[dict[tuple[str, str], str]] = {
+        (State.DONE, State.RUNNING): "No row waits any more.",
+        (State.PAUSED, State.RUNNING): "First resume it.",
+    }
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    definition = models.ForeignKey(CredentialDefinition, on_delete=models.CASCADE)
+    automatic_issuance = models.BooleanField(default=False)
+    row_count = models.PositiveIntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    paused_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = "bulk"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status="done", finished_at__isnull=False)
+                | ~Q(status="done") & Q(finished_at=None),
+                name="done_bulk_has_its_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(paused_at=None) | Q(status="pending"),
+                name="paused_bulk_is_not_done",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["due_at"], condition=Q(status="pending"), name="bulk_due"
+            ),
+            models.Index(fields=["tenant", "-id"], name="bulks_of_tenant"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+    @property
+    def state(self) -> str:
+        if self.status == self.Status.DONE:
+            return self.State.DONE
+        return self.State.PAUSED if self.paused_at else self.State.RUNNING
+
+    @classmethod
+    def started(cls, tenant: Tenant) -> QuerySet[Self]:
+        """Those of an organization whose rows are all stored."""
+        rows = cls.objects.filter(tenant=tenant, started_at__isnull=False)
+        return rows.select_related("definition")
+
+    @classmethod
+    def due(cls) -> QuerySet[Self]:
+        return (
+            super()
+            .due()
+            .filter(started_at__isnull=False, paused_at=None, tenant__deleted_at=None)
+        )
+
+    @classmethod
+    def claim_next(cls) -> Self | None:
+        """Lease the one that has waited longest, of an organization without a lease.
+
+        So organizations take turns, however many bulks and rows each of them has.
+        """
+        with transactions.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
+            leased = cls.objects.filter(lease_until__gt=timezone.now())
+            rows = cls.due().exclude(tenant__in=leased.values("tenant"))
+            rows = rows.select_related("definition__schema", "tenant__network")
+            rows = rows.select_for_update(skip_locked=True, of=("self",), no_key=True)
+            bulk = rows.order_by("due_at").first()
+            if bulk:
+                bulk.lease(LEASE)
+                bulk.save(update_fields=["lease_owner", "lease_until"])
+        return bulk
+
+    @classmethod
+    def require_room(cls, tenant: Tenant) -> None:
+        """Raise 409 `too_many_bulks` at the limit of unfinished ones."""
+        unfinished = cls.objects.filter(tenant=tenant).exclude(status=cls.Status.DONE)
+        if unfinished.count() >= MAX_UNFINISHED:
+            raise Conflict(
+                "too_many_bulks",
+                f"Your organization has {MAX_UNFINISHED} bulks that are not done. "
+                "Wait until one is.",
+            )
+
+    def begin_issuing(self) -> Self:
+        """Let workers offer the rows, which are all stored now."""
+        now = timezone.now()
+        self.started_at = self.due_at = self.updated_at = now
+        self.save(update_fields=["started_at", "due_at", "updated_at"])
+        self._notify_worker()
+        return self
+
+    def pause(self) -> None:
+        """Offer no more rows. The few of the present turn may still be offered."""
+        self._change(self.State.RUNNING, paused_at=timezone.now())
+
+    def resume(self) -> None:
+        self._change(self.State.PAUSED, paused_at=None, due_at=timezone.now())
+        self._notify_worker()
+
+    @transactions.atomic()
+    def retry_failed(self) -> None:
+        """Let the failed rows wait again that may succeed now.
+
+        409 `nothing_to_retry` if there is none.
+        """
+        Bulk.objects.select_for_update().get(pk=self.pk)
+        rows = self.rows.filter(status=BulkRow.Status.FAILED, values__isnull=False)
+        now = timezone.now()
+        if not rows.update(status=BulkRow.Status.WAITING, errors=[], updated_at=now):
+            raise Conflict(
+                "nothing_to_retry",
+                "No row has failed that could succeed without being changed. Send "
+                "those with wrong values again, corrected.",
+            )
+        Bulk.objects.filter(pk=self.pk).update(
+            status=self.Status.PENDING, finished_at=None, due_at=now, updated_at=now
+        )
+        self._notify_worker()
+
+    @transactions.atomic()
+    def end_turn(self) -> None:
+        """End the lease. Without waiting rows the job is done.
+
+        The lock excludes retry_failed(), which makes rows wait again.
+        """
+        rows = Bulk.objects.select_for_update()
+        if not rows.filter(pk=self.pk, lease_owner=self.lease_owner).exists():
+            return
+        now = timezone.now()
+        if self.rows.filter(status=BulkRow.Status.WAITING).exists():
+            self._fenced(
+                lease_owner=None, lease_until=None, due_at=now, updated_at=now
+            )
+        else:
+            self.finish(finished_at=now, updated_at=now, paused_at=None)
+
+    def count_rows(self) -> dict[str, int]:
+        """How many rows are in each state: the credential's, once it is offered."""
+        counted = self.rows.order_by().values_list("status", "credential__state")
+        found = {}
+        for status, state, number in counted.annotate(number=Count("pk")):
+            is_offered = status == BulkRow.Status.OFFERED
+            found[str((state or BulkRow.DELETED) if is_offered else status)] = number
+        return found
+
+    def _change(self, source: str, **changes: Any) -> None:
+        """Change it in this state, by one guarded UPDATE. WrongState in another."""
+        rows = Bulk.objects.filter(
+            pk=self.pk,
+            status=self.Status.PENDING,
+            paused_at__isnull=source == self.State.RUNNING,
+        )
+        if not rows.update(updated_at=timezone.now(), **changes):
+            self.refresh_from_db(fields=["status", "paused_at"])
+            raise WrongState(self, [source])
+
+    def _notify_worker(self) -> None:
+        transaction.on_commit(lambda: notify_worker("credentials.tasks.issue_bulks"))
+
+
+class BulkRow(Record):
+    """One offer of a bulk.
+
+    Waiting → Offered | Failed;   Failed ─retry→ Waiting
+
+    number: of the row in the file. values: sealed; None once it is offered, and if it
+    can never be. errors: `[{column, code, message}]`, without values.
+    """
+
+    DELETED = "Deleted"  # in the API: the record of the credential was deleted
+
+    class Status(models.TextChoices):
+        WAITING = "Waiting"
+        OFFERED = "Offered"
+        FAILED = "Failed"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    bulk = models.ForeignKey(
+        Bulk, on_delete=models.CASCADE, related_name="rows", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    status = models.CharField(
+        max_length=7, choices=Status.choices, default=Status.WAITING
+    )
+    # The ids in the API of the connection or the hosted wallet; both empty: by a link.
+    connection_id = models.CharField(max_length=128, blank=True)
+    wallet_id = models.CharField(max_length=128, blank=True)
+    values = models.BinaryField(null=True)
+    errors = models.JSONField(default=list)
+    credential = models.ForeignKey(Credential, on_delete=models.SET_NULL, null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["bulk", "number"], name="one_bulk_row_per_number"
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="Waiting") | Q(values__isnull=False),
+                name="waiting_bulk_row_has_values",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="Offered") | Q(values=None),
+                name="offered_bulk_row_is_wiped",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["bulk", "status", "number"], name="bulk_rows_by_status"
+            )
+        ]
+
+    @property
+    def is_by_link(self) -> bool:
+        return not self.connection_id and not self.wallet_id
+
+    def __str__(self) -> str:
+        return f"{self.bulk_id} {self.number}"

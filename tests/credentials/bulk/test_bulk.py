@@ -1,0 +1,292 @@
+"""Issue many: files of offers, their errors, and what becomes of each row."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from credentials.bulk import checking, issuing, retention
+from credentials.models import Bulk, BulkRow, Credential
+from tests.credentials.bulk.people import (
+    json_lines,
+    read,
+    read_result,
+    send_file,
+    sent,
+    worker_issues,
+)
+from tests.support.errors import assert_error
+from tests.support.people import ApiError
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CLAIMS = {"year": {"type": "integer"}}
+
+
+@pytest.fixture
+def licence(faber):
+    return faber.defines("name", "year", claims=CLAIMS)
+
+
+def error_of(response):
+    return response.json()["code"]
+
+
+def test_each_row_is_offered_to_its_connection_wallet_or_by_link(faber, licence):
+    alice, bob = faber.hosts("Alice"), faber.hosts("Bob")
+    to_alice = alice.known_as(faber)
+    bob.known_as(faber)
+    text = (
+        "year;name;connectionId;walletId\n"
+        f'2001;"Alice; née Smith";{to_alice};\n'
+        f"2002;Bob;;{bob.wallet_id}\n"
+        "2003;Carol;;\n"
+    )
+    bulk = sent(faber, licence, text, automaticIssuance="true")
+    assert (bulk["state"], bulk["counts"]) == ("Running", {"Waiting": 3})
+    worker_issues()
+    [offer] = alice.get("/credentials")
+    assert offer["values"] == {"name": "Alice; née Smith", "year": "2001"}
+    alice.post(f"/credentials/{offer['credentialId']}")
+    [offer] = bob.get("/credentials")
+    assert offer["values"]["name"] == "Bob" and offer["state"] == "Offered"
+    found = read(faber, bulk)
+    assert found["state"] == "Done" and found["finishedAtUtc"]
+    assert found["counts"] == {"Issued": 1, "Offered": 2}
+    first, second, third = read_result(faber, bulk)
+    assert first[:2] == ["2", "Issued"] and second[:2] == ["3", "Offered"]
+    assert first[3] == second[3] == ""
+    link = faber.get(f"/credentials/{third[2]}")["offerUrl"]
+    assert third == ["4", "Offered", third[2], link, ""]
+
+
+def test_rows_may_be_json_lines_or_a_json_array(faber, licence):
+    rows = [{"credentialValues": {"name": "Al", "year": str(n)}} for n in (1, 2)]
+    lines = json_lines(*rows)
+    of_lines = sent(faber, licence, f"{lines}\n\n", "application/x-ndjson")
+    of_array = sent(faber, licence, json.dumps(rows), "application/json")
+    worker_issues()
+    assert read(faber, of_lines)["counts"] == {"Offered": 2}
+    assert read(faber, of_array)["counts"] == {"Offered": 2}
+
+
+def test_errors_name_row_column_and_code_and_stop_no_other_row(faber, licence):
+    text = "name,year,connectionId\nAl,x,\nBo,2001,nobody\nCy,1\nDi,2,\n,3,\n"
+    bulk = sent(faber, licence, text)
+    assert bulk["counts"] == {"Waiting": 2, "Failed": 3}
+    assert [(e["row"], e.get("column"), e["code"]) for e in bulk["errors"]] == [
+        (2, "year", "not_an_integer"),
+        (3, "connectionId", "not_found"),
+        (4, None, "malformed_csv"),
+    ]
+    worker_issues()
+    assert read(faber, bulk)["counts"] == {"Offered": 2, "Failed": 3}
+    assert [line[4] for line in read_result(faber, bulk)] == [
+        "year: not_an_integer", "connectionId: not_found", "malformed_csv", "", "",
+    ]  # fmt: skip
+
+
+def test_json_rows_are_checked_as_cells(faber, licence):
+    rows = [
+        "{",
+        "[]",
+        '{"credentialValues": {"name": "Al"}}',
+        '{"credentialValues": {"name": 1, "year": "1"}}',
+        '{"credentialValues": {"name": "Al", "year": "1"}, "connectionId": []}',
+    ]
+    bulk = sent(faber, licence, "\n".join(rows), "application/x-ndjson")
+    assert [(e.get("column"), e["code"]) for e in bulk["errors"]] == [
+        (None, "malformed_json"),
+        (None, "invalid_request"),
+        ("credentialValues", "wrong_attributes"),
+        ("name", "invalid_request"),
+        ("connectionId", "invalid_request"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"\n", "malformed_csv"),
+        (b"\xff\xfe", "malformed_csv"),
+        (b"name\nAl", "wrong_attributes"),
+        (b"name,year,name\nAl,1,Bo", "wrong_attributes"),
+        (b"name,year\n", "no_rows"),
+        (b'name,year\n"Al,1', "malformed_csv"),
+        (b"name,year\n" + b"Al,1\n" * 4, "too_many_rows"),
+    ],
+)
+def test_a_file_that_cannot_be_read_leaves_nothing(
+    faber, licence, data, code, monkeypatch
+):
+    monkeypatch.setattr(checking, "MAX_ROWS", 3)
+    monkeypatch.setattr(checking, "CHUNK_ROWS", 2)
+    assert_error(send_file(faber, licence, data), 400, code)
+    assert not Bulk.objects.exists() and not BulkRow.objects.exists()
+
+
+def test_a_file_may_be_as_long_as_the_setting_says(faber, licence, settings):
+    settings.MAX_BULK_BYTES = settings.MAX_BODY_BYTES + 1000
+    long = "name,year\n" + "x" * settings.MAX_BODY_BYTES
+    assert error_of(send_file(faber, licence, long)) != "body_too_large"
+    assert_error(send_file(faber, licence, long * 2), 413, "body_too_large")
+
+
+def test_a_dry_run_stores_nothing(faber, licence):
+    found = sent(faber, licence, ["Al,x", "Bo,1"], dryRun="true")
+    assert found["counts"] == {"Waiting": 1, "Failed": 1} and "bulkId" not in found
+    assert found["errors"][0]["row"] == 2
+    assert not Bulk.objects.exists() and not BulkRow.objects.exists()
+
+
+def test_other_columns_are_ignored_and_named(faber, licence):
+    response = send_file(faber, licence, "name,e-mail,year\nAl,a@b.example,1\n")
+    assert response["X-Ignored-Members"] == "e-mail"
+    assert response.json()["counts"] == {"Waiting": 1}
+
+
+def test_values_are_sealed_and_erased_once_they_are_offered(faber, licence):
+    sent(faber, licence, ["Ada Lovelace-4711,1", "Bo,x"])
+    waiting, failed = BulkRow.objects.order_by("number")
+    assert b"4711" not in bytes(waiting.values) and failed.values is None
+    worker_issues()
+    assert BulkRow.objects.exclude(values=None).count() == 0
+
+
+def test_a_paused_bulk_waits_until_it_is_resumed(faber, licence):
+    bulk = sent(faber, licence, ["Al,1"])
+    path = f"/credentials/bulk/{bulk['bulkId']}"
+    assert faber.post(f"{path}/pause")["state"] == "Paused"
+    assert_error(faber.send("post", f"{path}/pause"), 409, "wrong_state")
+    worker_issues()
+    assert read(faber, bulk)["counts"] == {"Waiting": 1}
+    assert faber.post(f"{path}/resume")["state"] == "Running"
+    worker_issues()
+    assert read(faber, bulk)["state"] == "Done"
+    assert_error(faber.send("post", f"{path}/resume"), 409, "wrong_state")
+
+
+def test_failed_rows_are_tried_again_when_they_may_succeed(faber, licence):
+    alice = faber.hosts("Alice")
+    text = f"name,year,walletId\nAl,1,{alice.wallet_id}\nBo,x,\n"
+    bulk = sent(faber, licence, text)
+    worker_issues()
+    assert read(faber, bulk)["counts"] == {"Failed": 2}
+    retry = f"/credentials/bulk/{bulk['bulkId']}/retry"
+    alice.known_as(faber)
+    assert faber.post(retry)["counts"] == {"Waiting": 1, "Failed": 1}
+    worker_issues()
+    assert read(faber, bulk)["counts"] == {"Offered": 1, "Failed": 1}
+    assert_error(faber.send("post", retry), 409, "nothing_to_retry")
+    assert len(alice.get("/credentials")) == 1
+
+
+def test_a_row_that_cannot_be_offered_any_more_fails_alone(faber, licence):
+    gone = faber.hosts("Alice").known_as(faber)
+    bulk = sent(faber, licence, f"name,year,connectionId\nAl,1,{gone}\nBo,2,\n")
+    faber.delete(f"/connections/{gone}")
+    worker_issues()
+    found = read(faber, bulk)
+    assert found["counts"] == {"Failed": 1, "Offered": 1}
+    assert [error["code"] for error in found["errors"]] == ["not_found"]
+
+
+def test_errors_are_read_page_by_page(faber, licence):
+    bulk = sent(faber, licence, [f"Al,x{n}" for n in range(250)])
+    path, rows = f"/credentials/bulk/{bulk['bulkId']}", []
+    while path:
+        response = faber.send("get", path)
+        rows += [error["row"] for error in response.json()["errors"]]
+        link = response.get("Link", "")
+        path = link.partition(">")[0].removeprefix("<http://127.0.0.1:8000") or None
+    assert rows == list(range(2, 252))
+
+
+def test_organizations_and_their_bulks_take_turns(faber, acme, licence, monkeypatch):
+    monkeypatch.setattr(issuing, "ROWS_PER_TURN", 2)
+    large = sent(faber, licence, ["Al,1"] * 6)
+    small = sent(faber, licence, ["Bo,2"] * 2)
+    other = sent(acme, acme.defines("name", "year"), ["Cy,3"] * 2)
+    turns = []
+    take_turn = issuing.take_turn
+    monkeypatch.setattr(
+        issuing,
+        "take_turn",
+        lambda bulk: (turns.append(str(bulk.pk)), take_turn(bulk)),
+    )
+    worker_issues()
+    first, second, third = (bulk["bulkId"] for bulk in (large, small, other))
+    assert sorted(turns[:3]) == sorted([first, second, third])
+    assert turns.count(first) == 3
+
+
+def test_an_organization_has_one_worker_at_a_time(faber, acme, licence):
+    for _ in range(2):
+        sent(faber, licence, ["Al,1"])
+    sent(acme, acme.defines("name", "year"), ["Cy,3"])
+    claimed = [Bulk.claim_next() for _ in range(3)]
+    assert {bulk.tenant for bulk in claimed if bulk} == {faber.tenant, acme.tenant}
+    assert claimed[2] is None
+
+
+def test_a_worker_that_lost_its_lease_offers_nothing_twice(faber, licence):
+    bulk = sent(faber, licence, ["Al,1", "Bo,2"])
+    paused = Bulk.claim_next()
+    keys = list(paused.rows.order_by("number").values_list("pk", flat=True))
+    worker_issues()
+    for key in keys:
+        issuing.try_row(paused, key)
+    paused.end_turn()
+    assert read(faber, bulk)["state"] == "Done"
+    assert Credential.objects.count() == 2
+
+
+def test_there_is_a_limit_of_unfinished_bulks(faber, licence, monkeypatch):
+    monkeypatch.setattr("credentials.models.bulk.MAX_UNFINISHED", 1)
+    sent(faber, licence, ["Al,1"])
+    assert_error(send_file(faber, licence, ["Al,1"]), 409, "too_many_bulks")
+    worker_issues()
+    sent(faber, licence, ["Al,1"])
+
+
+def test_a_file_sent_again_with_its_key_is_one_bulk(faber, licence):
+    rows = [{"credentialValues": {"name": "Al", "year": "1"}}]
+    path = f"/credentials/bulk?definitionId={licence['definitionId']}"
+    key = {"Idempotency-Key": "k1"}
+    first = faber.call("post", path, rows, **key)
+    assert faber.call("post", path, rows, **key) == first
+    assert [one["bulkId"] for one in faber.get("/credentials/bulk")] == [
+        first["bulkId"]
+    ]
+
+
+def test_a_formula_in_the_result_is_text(faber):
+    definition = faber.defines("=cmd|' /C calc'!A0", "year", claims=CLAIMS)
+    rows = [{"credentialValues": {"=cmd|' /C calc'!A0": 1, "year": "1"}}]
+    bulk = sent(faber, definition, json.dumps(rows), "application/json")
+    [line] = read_result(faber, bulk)
+    assert line[4].startswith("'=cmd")
+
+
+def test_old_bulks_are_deleted_and_what_they_offered_stays(faber, licence):
+    bulk = sent(faber, licence, ["Al,1", "Bo,x"])
+    unfinished = sent(faber, licence, ["Cy,1"])
+    Bulk.objects.filter(pk=unfinished["bulkId"]).update(started_at=None)
+    worker_issues()
+    assert retention.delete_old_bulks() == 0
+    Bulk.objects.update(created_at=timezone.now() - timedelta(hours=2))
+    assert retention.delete_old_bulks() == 2
+    Bulk.objects.update(updated_at=timezone.now() - retention.KEPT)
+    assert retention.delete_old_bulks() == 3
+    with pytest.raises(ApiError, match="not_found"):
+        read(faber, bulk)
+    assert Credential.objects.count() == 1
+
+
+def test_a_deleted_credential_is_counted_as_deleted(faber, licence):
+    bulk = sent(faber, licence, ["Al,1"])
+    worker_issues()
+    [line] = read_result(faber, bulk)
+    faber.delete(f"/credentials/delete/{line[2]}")
+    assert read(faber, bulk)["counts"] == {"Deleted": 1}
+    assert read_result(faber, bulk) == [["2", "Deleted", "", "", ""]]
