@@ -1,6 +1,5 @@
 """The studio's pages of kiosks. A kiosk's link is shown in one response only."""
 
-import base64
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -115,16 +114,8 @@ def new_kiosk(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     except AgencyError as error:
         form.add_error(None, error.message)
         return render(request, "studio/new_kiosk.html", context)
-    context |= {"kiosk": kiosk, "picture": qr_picture(kiosk.url)}
+    context |= {"kiosk": kiosk, "picture": qr_codes.data_address(kiosk.url)}
     return render(request, "studio/kiosk_created.html", context)
-
-
-def qr_picture(text: str) -> str:
-    """A QR code as a data URL: no other address may have the link in it."""
-    code = qr_codes.smallest_code(text)
-    assert code, "a link fits"
-    data = base64.b64encode(qr_codes.draw_code(code, "svg")).decode()
-    return f"data:{qr_codes.FORMS['svg'][0]};base64,{data}"
 
 
 @studio_page("GET", "HEAD", "POST")

@@ -30,7 +30,10 @@ def render_image(connection: Connection, form: str) -> bytes:
 
 
 def data_address(text: str) -> str:
-    """The code of a text as an address that holds the picture."""
+    """The code of a text as an address that holds the picture.
+
+    For a secret link: no other address may contain it.
+    """
     code = smallest_code(text)
     assert code, "the text is short"
     picture = base64.b64encode(draw_code(code, "svg")).decode()
