@@ -602,6 +602,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ConnectionState": "connections.models.Connection.State",
         "CredentialState": "credentials.models.Credential.State",
+        "BulkState": "credentials.api.bulk.STATES",
         "VerificationState": "verifications.models.Verification.State",
         "ClaimType": "credentials.api.serializers.CLAIM_TYPES",
         "EndorserType": "tenants.models.Tenant.Endorser",
