@@ -15,6 +15,7 @@ from agency.core.states import move
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
 from connections.didcomm.message import Message
 from connections.link_expiry import LINK_EXPIRED
+from connections.live_connection import ConnectionKey
 from connections.messaging import outbox, router
 from connections.models import Connection
 from tenants import quotas, vault
@@ -43,7 +44,7 @@ class Exchange(EventSource):
     def decline(self, reason: str = "") -> None:
         raise NotImplementedError
 
-    connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
+    connection = ConnectionKey()
     thread_id = models.CharField(max_length=128)
     wire_version = models.CharField(max_length=3, default="1.0")
     wire_format = models.CharField(max_length=9, default=HLINDY)
@@ -144,12 +145,17 @@ class Exchange(EventSource):
         return row
 
     @classmethod
-    def decline_open(cls, connection: Connection) -> None:
-        """Decline the open exchanges of a connection that is about to end."""
-        rows = cls.objects.filter(connection=connection, state__in=cls.OPEN)
-        for row in rows.order_by("pk"):
+    def decline_open(cls, connection: Connection, limit: int | None = None) -> int:
+        """Decline open exchanges of a connection that is about to end: all, or some.
+
+        Return how many there were.
+        """
+        found = cls.objects.filter(connection=connection, state__in=cls.OPEN)
+        rows = list(found.order_by("pk")[:limit])
+        for row in rows:
             with suppress(WrongState):  # finished in this transaction
                 cls._shared(row, connection).decline()
+        return len(rows)
 
     @classmethod
     def abandon_open(cls, connection: Connection) -> None:
@@ -182,9 +188,13 @@ class Exchange(EventSource):
 
     def send_message(self, message: dict[str, Any]) -> None:
         """Enqueue a message to the peer. 409 `connection_gone` if there is none."""
+        outbox.enqueue(self.require_connection(), message)
+
+    def require_connection(self) -> Connection:
+        """Return the connection. 409 `connection_gone` if it was deleted."""
         if self.connection is None:
             raise Conflict("connection_gone", f"The connection of {self} was deleted.")
-        outbox.enqueue(self.connection, message)
+        return self.connection
 
 
 @cache

@@ -24,7 +24,7 @@ from connections.messaging import outbox, pair_lock, router
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
 from tenants import quotas, vault
-from tenants.models import Tenant
+from tenants.models import LiveRows, Tenant
 from wallets.models import Key, Wallet
 from webhooks.events.emit import EventSource
 from webhooks.events.types import Type
@@ -187,6 +187,10 @@ class Connection(EventSource):
     # When either side ended it. Nothing is sent or accepted after that; the state
     # stays Connected.
     left_at = models.DateTimeField(null=True)
+    # When it was deleted, until a worker has removed what refers to it (removal.py).
+    deleted_at = models.DateTimeField(null=True, editable=False)
+
+    objects = LiveRows()
 
     # Set by lock(): whether messages of this side wait in the outbox.
     has_waiting_messages = False
@@ -247,8 +251,8 @@ class Connection(EventSource):
             ),
             models.Index(
                 fields=["tenant"],
-                condition=Q(connectionless=False),
-                name="connection_counted",
+                condition=Q(connectionless=False, deleted_at=None),
+                name="connection_counted_live",
             ),
             # For support's search over all organizations.
             models.Index(
@@ -301,7 +305,13 @@ class Connection(EventSource):
         exchanges; move() requires it. See pair_lock. is_shared: of a multi-party
         invitation, which does not change when it is accepted.
         """
-        return pair_lock.lock_pair(self, is_shared)
+        return pair_lock.lock_pair(self, is_shared) and not self.deleted_at
+
+    def lock_deleted(self) -> bool:
+        """Like lock(), of one that was deleted: it is there for this transaction."""
+        is_there = pair_lock.lock_pair(self)
+        self.deleted_at = None
+        return is_there
 
     @classmethod
     def lock_all(cls, rows: Iterable[Connection]) -> None:
@@ -492,14 +502,30 @@ class Connection(EventSource):
         connected = self.State.CONNECTED
         move(self, [connected], connected, left_at=timezone.now())
 
+    @property
+    def own_keys(self) -> list[Key]:
+        keys = (self.my_key, self.other_key, self.invitation_key)
+        return [key for key in keys if key]
+
     @transactions.atomic()
     def remove(self) -> None:
-        """End the open exchanges, replace the keys by tombstones, and delete the row.
+        """End it for both sides, and delete the row. Later calls do nothing.
 
-        Later calls do nothing.
+        In one transaction, which is as long as what refers to it is large.
+        """
+        if self.give_up():
+            pair_lock.forget(self)
+            self.delete()
+            # A retired key receives nothing more, so its digests are not needed.
+            SeenMessage.objects.filter(key__in=self.own_keys).delete()
+
+    def give_up(self) -> bool:
+        """End the open exchanges, tell the peer, and replace the keys by tombstones.
+
+        Return False if the row was deleted.
         """
         if not self.lock():
-            return
+            return False
         with transactions.run_at_end():  # the peer handles it while this row exists
             router.close_exchanges(self)
             # A hosted peer finds the tombstones. Tell another agent if it knows
@@ -508,17 +534,11 @@ class Connection(EventSource):
             if is_open and self.supports_rotation and not self.is_hosted:
                 outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
         if not self.lock():
-            return
-        retired = [
-            key for key in (self.my_key, self.other_key, self.invitation_key) if key
-        ]
-        outbox.pack_pending(retired)
-        pair_lock.forget(self)
-        self.delete()
-        for key in retired:
+            return False
+        outbox.pack_pending(self.own_keys)
+        for key in self.own_keys:
             key.retire()
-        # A retired key receives nothing more, so its digests are not needed.
-        SeenMessage.objects.filter(key__in=retired).delete()
+        return True
 
     @property
     def is_hosted(self) -> bool:
@@ -624,6 +644,11 @@ class BasicMessage(EventSource):
 
     def __str__(self) -> str:
         return str(self.pk)
+
+    @classmethod
+    def of_live_connections(cls) -> models.QuerySet[BasicMessage]:
+        """Without those of deleted connections, removed one by one."""
+        return cls.objects.filter(connection__deleted_at=None)
 
     @property
     def event_type(self) -> Type:

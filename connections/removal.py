@@ -1,38 +1,103 @@
-"""Take what is finished off a connection before it is deleted, in small transactions."""
+"""Delete a connection of any size: the call hides it, and a worker removes its rows.
 
-from django.db.models import QuerySet
+The event feeds wait for the oldest transaction that writes, so each one is small: that
+of the call, and those of the worker (organizations/erasure.py), which uses the rest.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Exists, Q, QuerySet
+from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from agency.core import transactions
 from connections.exchange import Exchange
-from connections.models import BasicMessage, Connection
+from connections.messaging import outbox
+from connections.models import (
+    BasicMessage,
+    Connection,
+    OutboundMessage,
+    SeenMessage,
+)
+from tenants.models import Erasure
 
+# Of each kind. With more, the rest is done after the call.
+MAX_IN_CALL = 50
 ROWS_AT_ONCE = 200
 
 
-def remove_finished(connection: Connection) -> None:
-    """Delete the texts, and let finished exchanges have no connection any more.
+@transactions.atomic()
+def remove_connection(connection: Connection) -> None:
+    """Delete a connection: from now on it is found nowhere, and its id is free.
 
-    The last ones are left to the transaction that deletes the connection. With only
-    those it is short, and the event feeds, which wait for it, go on.
+    A small one is gone with its rows. With many rows, it is given up now, and its rows
+    go later. With many open exchanges or waiting messages, these end later too.
+    Later calls do nothing.
     """
-    texts = BasicMessage.objects.filter(connection=connection)
-    while remove_some(connection, texts):
-        pass
-    for model in Exchange.__subclasses__():
-        exchanges = model.objects.filter(connection=connection)
-        while remove_some(connection, exchanges.exclude(state__in=model.OPEN)):
-            pass
+    if not connection.lock():
+        return
+    if not has_many(connection, *open_rows(connection)):
+        if not has_many(connection, *related_rows(connection)):
+            connection.remove()
+            return
+        connection.give_up()
+    now = timezone.now()
+    connection.update_columns(
+        connection_id=str(uuid7()), deleted_at=now, updated_at=now
+    )
+    Erasure.start(Erasure.Kind.CONNECTION, connection)
+
+
+def has_many(connection: Connection, *tables: QuerySet[Any]) -> bool:
+    """Whether any of the tables has more than MAX_IN_CALL of these rows."""
+    is_many = Q()
+    for rows in tables:
+        is_many |= Q(Exists(rows.order_by()[MAX_IN_CALL : MAX_IN_CALL + 1]))
+    return Connection.objects.filter(is_many, pk=connection.pk).exists()
+
+
+def open_rows(connection: Connection) -> list[QuerySet[Any]]:
+    """What ends with a connection, by its keys."""
+    exchanges = [
+        model.objects.filter(connection=connection, state__in=model.OPEN)
+        for model in Exchange.__subclasses__()
+    ]
+    return [*exchanges, outbox.unpacked_messages(connection.own_keys)]
+
+
+def related_rows(connection: Connection) -> list[QuerySet[Any]]:
+    """What refers to a connection or its keys."""
+    models: list[Any] = [BasicMessage, OutboundMessage, *Exchange.__subclasses__()]
+    rows = [model.objects.filter(connection=connection) for model in models]
+    return [*rows, SeenMessage.objects.filter(key__in=connection.own_keys)]
 
 
 @transactions.atomic()
-def remove_some(connection: Connection, rows: QuerySet) -> bool:
-    """Do it with some rows of one table. Return whether there may be as many again."""
-    keys = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
-    if len(keys) < ROWS_AT_ONCE or not connection.lock():
-        return False
-    some = rows.filter(pk__in=keys)
-    if rows.model is BasicMessage:
-        some.delete()
-    else:
-        some.update(connection=None)
-    return True
+def end_some(key: UUID) -> int:
+    """End some of what is open on a deleted connection; at last, give it up.
+
+    key: of its row. Return how much there was; 0 if it is given up.
+    """
+    found = Connection._base_manager.filter(pk=key).first()
+    if not found or not found.lock_deleted():
+        return 0
+    if all(own_key.retired_at for own_key in found.own_keys):
+        return 0
+    ended = sum(
+        model.decline_open(found, MAX_IN_CALL) for model in Exchange.__subclasses__()
+    )
+    ended = ended or outbox.pack_pending(found.own_keys, MAX_IN_CALL)
+    return ended or int(found.give_up())
+
+
+@transactions.atomic()
+def detach_some(key: UUID) -> int:
+    """Let some rows refer to a deleted connection no more. Return how many."""
+    models: list[Any] = [OutboundMessage, *Exchange.__subclasses__()]
+    for model in models:
+        rows = model.objects.filter(connection=key)
+        keys = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
+        if keys:
+            return rows.filter(pk__in=keys).update(connection=None)
+    return 0

@@ -1,4 +1,4 @@
-"""Remove the rows of deleted organizations and wallets, in small transactions.
+"""Remove the rows of what was deleted, in small transactions.
 
 Also those of an import that did not end (agency/ops/moving/importing.py).
 
@@ -25,6 +25,7 @@ from django.utils import timezone
 
 from agency.core import retention, transactions
 from agency.core.retention import BatchBudget, TimeBudget, delete_in_batches
+from connections import removal
 from connections.models import BasicMessage, Connection, OutboundMessage, SeenMessage
 from credentials.models import Credential
 from tenants.models import Erasure, Tenant
@@ -64,6 +65,7 @@ def try_job(job: Erasure, budget: BatchBudget) -> None:
             Erasure.Kind.ORGANIZATION: erase_organization,
             Erasure.Kind.WALLET: erase_wallet,
             Erasure.Kind.IMPORT: erase_import,
+            Erasure.Kind.CONNECTION: erase_connection,
         }[Erasure.Kind(job.kind)]
         if erase(job.object_key, budget):
             job.delete()
@@ -101,8 +103,10 @@ def erase_wallet(key: UUID, budget: BatchBudget) -> bool:
     if not live.exists():  # its organization was deleted too
         return True
     tables = dict.fromkeys(owned_tables(Wallet, "wallet"), ALL_ROWS)
+    deleted = Connection._base_manager.filter(wallet=key).exclude(deleted_at=None)
     return (
-        delete_tables(FINISHED, key, budget)
+        all(erase_connection(row.pk, budget) for row in deleted.only("pk"))
+        and delete_tables(FINISHED, key, budget)
         and repeat(lambda: end_connections(key), budget)
         and bury_keys(Q(wallet=key), budget)
         and delete_tables(tables, key, budget)
@@ -123,6 +127,30 @@ def erase_import(key: UUID, budget: BatchBudget) -> bool:
         own_keys, budget, by="tenant_id", before_delete=delete_seen_messages
     )
     return budget.take_batch() and bool(Tenant._base_manager.filter(pk=key).delete())
+
+
+def erase_connection(key: UUID, budget: BatchBudget) -> bool:
+    """Remove rows of a deleted connection. Return whether none is left.
+
+    Its exchanges stay, without it.
+    """
+    rows = Connection._base_manager.filter(pk=key, tenant__deleted_at=None)
+    if not (connection := rows.first()):  # its organization was deleted too
+        return True
+    return (
+        repeat(lambda: removal.end_some(key), budget)
+        and delete_rows(BasicMessage, "connection", key, budget)
+        and repeat(lambda: removal.detach_some(key), budget)
+        and repeat(lambda: delete_digests(connection.own_keys), budget)
+        and bool(rows.delete())
+    )
+
+
+def delete_digests(keys: list[Key]) -> int:
+    """Delete some digests of what these keys have received. Return how many."""
+    rows = SeenMessage.objects.filter(key__in=keys)
+    some = list(rows.values_list("pk", flat=True)[: retention.BATCH_ROWS])
+    return SeenMessage.objects.filter(pk__in=some).delete()[0]
 
 
 def delete_tables(tables: Tables, key: UUID, budget: BatchBudget) -> bool:

@@ -148,13 +148,15 @@ class Wallet(Record):
 
     @classmethod
     def end_few_connections(cls, rows: "models.QuerySet[Any]") -> None:
-        """Remove these connections if they are few: the peers learn it at once."""
+        """End these connections if they are few: the peers learn it at once."""
         connections = list(rows.order_by("pk")[: cls.MAX_ENDED_AT_ONCE + 1])
         if len(connections) > cls.MAX_ENDED_AT_ONCE:
             return
         rows.model.lock_all(connections)
         for connection in connections:
-            connection.remove()
+            connection.give_up()
+        given_up = rows.model.objects.filter(pk__in=[row.pk for row in connections])
+        given_up.update(left_at=timezone.now())
 
 
 class Key(Record):

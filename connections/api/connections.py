@@ -160,7 +160,7 @@ class Connections(OrganizationView):
 class Messages(OrganizationView):
     @property
     def rows(self):
-        written = BasicMessage.objects.filter(
+        written = BasicMessage.of_live_connections().filter(
             tenant=self.tenant, wallet__is_organization=True
         )
         return written.select_related("connection")
@@ -192,7 +192,8 @@ class Messages(OrganizationView):
 
 class WalletMessages(WalletView):
     def rows_of(self, wallet):
-        return BasicMessage.objects.filter(wallet=wallet).select_related("connection")
+        written = BasicMessage.of_live_connections().filter(wallet=wallet)
+        return written.select_related("connection")
 
     @operation("sendWalletMessage", request=BasicMessageParameters)
     def create(self, request, walletId):

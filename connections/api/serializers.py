@@ -48,6 +48,7 @@ LINK_COLUMNS = tuple(
     f"connection__{name}"
     for name in (
         "connection_id",
+        "deleted_at",
         "connectionless",
         "carries_exchange",
         "token",

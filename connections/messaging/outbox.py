@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agency.core import transactions
@@ -237,11 +237,19 @@ def readdress(connection: PeerConnection, party: Party) -> None:
         transaction.on_commit(notify_sender)
 
 
-def pack_pending(my_keys: list[Key]) -> None:
-    """Pack the pending messages of these keys, before the keys are erased."""
+def unpacked_messages(my_keys: list[Key]) -> QuerySet[OutboundMessage]:
+    """The pending messages that are to be packed before these keys are erased."""
     rows = OutboundMessage.objects.filter(my_key__in=my_keys, status="pending")
-    for row in rows.select_related("my_key"):
+    return rows.filter(envelope=None)
+
+
+def pack_pending(my_keys: list[Key], limit: int | None = None) -> int:
+    """Pack the pending messages of these keys: all, or some. Return how many."""
+    rows = unpacked_messages(my_keys)
+    packed = list(rows.select_related("my_key").order_by("pk")[:limit])
+    for row in packed:
         rows.filter(pk=row.pk).update(envelope=pack_message(row), body=None)
+    return len(packed)
 
 
 @contextmanager

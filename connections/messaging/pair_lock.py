@@ -114,7 +114,8 @@ def _rows(model: Any) -> QuerySet[Any]:
         status=OutboundMessage.Status.PENDING,
         is_hosted=True,
     )
-    rows = model.objects.select_related(*PARTIES)
+    # Of deleted connections too: their peers are told that they are gone.
+    rows = model._base_manager.select_related(*PARTIES)
     # Without its data key, a deleted organization can neither send nor receive.
     rows = rows.filter(wallet__tenant__deleted_at=None)
     return rows.annotate(has_waiting_messages=Exists(waiting))
@@ -141,13 +142,15 @@ def is_locked(model: type[Any], pk: Any) -> bool:
 def find_locked_by_key(model: type[Row], verkey: str) -> tuple[Row, Key] | None:
     """The locked row with this key of its own party, and the key.
 
-    None for a deleted wallet. None too if very many rows are locked: then the database
-    finds it faster.
+    The key of a deleted connection is retired. None for a deleted wallet. None too if
+    very many rows are locked: then the database finds it faster.
     """
     locked = transactions.locked_rows()
     for row in locked.values() if len(locked) <= MAX_SEARCHED else ():
         if isinstance(row, model) and not row.wallet.deleted_at:
             for key in (row.my_key, row.other_key, row.invitation_key):
                 if key and key.verkey == verkey:
+                    if row.deleted_at:
+                        key.ended_at = row.deleted_at
                     return row, key
     return None

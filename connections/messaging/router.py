@@ -12,7 +12,7 @@ from connections.didcomm.message import Message
 Connection = Any
 Handler = Callable[[Connection, Message], object]
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
-EndHandler = Callable[[Connection], None]
+EndHandler = Callable[[Connection], object]
 MergeHandler = Callable[[Connection, Connection], None]
 _handlers: dict[str, Handler] = {}
 _protocols: set[str] = set()

@@ -10,7 +10,7 @@ from connections.didcomm.message import Message
 from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import handshakes
-from connections.removal import remove_finished
+from connections.removal import remove_connection
 from tenants import vault
 
 REFUSED = "The inviter has not accepted the request."
@@ -35,19 +35,9 @@ def accept_request(connection: Connection) -> None:
     outbox.enqueue(connection, response)
 
 
-def refuse_or_remove(connection: Connection) -> None:
-    """Delete a connection. A request that waits on it is refused first.
-
-    What is finished goes before, in small transactions. If the process dies between
-    them, the connection is still there and can be deleted again.
-    """
-    remove_finished(connection)
-    refuse_and_remove(connection)
-
-
 @transactions.atomic()
-def refuse_and_remove(connection: Connection) -> None:
-    """Do it in one transaction, which is as long as what is left is large."""
+def refuse_or_remove(connection: Connection) -> None:
+    """Delete a connection. A request that waits on it is refused first."""
     if connection.lock() and connection.held_response is not None:
         # A hosted peer handles the report while this row and its key exist.
         with transactions.run_at_end():
@@ -55,7 +45,7 @@ def refuse_and_remove(connection: Connection) -> None:
                 _held_request(connection), REFUSED
             ):
                 outbox.enqueue_if_possible(connection, report)
-    connection.remove()
+    remove_connection(connection)
 
 
 def _held_request(connection: Connection) -> Message:

@@ -303,7 +303,7 @@ class Credential(Exchange):
             vault.unseal(self, "offer_body"),
             self.public_definition(),
             self.wallet.unseal_link_secret(),
-            self.connection.my_key.did,  # type: ignore[union-attr]
+            self.require_connection().my_key.did,  # type: ignore[union-attr]
         )
         if self.connection and self.connection.seems_hosted:
             self._prepare_issuance(request, metadata)

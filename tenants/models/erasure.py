@@ -10,7 +10,7 @@ from tenants.models.record import Record
 
 
 class Erasure(Record, QueuedJob):
-    """A deleted organization or wallet whose rows are still there.
+    """A deleted organization, wallet or connection whose rows are still there.
 
     organizations/erasure.py removes them, and then this row. Of an organization that is
     being imported, the import has the lease: if it dies, what it wrote is removed.
@@ -19,6 +19,7 @@ class Erasure(Record, QueuedJob):
     class Kind(models.TextChoices):
         ORGANIZATION = "organization"
         WALLET = "wallet"
+        CONNECTION = "connection"
         IMPORT = "import"
 
     kind = models.CharField(max_length=12, choices=Kind.choices)

@@ -356,7 +356,7 @@ def test_no_more_rows_are_counted_than_the_quota(faber):
 @pytest.mark.parametrize(
     ("quota", "label", "index"),
     [
-        (quotas.CONNECTIONS, "connections.Connection", "connection_counted"),
+        (quotas.CONNECTIONS, "connections.Connection", "connection_counted_live"),
         (quotas.OPEN_EXCHANGES, "credentials.Credential", "credential_open"),
         (quotas.OPEN_EXCHANGES, "verifications.Verification", "verification_open"),
     ],

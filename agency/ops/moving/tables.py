@@ -13,6 +13,10 @@ from organizations.freezing import HELD_DAYS
 OF_TENANT = "tenant_id = %(tenant)s"
 EVENTS = f"SELECT id FROM webhooks_event WHERE {OF_TENANT}"
 WALLETS = f"SELECT id FROM wallets_wallet WHERE {OF_TENANT}"
+DELETED_CONNECTIONS = (
+    f"SELECT id FROM connections_connection WHERE {OF_TENANT} "
+    "AND deleted_at IS NOT NULL"
+)
 # The DIDs of its wallets, and what they have published.
 DIDS = f"SELECT did FROM wallets_wallet WHERE {OF_TENANT} AND did <> ''"
 IS_OWN_OBJECT = f"split_part(object_id, ':', 1) IN ({DIDS})"
@@ -132,7 +136,11 @@ CLOSING = (
     Part("tenants_asset", "provider_id = %(provider)s", may_exist=True),
     Part("tenants_apikey"),
     Part("tenants_apikey", "provider_id = %(provider)s", may_exist=True),
-    Part("tenants_erasure", f"object_key IN ({WALLETS})", FREE),
+    Part(
+        "tenants_erasure",
+        f"object_key IN ({WALLETS}) OR object_key IN ({DELETED_CONNECTIONS})",
+        FREE,
+    ),
     Part("webhooks_webhook"),
     # Last: it locks the local network, on which nobody else publishes meanwhile.
     Part(

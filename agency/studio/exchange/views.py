@@ -29,7 +29,6 @@ from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
 from connections.messaging import outbox
 from connections.protocols import confirmation
-from connections.removal import remove_finished
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 
@@ -266,8 +265,7 @@ def remove_connection(
         }
         return render(request, "studio/remove_connection.html", context)
     try:
-        remove_finished(row)
-        remove = confirmation.refuse_and_remove
+        remove = confirmation.refuse_or_remove
         audit.recorded(remove, "connection.deleted", row, by=request)(row)
     except AgencyError as error:
         messages.error(request, error.message)
