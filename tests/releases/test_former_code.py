@@ -75,8 +75,9 @@ def test_data_keys_are_not_rotated_beside_the_former_version(home, servers, sour
         product.start_web()
         (home / "former").mkdir()
         with former_processes(home / "former", source, **servers) as former:
-            former.start("worker")
-            eventually(lambda: "" in session_names(servers), PATIENCE)
+            former.start_web()
+            assert requests.get(f"{former.url}/health/ready", timeout=30).ok
+            assert "" in session_names(servers)
             assert product.manage(ROTATE) == 1
             assert generations(servers) == {1}
         assert product.manage(ROTATE) == 0

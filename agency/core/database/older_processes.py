@@ -1,6 +1,7 @@
 """Find processes of release 0.1.0, which write no heartbeat, by their sessions.
 
-Each of them keeps a session open, and sessions of later releases have a mark.
+Each that has asked the database once keeps a session open, and a probe of readiness or
+beat makes it ask. Sessions of later releases have a mark.
 """
 
 from django.db import connection
