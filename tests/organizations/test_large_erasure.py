@@ -1,4 +1,4 @@
-"""20,000 connections go while others work, and a worker is killed in the middle."""
+"""20,000 rows go while others work, and a worker is killed in the middle."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from bench.many_rows import copy_row, execute_statements, verkey_sql
-from connections.models import Connection
+from connections.models import BasicMessage, Connection
 from credentials.models import Credential
 from tenants.models import Erasure
 from tests.organizations.test_erasure import VALUES, deletes, rows_with, states_of
@@ -56,11 +56,11 @@ def connections_left(tenant):
     return Connection.objects.filter(tenant=tenant).count()
 
 
-def kill_midway(tenant):
-    """Kill a worker when it has removed some connections, and end its lease."""
+def kill_midway(count_left):
+    """Kill a worker when it has removed some rows, and end its lease."""
     worker = start_worker(ERASE)
     try:
-        eventually(lambda: connections_left(tenant) < MANY - 1000, PATIENCE)
+        eventually(lambda: count_left() < MANY - 1000, PATIENCE)
     finally:
         worker.kill()
         worker.wait()
@@ -68,7 +68,7 @@ def kill_midway(tenant):
     Erasure.objects.update(lease_until=past)
 
 
-def read_feed_meanwhile(reader, tenant):
+def read_feed_meanwhile(reader, count_left):
     """Let a worker finish. Return how much was left at each event of the reader."""
     left, cursor = [], reader.get("/events")[-1]["cursor"]
     worker = start_worker(ERASE)
@@ -79,7 +79,7 @@ def read_feed_meanwhile(reader, tenant):
             found = reader.get("/events", after=cursor)
         assert [one["body"]["object_id"] for one in found] == [made]
         cursor = found[-1]["cursor"]
-        left.append(connections_left(tenant))
+        left.append(count_left())
     assert worker.returncode == 0
     return left
 
@@ -90,9 +90,29 @@ def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme):
     fill(faber, MANY)
     deletes(faber)
     assert connections_left(tenant) > MANY, "the call did not wait for them"
-    kill_midway(tenant)
+    kill_midway(lambda: connections_left(tenant))
     assert 0 < connections_left(tenant) < MANY
-    left = read_feed_meanwhile(acme, tenant)
+    left = read_feed_meanwhile(acme, lambda: connections_left(tenant))
     assert len(set(left)) > 10, "the feed moved on between the batches"
     assert rows_with("tenant", tenant) == {}
     assert states_of(bob) == ["Rejected"]
+
+
+def test_20000_texts_of_a_connection_go_while_the_feeds_of_others_move_on(faber, acme):
+    alice = faber.hosts()
+    body = {"connectionId": alice.known_as(faber), "text": "Hi"}
+    faber.post("/messages", body)
+    text = BasicMessage.objects.get(wallet__is_organization=True)
+    execute_statements(NUMBERED.format(count=MANY))
+    copy_row(BasicMessage, text.pk, "numbered", id="own")
+    execute_statements("DROP TABLE numbered; ANALYZE")
+    texts = BasicMessage.objects.filter(connection=text.connection)
+    acme.invites()
+    faber.delete(f"/connections/{alice.known_as(faber)}")
+    assert texts.count() == MANY + 1, "the call did not wait for them"
+    kill_midway(texts.count)
+    assert 0 < texts.count() < MANY
+    left = read_feed_meanwhile(acme, texts.count)
+    assert len(set(left)) > 10, "the feed moved on between the batches"
+    assert not texts.exists()
+    assert not Connection._base_manager.filter(pk=text.connection_id).exists()
