@@ -158,6 +158,7 @@ class SettingsForm(forms.ModelForm):
             "short_qr_codes",
             "invalid_proof_answer",
             "own_wallet_api",
+            "visitor_wallets",
             "primary_color",
             "secondary_color",
             "default_language",
@@ -168,6 +169,7 @@ class SettingsForm(forms.ModelForm):
             "short_qr_codes": "QR codes of invitations hold the short link only",
             "invalid_proof_answer": "Answer to a proof that is not valid",
             "own_wallet_api": "The organization holds credentials itself",
+            "visitor_wallets": "Visitors of your links may make a wallet",
             "primary_color": "Color of buttons",
             "secondary_color": "Color behind your name",
             "default_language": "Language",
@@ -177,6 +179,8 @@ class SettingsForm(forms.ModelForm):
             "a code holds the whole invitation, which older scanners need.",
             "own_wallet_api": "The wallet API then takes the id of its own wallet "
             "(ownWalletId of the organization).",
+            "visitor_wallets": "The page of a link then offers a web wallet to whoever "
+            "opens it: at most 3 an hour from one address, and 200 a day.",
             "invalid_proof_answer": "Choose the ack for wallets that expect what "
             "ACA-Py sends.",
             "primary_color": "On the pages of your links, as in #0b6b62. It is changed "

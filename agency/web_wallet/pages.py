@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -60,8 +61,15 @@ def wallet_page(*methods: str) -> Callable[[View], View]:
 def ask_for_pin(request: HttpRequest) -> HttpResponse:
     """Lead to the page of the PIN; a part of a page leads the whole page there."""
     if "HX-Request" not in request.headers:
-        return redirect("web_wallet:pin")
+        match = request.resolver_match
+        return to_pin(take=match.kwargs.get("token", "") if match else "")
     return HttpResponse(status=204, headers={"HX-Redirect": reverse("web_wallet:pin")})
+
+
+def to_pin(take: str) -> HttpResponse:
+    """take: the token of a link to go on with, or ""."""
+    query = f"?{urlencode({'take': take})}" if take else ""
+    return redirect(reverse("web_wallet:pin") + query)
 
 
 def guard(methods: tuple[str, ...], view: View, show: View) -> View:

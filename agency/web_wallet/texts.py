@@ -26,6 +26,9 @@ ERRORS = {
     "restriction_not_met": gettext_lazy(
         "A card that you chose does not answer the question. Choose another one."
     ),
+    "too_many_requests": gettext_lazy(
+        "Too many wallets were made here. Try again later."
+    ),
     "connection_gone": gettext_lazy(
         "The connection with the other side has ended. Ask them to begin again."
     ),

@@ -1,12 +1,14 @@
 """The pages of a web wallet. They call what the wallet API calls."""
 
 import hashlib
+import re
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -29,6 +31,7 @@ from verifications.models import Verification
 from verifications.present_proof import prover
 
 MAX_REASON = 500
+LINK_TOKEN = re.compile(r"[\w-]{1,32}", re.ASCII)
 
 
 @require_safe
@@ -52,22 +55,51 @@ def open_link(request: HttpRequest, token: str) -> HttpResponse:
 @link_page("GET", "HEAD", "POST")
 def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     """Choose the PIN at the first opening, else give it. Then a session begins."""
+    take = given_link(request)
+    context: dict[str, Any] = {"has_pin": bool(link.pin), "take": take}
     if request.method != "POST":
-        return show_page(request, link, "pin", {"has_pin": bool(link.pin)})
+        return show_page(request, link, "pin", context)
     try:
         take_pin(request, link)
     except AgencyError as error:
         link.refresh_from_db(fields=["pin"])
-        context = {"has_pin": bool(link.pin), "error": error}
+        context |= {"has_pin": bool(link.pin), "error": error}
         context["message"] = texts.describe_error(error)
         response = show_page(request, link, "pin", context, status=error.status)
         if retry_after := getattr(error, "retry_after", None):
             response["Retry-After"] = str(retry_after)
         return response
-    response = redirect("web_wallet:cards")
+    response = after_pin(take, is_new=not context["has_pin"])
     secret = sessions.begin_session(link)
     sessions.set_session(response, secret)
     return response
+
+
+def given_link(request: HttpRequest) -> str:
+    """The token of the link with which the holder goes on after the PIN, or ""."""
+    take = request.POST.get("take", request.GET.get("take", ""))
+    return take if LINK_TOKEN.fullmatch(take) else ""
+
+
+def after_pin(take: str, is_new: bool) -> HttpResponse:
+    """Who has come by the page of a link goes on with it.
+
+    A visitor who has just made a wallet is first shown its own link.
+    """
+    if take and is_new:
+        return redirect(f"{reverse('web_wallet:keep')}?take={take}")
+    return redirect("web_wallet:take", take) if take else redirect("web_wallet:cards")
+
+
+@wallet_page("GET", "HEAD")
+def show_own_link(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """The personal link of this browser, for who has made the wallet here."""
+    kept = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
+    if kept.pk != link.pk:
+        return redirect("web_wallet:cards")
+    return show_page(
+        request, link, "keep", {"url": kept.url, "take": given_link(request)}
+    )
 
 
 def take_pin(request: HttpRequest, link: PersonalLink) -> None:

@@ -83,6 +83,8 @@ class Tenant(Record):
     # Whether the wallet API reaches the organization's own wallet, so that it may hold
     # credentials and prove.
     own_wallet_api = models.BooleanField(default=False, db_default=False)
+    # Whether the pages of links let visitors make a wallet here.
+    visitor_wallets = models.BooleanField(default=False, db_default=False)
     # Whether the studio lets only members in who have a second factor.
     requires_second_factor = models.BooleanField(default=False, db_default=False)
     # For the pages that holders see; see branding.py for the shapes.

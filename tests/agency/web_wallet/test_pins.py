@@ -15,6 +15,7 @@ from tests.agency.web_wallet.conftest import (
     text_of,
     wallet_of,
 )
+from tests.support.erasing import worker_erases
 from tests.support.people import ApiError
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -167,6 +168,16 @@ def test_whatever_ends_the_link_ends_its_sessions(alice, faber, how):
     assert browser.get("/w/").url == "/w/pin"
     assert browser.get("/w/pin").status_code == 404
     assert Client().get(path).status_code == 404
+
+
+def test_a_deleted_wallet_leaves_nothing_of_its_link(alice, faber):
+    path = link_of(alice)
+    opens_wallet(alice, path)
+    give(visit(path), "000001")
+    faber.delete(f"/api/wallets/{alice.wallet_id}")
+    worker_erases()
+    for model in (PersonalLink, WalletSession, PinTry):
+        assert not model.objects.exists()
 
 
 def test_a_made_up_link_is_not_known(db):

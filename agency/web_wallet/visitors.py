@@ -1,0 +1,57 @@
+"""Visitors of a link make a wallet, where the organization lets them."""
+
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+
+from agency.core import rate_limits
+from agency.core.callers import client_address
+from agency.holder_pages.links import find_link
+from agency.web_wallet import sessions
+from agency.web_wallet.links import create_link
+from agency.web_wallet.models import PersonalLink
+from agency.web_wallet.pages import guard, to_pin
+from tenants import audit
+from tenants.models import Tenant
+from wallets.models import Wallet
+
+OF_ADDRESS = 3  # wallets an hour, in one organization
+OF_ORGANIZATION = 200  # wallets a day
+
+
+def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
+    """Make a wallet for the reader of a link, who then chooses its PIN.
+
+    404 unless the link is open and its organization lets visitors make wallets.
+    """
+    found = find_link(token)
+    if not (found and found.connection and found.connection.is_open):
+        raise Http404
+    tenant = found.tenant
+    if not tenant.visitor_wallets:
+        raise Http404
+    tenant.require_thawed()
+    limit_wallets(tenant, client_address(request.META))
+    link = create_wallet(tenant, request)
+    response = to_pin(take=token)
+    sessions.set_cookie(response, sessions.LINK_COOKIE, link.token)
+    return response
+
+
+new_wallet = guard(("POST",), make_wallet, make_wallet)
+
+
+def limit_wallets(tenant: Tenant, address: str) -> None:
+    """Raises TooOften `too_many_requests`."""
+    name = f"{tenant.pk} {address}"
+    rate_limits.take_token("wallets_of_visitor", name, OF_ADDRESS, minutes=60)
+    day = 24 * 60
+    rate_limits.take_token(
+        "wallets_of_visitors", str(tenant.pk), OF_ORGANIZATION, minutes=day
+    )
+
+
+@transaction.atomic
+def create_wallet(tenant: Tenant, request: HttpRequest) -> PersonalLink:
+    wallet = Wallet.create(tenant)
+    audit.record("wallet.created", wallet, by=request)
+    return create_link(wallet, by=request)

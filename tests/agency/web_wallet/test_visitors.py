@@ -1,0 +1,109 @@
+"""Visitors of a link make a wallet, where the organization lets them."""
+
+import re
+
+import pytest
+from django.test import Client
+
+from agency.web_wallet import visitors
+from tenants.models import AuditEntry
+from tests.agency.web_wallet.conftest import PIN, VALUES, text_of
+from wallets.models import Wallet
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BUTTON = "make one here"
+
+
+@pytest.fixture
+def link(faber, degree):
+    """The token of an offer of an organization that lets visitors make wallets."""
+    faber.tenant.visitor_wallets = True
+    faber.tenant.save()
+    body = {"definitionId": degree["definitionId"], "credentialValues": VALUES}
+    made = faber.post("/credentials", body | {"automaticIssuance": True})
+    return made["offerUrl"].rpartition("/i/")[2]
+
+
+def visitor():
+    return Client(headers={"Accept": "text/html", "Accept-Language": "en"})
+
+
+def test_a_visitor_makes_a_wallet_keeps_its_link_and_accepts(link):
+    browser = visitor()
+    assert BUTTON in text_of(browser.get(f"/i/{link}"))
+    answer = browser.post(f"/w/new/{link}")
+    assert answer.url == f"/w/pin?take={link}"
+    assert link in text_of(browser.get(answer.url))
+    answer = browser.post("/w/pin", {"pin": PIN, "again": PIN, "take": link})
+    assert answer.url == f"/w/keep?take={link}"
+    page = text_of(browser.get(answer.url))
+    [own] = set(re.findall(r"/w/agw_\w+", page))
+    assert f"/w/take/{link}" in page
+    browser.post(f"/w/take/{link}")
+    assert "Balthazar-4711" in text_of(browser.get("/w/"))
+    again = visitor()
+    again.get(own)
+    assert again.post("/w/pin", {"pin": PIN}).url == "/w/"
+    assert "Balthazar-4711" in text_of(again.get("/w/"))
+    [entry] = AuditEntry.objects.filter(action="wallet.created")
+    assert (entry.actor_kind, entry.origin) == ("system", "127.0.0.1")
+
+
+def test_after_a_rest_the_pin_leads_on_with_the_link(link):
+    browser = visitor()
+    browser.post(f"/w/new/{link}")
+    browser.post("/w/pin", {"pin": PIN, "again": PIN})
+    del browser.cookies["agency_wallet"]
+    asked = browser.get(f"/w/take/{link}")
+    assert asked.url == f"/w/pin?take={link}"
+    answer = browser.post("/w/pin", {"pin": PIN, "take": link})
+    assert answer.url == f"/w/take/{link}"
+
+
+def test_nobody_makes_a_wallet_unless_the_organization_lets_them(link, faber):
+    faber.tenant.visitor_wallets = False
+    faber.tenant.save()
+    assert BUTTON not in text_of(visitor().get(f"/i/{link}"))
+    assert visitor().post(f"/w/new/{link}").status_code == 404
+    assert not Wallet.objects.filter(is_organization=False).exists()
+
+
+def test_a_link_that_is_used_or_made_up_makes_no_wallet(link, faber, settings):
+    faber.hosts("Bob").put_form(
+        "/credentials/fromData", credentialData=f"{settings.PUBLIC_URL}/i/{link}"
+    )
+    assert BUTTON not in text_of(visitor().get(f"/i/{link}"))
+    for token in (link, "made-up"):
+        assert visitor().post(f"/w/new/{token}").status_code == 404
+    assert Wallet.objects.filter(is_organization=False).count() == 1
+
+
+def test_wallets_of_visitors_are_bounded_by_address_and_organization(
+    link, monkeypatch
+):
+    for _ in range(visitors.OF_ADDRESS):
+        assert visitor().post(f"/w/new/{link}").status_code == 302
+    refused = visitor().post(f"/w/new/{link}")
+    assert refused.status_code == 429 and "too_many_requests" in text_of(refused)
+    assert int(refused["Retry-After"]) > 0
+    monkeypatch.setattr(visitors, "OF_ORGANIZATION", 2)
+    elsewhere = Client(REMOTE_ADDR="192.0.2.7")
+    answers = {elsewhere.post(f"/w/new/{link}").status_code for _ in range(3)}
+    assert 429 in answers
+
+
+def test_a_full_quota_makes_no_wallet(link, faber, settings):
+    settings.QUOTA_WALLETS = 1
+    faber.tenant.provider.has_quotas = True
+    faber.tenant.provider.save()
+    visitor().post(f"/w/new/{link}")
+    refused = visitor().post(f"/w/new/{link}")
+    assert (refused.status_code, "quota_exceeded" in text_of(refused)) == (409, True)
+
+
+def test_the_link_is_shown_to_its_holder_alone(link, wallet):
+    page = wallet.get("/w/keep")
+    assert re.search(r"/w/agw_\w+", text_of(page))
+    assert visitor().get("/w/keep").url == "/w/pin"
+    assert wallet.get("/w/keep?take=//evil").status_code == 200
+    assert "evil" not in text_of(wallet.get("/w/keep?take=//evil"))
