@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from agency.holder_pages.contents import day_of
 from agency.studio.objects import name_in
 from connections.exchange import PARTIES
+from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
 from wallets.models import Key, Wallet
@@ -80,14 +81,13 @@ def parse_id(text: str) -> UUID | None:
 
 
 def name_rows(rows: Sequence[Any]) -> None:
-    """Add `title`, and `peer`: what the other side calls itself, or ""."""
-    organizations = names_by_key(
-        [row.connection.their_key for row in rows if needs_name(row)]
-    )
+    """Add `title`, and `peer`: the name of the other side, or ""."""
+    keys = [row.connection.their_key for row in rows if row.connection]
+    hosted = find_hosted(keys) if keys else {}
     for row in rows:
         row.is_offer = isinstance(row, Credential)
         row.title = title_of(row)
-        row.peer = peer_name(row, organizations)
+        row.peer = peer_name(row.connection, hosted) if row.connection else ""
 
 
 def title_of(row: Any) -> str:
@@ -97,25 +97,24 @@ def title_of(row: Any) -> str:
     return str(row.unsealed_policy().get("name") or "")
 
 
-def needs_name(row: Any) -> bool:
-    return bool(row.connection and not row.connection.name)
+def find_hosted(keys: list[str]) -> dict[str, Key]:
+    """The keys of parties here, with their wallets and organizations."""
+    rows = Key.objects.filter(verkey__in=keys).select_related("wallet", "tenant")
+    columns = ("verkey", "wallet__is_organization", "tenant__name")
+    return {key.verkey: key for key in rows.only(*columns)}
 
 
-def names_by_key(keys: list[str]) -> dict[str, str]:
-    """The organizations here that have shared a link with these keys."""
-    if not keys:
-        return {}
-    rows = Key.objects.filter(verkey__in=keys, tenant__deleted_at=None)
-    return dict(rows.values_list("verkey", "tenant__name"))
+def peer_name(connection: Connection, hosted: dict[str, Key]) -> str:
+    """The name of the organization here, else the label of the invitation, or a host.
 
-
-def peer_name(row: Any, organizations: dict[str, str]) -> str:
-    """The label of its invitation, its organization's name, or its host."""
-    connection = row.connection
-    if connection is None:
-        return ""
-    known = connection.name or organizations.get(connection.their_key)
-    return known or urlsplit(connection.their_endpoint).hostname or ""
+    An organization may call its connections as it likes, for example by the holder.
+    """
+    key = hosted.get(connection.their_key)
+    owner = key.tenant.name if key and key.tenant else ""
+    if key and key.wallet and key.wallet.is_organization:
+        return owner
+    host = urlsplit(connection.their_endpoint).hostname or ""
+    return connection.name or owner or host
 
 
 def values_of(credential: Credential) -> list[Value]:

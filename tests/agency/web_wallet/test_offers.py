@@ -133,6 +133,19 @@ def test_an_offer_by_link_is_from_the_organization_by_name(
     assert f"<bdi>{faber.tenant.name}</bdi>" in text_of(wallet.get("/w/"))
 
 
+def test_an_organization_is_called_by_its_name_whatever_its_connection_is_called(
+    wallet, faber, alice, degree
+):
+    invited = faber.invites(name="Alice the holder")
+    alice.accepts_invitation(invited["invitation"])
+    alice.known[faber] = (invited["connectionId"], "")
+    faber.offers(alice, degree, VALUES)
+    for page in ("/w/inbox", f"/w/offers/{newest_of(alice, Credential).pk}"):
+        shown = text_of(wallet.get(page))
+        assert f"<bdi>{faber.tenant.name}</bdi>" in shown
+        assert "Alice the holder" not in shown
+
+
 def test_staff_see_no_values_and_no_token(wallet, offer, alice, faber):
     wallet.post(offer, {"action": "accept"})
     told = faber.get(f"/api/wallets/{alice.wallet_id}/link")
