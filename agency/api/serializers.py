@@ -13,7 +13,7 @@ RESERVED_WORDS = {
     "wallets", "config", "invitation", "invitations", "connection", "connections", "credentials",
     "verification", "verifications", "presentations", "fromData", "propose", "health", "delete",
     "purge", "policy", "proposal", "requests", "autoSelect", "availableCredentials",
-    "decline", "messages",
+    "decline", "messages", "link",
 }  # fmt: skip
 NO_IDENTIFIER = (
     "Use 1 to 128 printable characters (Unicode form NFC) other than / ? #, without a space at "

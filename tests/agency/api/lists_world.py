@@ -3,6 +3,7 @@
 import base64
 import json
 from itertools import count
+from urllib.parse import quote
 
 from django.conf import settings
 from django.db import transaction
@@ -10,6 +11,7 @@ from django.db import transaction
 from connections.protocols import connectionless
 from connections.protocols.connections_1_0 import invitation
 from connections.protocols.out_of_band import OutOfBandOptions
+from credentials.bulk import issuing
 from credentials.models.schema import organization_wallet
 from tests.agency.api.objects import WALLET, caller, filled
 from tests.support.outside_agent import Agent
@@ -45,6 +47,10 @@ class World:
         stored = faber.post("/verificationPolicies", POLICY | {"name": f"P {number}"})
         desk = {"name": f"Desk {number}", "policyId": stored["policyId"]}
         faber.post("/kiosks", desk)
+        query = f"definitionId={quote(self.definition['definitionId'])}"
+        row = {"credentialValues": VALUES, "connectionId": "nobody"}
+        faber.post(f"/credentials/bulk?{query}", [row])
+        issuing.loop.run()
         faber.post(
             "/messages", {"connectionId": self.ids["connectionId"], "text": "Hello"}
         )
