@@ -237,7 +237,7 @@ def part_connections(tenant: UUID) -> int:
 
     Return how many.
     """
-    rows = Connection.objects.filter(tenant=tenant).order_by("tenant")
+    rows = Connection._base_manager.filter(tenant=tenant).order_by("tenant")
     rows = rows.select_related("my_key", "other_key")
     connections = list(rows[:CONNECTIONS_AT_ONCE])
     Connection.lock_all(connections)
@@ -247,7 +247,7 @@ def part_connections(tenant: UUID) -> int:
         if isinstance(peer, Connection) and peer.their_key in verkeys:
             Credential.abandon_open(peer)
             Verification.abandon_open(peer)
-    Connection.objects.filter(pk__in=[row.pk for row in connections]).delete()
+    Connection._base_manager.filter(pk__in=[row.pk for row in connections]).delete()
     return len(connections)
 
 

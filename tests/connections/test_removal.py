@@ -178,6 +178,19 @@ def test_a_worker_ends_them_before_the_wallet_that_is_deleted_too(
     assert not Connection._base_manager.filter(pk=peer.pk).exists()
 
 
+def test_its_peers_are_told_when_the_organization_is_deleted_too(
+    faber, acme, badge, few
+):
+    bob = acme.hosts("Bob")
+    for _ in range(4):
+        faber.offers(bob, badge, VALUES)
+    faber.delete(f"/connections/{bob.known_as(faber)}")
+    faber.delete(f"/tenants/{faber.tenant.public_id}")
+    Erasure.objects.filter(kind="connection").delete()  # another worker has it
+    finish()
+    assert states_of(bob) == ["Rejected"] * 4
+
+
 def test_one_that_was_deleted_goes_with_its_organization(faber, row, few):
     deletes(faber, row)
     faber.delete(f"/tenants/{faber.tenant.public_id}")
