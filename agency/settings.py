@@ -769,7 +769,7 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W021",
 ]
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # limited by agency.server.middleware.bounded_body
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 2500  # the largest page: a policy with samples
 
 LOGGING = {
     "version": 1,

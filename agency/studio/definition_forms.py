@@ -15,7 +15,7 @@ from credentials.api.serializers import (
     CredentialDefinitionParameters,
 )
 
-MAX_ROWS = 90  # of attributes; Django reads 200 fields of a form
+MAX_ROWS = 90  # of attributes
 FIRST_ROWS = 3
 MORE_ROWS = 3
 MAX_HEADER = 20_000  # characters

@@ -8,26 +8,19 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 
 from agency.api.pagination import only_columns
 from agency.api.views import heavy, parse_uuid
 from agency.core import network_reads
 from agency.core.errors import AgencyError
-from agency.studio.definitions import get_definition
 from agency.studio.exchange.views import object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import POLICIES, render_list
-from agency.studio.new_credential import RecipientField, newest_definitions
+from agency.studio.new_credential import RecipientField
 from agency.studio.objects import describe_rows
 from agency.studio.pages import get_membership, studio_page
-from agency.studio.policy_forms import (
-    KINDS,
-    PolicyForm,
-    next_version,
-    rows_of_definition,
-    rows_of_policy,
-)
+from agency.studio.policy_drafts import KINDS, restriction_words
 from connections.api.scopes import find_in_scope
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
@@ -40,55 +33,6 @@ MAX_POLICIES = 50  # to choose from, the newest
 @studio_page("GET", "HEAD")
 def show_policies(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     return render_list(request, tenant_id, POLICIES)
-
-
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:policies")
-def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Build a policy: anew, from a definition, or as a new version of a policy."""
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    if request.method != "POST":
-        return render_form(request, membership, first_form(request, membership.tenant))
-    if "more_rows" in request.POST:
-        return render_form(request, membership, PolicyForm.with_rows(request.POST))
-    form = PolicyForm(request.POST)
-    if not form.is_valid():
-        return render_form(request, membership, form)
-    create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
-    made = create(membership.tenant, form.body)
-    return redirect("studio:policy", tenant_id=tenant_id, object_id=made.pk)
-
-
-def first_form(request: HttpRequest, tenant: Tenant) -> PolicyForm:
-    """The form with the rows of the definition or policy in the query, if any."""
-    if chosen := parse_uuid(request.GET.get("definition", "")):
-        definition = get_definition(tenant, chosen)
-        return PolicyForm.from_items(
-            rows_of_definition(definition), name=f"{definition.schema.name} check"
-        )
-    if chosen := parse_uuid(request.GET.get("policy", "")):
-        body = get_policy(tenant, chosen).unsealed_body()
-        return PolicyForm.from_items(
-            rows_of_policy(body) or [{}],
-            name=body["name"],
-            version=next_version(body["version"]),
-            valid_now="revocationRequirement" in body,
-        )
-    return PolicyForm()
-
-
-def render_form(
-    request: HttpRequest, membership: Membership, form: PolicyForm
-) -> HttpResponse:
-    tenant = membership.tenant
-    context = {
-        "membership": membership,
-        "tenant": tenant,
-        "form": form,
-        "definitions": list(newest_definitions(tenant)),
-        "is_new": request.method != "POST" and not request.GET,
-    }
-    return render(request, "studio/new_policy.html", context)
 
 
 def get_policy(tenant: Tenant, object_id: UUID) -> VerificationPolicy:
@@ -109,7 +53,6 @@ def show_policy(
         "policy": policy,
         "items": items_in_words(body),
         "is_judged_now": "revocationRequirement" in body,
-        "can_change": rows_of_policy(body) is not None,
         "may_ask": membership.may(Permission.OPERATE),
     }
     return render(request, "studio/policy.html", context)
@@ -127,8 +70,7 @@ def items_in_words(policy: dict[str, Any]) -> list[dict[str, Any]]:
     parts = [*policy["attributes"], *policy["predicates"]]
     for row, item in zip(found, parts, strict=True):
         row["restrictions"] = [
-            one.get("credentialDefinitionId", "")
-            for one in item.get("restrictions", [])
+            restriction_words(one) for one in item.get("restrictions", [])
         ]
     return found
 

@@ -17,6 +17,7 @@ from agency.studio import (
     new_credential,
     organizations,
     policies,
+    policy_builder,
     search_page,
     settings_page,
     wallet_page,
@@ -203,7 +204,7 @@ urlpatterns = [
         name="revoke_kiosk",
     ),
     path(f"{organization}/policies", policies.show_policies, name="policies"),
-    path(f"{organization}/policies/new", policies.new_policy, name="new_policy"),
+    path(f"{organization}/policies/new", policy_builder.new_policy, name="new_policy"),
     path(
         f"{organization}/policies/<uuid:object_id>",
         policies.show_policy,

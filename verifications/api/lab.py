@@ -12,6 +12,7 @@ from agency.api.serializers import Contract, Parameters
 from agency.api.views import View, get_or_404
 from credentials.api.serializers import values_field
 from credentials.ledgers import ledger_of
+from tenants.models import Tenant
 from verifications.api.serializers import VerificationPolicyParameters
 from verifications.models import VerificationPolicy
 from verifications.policy_lab.lint import Finding, lint_policy
@@ -130,6 +131,16 @@ def sample_result(refusal: str | None, is_revoked: bool) -> dict[str, Any]:
     return {"satisfies": True} | ({"message": MANUAL} if is_revoked else {})
 
 
+def review_policy(
+    tenant: Tenant, policy: dict[str, Any], samples: list[dict[str, Any]]
+) -> tuple[Trial, list[Finding]]:
+    """Try a normalised policy on samples, and list what its author may not have meant."""
+    registry, now = ledger_of(tenant.network), int(time.time())
+    integers = declared_integers(policy, tenant.pk)
+    tried = try_policy(policy, samples, registry, now, integers)
+    return tried, lint_policy(policy, tried, registry, now)
+
+
 class PolicyTrials(View):
     @operation(
         "tryVerificationPolicy",
@@ -139,12 +150,8 @@ class PolicyTrials(View):
     def create(self, request: Request) -> Response:
         body = self.parse_body(PolicyTrialParameters)
         wanted, samples = self.read_policy(body), body.get("credentials", [])
-        registry, now = ledger_of(self.tenant.network), int(time.time())
-        integers = declared_integers(wanted, self.tenant.pk)
-        tried = try_policy(wanted, samples, registry, now, integers)
-        return self.to_response(
-            PolicyTrialContract, (tried, lint_policy(wanted, tried, registry, now))
-        )
+        tried = review_policy(self.tenant, wanted, samples)
+        return self.to_response(PolicyTrialContract, tried)
 
     def read_policy(self, body: dict[str, Any]) -> dict[str, Any]:
         if "policyId" in body:

@@ -1,8 +1,15 @@
 """Policies and requests in the studio: what the pages make is what the API makes."""
 
-import pytest
+import html
+import json
+import re
+from urllib.parse import urlencode
 
-from agency.studio.policy_forms import next_version, rows_of_policy
+import pytest
+from django.http import QueryDict
+
+from agency.studio.policy_builder import as_text
+from agency.studio.policy_drafts import next_version, read_draft
 from connections.models import Connection
 from credentials.models import CredentialDefinition
 from tenants.models import AuditEntry
@@ -10,13 +17,50 @@ from tests.support.people import Api, Holder
 from verifications.models import Verification, VerificationPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NAME = {"name": "Degree check", "version": "1.0", "rows": "2"}
-ROWS = NAME | {
-    "attribute_0": "name",
-    "kind_0": "show",
-    "attribute_1": "year",
-    "kind_1": ">=",
-    "number_1": "2015",
+ITEMS = {
+    "name": "Degree check",
+    "version": "1.0",
+    "item_0_name_0": "name",
+    "item_0_kind": "show",
+    "item_1_name_0": "year",
+    "item_1_kind": ">=",
+    "item_1_number": "2015",
+}
+# AND within a restriction, OR between them, groups, and what has no field.
+WHOLE = {
+    "name": "Whole",
+    "version": "2.1.0",
+    "attributes": [
+        {
+            "policyName": "Who",
+            "attributeNames": ["name", "city, state"],
+            "restrictions": [
+                {"schemaName": "Degree", "schemaVersion": "1.0", "issuerDid": "did1"},
+                {
+                    "schemaId": "did2:2:Badge:1.0",
+                    "schemaIssuerDid": "did2",
+                    "value": {"attributeName": "city", "attributeValue": " Bern "},
+                },
+                {"credentialDefinitionId": "did3:3:CL:1:default"},
+            ],
+        },
+        {
+            "policyName": "When",
+            "attributeNames": ["date"],
+            "revocationRequirement": {"validAt": "2026-01-31T08:00:00.000000Z"},
+        },
+    ],
+    "predicates": [
+        {
+            "policyName": "old enough",
+            "attributeName": "age",
+            "predicateType": ">=",
+            "predicateValue": -5,
+            "allowText": True,
+            "restrictions": [{"issuerDid": "did1"}, {"issuerDid": "did2"}],
+        }
+    ],
+    "revocationRequirement": {"validAt": "2026-01-31T08:00:00.000000Z"},
 }
 
 
@@ -35,16 +79,16 @@ def definition(api):
 
 
 def build(browser, url, **fields):
-    answer = browser.send(f"{url}/policies/new", **ROWS | fields)
+    answer = browser.send(f"{url}/policies/new", **ITEMS | fields)
     assert answer.status_code == 302, answer.content.decode()
     made = VerificationPolicy.objects.latest("pk")
     assert answer.url == f"{url}/policies/{made.pk}"
     return made
 
 
-def test_the_rows_of_the_builder_are_the_items(browser, url, api, definition):
+def test_the_fields_of_the_builder_are_the_items(browser, url, api, definition):
     chosen = definition.definition_id
-    made = build(browser, url, definition_0=chosen, valid_now="on")
+    made = build(browser, url, item_0_any_0_definition=chosen, valid_now="on")
     [shown] = api.get("/verificationPolicies")
     assert shown == {
         "policyId": str(made.pk),
@@ -72,7 +116,7 @@ def test_the_rows_of_the_builder_are_the_items(browser, url, api, definition):
 
 
 def test_the_page_says_in_words_what_is_asked(browser, url, definition):
-    made = build(browser, url, definition_0=definition.definition_id)
+    made = build(browser, url, item_0_any_0_definition=definition.definition_id)
     page = browser.get(f"{url}/policies/{made.pk}").content.decode()
     assert "<bdi>name</bdi></strong>: Show the value" in page
     assert definition.definition_id in page
@@ -82,40 +126,176 @@ def test_the_page_says_in_words_what_is_asked(browser, url, definition):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"number_1": ""}, "Give a whole number to compare with."),
-        ({"number_1": "2147483648"}, "2147483647"),
-        ({"attribute_1": "name", "kind_1": "show"}, "has the name"),
+        ({"item_1_number": ""}, "predicates compare whole numbers only"),
+        ({"item_1_number": "2147483648"}, "2147483647"),
+        ({"item_1_name_0": "name", "item_1_kind": "show"}, "has the name"),
         ({"version": "first"}, "Write one to three numbers"),
-        ({"attribute_0": "", "kind_1": ""}, "at least one attribute"),
+        ({"item_0_name_0": "", "item_1_kind": ""}, "at least one attribute"),
     ],
 )
 def test_what_the_api_refuses_is_said_on_the_page(browser, url, fields, sentence):
-    answer = browser.send(f"{url}/policies/new", **ROWS | fields)
+    answer = browser.send(f"{url}/policies/new", **ITEMS | fields)
     assert answer.status_code == 200 and sentence in answer.content.decode()
     assert not VerificationPolicy.objects.exists()
 
 
-def test_more_rows_keep_what_was_written(browser, url):
-    page = browser.send(f"{url}/policies/new", **ROWS, more_rows="yes")
-    shown = page.content.decode()
-    assert 'name="attribute_4"' in shown and 'name="attribute_5"' not in shown
-    assert 'value="2015"' in shown and 'value="&gt;=" selected' in shown
-    assert " checked" not in shown  # revocation, which was not ticked
+def press(browser, url, do, **fields):
+    """The page after a button."""
+    answer = browser.send(f"{url}/policies/new", do=do, **fields)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def fields_of(page):
+    """The fields of a form as a browser sends them, by name."""
+    found = {}
+    for tag in re.findall(r"<input[^>]*>", page):
+        name = re.search(r' name="([^"]*)"', tag)
+        value = re.search(r' value="([^"]*)"', tag, re.S)
+        is_off = "checkbox" in tag and " checked" not in tag
+        if name and not is_off:
+            text = html.unescape(value[1]) if value else "on"
+            found.setdefault(name[1], []).append(text)
+    for name, inner in re.findall(
+        r'<select[^>]* name="([^"]*)"[^>]*>(.*?)</select>', page, re.S
+    ):
+        chosen = re.search(r'value="([^"]*)" selected', inner)
+        found[name] = html.unescape(chosen[1]) if chosen else ""
+    for name, text in re.findall(
+        r'<textarea[^>]* name="([^"]*)"[^>]*>(.*?)</textarea>', page, re.S
+    ):
+        found[name] = html.unescape(text)
+    found.pop("form_token"), found.pop("csrfmiddlewaretoken", None)
+    return found
+
+
+def test_buttons_change_the_draft_and_keep_what_was_written(browser, url):
+    page = press(browser, url, "add_item", **ITEMS)
+    assert 'name="item_2_name_0"' in page and 'name="item_3_name_0"' not in page
+    assert 'value="2015"' in page and 'value="&gt;=" selected' in page
+    assert " checked" not in page  # revocation, which was not ticked
+    page = press(browser, url, "add_name:0", **fields_of(page))
+    assert 'name="item_0_name_1"' in page
+    page = press(browser, url, "add_any:1", **fields_of(page))
+    assert 'name="item_1_any_0_issuer"' in page
+    page = press(browser, url, "remove_any:1:0", **fields_of(page))
+    assert 'name="item_1_any_0_issuer"' not in page
+    page = press(browser, url, "remove_item:0", **fields_of(page))
+    assert fields_of(page)["item_0_name_0"] == ["year"]
     assert not VerificationPolicy.objects.exists()
 
 
-def test_a_definition_fills_the_rows(browser, url, definition):
+@pytest.mark.parametrize(
+    "do", ["remove_item:99", "add_name:", "remove_any:0:9", "remove_any:0", "what"]
+)
+def test_a_button_that_is_not_there_changes_nothing(browser, url, do):
+    page = press(browser, url, do, **ITEMS)
+    assert fields_of(page)["item_1_number"] == ["2015"]
+
+
+def test_and_and_or_go_to_json_and_back_unchanged(browser, url, api):
+    text = as_text(WHOLE)
+    page = press(browser, url, "builder", view="json", policy=text)
+    built = fields_of(page)
+    assert built["item_0_any_1_value"] == [" Bern "]
+    assert built["item_0_name_1"] == ["city, state"]
+    page = press(browser, url, "json", **built)
+    assert json.loads(fields_of(page)["policy"]) == WHOLE
+    answer = browser.send(f"{url}/policies/new", do="save", **built)
+    assert answer.status_code == 302
+    [stored] = api.get("/verificationPolicies")
+    assert stored == api.post("/verificationPolicies", WHOLE) | {
+        "policyId": stored["policyId"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"name": "N"}', "version"),
+        (as_text(WHOLE | {"predicates": [{"predicateType": "~"}]}), "predicates[0]"),
+    ],
+)
+def test_json_that_is_no_policy_stays_json(browser, url, text, sentence):
+    for do in ("builder", "save", "json"):
+        page = press(browser, url, do, view="json", policy=text)
+        assert sentence in page and fields_of(page)["policy"] == text
+
+
+def test_a_policy_larger_than_the_builder_stays_json(browser, url):
+    item = WHOLE["attributes"][0] | {"restrictions": [{"issuerDid": "x"}] * 9}
+    text = as_text(WHOLE | {"attributes": [item]})
+    page = press(browser, url, "builder", view="json", policy=text)
+    assert "larger than the builder shows" in page
+    assert fields_of(page)["policy"] == text
+
+
+def test_beside_it_stand_what_the_holder_reads_and_what_was_found(
+    browser, url, api, definition
+):
+    page = press(browser, url, "check", **ITEMS)
+    assert "<bdi>year</bdi>: <bdi>at least 2015</bdi>" in page
+    tried = api.post("/verificationPolicies/try", policy_of(ITEMS))
+    assert tried["lint"]
+    for finding in tried["lint"]:
+        assert html.escape(finding["message"]) in page
+    page = press(browser, url, "check", **ITEMS | {"item_1_number": "x"})
+    assert "Complete the policy" in page
+
+
+def policy_of(fields):
+    return read_draft(QueryDict(urlencode(fields))).body()
+
+
+def test_a_policy_is_tried_on_samples(browser, url, definition):
+    page = press(browser, url, "try", **ITEMS)
+    chosen = fields_of(page) | {"sample_of": str(definition.pk)}
+    page = press(browser, url, "add_sample", **chosen)
+    sample = fields_of(page)
+    assert sample["sample_0_name"] == ["name", "year"]
+    page = press(browser, url, "run", **sample | {"sample_0_value": ["Ann", "2020"]})
+    assert "A wallet with these could answer" in page
+    page = press(browser, url, "run", **sample | {"sample_0_value": ["Ann", "2000"]})
+    assert "could not answer all of it" in page
+    assert "The comparison does not hold." in page
+    # Samples stay while the policy is changed.
+    page = press(browser, url, "builder", **sample | {"sample_0_value": ["Ann", "1"]})
+    assert fields_of(page)["sample_0_value"] == ["Ann", "1"]
+    page = press(browser, url, "try", **fields_of(page))
+    page = press(browser, url, "remove_sample:0", **fields_of(page))
+    assert "sample_0_called" not in fields_of(page)
+    assert not VerificationPolicy.objects.exists()
+
+
+def test_known_objects_of_the_network_are_suggested(browser, url, definition):
+    page = browser.get(f"{url}/policies/new").content.decode()
+    for known in (definition.definition_id, definition.schema.schema_id, "year"):
+        assert f'<option value="{known}">' in page
+
+
+def test_a_copy_has_a_name_of_its_own(browser, url, api):
+    made = build(browser, url)
+    page = browser.get(f"{url}/policies/new?policy={made.pk}&copy=yes")
+    fields = fields_of(page.content.decode())
+    assert (fields["name"], fields["version"]) == (["Degree check (copy)"], ["1.0"])
+
+
+def test_a_definition_fills_the_items(browser, url, definition):
     path = f"{url}/policies/new?definition={definition.pk}"
     page = browser.get(path).content.decode()
-    assert 'value="year"' in page and "Degree check" in page
-    assert page.count(f'value="{definition.definition_id}"') == 3  # and the suggestion
+    fields = fields_of(page)
+    assert fields["item_1_name_0"] == ["year"] and fields["item_1_kind"] == ""
+    assert fields["item_1_any_0_definition"] == [definition.definition_id]
+    assert "Degree check" in page
 
 
 def test_a_new_version_stands_beside_the_old_one(browser, url, api):
     made = build(browser, url)
     page = browser.get(f"{url}/policies/new?policy={made.pk}").content.decode()
     assert 'value="1.1"' in page and 'value="2015"' in page
-    build(browser, url, version="1.1", number_1="2016")
+    build(browser, url, version="1.1", item_1_number="2016")
     newest, first = api.get("/verificationPolicies")
     assert (newest["version"], first["version"]) == ("1.1", "1.0")
     assert first["predicates"][0]["predicateValue"] == 2015
@@ -127,31 +307,6 @@ def test_a_new_version_stands_beside_the_old_one(browser, url, api):
 )
 def test_the_next_version_counts_the_last_number(version, following):
     assert next_version(version) == following
-
-
-def test_what_rows_cannot_say_is_changed_by_api(browser, url, api):
-    items = [
-        {"policyName": "both", "attributeNames": ["name", "year"]},
-        {"policyName": "x", "restrictions": [{"schemaName": "A", "issuerDid": "B"}]},
-        {
-            "policyName": "x",
-            "restrictions": [{"schemaName": "A"}, {"schemaName": "B"}],
-        },
-    ]
-    for item in items:
-        policy = {"name": "N", "version": "1.0", "attributes": [item]}
-        made = api.post("/verificationPolicies", policy)
-        page = browser.get(f"{url}/policies/{made['policyId']}").content.decode()
-        assert "New version" not in page and "change it with the API" in page
-
-
-def test_rows_make_the_policy_that_they_were_read_from(browser, url):
-    made = build(browser, url, valid_now="on")
-    rows = rows_of_policy(made.unsealed_body())
-    assert rows == [
-        {"attribute": "name", "definition": "", "kind": "show"},
-        {"attribute": "year", "definition": "", "kind": ">=", "number": 2015},
-    ]
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ def build_policy(fay):
     fay.click("Policies", "nav.menu")
     fay.click("New policy")
     fay.click("Fill in its attributes")
-    fay.fills(kind_1=">=", number_1="2015")
+    fay.fills(item_1_kind=">=", item_1_number="2015")
     fay.click("Save policy")
 
 

@@ -1,0 +1,303 @@
+"""The policy that somebody builds: from the fields of the page, from JSON, and back.
+
+A draft may be incomplete. What the builder has no field for is kept as it is.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import QueryDict
+
+from credentials.models import CredentialDefinition
+
+MAX_DRAFT_ITEMS = 40
+MAX_DRAFT_NAMES = 20  # of an item
+MAX_ALTERNATIVES = 8  # of an item
+MAX_FIELDS = 900  # of the page
+SHOW = "show"
+KINDS = {
+    SHOW: "Show the value",
+    ">=": "Only prove: at least",
+    ">": "Only prove: more than",
+    "<=": "Only prove: at most",
+    "<": "Only prove: less than",
+    "==": "Only prove: exactly",
+    "": "Leave it out",
+}
+VALID_NOW = {"validNow": True}
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
+LAST_NUMBER = re.compile(r"^((?:[0-9]+\.){0,2})([0-9]+)")
+# The members of a restriction by the names of their fields.
+MEMBERS = {
+    "definition": "credentialDefinitionId",
+    "schema": "schemaId",
+    "issuer": "issuerDid",
+    "schema_name": "schemaName",
+    "schema_version": "schemaVersion",
+    "schema_issuer": "schemaIssuerDid",
+}
+LABELS = {
+    "definition": "definition",
+    "schema": "schema",
+    "issuer": "issuer",
+    "schema_name": "schema name",
+    "schema_version": "schema version",
+    "schema_issuer": "schema issuer",
+}
+VALUE_PARTS = ("attribute", "value")  # of `value`, the value that is required
+PARTS = (*MEMBERS, *VALUE_PARTS)
+KNOWN = {"policyName", "attributeNames", "restrictions"}
+KNOWN_OF_PREDICATE = {
+    "policyName", "attributeName", "predicateType", "predicateValue", "restrictions",
+}  # fmt: skip
+
+Json = dict[str, Any]
+
+
+@dataclass
+class DraftItem:
+    """One item. any_of: for each alternative, the texts of its PARTS.
+
+    more: members of the API's item that have no field. path: in the body.
+    """
+
+    kind: str = SHOW
+    called: str = ""
+    number: str = ""
+    names: list[str] = field(default_factory=lambda: [""])
+    any_of: list[dict[str, str]] = field(default_factory=list)
+    more: Json = field(default_factory=dict)
+    path: str = ""
+
+    @property
+    def more_text(self) -> str:
+        return json.dumps(self.more) if self.more else ""
+
+    @property
+    def given_names(self) -> list[str]:
+        return [name for name in self.names if name.strip()]
+
+    @property
+    def is_blank(self) -> bool:
+        return not self.kind or not (self.given_names or self.called.strip())
+
+    def body(self) -> Json:
+        names, called = self.given_names, self.called
+        if self.kind == SHOW:
+            body: Json = {"policyName": called or ", ".join(names)}
+            if names:
+                body["attributeNames"] = names
+        else:
+            name = ", ".join(names)
+            body = {
+                "policyName": called or f"{name} {self.kind} {self.number}",
+                "attributeName": name,
+                "predicateType": self.kind,
+                "predicateValue": read_number(self.number),
+            }
+        allowed = [restriction_of(parts) for parts in self.any_of]
+        if any(allowed):
+            body["restrictions"] = [one for one in allowed if one]
+        return body | self.more
+
+
+@dataclass
+class Draft:
+    """requirement: of the policy, about revocation; {} for none."""
+
+    name: str = ""
+    version: str = "1.0"
+    requirement: Json = field(default_factory=lambda: dict(VALID_NOW))
+    items: list[DraftItem] = field(default_factory=lambda: [DraftItem()])
+
+    @property
+    def valid_now(self) -> bool:
+        return self.requirement == VALID_NOW
+
+    @property
+    def other_requirement(self) -> str:
+        """As JSON, if it is more than the page has a field for."""
+        is_plain = self.requirement in ({}, VALID_NOW)
+        return "" if is_plain else json.dumps(self.requirement)
+
+    def body(self) -> Json:
+        """The policy as JSON. Sets the path of each item in it."""
+        body: Json = {
+            "name": self.name,
+            "version": self.version,
+            "attributes": [],
+            "predicates": [],
+        }
+        for item in self.items:
+            member = "attributes" if item.kind == SHOW else "predicates"
+            item.path = "" if item.is_blank else f"{member}[{len(body[member])}]"
+            if item.path:
+                body[member].append(item.body())
+        if self.requirement:
+            body["revocationRequirement"] = self.requirement
+        return body
+
+    @property
+    def field_count(self) -> int:
+        return sum(
+            5 + len(item.names) + len(PARTS) * len(item.any_of) for item in self.items
+        )
+
+    @property
+    def fits_page(self) -> bool:
+        """Whether the builder shows all of it."""
+        return (
+            self.field_count <= MAX_FIELDS
+            and len(self.items) <= MAX_DRAFT_ITEMS
+            and all(len(item.names) <= MAX_DRAFT_NAMES for item in self.items)
+            and all(len(item.any_of) <= MAX_ALTERNATIVES for item in self.items)
+        )
+
+    def edit(self, change: str) -> None:
+        """Apply a button of the page, such as `add_name:2` or `remove_any:2:0`."""
+        name, *places = change.split(":")
+        numbers = [int(place) for place in places if place.isdecimal()]
+        is_full = self.field_count + len(PARTS) > MAX_FIELDS
+        if name.startswith("add_") and is_full:
+            return
+        if name == "add_item":
+            self.items = [*self.items, DraftItem()][:MAX_DRAFT_ITEMS]
+        elif numbers and numbers[0] < len(self.items):
+            item = self.items[numbers[0]]
+            if name == "remove_item":
+                self.items.remove(item)
+            elif name == "add_name":
+                item.names = [*item.names, ""][:MAX_DRAFT_NAMES]
+            elif name == "add_any":
+                item.any_of = [*item.any_of, {}][:MAX_ALTERNATIVES]
+            elif name == "remove_any" and numbers[1:]:
+                del item.any_of[numbers[1] : numbers[1] + 1]
+
+
+def read_draft(given: QueryDict) -> Draft:
+    """The draft in the fields of the page."""
+    items = [
+        read_item(given, f"item_{number}_")
+        for number in range(MAX_DRAFT_ITEMS)
+        if f"item_{number}_kind" in given
+    ]
+    requirement = read_object(given.get("requirement", ""))
+    if not requirement and "valid_now" in given:
+        requirement = dict(VALID_NOW)
+    return Draft(given.get("name", ""), given.get("version", ""), requirement, items)
+
+
+def read_item(given: QueryDict, prefix: str) -> DraftItem:
+    kind = given.get(f"{prefix}kind", "")
+    return DraftItem(
+        kind=kind if kind in KINDS else "",
+        called=given.get(f"{prefix}called", ""),
+        number=given.get(f"{prefix}number", ""),
+        names=[
+            given[f"{prefix}name_{number}"]
+            for number in range(MAX_DRAFT_NAMES)
+            if f"{prefix}name_{number}" in given
+        ],
+        any_of=[
+            {part: given.get(f"{prefix}any_{number}_{part}", "") for part in PARTS}
+            for number in range(MAX_ALTERNATIVES)
+            if f"{prefix}any_{number}_definition" in given
+        ],
+        more=read_object(given.get(f"{prefix}more", "")),
+    )
+
+
+def read_object(text: str) -> Json:
+    """The JSON object in a hidden field, or {}."""
+    try:
+        found = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def read_number(text: str) -> int | str:
+    return int(text) if WHOLE_NUMBER.fullmatch(text.strip()) else text
+
+
+def restriction_of(parts: dict[str, str]) -> Json:
+    """The restriction of an alternative; {} if no field is filled in."""
+    found: Json = {
+        member: parts[name]
+        for name, member in MEMBERS.items()
+        if parts.get(name, "").strip()
+    }
+    if parts.get("attribute", "").strip():
+        found["value"] = {
+            "attributeName": parts["attribute"],
+            "attributeValue": parts.get("value", ""),
+        }
+    return found
+
+
+def restriction_words(restriction: Json) -> list[tuple[str, str]]:
+    """`(what, which)` for each part of a restriction. A required value is not shown."""
+    found = [
+        (LABELS[name], restriction[member])
+        for name, member in MEMBERS.items()
+        if member in restriction
+    ]
+    if value := restriction.get("value"):
+        found.append(("a required value of", value["attributeName"]))
+    return found
+
+
+def draft_of(policy: Json) -> Draft:
+    """policy: normalised."""
+    items = [*policy["attributes"], *policy["predicates"]]
+    return Draft(
+        policy["name"],
+        policy["version"],
+        policy.get("revocationRequirement", {}),
+        [draft_item(item) for item in items],
+    )
+
+
+def draft_item(item: Json) -> DraftItem:
+    is_predicate = "predicateType" in item
+    known = KNOWN_OF_PREDICATE if is_predicate else KNOWN
+    return DraftItem(
+        kind=item["predicateType"] if is_predicate else SHOW,
+        called=item["policyName"],
+        number=str(item.get("predicateValue", "")),
+        names=[item["attributeName"]] if is_predicate else item["attributeNames"],
+        any_of=[parts_of(one) for one in item.get("restrictions", [])],
+        more={name: value for name, value in item.items() if name not in known},
+    )
+
+
+def parts_of(restriction: Json) -> dict[str, str]:
+    found = {name: restriction.get(member, "") for name, member in MEMBERS.items()}
+    value = restriction.get("value", {})
+    return found | {
+        "attribute": value.get("attributeName", ""),
+        "value": value.get("attributeValue", ""),
+    }
+
+
+def draft_of_definition(definition: CredentialDefinition) -> Draft:
+    """An item for each attribute, only of this definition. Only the first is shown."""
+    names: Iterable[str] = definition.schema.attribute_names[:MAX_DRAFT_ITEMS]
+    items = [
+        DraftItem(
+            kind="" if number else SHOW,
+            names=[name],
+            any_of=[{"definition": definition.definition_id}],
+        )
+        for number, name in enumerate(names)
+    ]
+    return Draft(name=f"{definition.schema.name} check", items=items)
+
+
+def next_version(version: str) -> str:
+    """1.1 after 1.0, 2 after 1, 1.0.1 after 1.0.0-beta."""
+    found = LAST_NUMBER.match(version)
+    return f"{found[1]}{int(found[2]) + 1}" if found else "1.0"

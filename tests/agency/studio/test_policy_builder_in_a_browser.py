@@ -1,0 +1,77 @@
+"""The builder of policies in Chromium: by fields, as JSON, and back."""
+
+import json
+
+import pytest
+
+from tests.agency.studio.test_policies import WHOLE, api, definition
+from tests.support import chromium
+from verifications.models import VerificationPolicy
+
+__all__ = ["api", "definition"]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with chromium.running(tmp_path_factory.mktemp("chromium")) as page:
+        page.call("Page.enable")
+        yield page
+
+
+@pytest.fixture
+def builder(page, browser, url, definition, live_server, settings):
+    """The tab of Fay, at the builder with the attributes of a definition."""
+    settings.PUBLIC_URL = live_server.url
+    name = settings.SESSION_COOKIE_NAME
+    page.set_cookie(live_server.url, name, browser.cookies[name].value)
+    path = f"{url}/policies/new?definition={definition.pk}"
+    page.open(live_server.url + path)
+    yield page.tab
+    page.call("Page.navigate", url="about:blank")
+
+
+def press(tab, do):
+    """Press a button, and wait for the page that follows."""
+    with tab.expect_navigation():
+        tab.click(f"form.builder button[name=do][value='{do}']:not(.hidden)")
+
+
+def test_and_and_or_are_built_and_go_to_json_and_back_unchanged(builder, definition):
+    press(builder, "add_any:0")
+    assert builder.url.endswith("#item-0")
+    builder.fill("[name=item_0_any_1_issuer]", "did1")
+    builder.fill("[name=item_0_any_1_schema]", "did1:2:Degree:1.0")
+    press(builder, "json")
+    first = json.loads(builder.input_value("#policy"))
+    assert first["attributes"][0]["restrictions"] == [
+        {"credentialDefinitionId": definition.definition_id},
+        {"schemaId": "did1:2:Degree:1.0", "issuerDid": "did1"},
+    ]
+    builder.fill("#policy", json.dumps(WHOLE))
+    press(builder, "builder")
+    assert builder.input_value("[name=item_0_any_1_value]") == " Bern "
+    press(builder, "json")
+    assert json.loads(builder.input_value("#policy")) == WHOLE
+    press(builder, "builder")
+    press(builder, "save")
+    assert VerificationPolicy.objects.get().unsealed_body() == WHOLE
+
+
+def test_enter_in_a_field_saves_and_never_removes(builder):
+    with builder.expect_navigation():
+        builder.press("[name=version]", "Enter")
+    assert VerificationPolicy.objects.get().name == "Degree check"
+
+
+def test_a_policy_is_tried_without_json(builder):
+    press(builder, "try")
+    press(builder, "add_sample")
+    for number, value in enumerate(["Ann", "2020"]):
+        builder.fill(f"#id_sample_0_{number}", value)
+    press(builder, "run")
+    assert "could answer" in builder.inner_text("#results")
