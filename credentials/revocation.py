@@ -1,8 +1,9 @@
 """Revocation: registry slots for new credentials, and lists of revoked ones."""
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import F, QuerySet
@@ -11,7 +12,9 @@ from django.utils import timezone
 from agency.core import transactions
 from agency.core.errors import Conflict, Unavailable, WrongState
 from agency.core.states import move
+from connections.exchange import PARTIES
 from connections.messaging import outbox
+from connections.models import Connection
 from credentials.issue_credential import messages
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Ledger
@@ -22,7 +25,15 @@ from credentials.registries import build_next_registry
 from tenants import vault
 from wallets import anoncreds
 
+REVOKED_AT_ONCE = 200  # in one transaction, for which the feeds of others wait
 CLOCK_SKEW_SECONDS = 60  # by which a ledger's clock may be ahead of ours
+
+
+class Revocable(NamedTuple):
+    """The numbers of some credentials that are issued, and that are revoked."""
+
+    issued: int
+    revoked: int
 
 
 def reserve_slot(credential: Credential) -> RegistrySlot | None:
@@ -87,14 +98,61 @@ def revoke(credential: Credential, log: Callable[[], None] | None = None) -> Non
     publish_revocation(credential)
 
 
+def mark_revoked(credentials: QuerySet[Credential]) -> None:
+    """Issuer: revoke the first REVOKED_AT_ONCE issued ones, in one transaction.
+
+    Then call publish_all(). Credentials that are revoked meanwhile are left out.
+    """
+    issued = credentials.filter(state=Credential.State.ISSUED).select_related(*PARTIES)
+    chosen = list(issued.order_by("pk")[:REVOKED_AT_ONCE])
+    with transactions.atomic():
+        Connection.lock_all([one.connection for one in chosen if one.connection])
+        for credential in chosen:
+            credential.lock()
+            with suppress(WrongState):
+                move(credential, [Credential.State.ISSUED], Credential.State.REVOKED)
+
+
+def publish_all(credentials: QuerySet[Credential]) -> None:
+    """Issuer: publish one list for each registry, then notify the holders.
+
+    Of those that are revoked and not published yet. This can be repeated.
+    """
+    waiting = credentials.filter(
+        state=Credential.State.REVOKED, revocation_published_at=None
+    )
+    chosen = list(waiting.select_related(*PARTIES).order_by("pk")[:REVOKED_AT_ONCE])
+    registry_ids = {credential.revocation_registry_id for credential in chosen}
+    for registry in find_registries(registry_ids):
+        publish_revoked(registry)
+    for credential in chosen:
+        notify_holder(credential)
+
+
+def count_revocable(credentials: QuerySet[Credential]) -> Revocable:
+    """How many of these are issued, and how many are revoked."""
+    State = Credential.State
+    return Revocable(
+        credentials.filter(state=State.ISSUED).count(),
+        credentials.filter(state=State.REVOKED).count(),
+    )
+
+
+def find_registries(registry_ids: Iterable[str]) -> QuerySet[RevocationRegistry]:
+    rows = RevocationRegistry.objects.filter(registry_id__in=registry_ids)
+    return rows.select_related("tenant__network", "definition")
+
+
 def publish_revocation(credential: Credential) -> None:
     """Issuer: publish the list, then notify the holder. This can be repeated."""
+    publish_revoked(find_registries([credential.revocation_registry_id]).get())
+    notify_holder(credential)
+
+
+def notify_holder(credential: Credential) -> None:
+    """Issuer: record that the list is published, and tell the holder."""
     index = credential.revocation_index
     assert index is not None, "a revoked credential has a slot"
-    registries = RevocationRegistry.objects.select_related(
-        "tenant__network", "definition"
-    )
-    publish_revoked(registries.get(registry_id=credential.revocation_registry_id))
     with transactions.atomic():
         credential.lock()
         rows = Credential.objects.filter(pk=credential.pk)
@@ -118,13 +176,9 @@ def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:
         role=Credential.Role.ISSUER, state=Credential.State.REVOKED
     )
     listed = list(revoked.values_list("pk", flat=True))
-    registry_ids = (
-        Credential.objects.filter(pk__in=listed)
-        .values("revocation_registry_id")
-        .distinct()
-    )
-    registries = RevocationRegistry.objects.filter(registry_id__in=registry_ids)
-    for registry in registries.select_related("tenant__network", "definition"):
+    chosen = Credential.objects.filter(pk__in=listed)
+    registry_ids = set(chosen.values_list("revocation_registry_id", flat=True))
+    for registry in find_registries(registry_ids):
         publish_revoked(registry)
     return listed
 

@@ -23,6 +23,9 @@ from credentials.api.serializers import (
     CredentialOfferParameters,
     CredentialQuery,
     CredentialValues,
+    RevocationContract,
+    RevocationParameters,
+    RevocationQuery,
 )
 from credentials.issue_credential import proposals
 from credentials.models import Credential, CredentialDefinition
@@ -136,6 +139,26 @@ class Credentials(ExchangeView):
     def revoke(self, request, credentialId):
         revocation.revoke(self.get_issued_here(credentialId))
         return Response()
+
+    @operation(
+        "revokeCredentials",
+        request=RevocationParameters,
+        response=RevocationContract,
+        parameters=[RevocationQuery],
+    )
+    @heavy
+    def revoke_many(self, request):
+        wanted = RevocationParameters(data=request.data)
+        self.name_ignored_members(wanted)
+        wanted.is_valid(raise_exception=True)
+        rows = self.rows_of_wallet(organization_wallet(self.tenant))
+        rows = wanted.filter(rows).filter(
+            role=Credential.Role.ISSUER, revocation_index__isnull=False
+        )
+        if not self.parse_query(RevocationQuery).validated_data["dryRun"]:
+            self.perform(revocation.mark_revoked, rows)
+            revocation.publish_all(rows)
+        return self.to_response(RevocationContract, revocation.count_revocable(rows))
 
     @operation("deleteCredential")
     def destroy(self, request, credentialId):

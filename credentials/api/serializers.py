@@ -181,6 +181,56 @@ class CredentialOfferParameters(ExchangeLinkParameters):
     credentialValues = values_field(required=False)
 
 
+class RevocationParameters(Parameters):
+    """Which credentials are meant: these, or all of a definition in some time."""
+
+    credentialIds = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=1000,
+        help_text="The credentials, by their credentialId.",
+    )
+    definitionId = serializers.CharField(
+        required=False, max_length=300, help_text="Those of this definition."
+    )
+    issuedAfter = serializers.DateTimeField(
+        required=False, help_text="Only what was issued after this moment."
+    )
+    issuedBefore = serializers.DateTimeField(
+        required=False, help_text="Only what was issued before this moment."
+    )
+
+    def validate(self, wanted):
+        if not wanted.keys() & {"credentialIds", "definitionId"}:
+            message = "Give the credentials or a definition."
+            raise serializers.ValidationError({"credentialIds": [message]})
+        return wanted
+
+    def filter(self, rows):
+        """The rows that a valid body means."""
+        lookups = {
+            "credentialIds": "pk__in",
+            "definitionId": "definition_id",
+            "issuedAfter": "issued_at__gt",
+            "issuedBefore": "issued_at__lt",
+        }
+        given = self.validated_data
+        return rows.filter(**{lookups[name]: value for name, value in given.items()})
+
+
+class RevocationQuery(serializers.Serializer):
+    dryRun = serializers.BooleanField(
+        default=False, help_text="Only count: nothing is revoked."
+    )
+
+
+class RevocationContract(Contract):
+    issued = serializers.IntegerField(
+        help_text="How many of them are issued: what a call will revoke."
+    )
+    revoked = serializers.IntegerField(help_text="How many of them are revoked.")
+
+
 class CredentialAnswerParameters(Parameters):
     aliases = {"attributeValues": "credentialValues"}
 

@@ -71,6 +71,9 @@ MORE = {  # what the contract does not have, or names otherwise
         {"name": "Desk", "policyId": world.stored_policy}
     ),
     "POST /credentials/bulk": bulk,
+    "POST /credentials/revoke": lambda world: body(
+        {"credentialIds": [world.issued()[0]]}
+    ),
     "POST /credentials/bulk/{bulkId}/pause": with_bulk(),
     "POST /credentials/bulk/{bulkId}/resume": with_bulk("pause"),
     "POST /credentials/bulk/{bulkId}/retry": with_bulk(connectionId="nobody"),

@@ -1,0 +1,81 @@
+"""Revoke many: by ids or by a filter, with a count first, in one publication."""
+
+import pytest
+
+from credentials.models import Credential, StatusList
+from tests.support.errors import assert_error
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "year": "2001"}
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts("Alice")
+
+
+@pytest.fixture
+def definition(faber):
+    return faber.defines(*VALUES, supportRevocation=True)
+
+
+def issued(faber, alice, definition, number):
+    """The ids of so many issued credentials."""
+    for _ in range(number):
+        faber.offers(alice, definition, VALUES, automaticIssuance=True)
+        alice.accepts_offer()
+    rows = faber.get("/credentials", state="Issued", limit=number)
+    return [row["credentialId"] for row in rows]
+
+
+def revokes(faber, path="/credentials/revoke", **body):
+    return faber.post(path, body)
+
+
+def test_all_of_a_definition_are_counted_and_revoked_in_one_list(
+    faber, alice, definition
+):
+    issued(faber, alice, definition, 3)
+    body = {"definitionId": definition["definitionId"]}
+    lists = StatusList.objects.count()
+    counted = revokes(faber, "/credentials/revoke?dryRun=true", **body)
+    assert counted == {"issued": 3, "revoked": 0}
+    assert not Credential.objects.filter(state="Revoked").exists()
+    assert revokes(faber, **body) == {"issued": 0, "revoked": 3}
+    assert StatusList.objects.count() <= lists + 1
+    assert {row["state"] for row in alice.get("/credentials")} == {"Revoked"}
+    unpublished = Credential.objects.filter(
+        role="issuer", revocation_published_at=None
+    )
+    assert not unpublished.exists()
+    assert revokes(faber, **body) == {"issued": 0, "revoked": 3}
+
+
+def test_only_those_named_are_revoked_and_nobody_elses(faber, acme, alice, definition):
+    first, second = issued(faber, alice, definition, 2)
+    assert revokes(acme, credentialIds=[first]) == {"issued": 0, "revoked": 0}
+    assert revokes(faber, credentialIds=[first]) == {"issued": 0, "revoked": 1}
+    assert faber.get(f"/credentials/{second}")["state"] == "Issued"
+
+
+def test_the_time_of_issue_bounds_them(faber, alice, definition):
+    first, second = issued(faber, alice, definition, 2)
+    moment = faber.get(f"/credentials/{second}")["issuedAtUtc"]
+    body = {"definitionId": definition["definitionId"]}
+    assert revokes(faber, **body, issuedAfter=moment) == {"issued": 0, "revoked": 1}
+    assert revokes(faber, **body, issuedBefore=moment) == {"issued": 0, "revoked": 0}
+    assert faber.get(f"/credentials/{first}")["state"] == "Revoked"
+
+
+def test_a_call_revokes_so_many_and_tells_how_many_are_left(
+    faber, alice, definition, monkeypatch
+):
+    monkeypatch.setattr("credentials.revocation.REVOKED_AT_ONCE", 2)
+    issued(faber, alice, definition, 3)
+    body = {"definitionId": definition["definitionId"]}
+    assert revokes(faber, **body) == {"issued": 1, "revoked": 2}
+    assert revokes(faber, **body) == {"issued": 0, "revoked": 3}
+
+
+def test_it_takes_credentials_or_a_definition(faber):
+    assert_error(faber.send("post", "/credentials/revoke", {}), 400, "invalid_request")
