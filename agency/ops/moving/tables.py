@@ -111,7 +111,7 @@ BULK = (
     Part("credentials_revocationregistry"),
     Part("credentials_publication", changes=HELD),
     Part("credentials_credential"),
-    Part("credentials_bulk", changes=FREE),
+    Part("credentials_bulk", changes=HELD),
     Part("credentials_bulkrow"),
     Part("verifications_verificationpolicy"),
     Part("verifications_kiosk"),

@@ -17,7 +17,7 @@ from django.utils import timezone
 from agency.core import transactions
 from agency.ops.moving import header, importing
 from agency.ops.moving.refusals import EXIT_CODES, MoveRefused
-from agency.ops.moving.tables import LEFT_BEHIND, PARTS, model_of
+from agency.ops.moving.tables import CLOSING, HELD, LEFT_BEHIND, PARTS, model_of
 from connections.messaging import outbox
 from connections.messaging.outbox import HostedMessage
 from connections.models import Connection, OutboundMessage
@@ -624,6 +624,14 @@ def test_every_table_moves_or_stays_for_a_reason():
     }
     assert moved.isdisjoint(LEFT_BEHIND)
     assert tables == moved | set(LEFT_BEHIND)
+
+
+def test_what_a_worker_would_claim_is_held_until_the_import_ends():
+    """Deliveries are not: their webhooks come last."""
+    held = {part.table for part in PARTS if part.changes == HELD}
+    queues = {model._meta.db_table for model in freezing.QUEUES}
+    assert queues - held == {"webhooks_delivery"}
+    assert "webhooks_webhook" in {part.table for part in CLOSING}
 
 
 def test_what_moves_is_sealed_by_the_organization():
