@@ -64,7 +64,13 @@ MENU: list[tuple[str, list[Entry]]] = [
             Entry(
                 "Credentials",
                 "credentials",
-                ("credential", "new_credential", "revoke_credential"),
+                (
+                    "credential",
+                    "new_credential",
+                    "revoke_credential",
+                    "bulks",
+                    "bulk",
+                ),
             ),
             Entry("Policies", "policies", ("policy", "new_policy")),
             Entry(

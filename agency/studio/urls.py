@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from agency.studio import (
     audit_log,
+    bulks,
     definitions,
     events,
     invitations,
@@ -35,6 +36,7 @@ invitation = f"{organization}/invitations/<uuid:invitation_id>"
 key = f"{organization}/keys/<uuid:key_id>"
 webhook = f"{organization}/webhooks/<uuid:webhook_id>"
 wallet = f"{organization}/wallets/<uuid:wallet_id>"
+bulk = f"{organization}/credentials/bulk/<uuid:object_id>"
 delivery = f"{webhook}/deliveries/<uuid:delivery_id>"
 
 
@@ -185,6 +187,25 @@ urlpatterns = [
         f"{organization}/credentials/new",
         new_credential.new_credential,
         name="new_credential",
+    ),
+    # A file of up to MAX_BULK_BYTES is posted there (agency/server/middleware.py).
+    path(f"{organization}/credentials/bulk", bulks.show_bulks, name="bulks"),
+    path(bulk, bulks.show_bulk, name="bulk"),
+    path(f"{bulk}/live", bulks.show_live, name="bulk_live"),
+    path(f"{bulk}/result.csv", bulks.download_result, name="bulk_result"),
+    *(
+        path(
+            f"{bulk}/{change}",
+            bulks.change_bulk,
+            {"change": change},
+            name=f"{change}_bulk",
+        )
+        for change in bulks.CHANGES
+    ),
+    path(
+        f"{organization}/definitions/<uuid:object_id>/template.csv",
+        bulks.download_template,
+        name="bulk_template",
     ),
     path(
         f"{organization}/verifications",

@@ -83,7 +83,8 @@ class Bulk(Record, CausedJob):
     def started(cls, tenant: Tenant) -> QuerySet[Self]:
         """Those of an organization whose rows are all stored."""
         rows = cls.objects.filter(tenant=tenant, started_at__isnull=False)
-        return rows.select_related("definition")
+        rows = rows.select_related("definition__schema")
+        return rows.defer("definition__private_key", "definition__key_proof")
 
     @classmethod
     def due(cls) -> QuerySet[Self]:
@@ -105,6 +106,7 @@ class Bulk(Record, CausedJob):
             leased = cls.objects.filter(lease_until__gt=timezone.now())
             rows = cls.due().exclude(tenant__in=leased.values("tenant"))
             rows = rows.select_related("definition__schema", "tenant__network")
+            rows = rows.defer("definition__private_key")
             rows = rows.select_for_update(skip_locked=True, of=("self",), no_key=True)
             bulk = rows.order_by("due_at").first()
             if bulk:

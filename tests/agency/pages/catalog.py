@@ -19,6 +19,7 @@ from django.utils import timezone
 from rest_framework.views import APIView
 
 from connections.models import Connection, OutboundMessage
+from credentials.bulk import issuing
 from credentials.models import Credential, CredentialDefinition, Schema
 from tenants import vault
 from tenants.models import ApiKey, Erasure, FormerDataKey, Membership
@@ -118,6 +119,8 @@ PAGES: dict[str, str] = {
     "studio:kiosks": OWNER,
     "studio:new_kiosk": OWNER,
     "studio:revoke_kiosk": OWNER,
+    "studio:bulks": OWNER,
+    "studio:bulk": OWNER,
     "studio:policies": OWNER,
     "studio:policy": OWNER,
     "studio:new_policy": OWNER,
@@ -173,6 +176,7 @@ QUERIES = {
     "studio:new_verification": ["?policy={policy_id}"],
     "studio:new_kiosk": ["?policy={policy_id}"],
     "studio:new_credential": ["?definition={definition_id}"],
+    "studio:bulks": ["?definition={definition_id}"],
     "admin:search": ["?q=alice", "?q=nobody"],
 }
 ACTION = "a form is posted there, and a page of PAGES follows"
@@ -224,6 +228,12 @@ NO_PAGES: dict[str, str] = {
     "studio:accept_connection": ACTION,
     "studio:retry_publication": ACTION,
     "studio:issue_credential": ACTION,
+    "studio:bulk_live": DATA,
+    "studio:bulk_result": DATA,
+    "studio:bulk_template": DATA,
+    "studio:pause_bulk": ACTION,
+    "studio:resume_bulk": ACTION,
+    "studio:retry_bulk": ACTION,
     "studio:connect_wallet": ACTION,
     "studio:create_wallet_link": ACTION,
     "studio:revoke_wallet_link": ACTION,
@@ -253,7 +263,7 @@ NO_PAGES: dict[str, str] = {
 OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 # What the world has no row of. Their lists are opened, and no record.
 NO_RECORD = {
-    "agreementacceptance", "asset", "basicmessage", "bulk", "bulkrow", "dailyusage",
+    "agreementacceptance", "asset", "basicmessage", "dailyusage",
     "didendpoint",
     "idempotencykey", "inboundmessage", "logentry", "publication",
     "revocationregistry", "sparekey", "statuslist",
@@ -320,6 +330,7 @@ class World:
         hook = self.ids["webhook_id"]
         example = {"messageType": "verification"}
         self.api.post(f"/webhooks/{hook}/example", example)
+        send_rows(self.api, self.offer, number + 2)
         ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, self.college.tenant, f"Key {number}")
 
     def addresses(self, records: bool = False) -> list[tuple[str, str]]:
@@ -372,7 +383,7 @@ class World:
 
     def address(self, name: str) -> str:
         """The address of a route, with the world's ids."""
-        kinds = (*EXCHANGES, "wallet", "definition", "policy")
+        kinds = (*EXCHANGES, "bulk", "wallet", "definition", "policy")
         kind = next((kind for kind in kinds if kind in name), "")
         ids = self.ids | {"object_id": self.ids.get(f"{kind}_id")}
         route = next(
@@ -390,6 +401,15 @@ def open_in(holder: Holder, model: Any) -> Any:
     """The key of the newest offer or request in a wallet."""
     rows = model.objects.filter(wallet__wallet_id=holder.wallet_id)
     return rows.latest("pk").pk
+
+
+def send_rows(api: Api, offer: dict[str, Any], number: int) -> str:
+    """Send a file of rows, each of which is wrong. Return the id of the bulk."""
+    rows = [{"credentialValues": {}}] * number
+    path = f"/credentials/bulk?definitionId={quote(offer['definitionId'])}"
+    made = api.post(path, rows)
+    issuing.loop.run()
+    return str(made["bulkId"])
 
 
 def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> World:
@@ -483,6 +503,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
             "delivery_id": sent["deliveryId"],
             "event_id": api.get("/events")[0]["eventId"],
             "definition_id": CredentialDefinition.objects.get(tenant=tenant).pk,
+            "bulk_id": send_rows(api, offer, 2),
             "policy_id": VerificationPolicy.objects.get(tenant=tenant).pk,
             "schema_id": quote(Schema.objects.get(tenant=tenant).schema_id),
             "kiosk_id": kiosk["kioskId"],

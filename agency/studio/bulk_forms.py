@@ -1,0 +1,111 @@
+"""The form of a file of offers: the file, its columns and the options."""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from django import forms
+
+from agency.core.errors import AgencyError
+from agency.studio.form_tokens import OnceForm
+from credentials.bulk import reading
+from credentials.models import CredentialDefinition
+
+RECIPIENTS = {
+    reading.CONNECTION: "Connection (its id)",
+    reading.WALLET: "Hosted wallet (its id)",
+}
+
+
+class Target(NamedTuple):
+    """What a column of the file may be.
+
+    name: an attribute or recipient. chosen: the name of the column, or "".
+    """
+
+    field: str
+    name: str
+    label: str
+    is_required: bool
+    chosen: str
+
+
+class BulkForm(OnceForm):
+    """Fields `column_0`, … are the columns of the attributes, then of the recipients.
+
+    They are read once the header of the file is known; where they were not sent, the
+    column with the same name is taken.
+    """
+
+    file = forms.FileField(
+        label="CSV file",
+        help_text="At most 10 MB and 100,000 rows; the first line has the names of "
+        "the columns.",
+    )
+    automatic_issuance = forms.BooleanField(
+        label="Issue each as soon as its holder accepts", required=False, initial=True
+    )
+
+    def __init__(self, *arguments: Any, definition: CredentialDefinition) -> None:
+        super().__init__(*arguments)
+        self.definition = definition
+        self.source: reading.CSVFile | None = None
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        if self.errors:
+            return cleaned
+        try:
+            text = reading.decode_text(cleaned["file"].read())
+            self.source = reading.CSVFile(text)
+        except AgencyError as error:
+            self.add_error("file", error.message)
+            return cleaned
+        missing = [
+            target.label
+            for target in self.targets
+            if target.is_required and not target.chosen
+        ]
+        if missing:
+            names = ", ".join(missing)
+            self.add_error(None, f"Choose below in which column is: {names}.")
+        return cleaned
+
+    @property
+    def column_names(self) -> list[str]:
+        return [name for name in self.source.columns if name] if self.source else []
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        attributes = self.definition.schema.attribute_names
+        others = {
+            name: label for name, label in RECIPIENTS.items() if name not in attributes
+        }
+        labels = dict.fromkeys(attributes) | others
+        return [
+            Target(
+                field=f"column_{number}",
+                name=name,
+                label=label or name,
+                is_required=name not in others,
+                chosen=self._choose_column(f"column_{number}", name),
+            )
+            for number, (name, label) in enumerate(labels.items())
+        ]
+
+    def _choose_column(self, field: str, name: str) -> str:
+        """The column that was chosen, or the one with the same name in any case."""
+        known = self.column_names
+        if field in self.data:
+            return self.data[field] if self.data[field] in known else ""
+        same = (one for one in known if one.casefold() == name.casefold())
+        return name if name in known else next(same, "")
+
+    def source_rows(self) -> Any:
+        """The rows of a valid form, as the API reads them."""
+        assert self.source, "the form is valid"
+        columns = {
+            target.name: self.source.columns.index(target.chosen)
+            for target in self.targets
+            if target.chosen
+        }
+        return self.source.read_rows(columns)

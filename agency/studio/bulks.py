@@ -1,0 +1,214 @@
+"""The studio's pages to issue many: a file, its check, its progress and its result.
+
+The calls of the API check, store and change it.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+from django_htmx.http import HttpResponseClientRedirect
+
+from agency.api.views import heavy, parse_uuid
+from agency.core import transactions
+from agency.core.csv_text import line_writer
+from agency.core.errors import AgencyError
+from agency.studio.bulk_forms import RECIPIENTS, BulkForm
+from agency.studio.definitions import get_definition
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.new_credential import newest_definitions
+from agency.studio.objects import describe_rows
+from agency.studio.pages import get_membership, studio_page
+from credentials.bulk import loading, results
+from credentials.models import Bulk
+from tenants import audit
+from tenants.models import Membership, Permission, Tenant
+
+MAX_SHOWN = 50  # bulks, the newest
+TEMPLATE = "studio/bulk.html"
+CHANGES = {
+    "pause": (Bulk.pause, "bulk.paused", "It is paused."),
+    "resume": (Bulk.resume, "bulk.resumed", "It goes on."),
+    "retry": (Bulk.retry_failed, "bulk.retried", "The failed rows are tried again."),
+}
+BADGES = {Bulk.State.PAUSED: "soon", Bulk.State.DONE: "good"}
+NEXT = {
+    Bulk.State.RUNNING: "The offers are being made.",
+    Bulk.State.PAUSED: "No further offers are made until you resume it.",
+    Bulk.State.DONE: "Every row was tried.",
+}
+
+
+@heavy
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:bulks")
+def show_bulks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """The bulks and the choice of a definition; with one, the form of a file."""
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
+    tenant = membership.tenant
+    definition_id = parse_uuid(request.GET.get("definition", ""))
+    if not definition_id:
+        context = {
+            "tenant": tenant,
+            "membership": membership,
+            "definitions": describe_rows(tenant, newest_definitions(tenant)),
+            "bulks": Bulk.started(tenant).order_by("-pk")[:MAX_SHOWN],
+        }
+        return render(request, "studio/bulks.html", context)
+    definition = get_definition(tenant, definition_id)
+    definition.tenant = tenant
+    if request.method != "POST":
+        return render_form(request, membership, BulkForm(definition=definition))
+    form = BulkForm(request.POST, request.FILES, definition=definition)
+    if not form.is_valid():
+        return render_form(request, membership, form)
+    try:
+        if "start" in request.POST:
+            return go_to(request, start_bulk(request, form))
+        found = check_file(form)
+        return render_form(request, membership, form, found)
+    except AgencyError as error:
+        form.add_error(None, error.message)
+        return render_form(request, membership, form)
+
+
+def check_file(form: BulkForm) -> loading.DryRun:
+    chosen = form.cleaned_data["automatic_issuance"]
+    return loading.count_only(form.definition, form.source_rows(), chosen)
+
+
+def start_bulk(request: HttpRequest, form: BulkForm) -> Bulk:
+    chosen = form.cleaned_data["automatic_issuance"]
+    bulk = loading.store_rows(form.definition, form.source_rows(), chosen)
+    with transactions.atomic():
+        audit.record("bulk.started", bulk, by=request, rows=bulk.row_count)
+        return bulk.begin_issuing()
+
+
+def go_to(request: HttpRequest, bulk: Bulk) -> HttpResponse:
+    """The page of a bulk, also for a form that htmx has sent."""
+    if "HX-Request" in request.headers:
+        address = reverse("studio:bulk", args=[bulk.tenant_id, bulk.pk])
+        return HttpResponseClientRedirect(address)
+    return redirect("studio:bulk", tenant_id=bulk.tenant_id, object_id=bulk.pk)
+
+
+def render_form(
+    request: HttpRequest,
+    membership: Membership,
+    form: BulkForm,
+    found: loading.DryRun | None = None,
+) -> HttpResponse:
+    """The page with the form; for htmx what follows its file, which stays chosen."""
+    context = {
+        "membership": membership,
+        "tenant": membership.tenant,
+        "form": form,
+        "definition": form.definition,
+        "found": found,
+        "max_shown": loading.MAX_SHOWN,
+    }
+    is_part = "HX-Request" in request.headers
+    template = "studio/new_bulk.html"
+    response = render(request, f"{template}#found" if is_part else template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@studio_page("GET", "HEAD")
+def download_template(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """A CSV file with nothing but its header."""
+    tenant = get_membership(request, tenant_id).tenant
+    names = get_definition(tenant, object_id).schema.attribute_names
+    names = [*names, *(name for name in RECIPIENTS if name not in names)]
+    return HttpResponse(
+        line_writer()(names),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="credentials.csv"'},
+    )
+
+
+@studio_page("GET", "HEAD")
+def show_bulk(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+    membership = get_membership(request, tenant_id)
+    bulk = get_bulk(membership.tenant, object_id)
+    return render(request, TEMPLATE, bulk_context(request, membership, bulk))
+
+
+@studio_page("GET", "HEAD")
+def show_live(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+    """The part of the page that changes. 204 while it is what the page shows."""
+    membership = get_membership(request, tenant_id)
+    bulk = get_bulk(membership.tenant, object_id)
+    context = bulk_context(request, membership, bulk)
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    return render(request, f"{TEMPLATE}#live", context)
+
+
+def get_bulk(tenant: Tenant, object_id: UUID) -> Bulk:
+    return get_object_or_404(Bulk.started(tenant), pk=object_id)
+
+
+def bulk_context(
+    request: HttpRequest, membership: Membership, bulk: Bulk
+) -> dict[str, Any]:
+    counts = bulk.count_rows()
+    after = request.GET.get("after", "")
+    first = int(after) if after.isdecimal() and len(after) < 10 else 0
+    errors, last = loading.list_errors(bulk, first)
+    numbers = "-".join(f"{name}{number}" for name, number in sorted(counts.items()))
+    return {
+        "tenant": membership.tenant,
+        "membership": membership,
+        "bulk": bulk,
+        "counts": counts,
+        "tried": bulk.row_count - counts.get("Waiting", 0),
+        "failed": counts.get("Failed", 0),
+        "errors": errors,
+        "first": first,
+        "last": last,
+        "badge": BADGES.get(bulk.state, ""),
+        "next": NEXT[bulk.state],
+        "is_watched": bulk.state == Bulk.State.RUNNING,
+        "version": f"{bulk.state}-{numbers}",
+        "may_act": membership.may(Permission.OPERATE),
+        "form": OnceForm(),
+    }
+
+
+@studio_page("POST")
+@once_per_form(back="studio:bulk", keep=("tenant_id", "object_id"))
+def change_bulk(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID, change: str
+) -> HttpResponse:
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    bulk = get_bulk(tenant, object_id)
+    function, action, sentence = CHANGES[change]
+    try:
+        audit.recorded(function, action, bulk, by=request)(bulk)
+        messages.success(request, sentence)
+    except AgencyError as error:
+        messages.error(request, error.message)
+    return redirect("studio:bulk", tenant_id=tenant_id, object_id=object_id)
+
+
+@studio_page("GET", "HEAD")
+def download_result(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponseBase:
+    """With links, which whoever has one can take: for those who may offer."""
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    bulk = get_bulk(tenant, object_id)
+    return StreamingHttpResponse(
+        results.write_results(bulk),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{bulk.pk}.csv"'},
+    )
