@@ -28,7 +28,8 @@ addEventListener("securitypolicyviolation", (event) => problems.push(event.block
 for (const kind of ["error", "warn"]) {
   console[kind] = (...texts) => problems.push(texts.join(" "));
 }"""
-STATE = "document.getElementById('state').dataset.state"
+# Undefined while the next page is read.
+STATE = "document.getElementById('state')?.dataset.state"
 
 
 @pytest.fixture(scope="module")
