@@ -5,6 +5,7 @@ import re
 import pytest
 from django.test import Client
 
+from agency.web_wallet.models import UNOPENED_FOR, PersonalLink
 from connections.models import Connection
 from tenants.models import AuditEntry
 from tests.support.people import Api
@@ -132,3 +133,11 @@ def test_who_may_only_look_makes_and_revokes_no_link(
     assert stranger.send(f"{url}/wallets/{row.pk}/{action}").status_code == 404
     other = Wallet.objects.get(is_organization=True)
     assert browser.send(f"{url}/wallets/{other.pk}/{action}").status_code == 404
+
+
+def test_a_link_that_nobody_opened_in_time_is_said_to_have_ended(browser, url):
+    row = create(browser, url, owner_name="Alice")
+    browser.send(f"{url}/wallets/{row.pk}/link")
+    PersonalLink.objects.update(created_at=row.created_at - UNOPENED_FOR)
+    shown = browser.get(f"{url}/wallets/{row.pk}").content.decode()
+    assert "Nobody chose a PIN in time." in shown and "Make a new link" in shown
