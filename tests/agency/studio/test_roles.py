@@ -84,6 +84,8 @@ PAGES |= {
     "new_wallet": (OPERATE, "GET POST"),
     "connect_wallet": (OPERATE, "POST"),
     "remove_wallet": (OPERATE, "GET POST"),
+    "create_wallet_link": (OPERATE, "POST"),
+    "revoke_wallet_link": (OPERATE, "POST"),
     "policies": (READ, "GET"),
     "policy": (READ, "GET"),
     "new_policy": (OPERATE, "GET POST"),
