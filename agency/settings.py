@@ -308,7 +308,7 @@ API_MIDDLEWARE = [
 ]
 API_PATHS = (
     r"^/(agency|api|common|connections|credentials|custodian|definitions?|didcomm"
-    r"|events|health|ledger|management|messages|provider|tenants"
+    r"|events|health|kiosks|ledger|management|messages|provider|tenants"
     r"|verificationPolicies|verifications|wallet|webhooks)(/|$)"
 )
 

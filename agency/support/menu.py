@@ -33,6 +33,8 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "connections.outboundmessage",
             "connections.inboundmessage",
             "credentials.publication",
+            "credentials.bulk",
+            "credentials.bulkrow",
             "tenants.erasure",
         ),
     ),

@@ -13,14 +13,20 @@ from wallets.api.wallets import WalletView
 
 
 class PersonalLinkContract(Contract):
-    hasLink = serializers.BooleanField(source="is_stored")
+    hasLink = serializers.BooleanField(
+        source="is_stored", help_text="Whether the wallet has a personal link."
+    )
     createdAtUtc = serializers.DateTimeField(source="created_at", required=False)
     expiresAt = serializers.DateTimeField(
         source="expires_at",
         required=False,
         help_text="When it ends, unless the holder chooses a PIN before.",
     )
-    pinChosenAtUtc = serializers.DateTimeField(source="pin_chosen_at", required=False)
+    pinChosenAtUtc = serializers.DateTimeField(
+        source="pin_chosen_at",
+        required=False,
+        help_text="When the holder chose the PIN.",
+    )
 
 
 class NewPersonalLinkContract(PersonalLinkContract):
