@@ -1,4 +1,4 @@
-"""The page of one organization: its first steps, what it is, and its keys.
+"""The page of one organization: what needs attention, its first steps and its keys.
 
 Two views render it: the page itself, and a form for a new key that has errors.
 """
@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from agency.studio.attention import list_signs
 from agency.studio.checklist import checklist_of
 from agency.studio.forms import KeyForm
 from tenants.models import ApiKey, Membership, Tenant
@@ -28,6 +29,7 @@ def render_organization(
         "membership": membership,
         "tenant": tenant,
         "did": tenant.wallets.get(is_organization=True).did,
+        "signs": list_signs(tenant),
         "checklist": checklist_of(membership),
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],

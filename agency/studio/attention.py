@@ -1,0 +1,151 @@
+"""What needs somebody's attention, on the page of an organization."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
+from django.urls import reverse
+from django.utils import timezone
+
+from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from credentials.models import (
+    Bulk,
+    BulkRow,
+    Credential,
+    CredentialDefinition,
+    Publication,
+)
+from tenants.models import Tenant
+from webhooks.models import Webhook
+
+MAX_OF_KIND = 5
+MAX_COUNTED = 1000
+OLD_OFFER = timedelta(days=7)
+RECENT = timedelta(days=7)
+SLOW_PUBLICATION = timedelta(hours=1)
+FULL_PERCENT = 70
+Rows = QuerySet[Any]
+
+
+class Sign(NamedTuple):
+    """A sentence, and the page where it is seen what to do."""
+
+    text: str
+    url: str
+
+
+class Kind(NamedTuple):
+    """find: the rows that need attention. describe: what is said of them."""
+
+    find: Callable[[Tenant, datetime], Rows]
+    describe: Callable[[Tenant, Rows], Iterator[Sign]]
+
+
+def list_signs(tenant: Tenant) -> list[Sign]:
+    """Return at most MAX_OF_KIND of each kind.
+
+    One query tells which kinds there are, and one more reads each of these.
+    """
+    now = timezone.now()
+    rows = [kind.find(tenant, now) for kind in KINDS]
+    exist = {f"has_{number}": Exists(found) for number, found in enumerate(rows)}
+    has = Tenant.objects.filter(pk=tenant.pk).values(**exist).get()
+    return [
+        sign
+        for number, kind in enumerate(KINDS)
+        if has[f"has_{number}"]
+        for sign in kind.describe(tenant, rows[number].order_by("-pk"))
+    ]
+
+
+def find_failing_webhooks(tenant: Tenant, now: datetime) -> Rows:
+    """Those that fail, and those that we disabled for it."""
+    rows = Webhook.objects.filter(tenant=tenant)
+    return rows.exclude(failing_since=None, disabled_reason="")
+
+
+def describe_webhooks(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+    for row in rows[:MAX_OF_KIND]:
+        state = "fails" if row.is_enabled else "is disabled, as it failed"
+        url = reverse("studio:webhook", args=[tenant.pk, row.pk])
+        yield Sign(f"The webhook {row.url} {state}.", url)
+
+
+def find_late_publications(tenant: Tenant, now: datetime) -> Rows:
+    """What a ledger refused lately, or has not taken for long."""
+    status = Publication.Status
+    refused = Q(status=status.EXHAUSTED, created_at__gt=now - RECENT)
+    slow = Q(status=status.PENDING, created_at__lt=now - SLOW_PUBLICATION)
+    return Publication.objects.filter(refused | slow, tenant=tenant)
+
+
+def describe_publications(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+    url = reverse("studio:definitions", args=[tenant.pk])
+    for row in rows.only("kind", "status")[:MAX_OF_KIND]:
+        is_slow = row.status == row.Status.PENDING
+        state = (
+            "still waits for its ledger" if is_slow else "was refused by its ledger"
+        )
+        yield Sign(f"A {row.get_kind_display().lower()} {state}.", url)
+
+
+def find_full_definitions(tenant: Tenant, now: datetime) -> Rows:
+    """Those with few places left. The next registry is usually there before."""
+    rows = CredentialDefinition.active_of(tenant).filter(supports_revocation=True)
+    return rows.annotate(
+        places=Sum(F("registries__size") - 1),
+        used=Sum(F("registries__next_index") - 1),
+    ).filter(used__gte=F("places") * FULL_PERCENT / 100)
+
+
+def describe_definitions(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+    shown = rows.values_list("pk", "schema__name", "used", "places")
+    for key, name, used, places in shown[:MAX_OF_KIND]:
+        url = reverse("studio:definition", args=[tenant.pk, key])
+        text = f"{used:,} of {places:,} places for revocable credentials of {name}"
+        yield Sign(f"{text} are used.", url)
+
+
+def find_failed_bulks(tenant: Tenant, now: datetime) -> Rows:
+    failed = BulkRow.objects.filter(bulk=OuterRef("pk"), status=BulkRow.Status.FAILED)
+    rows = Bulk.objects.filter(tenant=tenant, finished_at__gt=now - RECENT)
+    return rows.filter(Exists(failed))
+
+
+def describe_bulks(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+    shown = rows.values_list("pk", "definition__schema__name", "row_count")
+    for key, name, count in shown[:MAX_OF_KIND]:
+        url = reverse("studio:bulk", args=[tenant.pk, key])
+        yield Sign(f"Some rows of a file with {count:,} of {name} failed.", url)
+
+
+def find_old_offers(tenant: Tenant, now: datetime) -> Rows:
+    """Those that nobody has answered for OLD_OFFER. Ids begin with their time."""
+    return Credential.objects.filter(
+        wallet__tenant=tenant,
+        wallet__is_organization=True,
+        state=Credential.State.OFFERED,
+        role=Credential.Role.ISSUER,
+        pk__lt=smallest_uuid7(unix_milliseconds(now - OLD_OFFER)),
+    )
+
+
+def describe_offers(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+    number = rows[: MAX_COUNTED + 1].count()
+    words = f"More than {MAX_COUNTED:,}" if number > MAX_COUNTED else f"{number:,}"
+    noun = "offer has" if number == 1 else "offers have"
+    url = reverse("studio:credentials", args=[tenant.pk])
+    yield Sign(
+        f"{words} {noun} no answer for more than {OLD_OFFER.days} days.",
+        f"{url}?state=Offered",
+    )
+
+
+KINDS = (
+    Kind(find_failing_webhooks, describe_webhooks),
+    Kind(find_late_publications, describe_publications),
+    Kind(find_full_definitions, describe_definitions),
+    Kind(find_failed_bulks, describe_bulks),
+    Kind(find_old_offers, describe_offers),
+)

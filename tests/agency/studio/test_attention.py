@@ -1,0 +1,112 @@
+"""The overview says what needs attention, and leads there."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from django.utils import timezone
+
+from credentials.bulk import issuing
+from credentials.models import Credential, Publication, RevocationRegistry
+from organizations.provisioning import create_organization
+from tests.support.aging import age
+from tests.support.people import Api
+from webhooks.models import Webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SIGN = re.compile(r"<li><a href=\"([^\"]+)\"><bdi>([^<]+)</bdi>")
+VALUES = {"name": "Alice", "year": "2020"}
+
+
+@pytest.fixture
+def api(college, stored_keys):
+    return Api(college.access_token, college.subscription_key)
+
+
+@pytest.fixture
+def definition(api):
+    body = {
+        "name": "Degree",
+        "version": "1.0",
+        "attributes": ["name", "year"],
+        "supportRevocation": True,
+    }
+    return api.post("/definitions/credentials", body)["definitionId"]
+
+
+def signs(browser, url):
+    """The addresses of the pages by what is said of them."""
+    page = browser.get(url).content.decode()
+    shown = page.partition('id="attention"')[2].partition("</section>")[0]
+    return {text: address for address, text in SIGN.findall(shown)}
+
+
+def only_sign(browser, url):
+    """The only sign. Its page is there."""
+    [(text, address)] = signs(browser, url).items()
+    assert browser.get(address).status_code == 200
+    return text
+
+
+def test_nothing_is_said_while_all_is_well(browser, url, api, definition):
+    api.post("/webhooks", {"url": "https://office.example/hook"})
+    api.post("/credentials", {"definitionId": definition, "credentialValues": VALUES})
+    assert signs(browser, url) == {}
+    assert 'id="attention"' not in browser.get(url).content.decode()
+
+
+def test_a_webhook_that_fails_and_one_that_was_disabled_for_it(browser, url, api):
+    api.post("/webhooks", {"url": "https://office.example/hook"})
+    Webhook.objects.update(failing_since=timezone.now())
+    assert only_sign(browser, url) == "The webhook https://office.example/hook fails."
+    Webhook.objects.update(
+        failing_since=None, is_enabled=False, disabled_reason=Webhook.Reason.GONE
+    )
+    assert "is disabled, as it failed" in only_sign(browser, url)
+
+
+def test_offers_that_nobody_answers_for_a_week(browser, url, api, definition):
+    offer = {"definitionId": definition, "credentialValues": VALUES}
+    for _ in range(2):
+        api.post("/credentials", offer)
+    age(Credential.objects.all(), days=7.1)
+    assert only_sign(browser, url) == "2 offers have no answer for more than 7 days."
+    [address] = signs(browser, url).values()
+    assert address.endswith("/credentials?state=Offered")
+
+
+def test_a_registry_that_is_nearly_full(browser, url, definition):
+    registry = RevocationRegistry.objects.get()
+    places = registry.size - 1
+    RevocationRegistry.objects.update(next_index=1 + places * 69 // 100)
+    assert signs(browser, url) == {}
+    RevocationRegistry.objects.update(next_index=1 + places)
+    assert only_sign(browser, url) == (
+        f"{places:,} of {places:,} places for revocable credentials of Degree are used."
+    )
+
+
+def test_what_a_ledger_refused_and_what_waits_for_it(browser, url, college):
+    job = Publication.objects.create(
+        tenant=college.tenant, kind="schema", subject="s", status="exhausted"
+    )
+    assert only_sign(browser, url) == "A schema was refused by its ledger."
+    Publication.objects.filter(pk=job.pk).update(status="pending", material=b"-")
+    assert signs(browser, url) == {}
+    age(Publication.objects.all(), days=1 / 12)
+    assert only_sign(browser, url) == "A schema still waits for its ledger."
+
+
+def test_a_file_with_rows_that_could_not_be_offered(browser, url, api, definition):
+    row = {"credentialValues": VALUES, "connectionId": "nobody"}
+    api.post(f"/credentials/bulk?definitionId={quote(definition)}", [row])
+    issuing.loop.run()
+    assert only_sign(browser, url) == "Some rows of a file with 1 of Degree failed."
+
+
+def test_what_needs_the_attention_of_others_is_not_shown(browser, url, college):
+    other = create_organization("Other")
+    api = Api(other.access_token, other.subscription_key)
+    api.post("/webhooks", {"url": "https://other.example/hook"})
+    Webhook.objects.update(failing_since=timezone.now())
+    assert signs(browser, url) == {}
