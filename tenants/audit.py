@@ -48,6 +48,7 @@ ACTIONS = {
     "definition.created": "Definition created",
     "credential.offered": "Credential offered",
     "credential.issued": "Credential issued",
+    "credential.many_revoked": "Many credentials revoked",
     "credential.revoked": "Credential revoked",
     "bulk.started": "Issuing many started",
     "bulk.paused": "Issuing many paused",

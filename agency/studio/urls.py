@@ -19,6 +19,7 @@ from agency.studio import (
     organizations,
     policies,
     policy_builder,
+    revoke_many,
     search_page,
     settings_page,
     wallet_page,
@@ -176,6 +177,11 @@ urlpatterns = [
         f"{organization}/definitions/<uuid:object_id>",
         definitions.show_definition,
         name="definition",
+    ),
+    path(
+        f"{organization}/definitions/<uuid:object_id>/revoke",
+        revoke_many.revoke_many,
+        name="definition_revocation",
     ),
     path(
         f"{organization}/publications/<uuid:publication_id>/retry",

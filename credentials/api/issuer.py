@@ -33,6 +33,16 @@ from credentials.models.schema import organization_wallet
 from credentials.removal import purge_credentials, remove_credential
 
 
+def find_revocable(tenant, wanted):
+    """The issued and revoked credentials that valid RevocationParameters mean."""
+    rows = Credential.objects.filter(
+        wallet=organization_wallet(tenant),
+        role=Credential.Role.ISSUER,
+        revocation_index__isnull=False,
+    )
+    return wanted.filter(rows)
+
+
 def make_offer(tenant, body):
     """Return the function that offers what valid CredentialOfferParameters ask for."""
     options = {
@@ -151,10 +161,7 @@ class Credentials(ExchangeView):
         wanted = RevocationParameters(data=request.data)
         self.name_ignored_members(wanted)
         wanted.is_valid(raise_exception=True)
-        rows = self.rows_of_wallet(organization_wallet(self.tenant))
-        rows = wanted.filter(rows).filter(
-            role=Credential.Role.ISSUER, revocation_index__isnull=False
-        )
+        rows = find_revocable(self.tenant, wanted)
         if not self.parse_query(RevocationQuery).validated_data["dryRun"]:
             self.perform(revocation.mark_revoked, rows)
             revocation.publish_all(rows)

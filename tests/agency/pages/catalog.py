@@ -114,6 +114,7 @@ PAGES: dict[str, str] = {
     "studio:new_connection": OWNER,
     "studio:definitions": OWNER,
     "studio:definition": OWNER,
+    "studio:definition_revocation": OWNER,
     "studio:new_definition": OWNER,
     "studio:new_credential": OWNER,
     "studio:kiosks": OWNER,

@@ -74,6 +74,7 @@ PAGES |= {
     "new_credential": (OPERATE, "GET POST"),
     "issue_credential": (OPERATE, "POST"),
     "bulks": (OPERATE, "GET POST"),
+    "definition_revocation": (OPERATE, "GET POST"),
     "bulk": (READ, "GET"),
     "bulk_live": (READ, "GET"),
     "bulk_result": (OPERATE, "GET"),

@@ -1,0 +1,105 @@
+"""The studio's page that revokes many credentials of a definition, counted before.
+
+The call of the API revokes them.
+"""
+
+from datetime import UTC, date, datetime, time
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from agency.api.views import heavy
+from agency.core.errors import AgencyError
+from agency.studio.definitions import get_definition
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.pages import get_membership, studio_page
+from credentials import revocation
+from credentials.api.issuer import find_revocable
+from credentials.api.serializers import RevocationParameters
+from credentials.models import Credential, CredentialDefinition
+from tenants import audit
+from tenants.models import Permission
+
+
+class RevocationForm(OnceForm):
+    """Which credentials of a definition are meant. Days are those of UTC."""
+
+    issued_after = forms.DateField(
+        label="Issued on this day or later",
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}),
+    )
+    issued_before = forms.DateField(
+        label="Issued before this day",
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}),
+    )
+
+    def find_rows(self, definition: CredentialDefinition) -> QuerySet[Credential]:
+        """The credentials that a valid form means, as the API finds them."""
+        body: dict[str, Any] = {"definitionId": definition.definition_id}
+        for member, name in (
+            ("issuedAfter", "issued_after"),
+            ("issuedBefore", "issued_before"),
+        ):
+            if day := self.cleaned_data[name]:
+                body[member] = begin_of(day)
+        wanted = RevocationParameters(data=body)
+        wanted.is_valid(raise_exception=True)
+        return find_revocable(definition.tenant, wanted)
+
+
+def begin_of(day: date) -> datetime:
+    return datetime.combine(day, time.min, tzinfo=UTC)
+
+
+@heavy
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:definition", keep=("tenant_id", "object_id"))
+def revoke_many(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Choose, see how many they are, then revoke them."""
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
+    definition = get_definition(membership.tenant, object_id)
+    definition.tenant = membership.tenant
+    form = RevocationForm(request.POST or None)
+    context = {
+        "membership": membership,
+        "tenant": membership.tenant,
+        "definition": definition,
+        "form": form,
+        "at_once": revocation.REVOKED_AT_ONCE,
+    }
+    if form.is_valid():
+        rows = form.find_rows(definition)
+        if "confirmed" in request.POST:
+            try:
+                revoke_rows(request, definition, rows)
+                return redirect(
+                    "studio:definition", tenant_id=tenant_id, object_id=object_id
+                )
+            except AgencyError as error:
+                form.add_error(None, error.message)
+        context["counts"] = revocation.count_revocable(rows)
+    return render(request, "studio/revoke_many.html", context)
+
+
+def revoke_rows(
+    request: HttpRequest,
+    definition: CredentialDefinition,
+    rows: QuerySet[Credential],
+) -> None:
+    mark = audit.recorded(
+        revocation.mark_revoked, "credential.many_revoked", definition, by=request
+    )
+    mark(rows)
+    revocation.publish_all(rows)
+    counts = revocation.count_revocable(rows)
+    left = f" {counts.issued:,} are left: repeat it." if counts.issued else ""
+    messages.success(request, f"{counts.revoked:,} of them are revoked now.{left}")
