@@ -27,7 +27,7 @@ from agency.studio import (
 )
 from agency.studio.accounts import mail_language, sessions
 from agency.studio.accounts.mail_required import require_mail
-from agency.studio.exchange import actions
+from agency.studio.exchange import actions, connection_actions
 from agency.studio.exchange import views as exchange
 
 app_name = "studio"
@@ -65,6 +65,21 @@ def exchange_routes(kind: str) -> list[URLPattern]:
                 f"{page}/accept",
                 new_connection.accept_request,
                 name="accept_connection",
+            ),
+            path(
+                f"{page}/ping",
+                connection_actions.ping_connection,
+                name="ping_connection",
+            ),
+            path(
+                f"{page}/rotate",
+                connection_actions.rotate_key,
+                name="rotate_connection",
+            ),
+            path(
+                f"{page}/end",
+                connection_actions.end_connection,
+                name="end_connection",
             ),
         ]
     if kind == "credential":

@@ -138,6 +138,11 @@ def may_see_links(membership: Membership) -> bool:
 def offered_actions(row: Any) -> dict[str, bool]:
     """What the object lets people do now, beside cancelling."""
     is_credential = row.OBJECT_TYPE == "credential"
+    can_ping = (
+        row.OBJECT_TYPE == "connection"
+        and row.state == "Connected"
+        and not row.left_at
+    )
     return {
         "can_accept": may_accept(row),
         "can_issue": is_credential
@@ -145,10 +150,8 @@ def offered_actions(row: Any) -> dict[str, bool]:
         "can_revoke": is_credential
         and (row.role, row.state) == ("issuer", "Issued")
         and row.revocation_index is not None,
-        "can_offer": row.OBJECT_TYPE == "connection"
-        and row.wallet.is_organization
-        and row.state == "Connected"
-        and not row.left_at,
+        "can_ping": can_ping,
+        "can_offer": can_ping and row.wallet.is_organization,
     }
 
 

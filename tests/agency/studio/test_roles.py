@@ -99,6 +99,8 @@ PAGES |= {
     "verification_accept": (OPERATE, "POST"),
 }
 PAGES["accept_connection"] = (OPERATE, "POST")
+PAGES["ping_connection"] = PAGES["rotate_connection"] = (OPERATE, "POST")
+PAGES["end_connection"] = (OPERATE, "GET POST")
 for kind in ("credential", "verification"):
     PAGES |= {
         f"{kind}_cancel": (OPERATE, "POST"),

@@ -1,0 +1,83 @@
+"""What people do with a connection beside deleting it: ping, new key, hang up."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from agency.core.errors import AgencyError
+from agency.studio.exchange.actions import run_action
+from agency.studio.exchange.kinds import KINDS
+from agency.studio.exchange.views import get_object, object_page
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.pages import get_membership, studio_page
+from connections.models import Connection
+from connections.protocols import did_rotate, trust_ping
+from tenants import audit
+from tenants.models import Permission
+
+KIND = KINDS["connection"]
+once_per_connection = once_per_form(
+    back="studio:connection", keep=("tenant_id", "object_id")
+)
+
+
+@studio_page("POST")
+@once_per_connection
+def ping_connection(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Ask the other side for a sign of life. A wallet here has answered at once."""
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    row = get_object(tenant, KIND, object_id)
+    try:
+        log_action("connection.pinged", request, row, trust_ping.send_ping)()
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return object_page(row)
+    row.refresh_from_db(fields=["ping_answered_at"])
+    answered = "The other side has answered the ping."
+    sent = "The ping is sent. Below is when it was answered."
+    messages.success(request, answered if row.ping_answered_at else sent)
+    return object_page(row)
+
+
+@studio_page("POST")
+@once_per_connection
+def rotate_key(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+    """Offer the other side a new key of ours for this connection."""
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    row = get_object(tenant, KIND, object_id)
+    rotate = log_action("connection.key_rotated", request, row, did_rotate.rotate)
+    done = "A new key is sent. It is used once the other side agrees."
+    return run_action(request, row, rotate, done)
+
+
+@studio_page("GET", "HEAD", "POST")
+@once_per_connection
+def end_connection(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Hang up after a question: the connection stays, to be read."""
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
+    row = get_object(membership.tenant, KIND, object_id)
+    if request.method != "POST":
+        context = {
+            "membership": membership,
+            "tenant": membership.tenant,
+            "connection": row,
+            "form": OnceForm(),
+        }
+        return render(request, "studio/end_connection.html", context)
+    end = log_action("connection.ended", request, row, Connection.end)
+    return run_action(request, row, end, "It is ended, and the other side is told.")
+
+
+def log_action(
+    action: str, request: HttpRequest, row: Connection, act: Callable[[Any], Any]
+) -> Callable[[], Any]:
+    """Return the action on this connection, with its entry in the log."""
+    return audit.recorded(lambda: act(row), action, row, by=request)

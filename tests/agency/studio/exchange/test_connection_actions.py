@@ -1,0 +1,69 @@
+"""What people do with a connection: ping, a new key, hang up."""
+
+import pytest
+
+from connections.models import Connection
+from tenants.models import AuditEntry, Membership
+from tests.agency.studio.conftest import browser_of, person
+from tests.agency.studio.exchange.conftest import text, url_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def row(faber):
+    """The organization's side of a connection with a wallet here."""
+    faber.hosts("Alice").known_as(faber)
+    return Connection.objects.get(role="inviter")
+
+
+def test_a_ping_is_sent_and_its_answer_is_shown(browser, row):
+    assert "Last ping" not in text(browser.get(url_of(row)))
+    response = browser.send(f"{url_of(row)}/ping")
+    page = text(browser.get(response.url))
+    assert "The other side has answered the ping." in page
+    assert "Last ping" in page and "Answered" in page
+
+
+def test_an_agent_that_is_silent_has_not_answered_yet(browser, phone, faber):
+    row = phone.connects(faber)
+    page = text(browser.get(browser.send(f"{url_of(row)}/ping").url))
+    assert "The ping is sent." in page and "No answer yet" in page
+
+
+def test_a_new_key_is_used_once_the_other_side_agrees(browser, row):
+    former = row.my_key_id
+    page = text(browser.get(browser.send(f"{url_of(row)}/rotate").url))
+    assert "A new key is sent." in page
+    row.refresh_from_db()
+    assert row.my_key_id != former
+
+
+def test_hanging_up_is_asked_about_and_ends_both_sides(browser, row):
+    question = text(browser.get(f"{url_of(row)}/end"))
+    assert "Hang up" in question
+    page = text(browser.get(browser.send(f"{url_of(row)}/end").url))
+    assert "It is ended, and the other side is told." in page
+    assert "Hang up" not in page and "Ping" not in page
+    assert not Connection.objects.filter(left_at=None).exists()
+    again = text(browser.get(browser.send(f"{url_of(row)}/ping").url))
+    assert "Last ping" not in again
+
+
+def test_who_may_only_look_does_nothing_and_all_is_in_the_log(browser, faber, row):
+    vic = person("vic")
+    Membership.objects.create(
+        tenant=faber.tenant, user=vic, role=Membership.Role.VIEWER
+    )
+    viewer = browser_of(vic)
+    for action in ("ping", "rotate", "end"):
+        assert viewer.send(f"{url_of(row)}/{action}").status_code == 403
+    assert "Ping" not in text(viewer.get(url_of(row)))
+    for action in ("ping", "rotate", "end"):
+        browser.send(f"{url_of(row)}/{action}")
+    logged = AuditEntry.objects.filter(action__startswith="connection.")
+    assert sorted(logged.values_list("action", flat=True)) == [
+        "connection.ended",
+        "connection.key_rotated",
+        "connection.pinged",
+    ]
