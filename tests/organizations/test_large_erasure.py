@@ -1,5 +1,6 @@
 """20,000 rows go while others work, and a worker is killed in the middle."""
 
+import os
 from datetime import timedelta
 
 import pytest
@@ -10,13 +11,14 @@ from connections.models import BasicMessage, Connection
 from credentials.models import Credential
 from tenants.models import Erasure
 from tests.organizations.test_erasure import VALUES, deletes, rows_with, states_of
+from tests.support.feed_lag import read_feed_during
 from tests.support.killed_worker import start_worker
 from tests.support.processes import eventually
 from wallets.models import Key
 from webhooks.models import Event
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-MANY = 20_000
+MANY = int(os.environ.get("ERASED_ROWS", "20000"))
 PATIENCE = 600
 ERASE = """
 from organizations import erasure
@@ -68,22 +70,6 @@ def kill_midway(count_left):
     Erasure.objects.update(lease_until=past)
 
 
-def read_feed_meanwhile(reader, count_left):
-    """Let a worker finish. Return how much was left at each event of the reader."""
-    left, cursor = [], reader.get("/events")[-1]["cursor"]
-    worker = start_worker(ERASE)
-    while worker.poll() is None:
-        made = reader.invites()["connectionId"]
-        found = []
-        while not found:
-            found = reader.get("/events", after=cursor)
-        assert [one["body"]["object_id"] for one in found] == [made]
-        cursor = found[-1]["cursor"]
-        left.append(count_left())
-    assert worker.returncode == 0
-    return left
-
-
 def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme):
     tenant, bob = faber.tenant.pk, acme.hosts("Bob")
     faber.offers(bob, faber.defines("name", "level"), VALUES)
@@ -92,7 +78,9 @@ def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme):
     assert connections_left(tenant) > MANY, "the call did not wait for them"
     kill_midway(lambda: connections_left(tenant))
     assert 0 < connections_left(tenant) < MANY
-    left = read_feed_meanwhile(acme, lambda: connections_left(tenant))
+    left = read_feed_during(
+        start_worker(ERASE), acme, lambda: connections_left(tenant)
+    )
     assert len(set(left)) > 10, "the feed moved on between the batches"
     assert rows_with("tenant", tenant) == {}
     assert states_of(bob) == ["Rejected"]
@@ -112,7 +100,7 @@ def test_20000_texts_of_a_connection_go_while_the_feeds_of_others_move_on(faber,
     assert texts.count() == MANY + 1, "the call did not wait for them"
     kill_midway(texts.count)
     assert 0 < texts.count() < MANY
-    left = read_feed_meanwhile(acme, texts.count)
+    left = read_feed_during(start_worker(ERASE), acme, texts.count)
     assert len(set(left)) > 10, "the feed moved on between the batches"
     assert not texts.exists()
     assert not Connection._base_manager.filter(pk=text.connection_id).exists()
