@@ -13,7 +13,7 @@ CONTROL = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE SAVEPOINT")
 # Statements of each call, without BEGIN, COMMIT and savepoints.
 INVITE, CONNECT, OFFER, ACCEPT, ASK, ANSWER = 4, 21, 11, 14, 10, 12
 CYCLE = 72
-SAVEPOINTS = 9  # of the six calls together; each commits once
+SAVEPOINTS = 11  # of the six calls together; each commits once
 READ = 2
 
 

@@ -85,41 +85,6 @@ def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def lazy_savepoint() -> Iterator[None]:
-    """Like atomic() inside of another one, with a savepoint only if a statement runs.
-
-    Many messages only confirm what both parties know, and change nothing.
-    """
-    outer = _current()
-    assert outer, "lazy_savepoint() stands inside of atomic()"
-    count = len(outer.deferred)
-    savepoint: str | None = None
-
-    def create_savepoint(execute: Callable[..., Any], *arguments: Any) -> Any:
-        nonlocal savepoint
-        connection.execute_wrappers.remove(create_savepoint)
-        savepoint = connection.savepoint()
-        return execute(*arguments)
-
-    connection.execute_wrappers.append(create_savepoint)
-    try:
-        yield
-    except BaseException:
-        outer.roll_back_to(count)
-        if savepoint:
-            connection.needs_rollback = False  # as the savepoint is rolled back
-            connection.savepoint_rollback(savepoint)
-            connection.savepoint_commit(savepoint)
-        raise
-    else:
-        if savepoint:
-            connection.savepoint_commit(savepoint)
-    finally:
-        if create_savepoint in connection.execute_wrappers:
-            connection.execute_wrappers.remove(create_savepoint)
-
-
 def before_commit(function: Callable[[], None]) -> None:
     """Run a function at the end of the outermost atomic(), inside of it.
 

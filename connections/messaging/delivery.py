@@ -68,7 +68,7 @@ def _handle_or_refuse(sent: HostedMessage) -> None:
         pack_body(sent.body, sent.recipient_key.verkey, sent.my_key),
     )
     try:
-        with transactions.lazy_savepoint():
+        with transactions.atomic():
             inbox.handle(sent.recipient_key, received)
             faults.fault_point("inside_handling")
             completion.on_handled(sent)

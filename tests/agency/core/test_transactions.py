@@ -1,8 +1,7 @@
 """Work that is put off until before the commit, and rows that are locked until then."""
 
 import pytest
-from django.db import IntegrityError, connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.db import connection, transaction
 
 from agency.core import transactions
 from tenants.models import Network
@@ -254,41 +253,3 @@ def test_a_durable_one_is_never_nested():
         transactions.atomic(durable=True),
     ):
         pass
-
-
-def savepoints_of(captured):
-    return [
-        query["sql"].split()[0]
-        for query in captured.captured_queries
-        if "SAVEPOINT" in query["sql"]
-    ]
-
-
-def test_a_lazy_savepoint_is_created_by_the_first_statement():
-    with transactions.atomic(), CaptureQueriesContext(connection) as captured:
-        with transactions.lazy_savepoint():
-            pass
-        assert savepoints_of(captured) == []
-        with transactions.lazy_savepoint():
-            create("one")
-            create("two")
-        assert savepoints_of(captured) == ["SAVEPOINT", "RELEASE"]
-    assert exists("one") and exists("two")
-
-
-def test_a_lazy_savepoint_is_rolled_back_with_all_that_was_put_off_in_it(done):
-    with transactions.atomic():
-        create("kept")
-        with pytest.raises(IntegrityError), transactions.lazy_savepoint():
-            put_off(done, "dropped")
-            with transactions.atomic():
-                create("dropped")
-            with transactions.atomic(savepoint=False):
-                create("kept")
-        with pytest.raises(ZeroDivisionError), transactions.lazy_savepoint():
-            put_off(done, "also dropped")
-            raise ZeroDivisionError
-        create("next")
-    assert exists("kept") and exists("next") and not exists("dropped")
-    assert done == []
-    assert not connection.execute_wrappers
