@@ -8,6 +8,7 @@ from django.utils import timezone
 from agency.core import transactions
 from credentials.bulk.checking import CheckedRow, check_rows
 from credentials.bulk.reading import SourceRow
+from credentials.bulk.retention import discard_bulk
 from credentials.models.bulk import Bulk, BulkRow
 from credentials.models.definition import CredentialDefinition
 from tenants import vault
@@ -76,7 +77,7 @@ def store_rows(
                 BulkRow.objects.bulk_create(build_row(bulk, row) for row in chunk)
             bulk.row_count += len(chunk)
     except BaseException:
-        bulk.delete()
+        discard_bulk(bulk)
         raise
     bulk.save(update_fields=["row_count"])
     return bulk

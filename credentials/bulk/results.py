@@ -19,6 +19,7 @@ SHOWN = (
     "credential__state",
     "credential__connection__token",
     "credential__connection__state",
+    "credential__connection__deleted_at",
 )
 
 

@@ -5,12 +5,13 @@ from datetime import timedelta
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core.retention import BatchBudget, delete_in_batches
+from agency.core.retention import BatchBudget, TimeBudget, delete_in_batches
 from credentials.models.bulk import Bulk, BulkRow
 
 KEPT = timedelta(days=30)
 # Of one whose rows were never all stored: its process ended meanwhile.
 UNSTARTED_KEPT = timedelta(hours=1)
+DISCARD_SECONDS = 20.0
 
 
 def delete_old_bulks() -> int:
@@ -23,7 +24,22 @@ def delete_old_bulks() -> int:
     budget = BatchBudget()
     deleted = 0
     for bulk in old.order_by("pk"):
-        rows = BulkRow.objects.filter(bulk=bulk).only("pk", "bulk", "number")
-        deleted += delete_in_batches(rows, budget, by="number")
+        deleted += delete_rows(bulk, budget)
     is_empty = ~Q(rows__isnull=False)
     return deleted + delete_in_batches(old.filter(is_empty).only("pk"), budget)
+
+
+def delete_rows(bulk: Bulk, budget: BatchBudget) -> int:
+    """Delete the rows of one. Return how many."""
+    rows = BulkRow.objects.filter(bulk=bulk).only("pk", "bulk", "number")
+    return delete_in_batches(rows, budget, by="number")
+
+
+def discard_bulk(bulk: Bulk) -> None:
+    """Delete one that was never begun, with what is stored of its rows.
+
+    What is left after DISCARD_SECONDS is deleted by delete_old_bulks().
+    """
+    delete_rows(bulk, TimeBudget(DISCARD_SECONDS))
+    if not bulk.rows.exists():
+        bulk.delete()

@@ -4,9 +4,11 @@ import json
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from credentials.bulk import checking, issuing, retention
+from credentials.bulk import checking, issuing, results, retention
 from credentials.models import Bulk, BulkRow, Credential
 from tests.credentials.bulk.people import (
     json_lines,
@@ -266,6 +268,27 @@ def test_a_formula_in_the_result_is_text(faber):
     bulk = sent(faber, definition, json.dumps(rows), "application/json")
     [line] = read_result(faber, bulk)
     assert line[4].startswith("'=cmd")
+
+
+def test_the_result_is_read_in_as_many_queries_however_many_rows(faber, licence):
+    alice = faber.hosts("Alice")
+    to = alice.known_as(faber)
+    rows = [f"A{number},{number},{to}" for number in range(5)]
+    text = "\n".join(["name,year,connectionId", *rows, "By link,6,"])
+    sent(faber, licence, text)
+    worker_issues()
+    bulk = Bulk.objects.get()
+    with CaptureQueriesContext(connection) as captured:
+        lines = list(results.write_results(bulk))
+    assert len(lines) == 2 and "/i/" in lines[1]
+    assert len(captured) == 2, captured.captured_queries
+
+
+def test_a_file_that_breaks_off_leaves_nothing(faber, licence, monkeypatch):
+    monkeypatch.setattr(checking, "CHUNK_ROWS", 2)
+    broken = send_file(faber, licence, ["Al,1", "Bo,2", "Cy,3", 'Di,"4"x'])
+    assert_error(broken, 400, "malformed_csv")
+    assert not Bulk.objects.exists() and not BulkRow.objects.exists()
 
 
 def test_old_bulks_are_deleted_and_what_they_offered_stays(faber, licence):
