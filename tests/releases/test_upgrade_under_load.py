@@ -42,7 +42,9 @@ WHERE their_former_key <> '' AND their_former_until IS NULL
 WAITING = """
 SELECT coalesce(max(extract(epoch FROM clock_timestamp() - waitstart)), 0)
 FROM pg_locks WHERE NOT granted AND locktype = 'relation'
-  AND pid NOT IN (SELECT pid FROM pg_stat_activity WHERE application_name LIKE '% migrate')
+  AND pid NOT IN (
+    SELECT pid FROM pg_stat_activity WHERE application_name LIKE '% migrate'
+  )
 """
 
 
@@ -188,7 +190,7 @@ def test_a_change_of_rows_that_is_killed_goes_on(
 
 
 def test_nobody_waits_long_for_a_migration(newest_release, home, servers, source):
-    """Killed midway, it is repeated; a long transaction is waited for, by nobody else."""
+    """Killed midway, it is repeated. Nobody but it waits for a long transaction."""
     url = servers["DATABASE_URL"]
     add_rows(url, ROWS)
     with (

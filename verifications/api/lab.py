@@ -134,7 +134,7 @@ def sample_result(refusal: str | None, is_revoked: bool) -> dict[str, Any]:
 def review_policy(
     tenant: Tenant, policy: dict[str, Any], samples: list[dict[str, Any]]
 ) -> tuple[Trial, list[Finding]]:
-    """Try a normalised policy on samples, and list what its author may not have meant."""
+    """Try a normalised policy on samples, and list what may be a mistake in it."""
     registry, now = ledger_of(tenant.network), int(time.time())
     integers = declared_integers(policy, tenant.pk)
     tried = try_policy(policy, samples, registry, now, integers)

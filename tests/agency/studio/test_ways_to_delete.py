@@ -1,4 +1,4 @@
-"""All ways of deleting something large leave its rows to the worker, and all the same."""
+"""Each way of deleting something large leaves the same rows to the worker."""
 
 import pytest
 
