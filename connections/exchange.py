@@ -15,7 +15,7 @@ from agency.core.states import move
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
 from connections.didcomm.message import Message
 from connections.link_expiry import LINK_EXPIRED
-from connections.live_connection import ConnectionKey
+from connections.live_connection import ConnectionForeignKey
 from connections.messaging import outbox, router
 from connections.models import Connection
 from tenants import quotas, vault
@@ -44,7 +44,7 @@ class Exchange(EventSource):
     def decline(self, reason: str = "") -> None:
         raise NotImplementedError
 
-    connection = ConnectionKey()
+    connection = ConnectionForeignKey()
     thread_id = models.CharField(max_length=128)
     wire_version = models.CharField(max_length=3, default="1.0")
     wire_format = models.CharField(max_length=9, default=HLINDY)

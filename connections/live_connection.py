@@ -19,7 +19,7 @@ class LiveConnectionDescriptor(ForwardManyToOneDescriptor):
         return None if found.deleted_at else found
 
 
-class ConnectionKey(models.ForeignKey[Any, Any]):
+class ConnectionForeignKey(models.ForeignKey[Any, Any]):
     """To a connection, nullable. For migrations it is an ordinary foreign key."""
 
     forward_related_accessor_class = LiveConnectionDescriptor

@@ -28,7 +28,7 @@ FULL_PERCENT = 70
 Rows = QuerySet[Any]
 
 
-class Sign(NamedTuple):
+class AttentionItem(NamedTuple):
     """A sentence, and the page where it is seen what to do."""
 
     text: str
@@ -39,10 +39,10 @@ class Kind(NamedTuple):
     """find: the rows that need attention. describe: what is said of them."""
 
     find: Callable[[Tenant, datetime], Rows]
-    describe: Callable[[Tenant, Rows], Iterator[Sign]]
+    describe: Callable[[Tenant, Rows], Iterator[AttentionItem]]
 
 
-def list_signs(tenant: Tenant) -> list[Sign]:
+def list_attention_items(tenant: Tenant) -> list[AttentionItem]:
     """Return at most MAX_OF_KIND of each kind.
 
     One query tells which kinds there are, and one more reads each of these.
@@ -52,10 +52,10 @@ def list_signs(tenant: Tenant) -> list[Sign]:
     exist = {f"has_{number}": Exists(found) for number, found in enumerate(rows)}
     has = Tenant.objects.filter(pk=tenant.pk).values(**exist).get()
     return [
-        sign
+        item
         for number, kind in enumerate(KINDS)
         if has[f"has_{number}"]
-        for sign in kind.describe(tenant, rows[number].order_by("-pk"))
+        for item in kind.describe(tenant, rows[number].order_by("-pk"))
     ]
 
 
@@ -65,11 +65,11 @@ def find_failing_webhooks(tenant: Tenant, now: datetime) -> Rows:
     return rows.exclude(failing_since=None, disabled_reason="")
 
 
-def describe_webhooks(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+def describe_webhooks(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
     for row in rows[:MAX_OF_KIND]:
         state = "fails" if row.is_enabled else "is disabled, as it failed"
         url = reverse("studio:webhook", args=[tenant.pk, row.pk])
-        yield Sign(f"The webhook {row.url} {state}.", url)
+        yield AttentionItem(f"The webhook {row.url} {state}.", url)
 
 
 def find_late_publications(tenant: Tenant, now: datetime) -> Rows:
@@ -80,14 +80,14 @@ def find_late_publications(tenant: Tenant, now: datetime) -> Rows:
     return Publication.objects.filter(refused | slow, tenant=tenant)
 
 
-def describe_publications(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+def describe_publications(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
     url = reverse("studio:definitions", args=[tenant.pk])
     for row in rows.only("kind", "status")[:MAX_OF_KIND]:
         is_slow = row.status == row.Status.PENDING
         state = (
             "still waits for its ledger" if is_slow else "was refused by its ledger"
         )
-        yield Sign(f"A {row.get_kind_display().lower()} {state}.", url)
+        yield AttentionItem(f"A {row.get_kind_display().lower()} {state}.", url)
 
 
 def find_full_definitions(tenant: Tenant, now: datetime) -> Rows:
@@ -99,12 +99,12 @@ def find_full_definitions(tenant: Tenant, now: datetime) -> Rows:
     ).filter(used__gte=F("places") * FULL_PERCENT / 100)
 
 
-def describe_definitions(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+def describe_definitions(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
     shown = rows.values_list("pk", "schema__name", "used", "places")
     for key, name, used, places in shown[:MAX_OF_KIND]:
         url = reverse("studio:definition", args=[tenant.pk, key])
         text = f"{used:,} of {places:,} places for revocable credentials of {name}"
-        yield Sign(f"{text} are used.", url)
+        yield AttentionItem(f"{text} are used.", url)
 
 
 def find_failed_bulks(tenant: Tenant, now: datetime) -> Rows:
@@ -113,11 +113,13 @@ def find_failed_bulks(tenant: Tenant, now: datetime) -> Rows:
     return rows.filter(Exists(failed))
 
 
-def describe_bulks(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+def describe_bulks(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
     shown = rows.values_list("pk", "definition__schema__name", "row_count")
     for key, name, count in shown[:MAX_OF_KIND]:
         url = reverse("studio:bulk", args=[tenant.pk, key])
-        yield Sign(f"Some rows of a file with {count:,} of {name} failed.", url)
+        yield AttentionItem(
+            f"Some rows of a file with {count:,} of {name} failed.", url
+        )
 
 
 def find_old_offers(tenant: Tenant, now: datetime) -> Rows:
@@ -131,12 +133,12 @@ def find_old_offers(tenant: Tenant, now: datetime) -> Rows:
     )
 
 
-def describe_offers(tenant: Tenant, rows: Rows) -> Iterator[Sign]:
+def describe_offers(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
     number = rows[: MAX_COUNTED + 1].count()
     words = f"More than {MAX_COUNTED:,}" if number > MAX_COUNTED else f"{number:,}"
     noun = "offer has" if number == 1 else "offers have"
     url = reverse("studio:credentials", args=[tenant.pk])
-    yield Sign(
+    yield AttentionItem(
         f"{words} {noun} no answer for more than {OLD_OFFER.days} days.",
         f"{url}?state=Offered",
     )

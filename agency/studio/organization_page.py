@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.studio.attention import list_signs
+from agency.studio.attention import list_attention_items
 from agency.studio.checklist import checklist_of
 from agency.studio.forms import KeyForm
 from tenants.models import ApiKey, Membership, Tenant
@@ -29,7 +29,7 @@ def render_organization(
         "membership": membership,
         "tenant": tenant,
         "did": tenant.wallets.get(is_organization=True).did,
-        "signs": list_signs(tenant),
+        "attention_items": list_attention_items(tenant),
         "checklist": checklist_of(membership),
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],

@@ -51,7 +51,7 @@ TOO_LARGE = "It is larger than the builder shows. Change it here."
 
 
 @dataclass
-class Desk:
+class PolicyBuilder:
     """What is on the page. text: the policy as JSON, where the view has no fields.
 
     errors: sentences by the path in the policy.
@@ -73,7 +73,7 @@ class Desk:
             raise bounded_json.BadJSON("not a JSON object")
         return found
 
-    def check(self) -> None:
+    def check_policy(self) -> None:
         """Set `policy` or `errors`, as the API judges it."""
         try:
             body = self.read_body()
@@ -83,10 +83,10 @@ class Desk:
         except Invalid as error:
             self.errors = error.errors or {"": [error.message]}
 
-    def show(self, view: str) -> None:
+    def change_view(self, view: str) -> None:
         """Change to another view. What the builder cannot show stays JSON."""
         if view == BUILDER:
-            self.check()
+            self.check_policy()
             if self.policy is None:
                 return
             draft = draft_of(self.policy)
@@ -119,20 +119,20 @@ def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     if request.method != "POST":
-        desk = Desk(draft=first_draft(request, tenant))
-        if not desk.draft.fits_page:
-            desk.show(AS_JSON)
-        return render_desk(request, membership, desk)
-    desk = read_desk(request.POST)
+        builder = PolicyBuilder(draft=first_draft(request, tenant))
+        if not builder.draft.fits_page:
+            builder.change_view(AS_JSON)
+        return render_builder(request, membership, builder)
+    builder = read_builder(request.POST)
     do = request.POST.get("do", "save")
     if do != "save":
-        press_button(tenant, desk, do, request.POST)
-        return render_desk(request, membership, desk)
-    desk.check()
-    if desk.policy is None:
-        return render_desk(request, membership, desk, is_checked=True)
+        press_button(tenant, builder, do, request.POST)
+        return render_builder(request, membership, builder)
+    builder.check_policy()
+    if builder.policy is None:
+        return render_builder(request, membership, builder, is_checked=True)
     create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
-    made = create(tenant, desk.policy)
+    made = create(tenant, builder.policy)
     return redirect("studio:policy", tenant_id=tenant_id, object_id=made.pk)
 
 
@@ -150,9 +150,9 @@ def first_draft(request: HttpRequest, tenant: Tenant) -> Draft:
     return Draft()
 
 
-def read_desk(given: QueryDict) -> Desk:
+def read_builder(given: QueryDict) -> PolicyBuilder:
     view = given.get("view", BUILDER)
-    return Desk(
+    return PolicyBuilder(
         view=view if view in VIEWS else BUILDER,
         draft=read_draft(given),
         text=given.get("policy", ""),
@@ -160,22 +160,24 @@ def read_desk(given: QueryDict) -> Desk:
     )
 
 
-def press_button(tenant: Tenant, desk: Desk, do: str, given: QueryDict) -> None:
+def press_button(
+    tenant: Tenant, builder: PolicyBuilder, do: str, given: QueryDict
+) -> None:
     """Do what a button says; an unknown one only shows the page anew."""
     if do in VIEWS:
-        desk.show(do)
+        builder.change_view(do)
     elif do == "add_sample":
-        desk.check()
-        wanted = desk.policy or {"attributes": [], "predicates": []}
+        builder.check_policy()
+        wanted = builder.policy or {"attributes": [], "predicates": []}
         chosen = parse_uuid(given.get("sample_of", ""))
         definition = get_definition(tenant, chosen) if chosen else None
-        add_sample(desk.samples, definition, wanted)
+        add_sample(builder.samples, definition, wanted)
     elif do.startswith("remove_sample:"):
         number = do.partition(":")[2]
         if number.isdecimal():
-            del desk.samples[int(number) : int(number) + 1]
+            del builder.samples[int(number) : int(number) + 1]
     else:
-        desk.draft.edit(do)
+        builder.draft.edit(do)
 
 
 @dataclass
@@ -212,38 +214,40 @@ class Review:
         ]
 
 
-def review_desk(tenant: Tenant, desk: Desk) -> tuple[Review | None, str]:
+def review_builder(
+    tenant: Tenant, builder: PolicyBuilder
+) -> tuple[Review | None, str]:
     """The review of what is on the page, or why there is none."""
-    if desk.policy is None:
+    if builder.policy is None:
         return None, ""
-    samples = desk.samples if desk.view == TRY else []
+    samples = builder.samples if builder.view == TRY else []
     try:
         bodies = [one.body() for one in samples]
-        trial, findings = review_policy(tenant, desk.policy, bodies)
+        trial, findings = review_policy(tenant, builder.policy, bodies)
     except AgencyError as error:
         return None, error.message
     return Review(trial, findings, samples), ""
 
 
-def render_desk(
+def render_builder(
     request: HttpRequest,
     membership: Membership,
-    desk: Desk,
+    builder: PolicyBuilder,
     is_checked: bool = False,
 ) -> HttpResponse:
     """is_checked: whether the errors are shown; a draft may be incomplete."""
     tenant = membership.tenant
-    errors = desk.errors
+    errors = builder.errors
     if not errors:
-        desk.check()
-        errors = desk.errors if is_checked or desk.view != BUILDER else {}
-    review, problem = review_desk(tenant, desk)
+        builder.check_policy()
+        errors = builder.errors if is_checked or builder.view != BUILDER else {}
+    review, problem = review_builder(tenant, builder)
     definitions = list(newest_definitions(tenant))
     context = {
         "membership": membership,
         "tenant": tenant,
         "form": OnceForm(),
-        "desk": desk,
+        "builder": builder,
         "views": VIEWS.items(),
         "kinds": KINDS.items(),
         "errors": errors.items(),

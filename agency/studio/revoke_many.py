@@ -51,7 +51,7 @@ class RevocationForm(OnceForm):
                 body[member] = begin_of(day)
         wanted = RevocationParameters(data=body)
         wanted.is_valid(raise_exception=True)
-        return find_revocable(definition.tenant, wanted)
+        return find_revocable(definition.tenant, wanted.validated_data)
 
 
 def begin_of(day: date) -> datetime:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from agency.api.views import parse_uuid
 from agency.holder_pages.contents import day_of
 from agency.studio.objects import name_in
 from connections.exchange import PARTIES
@@ -66,18 +66,11 @@ def inbox_of(wallet: Wallet) -> list[Any]:
 
 def newest(rows: QuerySet[Any], before: str = "") -> Page:
     """The page of the rows, each with its names; before: an id, or nothing."""
-    condition = Q(pk__lt=parsed) if (parsed := parse_id(before)) else Q()
+    condition = Q(pk__lt=parsed) if (parsed := parse_uuid(before)) else Q()
     found = list(rows.filter(condition).order_by("-pk")[: MAX_SHOWN + 1])
     shown = found[:MAX_SHOWN]
     name_rows(shown)
     return Page(shown, str(shown[-1].pk) if len(found) > MAX_SHOWN else "")
-
-
-def parse_id(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def name_rows(rows: Sequence[Any]) -> None:

@@ -50,7 +50,7 @@ def wallet_page(*methods: str) -> Callable[[View], View]:
             if session is None:
                 return ask_for_pin(request)
             if "HX-Request" not in request.headers:
-                sessions.note_use(session)
+                sessions.record_use(session)
             return show_to(request, session.link, view, ids)
 
         return guard(methods, view, show)

@@ -57,14 +57,14 @@ def check_pin(link: PersonalLink, pin: str, address: str) -> None:
     The try counts before the PIN is compared, so that tries at the same time are no
     more than one after the other.
     """
-    tried = note_try(link, vault.keyed_digest(address))
+    tried = record_try(link, vault.keyed_digest(address))
     if not check_password(pin, link.pin):
         raise Forbidden("wrong_pin", "This is not the PIN of the wallet.")
     tried.delete()
 
 
 @transaction.atomic
-def note_try(link: PersonalLink, address: bytes) -> PinTry:
+def record_try(link: PersonalLink, address: bytes) -> PinTry:
     PersonalLink.objects.select_for_update().get(pk=link.pk)
     wait = max(
         wait_for(PinTry.objects.filter(address=address), OF_ADDRESS, ADDRESS_PERIOD),

@@ -22,8 +22,8 @@ from tenants.models import Tenant
 
 SESSION_COOKIE, LINK_COOKIE = "agency_wallet", "agency_wallet_link"
 # Tells the pages of links that there is a session. It holds no secret.
-NOTE_COOKIE = "agency_wallet_open"
-PATHS = {SESSION_COOKIE: "/w/", LINK_COOKIE: "/w/", NOTE_COOKIE: "/i/"}
+OPEN_COOKIE = "agency_wallet_open"
+PATHS = {SESSION_COOKIE: "/w/", LINK_COOKIE: "/w/", OPEN_COOKIE: "/i/"}
 REST = timedelta(minutes=15)
 LONGEST = timedelta(hours=12)
 # The time of the last use is stored at most so often.
@@ -53,9 +53,9 @@ def find_session(request: HttpRequest) -> WalletSession | None:
 
 
 def has_session(request: HttpRequest, tenant: Tenant) -> bool:
-    """Whether a wallet of the organization is open in this browser, by the note."""
+    """Whether a wallet of the organization is open in this browser, by OPEN_COOKIE."""
     try:
-        digest = bytes.fromhex(request.COOKIES.get(NOTE_COOKIE, ""))
+        digest = bytes.fromhex(request.COOKIES.get(OPEN_COOKIE, ""))
     except ValueError:
         return False
     return bool(digest) and live_sessions(tenant=tenant, digest=digest).exists()
@@ -72,7 +72,7 @@ def live_sessions(**conditions: Any) -> QuerySet[WalletSession]:
     )
 
 
-def note_use(session: WalletSession) -> None:
+def record_use(session: WalletSession) -> None:
     now = timezone.now()
     if session.used_at < now - USE_STEP:
         WalletSession.objects.filter(pk=session.pk).update(used_at=now)
@@ -85,7 +85,7 @@ def end_session(request: HttpRequest) -> None:
 
 def set_session(response: HttpResponse, secret: str) -> None:
     set_cookie(response, SESSION_COOKIE, secret)
-    set_cookie(response, NOTE_COOKIE, tokens.digest_of(secret).hex())
+    set_cookie(response, OPEN_COOKIE, tokens.digest_of(secret).hex())
 
 
 def set_cookie(response: HttpResponse, name: str, value: str) -> None:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from agency.web_wallet import taking, views, visitors
+from agency.web_wallet import link_acceptance, views, visitors
 from agency.web_wallet.api import PersonalLinks
 
 app_name = "web_wallet"
@@ -25,7 +25,7 @@ urlpatterns = [
     path("w/history", views.show_history, name="history"),
     path("w/keep", views.show_own_link, name="keep"),
     path("w/new/<str:token>", visitors.new_wallet, name="new"),
-    path("w/take/<str:token>", taking.take_link, name="take"),
+    path("w/take/<str:token>", link_acceptance.accept_link, name="accept_link"),
     path("w/<str:token>", views.open_link, name="open"),
 ]
 wallet_api = [

@@ -88,7 +88,11 @@ def after_pin(take: str, is_new: bool) -> HttpResponse:
     """
     if take and is_new:
         return redirect(f"{reverse('web_wallet:keep')}?take={take}")
-    return redirect("web_wallet:take", take) if take else redirect("web_wallet:cards")
+    return (
+        redirect("web_wallet:accept_link", take)
+        if take
+        else redirect("web_wallet:cards")
+    )
 
 
 @wallet_page("GET", "HEAD")

@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agency.core.queued_jobs import QueuedJob
-from connections.live_connection import ConnectionKey
+from connections.live_connection import ConnectionForeignKey
 from tenants.models import Record, Tenant
 from wallets.models import Key
 
@@ -102,7 +102,7 @@ class OutboundMessage(Record, QueuedJob):
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
-    connection = ConnectionKey()
+    connection = ConnectionForeignKey()
     my_key = models.ForeignKey(Key, on_delete=models.CASCADE)
     recipient_key = models.CharField(max_length=44)
     routing_keys = models.JSONField(default=list)

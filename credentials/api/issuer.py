@@ -32,15 +32,24 @@ from credentials.models import Credential, CredentialDefinition
 from credentials.models.schema import organization_wallet
 from credentials.removal import purge_credentials, remove_credential
 
+# How members of RevocationParameters limit the rows.
+REVOCATION_LOOKUPS = {
+    "credentialIds": "pk__in",
+    "definitionId": "definition_id",
+    "issuedAfter": "issued_at__gt",
+    "issuedBefore": "issued_at__lt",
+}
 
-def find_revocable(tenant, wanted):
+
+def find_revocable(tenant, body):
     """The issued and revoked credentials that valid RevocationParameters mean."""
-    rows = Credential.objects.filter(
+    meant = {REVOCATION_LOOKUPS[name]: value for name, value in body.items()}
+    return Credential.objects.filter(
         wallet=organization_wallet(tenant),
         role=Credential.Role.ISSUER,
         revocation_index__isnull=False,
+        **meant,
     )
-    return wanted.filter(rows)
 
 
 def make_offer(tenant, body):
@@ -158,10 +167,7 @@ class Credentials(ExchangeView):
     )
     @heavy
     def revoke_many(self, request):
-        wanted = RevocationParameters(data=request.data)
-        self.name_ignored_members(wanted)
-        wanted.is_valid(raise_exception=True)
-        rows = find_revocable(self.tenant, wanted)
+        rows = find_revocable(self.tenant, self.parse_body(RevocationParameters))
         if not self.parse_query(RevocationQuery).validated_data["dryRun"]:
             self.perform(revocation.mark_revoked, rows)
             revocation.publish_all(rows)

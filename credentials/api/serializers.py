@@ -206,17 +206,6 @@ class RevocationParameters(Parameters):
             raise serializers.ValidationError({"credentialIds": [message]})
         return wanted
 
-    def filter(self, rows):
-        """The rows that a valid body means."""
-        lookups = {
-            "credentialIds": "pk__in",
-            "definitionId": "definition_id",
-            "issuedAfter": "issued_at__gt",
-            "issuedBefore": "issued_at__lt",
-        }
-        given = self.validated_data
-        return rows.filter(**{lookups[name]: value for name, value in given.items()})
-
 
 class RevocationQuery(serializers.Serializer):
     dryRun = serializers.BooleanField(

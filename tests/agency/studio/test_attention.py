@@ -14,7 +14,7 @@ from tests.support.people import Api
 from webhooks.models import Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SIGN = re.compile(r"<li><a href=\"([^\"]+)\"><bdi>([^<]+)</bdi>")
+ITEM = re.compile(r"<li><a href=\"([^\"]+)\"><bdi>([^<]+)</bdi>")
 VALUES = {"name": "Alice", "year": "2020"}
 
 
@@ -34,16 +34,16 @@ def definition(api):
     return api.post("/definitions/credentials", body)["definitionId"]
 
 
-def signs(browser, url):
+def shown_items(browser, url):
     """The addresses of the pages by what is said of them."""
     page = browser.get(url).content.decode()
     shown = page.partition('id="attention"')[2].partition("</section>")[0]
-    return {text: address for address, text in SIGN.findall(shown)}
+    return {text: address for address, text in ITEM.findall(shown)}
 
 
-def only_sign(browser, url):
-    """The only sign. Its page is there."""
-    [(text, address)] = signs(browser, url).items()
+def only_item(browser, url):
+    """The only one. Its page is there."""
+    [(text, address)] = shown_items(browser, url).items()
     assert browser.get(address).status_code == 200
     return text
 
@@ -51,18 +51,18 @@ def only_sign(browser, url):
 def test_nothing_is_said_while_all_is_well(browser, url, api, definition):
     api.post("/webhooks", {"url": "https://office.example/hook"})
     api.post("/credentials", {"definitionId": definition, "credentialValues": VALUES})
-    assert signs(browser, url) == {}
+    assert shown_items(browser, url) == {}
     assert 'id="attention"' not in browser.get(url).content.decode()
 
 
 def test_a_webhook_that_fails_and_one_that_was_disabled_for_it(browser, url, api):
     api.post("/webhooks", {"url": "https://office.example/hook"})
     Webhook.objects.update(failing_since=timezone.now())
-    assert only_sign(browser, url) == "The webhook https://office.example/hook fails."
+    assert only_item(browser, url) == "The webhook https://office.example/hook fails."
     Webhook.objects.update(
         failing_since=None, is_enabled=False, disabled_reason=Webhook.Reason.GONE
     )
-    assert "is disabled, as it failed" in only_sign(browser, url)
+    assert "is disabled, as it failed" in only_item(browser, url)
 
 
 def test_offers_that_nobody_answers_for_a_week(browser, url, api, definition):
@@ -70,8 +70,8 @@ def test_offers_that_nobody_answers_for_a_week(browser, url, api, definition):
     for _ in range(2):
         api.post("/credentials", offer)
     age(Credential.objects.all(), days=7.1)
-    assert only_sign(browser, url) == "2 offers have no answer for more than 7 days."
-    [address] = signs(browser, url).values()
+    assert only_item(browser, url) == "2 offers have no answer for more than 7 days."
+    [address] = shown_items(browser, url).values()
     assert address.endswith("/credentials?state=Offered")
 
 
@@ -79,9 +79,9 @@ def test_a_registry_that_is_nearly_full(browser, url, definition):
     registry = RevocationRegistry.objects.get()
     places = registry.size - 1
     RevocationRegistry.objects.update(next_index=1 + places * 69 // 100)
-    assert signs(browser, url) == {}
+    assert shown_items(browser, url) == {}
     RevocationRegistry.objects.update(next_index=1 + places)
-    assert only_sign(browser, url) == (
+    assert only_item(browser, url) == (
         f"{places:,} of {places:,} places for revocable credentials of Degree are used."
     )
 
@@ -90,18 +90,18 @@ def test_what_a_ledger_refused_and_what_waits_for_it(browser, url, college):
     job = Publication.objects.create(
         tenant=college.tenant, kind="schema", subject="s", status="exhausted"
     )
-    assert only_sign(browser, url) == "A schema was refused by its ledger."
+    assert only_item(browser, url) == "A schema was refused by its ledger."
     Publication.objects.filter(pk=job.pk).update(status="pending", material=b"-")
-    assert signs(browser, url) == {}
+    assert shown_items(browser, url) == {}
     age(Publication.objects.all(), days=1 / 12)
-    assert only_sign(browser, url) == "A schema still waits for its ledger."
+    assert only_item(browser, url) == "A schema still waits for its ledger."
 
 
 def test_a_file_with_rows_that_could_not_be_offered(browser, url, api, definition):
     row = {"credentialValues": VALUES, "connectionId": "nobody"}
     api.post(f"/credentials/bulk?definitionId={quote(definition)}", [row])
     issuing.loop.run()
-    assert only_sign(browser, url) == "Some rows of a file with 1 of Degree failed."
+    assert only_item(browser, url) == "Some rows of a file with 1 of Degree failed."
 
 
 def test_what_needs_the_attention_of_others_is_not_shown(browser, url, college):
@@ -109,4 +109,4 @@ def test_what_needs_the_attention_of_others_is_not_shown(browser, url, college):
     api = Api(other.access_token, other.subscription_key)
     api.post("/webhooks", {"url": "https://other.example/hook"})
     Webhook.objects.update(failing_since=timezone.now())
-    assert signs(browser, url) == {}
+    assert shown_items(browser, url) == {}

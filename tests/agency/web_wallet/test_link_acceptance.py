@@ -65,12 +65,12 @@ def test_only_who_has_an_open_wallet_of_the_organization_is_led_there(
 @pytest.mark.parametrize("note", ["x", "", "00", "agw_1"])
 def test_a_made_up_note_leads_nowhere(wallet, offer, note):
     token = offer()
-    wallet.cookies[sessions.NOTE_COOKIE] = note
+    wallet.cookies[sessions.OPEN_COOKIE] = note
     assert BUTTON not in text_of(wallet.get(f"/i/{token}"))
 
 
 def test_the_note_opens_no_wallet(wallet):
-    note = wallet.cookies[sessions.NOTE_COOKIE]
+    note = wallet.cookies[sessions.OPEN_COOKIE]
     assert note["path"] == "/i/" and note["httponly"]
     thief = Client()
     thief.cookies[sessions.SESSION_COOKIE] = note.value

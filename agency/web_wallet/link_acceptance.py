@@ -1,4 +1,4 @@
-"""Take what a link offers or asks into the wallet, as the wallet API does."""
+"""Accept in the wallet what a link offers or asks, as the wallet API does."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,19 +30,19 @@ USABLE = (State.WAITING, State.OPENED)
 
 
 @dataclass(frozen=True)
-class Taking:
+class Acceptance:
     """What a page shows of a link, and what happens when the holder agrees.
 
-    take: returns the address to go on.
+    accept: returns the redirection to the next page.
     """
 
     context: dict[str, Any]
-    take: Callable[[HttpRequest], HttpResponse]
+    accept: Callable[[HttpRequest], HttpResponse]
 
 
 @heavy
 @wallet_page("GET", "HEAD", "POST")
-def take_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
+def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
     """The page of a link of the organization inside the wallet. POST agrees.
 
     What the link has become since is on its own page.
@@ -54,27 +54,27 @@ def take_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRespo
     is_usable = found.state(was_seen_live=False) in USABLE
     if not (is_usable and connection and connection.is_open):
         return redirect("invitation", token=token)
-    taking = taking_of(found, link.wallet)
+    acceptance = prepare_acceptance(found, link.wallet)
     if request.method == "POST":
-        return taking.take(request)
+        return acceptance.accept(request)
     context = {
-        "taken": found,
+        "found": found,
         "heading": link_texts.heading(found.kind, State.WAITING, found.name),
         "contents": contents_of(found),
-        **taking.context,
+        **acceptance.context,
     }
-    return show_page(request, link, "take", context)
+    return show_page(request, link, "accept_link", context)
 
 
-def taking_of(found: Link, wallet: Wallet) -> Taking:
+def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
     """Whoever has to connect first, does; then it is in the inbox."""
     assert found.connection
     if found.kind == Kind.INVITATION or found.connection.carries_exchange:
-        return Taking({}, partial(connect, found, wallet))
+        return Acceptance({}, partial(accept_invitation, found, wallet))
     if found.kind == Kind.OFFER:
         offer = read_message(found, "credentialData", check_shared_offer)
         values = holdings.shown_values(read_preview(offer))
-        return Taking({"values": values}, partial(take_offer, wallet, offer))
+        return Acceptance({"values": values}, partial(accept_offer, wallet, offer))
     asked = read_message(found, "verificationData", check_shared_request)
     preview = prover.preview_shared_request(wallet, asked)
     questions = consent.questions_of(preview)
@@ -82,7 +82,7 @@ def taking_of(found: Link, wallet: Wallet) -> Taking:
         "questions": questions,
         "can_answer": all(question.choices for question in questions),
     }
-    return Taking(context, partial(answer, wallet, asked))
+    return Acceptance(context, partial(answer_request, wallet, asked))
 
 
 def read_message(found: Link, field: str, check: Callable[[Message], None]) -> Message:
@@ -94,19 +94,23 @@ def address_of(found: Link) -> str:
     return f"{settings.PUBLIC_URL}/i/{found.token}"
 
 
-def connect(found: Link, wallet: Wallet, request: HttpRequest) -> HttpResponse:
+def accept_invitation(
+    found: Link, wallet: Wallet, request: HttpRequest
+) -> HttpResponse:
     handshakes.accept(wallet, read_invitation(address_of(found), found.tenant))
     return redirect("web_wallet:inbox")
 
 
-def take_offer(wallet: Wallet, offer: Message, request: HttpRequest) -> HttpResponse:
-    taken = handlers.accept_shared_offer(wallet, offer)
-    assert taken.connection
-    connectionless.discard_if_beaten(taken.connection, taken)
-    return redirect("web_wallet:offer", object_id=taken.pk)
+def accept_offer(wallet: Wallet, offer: Message, request: HttpRequest) -> HttpResponse:
+    accepted = handlers.accept_shared_offer(wallet, offer)
+    assert accepted.connection
+    connectionless.discard_if_beaten(accepted.connection, accepted)
+    return redirect("web_wallet:offer", object_id=accepted.pk)
 
 
-def answer(wallet: Wallet, asked: Message, request: HttpRequest) -> HttpResponse:
+def answer_request(
+    wallet: Wallet, asked: Message, request: HttpRequest
+) -> HttpResponse:
     preview = prover.preview_shared_request(wallet, asked)
     selections = consent.read_selections(preview, request.POST)
     answered = prover.answer_shared_request(wallet, asked, selections)
