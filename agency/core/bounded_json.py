@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 MAX_DEPTH = 32
 MAX_INTEGER = 2**63
+TOO_LARGE = "an integer is beyond 64 bits"
 
 
 class BadJSON(ValueError):
@@ -24,16 +25,22 @@ def loads(data: bytes | str, unique_keys: bool = False) -> Any:
             text,
             object_pairs_hook=_unique_members if unique_keys else None,
             parse_constant=_refuse_constant,
-            parse_int=_parse_integer,
             parse_float=_parse_float,
         )
+    except BadJSON:  # of the functions given to the parser
+        raise
     except RecursionError:
         raise BadJSON(f"nested more than {MAX_DEPTH} levels deep") from None
     except UnicodeDecodeError:
         raise BadJSON("not UTF-8 text") from None
     except json.JSONDecodeError as error:
         raise BadJSON(f"not JSON: {_describe_error(text, error)}") from None
-    _check_depth(value)
+    except ValueError:  # int() refuses thousands of digits
+        raise BadJSON(TOO_LARGE) from None
+    _check_depth_and_integers(value)
+    # UTF-8 has no half of a surrogate pair, and JSON no NUL that is not escaped.
+    if "\\u" in text or isinstance(data, str):
+        _check_texts(value)
     return value
 
 
@@ -66,13 +73,6 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise BadJSON(f"{constant} is not a JSON number")
 
 
-def _parse_integer(digits: str) -> int:
-    # Check the length first: int() is slow with many digits, and has a limit.
-    if len(digits) > 20 or abs(int(digits)) > MAX_INTEGER:
-        raise BadJSON("an integer is beyond 64 bits")
-    return int(digits)
-
-
 def _parse_float(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
@@ -80,22 +80,37 @@ def _parse_float(digits: str) -> float:
     return value
 
 
-def _check_depth(value: Any) -> None:
-    """Check the depth breadth first, without recursion, and every string."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
+def _check_depth_and_integers(value: Any) -> None:
+    """Check them breadth first, without recursion."""
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
         next_level = []
-        for item in level:
-            if isinstance(item, str):
-                _check_text(item)
-            elif isinstance(item, dict):
-                next_level += [*item.keys(), *item.values()]
-            elif isinstance(item, list):
-                next_level += item
+        for container in level:
+            members = container.values() if type(container) is dict else container
+            for member in members:
+                kind = type(member)
+                if kind is int:
+                    if not -MAX_INTEGER <= member <= MAX_INTEGER:
+                        raise BadJSON(TOO_LARGE)
+                elif kind is dict or kind is list:
+                    next_level.append(member)
         if not next_level:
             return
         level = next_level
     raise BadJSON(f"nested more than {MAX_DEPTH} levels deep")
+
+
+def _check_texts(value: Any) -> None:
+    """Check each text and the name of each member."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            _check_text(item)
+        elif isinstance(item, dict):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            waiting += item
 
 
 def _check_text(text: str) -> None:
