@@ -153,6 +153,8 @@ def _private(seed: bytes) -> PrivateKey:
     return SigningKey(seed).to_curve25519_private_key()
 
 
+# Public keys only are remembered, and only those that could be read.
+@lru_cache(maxsize=10_000)
 def _public(verkey: str) -> PublicKey:
     try:
         return VerifyKey(decode_key(verkey)).to_curve25519_public_key()

@@ -34,7 +34,7 @@ def set_error_messages(
             choices = ", ".join(str(choice) for choice in field.choices)
             messages["invalid_choice"] = f"Choose from {choices}."
         for code, message in messages.items():
-            if field.error_messages.get(code) == default_message(field, code):
+            if field.error_messages.get(code) is default_message(field, code):
                 field.error_messages[code] = message
         child = getattr(field, "child", None)
         if child is not None and not isinstance(child, serializers.Serializer):

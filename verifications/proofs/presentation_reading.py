@@ -325,9 +325,7 @@ def _read_predicate(predicate: dict) -> dict:
 
 def _read_aggregated(aggregated: dict) -> dict:
     hashed = [_read_list(one) for one in _read_list(aggregated.get("c_list"))]
-    if not all(
-        len(one) <= _MAX_HASHED_BYTES and all(map(_is_byte, one)) for one in hashed
-    ):
+    if not all(len(one) <= _MAX_HASHED_BYTES and _are_bytes(one) for one in hashed):
         raise MalformedPresentation("not bytes")
     return {"c_hash": _read_number(aggregated.get("c_hash")), "c_list": hashed}
 
@@ -373,8 +371,9 @@ def _read_identifier(value: Any) -> dict:
     }
 
 
-def _is_byte(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 256
+def _are_bytes(values: list[Any]) -> bool:
+    is_integer = set(map(type, values)) <= {int}
+    return is_integer and (not values or 0 <= min(values) <= max(values) < 256)
 
 
 def _read_object(value: Any) -> dict:
