@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import connection, models
 from django.db.models.query import get_related_populators
+from psycopg.types.json import Jsonb
 
 Row = TypeVar("Row", bound=models.Model)
 ALIAS = "default"
@@ -23,8 +24,9 @@ class CompiledQuery(Generic[Row]):
 
     `CompiledQuery(lambda pk: Key.objects.filter(pk=pk), UUID)`
 
-    build: returns the queryset for the parameters. types: of the parameters, UUID or
-    str. A parameter must not be None, because SQL compares with NULL in another way.
+    build: returns the queryset for the parameters. types: of the parameters, UUID,
+    str, a list of texts, or dict for the JSON object of a condition. A parameter must
+    not be None, because SQL compares with NULL in another way.
     """
 
     every: "list[CompiledQuery[Any]]" = []
@@ -52,7 +54,17 @@ class CompiledQuery(Generic[Row]):
 
 def marker_of(index: int, kind: type) -> Any:
     """A value that stands for a parameter while the SQL is built."""
-    return UUID(int=2**127 + index) if kind is UUID else f"parameter {index}"
+    if kind is UUID:
+        return UUID(int=2**127 + index)
+    name = f"parameter {index}"
+    if kind is list:
+        return [name]
+    return {name: name} if kind is dict else name
+
+
+def plain_value(value: Any) -> Any:
+    """A parameter of a statement; of JSON, the object that it is made from."""
+    return value.obj if isinstance(value, Jsonb) else value
 
 
 class _Plan:
@@ -63,8 +75,9 @@ class _Plan:
         self.sql, values = self.compiler.as_sql()
         # By each placeholder: which parameter it takes, or its constant.
         self.places = [
-            (markers.index(value), None) if value in markers else (None, value)
+            (markers.index(plain), None) if plain in markers else (None, value)
             for value in values
+            for plain in [plain_value(value)]
         ]
         used = {index for index, _ in self.places if index is not None}
         assert used == set(range(len(markers))), "each parameter is used"
@@ -81,7 +94,7 @@ class _Plan:
 
     def parameters(self, values: tuple[Any, ...]) -> list[Any]:
         return [
-            constant if index is None else values[index]
+            constant if index is None else _stored_json(values[index])
             for index, constant in self.places
         ]
 
@@ -97,6 +110,10 @@ class _Plan:
         for name, index in self.annotations.items():
             setattr(found, name, row[index])
         return found
+
+
+def _stored_json(value: Any) -> Any:
+    return Jsonb(value) if type(value) is dict else value
 
 
 def insert_row(row: models.Model) -> None:

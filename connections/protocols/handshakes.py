@@ -8,6 +8,7 @@ import secrets
 import uuid
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -52,6 +53,23 @@ Role = Connection.Role
 invitation_by_key = CompiledQuery(
     lambda verkey: Connection.of_live_wallets().filter(invitation_key__verkey=verkey),
     str,
+)
+answered_requests = CompiledQuery(
+    lambda wallet, verkey, invitation: (
+        Connection.objects.filter(
+            wallet=wallet,
+            their_key=verkey,
+            role=Role.INVITER,
+            invitation__contains=invitation,
+            left_at=None,
+        )
+        .exclude(my_key=None)
+        .select_related("my_key")
+        .order_by("pk")[:1]
+    ),
+    UUID,
+    str,
+    dict,
 )
 
 
@@ -136,19 +154,37 @@ def accept(wallet: Wallet, invitation: Message) -> Connection:
     return connect(wallet, invited, body, invitation.prefix, request)
 
 
+def known_connections(
+    wallet_id: UUID, inviter_key: str, invitation: dict[str, str], *dids: str
+) -> QuerySet[Connection]:
+    """The wallet's connections with an inviter of this key, or one of these DIDs.
+
+    They are connected, or were begun by the same invitation.
+    """
+    same_inviter = Q(inviter_key=inviter_key)
+    for did in dids:
+        same_inviter |= Q(invitation__services__contains=[did])
+    usable = Q(state=State.CONNECTED) | Q(invitation__contains=invitation)
+    rows = Connection.objects.filter(
+        same_inviter, usable, wallet=wallet_id, left_at=None
+    )
+    return rows.order_by("pk")[:1]
+
+
+known_connection = CompiledQuery(known_connections, UUID, str, dict)
+
+
 def lock_known_connection(
     wallet: Wallet, invited: Invited, invitation_id: str
 ) -> Connection | None:
-    """Find and lock this wallet's connection with the inviter, if there is one.
-
-    It is connected, or was begun by the same invitation.
-    """
-    same_inviter = Q(inviter_key=invited.inviter.verkey)
-    for did in resolver.spellings_of(invited.did) if invited.did else []:
-        same_inviter |= Q(invitation__services__contains=[did])
-    usable = Q(state=State.CONNECTED) | Q(invitation__contains={"@id": invitation_id})
-    rows = wallet.connections.filter(same_inviter, usable, left_at=None)
-    known = rows.order_by("pk").first()
+    """Find and lock this wallet's connection with the inviter, if there is one."""
+    inviter_key, same = invited.inviter.verkey, {"@id": invitation_id}
+    if invited.did:
+        spellings = resolver.spellings_of(invited.did)
+        rows = known_connections(wallet.pk, inviter_key, same, *spellings)
+        known = rows.first()
+    else:
+        known = known_connection.first(wallet.pk, inviter_key, same)
     return known if known and known.lock() and not known.left_at else None
 
 
@@ -347,12 +383,8 @@ def _limit_undelivered(invitation: Connection) -> None:
 
 def _find_answered(invitation: Connection, party: Party) -> Connection | None:
     """The connection that an earlier request of this party to this invitation made."""
-    rows = invitation.wallet.connections.filter(
-        their_key=party.verkey, role=Role.INVITER
-    )
-    invitation_id = invitation.invitation["@id"]
-    rows = rows.filter(invitation__contains={"@id": invitation_id}, left_at=None)
-    return rows.select_related("my_key").exclude(my_key=None).first()
+    same = {"@id": invitation.invitation["@id"]}
+    return answered_requests.first(invitation.wallet_id, party.verkey, same)
 
 
 def _build_response(

@@ -221,7 +221,7 @@ class Credential(Exchange):
         return str(self.pk)
 
     @classmethod
-    def in_wallet(cls, wallet: Wallet) -> QuerySet[Self]:
+    def in_wallet(cls, wallet: Wallet | UUID) -> QuerySet[Self]:
         """The credentials that a wallet can use in a proof.
 
         Revoked ones are included: a verifier may ask for the status at an earlier

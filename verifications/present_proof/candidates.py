@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 
 from agency.core import network_reads
+from agency.core.compiled_sql import CompiledQuery
 from credentials.models import Credential
 from tenants import vault
 from verifications.proofs.request_reading import read_items
@@ -21,28 +23,49 @@ def find_credentials(
     proof_request: dict[str, Any],
 ) -> QuerySet[Credential]:
     """The wallet's credentials with any requested attribute, oldest first."""
-    labels = {
-        normalise_name(name)
-        for item in read_items(proof_request)
-        for name in item.attribute_names
-    }
-    rows = Credential.in_wallet(wallet).filter(attribute_names__overlap=sorted(labels))
+    return credentials_with(wallet.pk, requested_names(proof_request))
+
+
+def requested_names(proof_request: dict[str, Any]) -> list[str]:
+    return sorted(
+        {
+            normalise_name(name)
+            for item in read_items(proof_request)
+            for name in item.attribute_names
+        }
+    )
+
+
+def credentials_with(wallet_id: UUID, names: list[str]) -> QuerySet[Credential]:
+    given = Value(names, output_field=Credential._meta.get_field("attribute_names"))
+    rows = Credential.in_wallet(wallet_id).filter(attribute_names__overlap=given)
     return rows.order_by("pk")
 
 
-def read_batches(rows: QuerySet[Credential]) -> Iterator[list[Credential]]:
-    """Read rows in the order of their ids, each time twice as many as before.
+first_credentials = CompiledQuery(
+    lambda wallet_id, names: credentials_with(wallet_id, names)[:FIRST_BATCH],
+    UUID,
+    list,
+)
+
+
+def read_batches(
+    wallet: Wallet, proof_request: dict[str, Any]
+) -> Iterator[list[Credential]]:
+    """Read what find_credentials() finds, each time twice as many as before.
 
     A wallet may hold thousands, and each is decrypted to be a candidate. The caller
     stops when it has found enough.
     """
-    size, batch = FIRST_BATCH, list(rows[:FIRST_BATCH])
+    names = requested_names(proof_request)
+    size, batch = FIRST_BATCH, first_credentials.all(wallet.pk, names)
     while batch:
         yield batch
         if len(batch) < size:
             return
         size *= 2
-        batch = list(rows.filter(pk__gt=batch[-1].pk)[:size])
+        rows = credentials_with(wallet.pk, names).filter(pk__gt=batch[-1].pk)
+        batch = list(rows[:size])
 
 
 def build_candidates(

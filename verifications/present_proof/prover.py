@@ -238,8 +238,7 @@ def _load_candidates(
     """Read the wallet's credentials, oldest first, until they are enough, or all."""
     ledger = ledger_of(verification.tenant.network)
     candidates: list[Candidate] = []
-    rows = find_credentials(verification.wallet, proof_request)
-    for credentials in read_batches(rows):
+    for credentials in read_batches(verification.wallet, proof_request):
         candidates += build_candidates(credentials, ledger)
         if are_enough(candidates):
             break
