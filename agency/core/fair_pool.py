@@ -20,6 +20,8 @@ from agency.core.sibling_processes import (
 
 # Between two looks at what other processes run, while work waits here.
 POLL_SECONDS = 0.02
+# How long work waits before its client is watched, which costs more than a short wait.
+UNWATCHED_SECONDS = 0.05
 T = TypeVar("T")
 _thread = threading.local()
 
@@ -186,22 +188,32 @@ class FairThreadPool:
         self.waiting_by[caller] += 1
         self._start_waiting()
         self._tell_siblings()
-        leaving = asyncio.create_task(wait_until_gone())
         try:
-            await asyncio.wait(
-                {turn, leaving}, timeout=self.timeout, return_when="FIRST_COMPLETED"
-            )
+            await asyncio.wait({turn}, timeout=UNWATCHED_SECONDS)
+            if not turn.done():
+                await self._wait_while_there(turn, wait_until_gone)
         except asyncio.CancelledError:
             if turn.done():  # the thread was assigned already
                 self._release_thread(caller)
             else:
                 self._stop_waiting(turn)
             raise
-        finally:
-            leaving.cancel()
         if not turn.done():
             self._stop_waiting(turn)
             raise NoThreadFree
+
+    async def _wait_while_there(
+        self,
+        turn: "asyncio.Future[None]",
+        wait_until_gone: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        leaving = asyncio.create_task(wait_until_gone())
+        try:
+            await asyncio.wait(
+                {turn, leaving}, timeout=self.timeout, return_when="FIRST_COMPLETED"
+            )
+        finally:
+            leaving.cancel()
 
     def _take_thread(self, caller: str) -> None:
         self.free -= 1
