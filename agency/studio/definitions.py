@@ -101,6 +101,7 @@ def new_definition(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     except AgencyError as error:
         form.add_error(None, error.message)
         return render_form(request, membership, form)
+    messages.success(request, "It is published. Now you can issue it.")
     return redirect("studio:definition", tenant_id=tenant_id, object_id=made.pk)
 
 

@@ -32,7 +32,7 @@ MEMBER_PAGES = (
     "remove_member", "leave", "change_requirement",
 )  # fmt: skip
 WALLET_PAGES = (
-    "new_wallet", "remove_wallet", "connect_wallet",
+    "new_wallet", "remove_wallet", "connect_wallet", "create_wallet_link",
     "wallet", "wallet_connections", "wallet_credentials", "wallet_verifications",
 )  # fmt: skip
 # Groups in their order. A new page of an organization is one line here, or one name in

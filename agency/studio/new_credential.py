@@ -4,6 +4,7 @@ The call of the API makes the offer, with the same options.
 """
 
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
@@ -19,9 +20,8 @@ from agency.studio.api_forms import read_parameters
 from agency.studio.definitions import get_definition
 from agency.studio.exchange.views import object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.lists import DEFINITIONS
 from agency.studio.objects import describe_rows, own_wallet
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from connections.models import Connection
 from credentials.api.issuer import make_offer
 from credentials.api.serializers import CredentialOfferParameters
@@ -170,14 +170,18 @@ def send_offer(request: HttpRequest, tenant: Tenant, form: OfferForm) -> Credent
 
 
 def render_choice(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The page that asks which definition."""
+    """The page that asks which definition. For a connection, one is chosen at once."""
     tenant = membership.tenant
+    definitions = describe_rows(tenant, newest_definitions(tenant))
+    wanted = ids_in(request, "connection")
+    if wanted and len(definitions) == 1:
+        wanted |= {"definition": definitions[0].pk}
+        return to_page("studio:new_credential", tenant, wanted)
     context = {
         "membership": membership,
         "tenant": tenant,
-        "definitions": describe_rows(tenant, newest_definitions(tenant)),
-        "connection": parse_uuid(request.GET.get("connection", "")) or "",
-        "kind": DEFINITIONS,
+        "definitions": definitions,
+        "wanted": urlencode(wanted),
     }
     return render(request, "studio/choose_definition.html", context)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.conf import settings
@@ -10,13 +11,15 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from agency.api.views import parse_uuid
 from agency.core.errors import AgencyError
 from agency.studio.accounts.second_factor import require_second_factor
-from tenants.models import Membership, Permission, Provider
+from tenants.models import Membership, Permission, Provider, Tenant
 
 View = Callable[..., HttpResponse]
 
@@ -41,6 +44,17 @@ def studio_page(*methods: str) -> Callable[[View], View]:
         return never_cache(login_required(require_http_methods(methods)(show_errors)))
 
     return decorate
+
+
+def ids_in(request: HttpRequest, *names: str) -> dict[str, UUID]:
+    """The ids in the query of the request, by these names."""
+    found = {name: parse_uuid(request.GET.get(name, "")) for name in names}
+    return {name: one for name, one in found.items() if one}
+
+
+def to_page(name: str, tenant: Tenant, query: dict[str, UUID]) -> HttpResponse:
+    """Redirect to a page of the organization. name: of its route."""
+    return redirect(f"{reverse(name, args=[tenant.pk])}?{urlencode(query)}")
 
 
 def list_memberships(request: HttpRequest) -> QuerySet[Membership]:

@@ -5,10 +5,11 @@ The calls of the API make policies and requests, with the same options.
 
 from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.api.pagination import only_columns
 from agency.api.views import heavy, parse_uuid
@@ -18,10 +19,11 @@ from agency.studio.exchange.views import object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import POLICIES, render_list
 from agency.studio.new_credential import RecipientField
-from agency.studio.objects import describe_rows
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.objects import describe_rows, own_wallet
+from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.policy_drafts import KINDS, restriction_words
 from connections.api.scopes import find_in_scope
+from credentials.models import Credential, CredentialDefinition
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 from verifications.api.verifier import make_request
@@ -89,13 +91,18 @@ class AskForm(OnceForm):
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:verifications")
 def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Choose a policy, then ask over a connection or by a link."""
+    """Choose a policy, then ask over a connection or by a link.
+
+    The query may have a connection, or a credential that was issued over one.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
+    if credential_id := parse_uuid(request.GET.get("credential", "")):
+        return ask_about(tenant, credential_id)
     chosen = request.GET.get("connection", "")
     policy_id = parse_uuid(request.GET.get("policy", ""))
     if not policy_id:
-        return render_choice(request, membership, connection=parse_uuid(chosen))
+        return render_choice(request, membership)
     policy = get_policy(tenant, policy_id)
     form = AskForm(request.POST or None, tenant=tenant, chosen=chosen)
     if form.is_valid():
@@ -111,6 +118,23 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "items": items_in_words(policy.unsealed_body()),
     }
     return render(request, "studio/new_verification.html", context)
+
+
+def ask_about(tenant: Tenant, credential_id: UUID) -> HttpResponse:
+    """Lead to the choice of a policy for the holder of a credential.
+
+    Without any policy, first to a new one that is filled in from its definition.
+    """
+    rows = Credential.objects.filter(wallet=own_wallet(tenant))
+    row = get_object_or_404(only_columns(rows, ()), pk=credential_id)
+    wanted = {"connection": row.connection_id}
+    definitions = CredentialDefinition.active_of(tenant)
+    found = definitions.filter(definition_id=row.definition_id)
+    if definition_id := found.values_list("pk", flat=True).first():
+        wanted["definition"] = definition_id
+    has_policy = VerificationPolicy.objects.filter(tenant=tenant).exists()
+    page = "studio:new_verification" if has_policy else "studio:new_policy"
+    return to_page(page, tenant, wanted)
 
 
 def send_request(
@@ -129,17 +153,25 @@ def render_choice(
     membership: Membership,
     title: str = "Ask for a proof",
     back: str = "verifications",
-    connection: UUID | None = None,
 ) -> HttpResponse:
-    """The page that asks which policy. back: the name of the list that it belongs to."""
+    """The page that asks which policy. back: the name of the list that it belongs to.
+
+    For a connection there is nothing to choose from one policy; a definition in the
+    query may want a new one.
+    """
     tenant = membership.tenant
     rows = only_columns(VerificationPolicy.objects.filter(tenant=tenant), ())
+    policies = describe_rows(tenant, rows.order_by("-pk")[:MAX_POLICIES])
+    wanted = ids_in(request, "connection", "definition")
+    if len(policies) == 1 and wanted.keys() == {"connection"}:
+        wanted |= {"policy": policies[0].pk}
+        return redirect(f"{request.path}?{urlencode(wanted)}")
     context = {
         "membership": membership,
         "tenant": tenant,
-        "policies": describe_rows(tenant, rows.order_by("-pk")[:MAX_POLICIES]),
+        "policies": policies,
         "title": title,
         "back": back,
-        "connection": connection or "",
+        "wanted": urlencode(wanted),
     }
     return render(request, "studio/choose_policy.html", context)

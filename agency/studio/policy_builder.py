@@ -20,7 +20,7 @@ from agency.holder_pages.contents import predicate_of, shown_attributes
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.new_credential import newest_definitions
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.policies import get_policy
 from agency.studio.policy_drafts import (
     KINDS,
@@ -115,7 +115,10 @@ def as_text(body: Json) -> str:
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:policies")
 def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Build a policy: anew, from a definition, as a new version or a copy of one."""
+    """Build a policy: anew, from a definition, as a new version or a copy of one.
+
+    With a connection in the query, it is asked for there afterwards.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     if request.method != "POST":
@@ -133,6 +136,8 @@ def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return render_builder(request, membership, builder, is_checked=True)
     create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
     made = create(tenant, builder.policy)
+    if asked := ids_in(request, "connection"):
+        return to_page("studio:new_verification", tenant, asked | {"policy": made.pk})
     return redirect("studio:policy", tenant_id=tenant_id, object_id=made.pk)
 
 
@@ -256,6 +261,7 @@ def render_builder(
         "definitions": definitions,
         "known": known_objects(tenant, definitions),
         "is_new": request.method != "POST" and not request.GET,
+        "asks_next": bool(ids_in(request, "connection")),
     }
     return render(request, "studio/new_policy.html", context)
 

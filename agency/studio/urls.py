@@ -146,6 +146,11 @@ urlpatterns = [
         name="connect_wallet",
     ),
     path(
+        f"{organization}/wallets/<uuid:object_id>/issue",
+        wallet_page.issue_to_wallet,
+        name="issue_to_wallet",
+    ),
+    path(
         f"{organization}/wallets/<uuid:object_id>/remove",
         wallet_page.remove_wallet,
         name="remove_wallet",

@@ -19,15 +19,18 @@ from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.forms import DeletionForm
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
 from agency.studio.objects import describe_rows, get_hosted_wallet, own_wallet
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import get_membership, studio_page, to_page
 from agency.web_wallet import links
 from agency.web_wallet.models import PersonalLink
 from connections.api import qr_codes
 from connections.api.connections import create_invitation, read_invitation
+from connections.models import Connection
 from connections.protocols import handshakes
+from credentials.bulk.checking import find_hosted
 from tenants import audit
-from tenants.models import Membership, Permission
+from tenants.models import Membership, Permission, Tenant
 from wallets.api.wallets import WalletParameters, create_wallet
+from wallets.models import Wallet
 
 MAX_SHOWN = 20  # of each kind
 
@@ -45,6 +48,12 @@ class WalletForm(OnceForm):
         required=False,
         strip=False,
         help_text="Your own name for it in the API. Without it, it gets one.",
+    )
+    with_link = forms.BooleanField(
+        label="Make a personal link, to open it in a browser",
+        required=False,
+        initial=True,
+        help_text="For a holder without an app. The next page shows it, once.",
     )
 
     def clean(self) -> dict[str, Any]:
@@ -67,6 +76,8 @@ def new_wallet(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         create = audit.recorded(create_wallet, "wallet.created", by=request)
         try:
             made = create(membership.tenant, form.parameters)
+            if form.cleaned_data["with_link"]:
+                return render_link(request, membership.tenant, made)
             return wallet_page(made)
         except AgencyError as error:
             form.add_error(None, error.message)
@@ -114,15 +125,19 @@ def show_wallet(
 def create_wallet_link(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Make the holder's link, which this answer alone shows."""
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    wallet = get_hosted_wallet(tenant, object_id)
+    return render_link(request, tenant, get_hosted_wallet(tenant, object_id))
+
+
+def render_link(request: HttpRequest, tenant: Tenant, wallet: Wallet) -> HttpResponse:
+    """Make the holder's link, which this answer alone shows."""
     link = links.create_link(wallet, by=request)
     context = {
         "tenant": tenant,
         "wallet": wallet,
         "link": link,
         "qr_code": qr_codes.data_address(link.url),
+        "form": OnceForm(),
     }
     return render(request, "studio/wallet_link.html", context)
 
@@ -144,21 +159,43 @@ def revoke_wallet_link(
 def connect_wallet(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Invite a hosted wallet and accept the invitation in it, as two calls of the API.
-
-    Leads to the organization's side of the connection.
-    """
+    """Connect a hosted wallet. Leads to the organization's side of the connection."""
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     wallet = get_hosted_wallet(tenant, object_id)
-    invite = audit.recorded(create_invitation, "connection.invited", by=request)
     try:
-        name = wallet.owner_name or wallet.wallet_id
-        made = invite(own_wallet(tenant), {"name": name})
-        handshakes.accept(wallet, read_invitation(made.invitation_url, tenant))
+        return object_page(connect(request, tenant, wallet))
     except AgencyError as error:
         messages.error(request, error.message)
         return wallet_page(wallet)
-    return object_page(made)
+
+
+@studio_page("POST")
+@once_per_form(back="studio:wallet", keep=("tenant_id", "object_id"))
+def issue_to_wallet(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Lead to the form of an offer to a hosted wallet, which is connected if need be."""
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    wallet = get_hosted_wallet(tenant, object_id)
+    found = find_hosted(own_wallet(tenant), [wallet.wallet_id])
+    try:
+        row = found.get(wallet.wallet_id) or connect(request, tenant, wallet)
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return wallet_page(wallet)
+    return to_page("studio:new_credential", tenant, {"connection": row.pk})
+
+
+def connect(request: HttpRequest, tenant: Tenant, wallet: Wallet) -> Connection:
+    """Invite a hosted wallet and accept the invitation in it, as two calls of the API.
+
+    Returns the organization's side of the connection.
+    """
+    invite = audit.recorded(create_invitation, "connection.invited", by=request)
+    name = wallet.owner_name or wallet.wallet_id
+    made: Connection = invite(own_wallet(tenant), {"name": name})
+    handshakes.accept(wallet, read_invitation(made.invitation_url, tenant))
+    return made
 
 
 @studio_page("GET", "HEAD", "POST")

@@ -59,9 +59,18 @@ def requests_of(wallet: Wallet) -> QuerySet[Any]:
 def inbox_of(wallet: Wallet) -> list[Any]:
     """Open offers and requests, newest first, at most MAX_SHOWN of each."""
     offers = offers_of(wallet).filter(state__in=OPEN_OFFERS)
-    requests = requests_of(wallet).filter(state=Verification.State.REQUESTED)
-    found = newest(offers).rows + newest(requests).rows
+    found = newest(offers).rows + newest(open_requests(wallet)).rows
     return sorted(found, key=lambda row: row.pk, reverse=True)
+
+
+def open_requests(wallet: Wallet) -> QuerySet[Any]:
+    return requests_of(wallet).filter(state=Verification.State.REQUESTED)
+
+
+def awaits_holder(wallet: Wallet) -> bool:
+    """Whether an offer or a question waits for the holder's answer."""
+    offers = offers_of(wallet).filter(state=Credential.State.OFFERED)
+    return offers.exists() or open_requests(wallet).exists()
 
 
 def newest(rows: QuerySet[Any], before: str = "") -> Page:

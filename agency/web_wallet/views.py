@@ -69,7 +69,7 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
         if retry_after := getattr(error, "retry_after", None):
             response["Retry-After"] = str(retry_after)
         return response
-    response = after_pin(take, is_new=not context["has_pin"])
+    response = after_pin(link, take, is_new=not context["has_pin"])
     secret = sessions.begin_session(link)
     sessions.set_session(response, secret)
     return response
@@ -81,18 +81,17 @@ def given_link(request: HttpRequest) -> str:
     return take if LINK_TOKEN.fullmatch(take) else ""
 
 
-def after_pin(take: str, is_new: bool) -> HttpResponse:
-    """Who has come by the page of a link goes on with it.
+def after_pin(link: PersonalLink, take: str, is_new: bool) -> HttpResponse:
+    """Who has come by the page of a link goes on with it; others to what waits.
 
     A visitor who has just made a wallet is first shown its own link.
     """
     if take and is_new:
         return redirect(f"{reverse('web_wallet:keep')}?take={take}")
-    return (
-        redirect("web_wallet:accept_link", take)
-        if take
-        else redirect("web_wallet:cards")
-    )
+    if take:
+        return redirect("web_wallet:accept_link", take)
+    awaits_holder = holdings.awaits_holder(link.wallet)
+    return redirect("web_wallet:inbox" if awaits_holder else "web_wallet:cards")
 
 
 @wallet_page("GET", "HEAD")

@@ -138,6 +138,7 @@ def may_see_links(membership: Membership) -> bool:
 def offered_actions(row: Any) -> dict[str, bool]:
     """What the object lets people do now, beside cancelling."""
     is_credential = row.OBJECT_TYPE == "credential"
+    is_issued = is_credential and (row.role, row.state) == ("issuer", "Issued")
     can_ping = (
         row.OBJECT_TYPE == "connection"
         and row.state == "Connected"
@@ -147,9 +148,8 @@ def offered_actions(row: Any) -> dict[str, bool]:
         "can_accept": may_accept(row),
         "can_issue": is_credential
         and (row.role, row.state) == ("issuer", "Requested"),
-        "can_revoke": is_credential
-        and (row.role, row.state) == ("issuer", "Issued")
-        and row.revocation_index is not None,
+        "can_ask": is_issued,
+        "can_revoke": is_issued and row.revocation_index is not None,
         "can_ping": can_ping,
         "can_offer": can_ping and row.wallet.is_organization,
     }

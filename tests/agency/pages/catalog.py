@@ -239,6 +239,7 @@ NO_PAGES: dict[str, str] = {
     "studio:resume_bulk": ACTION,
     "studio:retry_bulk": ACTION,
     "studio:connect_wallet": ACTION,
+    "studio:issue_to_wallet": ACTION,
     "studio:create_wallet_link": ACTION,
     "studio:revoke_wallet_link": ACTION,
     "web_wallet:open": MOVED,

@@ -11,7 +11,7 @@ from django.http import QueryDict
 from agency.studio.policy_builder import as_text
 from agency.studio.policy_drafts import next_version, read_draft
 from connections.models import Connection
-from credentials.models import CredentialDefinition
+from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry
 from tests.support.people import Api, Holder
 from verifications.models import Verification, VerificationPolicy
@@ -366,6 +366,64 @@ def test_a_connection_leads_to_both_pages(browser, url, api, alice):
     page = browser.get(f"{url}/connections/{row.pk}").content.decode()
     for kind in ("credentials", "verifications"):
         assert f"{url}/{kind}/new?connection={row.pk}" in page
+
+
+def ask_about(browser, url, path):
+    page = browser.get(path).content.decode()
+    assert "Ask for a proof" in page
+    return browser.get(f"{url}/verifications/new?credential={path[-36:]}").url
+
+
+def test_a_credential_leads_to_a_policy_and_to_its_holder(browser, url, alice):
+    row = Credential.objects.get(role="issuer")
+    builder = ask_about(browser, url, f"{url}/credentials/{row.pk}")
+    page = browser.get(builder).content.decode()
+    fields = fields_of(page)
+    assert "Save and ask" in page and fields["name"] == ["Degree check"]
+    # A button keeps the address.
+    assert 'formaction="#item-0"' in page
+    saved = browser.send(builder, do="save", **fields)
+    made = VerificationPolicy.objects.get()
+    assert saved.url.startswith(f"{url}/verifications/new?")
+    form = browser.get(saved.url).content.decode()
+    assert f'value="{alice.connection_id}" selected' in form
+    browser.send(saved.url, connection_id=alice.connection_id)
+    assert Verification.objects.get(role="verifier").policy_id == made.pk
+
+
+def test_a_credential_leads_to_the_choice_where_there_are_policies(
+    browser, url, alice, definition
+):
+    made = build(browser, url)
+    row = Credential.objects.get(role="issuer")
+    choice = ask_about(browser, url, f"{url}/credentials/{row.pk}")
+    page = browser.get(choice).content.decode()
+    connection = f"connection={row.connection_id}"
+    assert f"?policy={made.pk}&amp;{connection}" in page
+    assert f"/policies/new?{connection}&amp;definition={definition.pk}" in page
+
+
+def test_of_one_policy_none_is_chosen_for_a_connection(browser, url, alice):
+    made = build(browser, url)
+    row = Connection.objects.get(connection_id=alice.connection_id)
+    path = f"{url}/verifications/new?connection={row.pk}"
+    form = browser.get(path, follow=True).content.decode()
+    assert f'value="{alice.connection_id}" selected' in form
+    assert f"/policies/{made.pk}" in form
+
+
+def test_only_ones_own_issued_credentials_lead_there(
+    browser, url, api, alice, definition
+):
+    held = Credential.objects.get(role="holder")
+    path = f"{url}/verifications/new?credential={held.pk}"
+    assert browser.get(path).status_code == 404
+    values = {"name": "Bob", "year": "2021"}
+    body = {"definitionId": definition.definition_id, "credentialValues": values}
+    offered = api.post("/credentials", body)["credentialId"]
+    for pk in (held.pk, offered):
+        page = browser.get(f"{url}/credentials/{pk}").content.decode()
+        assert "Ask for a proof" not in page
 
 
 def test_who_may_only_look_has_no_button(viewer, browser, url):

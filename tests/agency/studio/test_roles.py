@@ -84,6 +84,7 @@ PAGES |= {
     "retry_bulk": (OPERATE, "POST"),
     "new_wallet": (OPERATE, "GET POST"),
     "connect_wallet": (OPERATE, "POST"),
+    "issue_to_wallet": (OPERATE, "POST"),
     "remove_wallet": (OPERATE, "GET POST"),
     "create_wallet_link": (OPERATE, "POST"),
     "revoke_wallet_link": (OPERATE, "POST"),

@@ -61,6 +61,37 @@ def test_a_wallet_is_connected_with_the_organization_by_one_button(browser, url,
     assert AuditEntry.objects.filter(action="connection.invited").count() == 1
 
 
+def test_a_wallet_is_created_with_its_personal_link_if_wanted(browser, url):
+    page = browser.get(f"{url}/wallets/new").content.decode()
+    assert re.search(r'name="with_link"[^>]* checked', page)
+    fields = {"owner_name": "Alice", "with_link": "on"}
+    page = browser.send(f"{url}/wallets/new", **fields).content.decode()
+    [path] = set(re.findall(r"/w/agw_\w+", page))
+    row = Wallet.objects.get(owner_name="Alice")
+    assert f"{url}/wallets/{row.pk}/issue" in page
+    assert Client().get(path).url == "/w/pin"
+    made = AuditEntry.objects.get(action="wallet.link_created")
+    assert made.object_id == str(row.pk)
+
+
+def test_issuing_to_a_wallet_connects_it_once(browser, url, api, stored_keys):
+    row = create(browser, url, owner_name="Alice")
+    leads = [browser.send(f"{url}/wallets/{row.pk}/issue").url for _ in range(2)]
+    [mine] = api.get("/connections")
+    assert (mine["name"], mine["state"]) == ("Alice", "Connected")
+    made = Connection.objects.get(connection_id=mine["connectionId"])
+    assert leads == [f"{url}/credentials/new?connection={made.pk}"] * 2
+    assert "No definition yet" in browser.get(leads[0]).content.decode()
+    degree = {"name": "Degree", "version": "1.0", "attributes": ["name", "year"]}
+    api.post("/definitions/credentials", degree)
+    # There is nothing to choose.
+    form = browser.get(leads[0], follow=True).content.decode()
+    assert f'value="{made.connection_id}" selected' in form
+    api.post("/definitions/credentials", degree | {"name": "Badge"})
+    choice = browser.get(leads[0]).content.decode()
+    assert f"&amp;connection={made.pk}" in choice and "Badge" in choice
+
+
 def test_a_full_quota_is_said_on_the_page(browser, url, settings):
     row = create(browser, url, owner_name="Alice")
     settings.QUOTA_CONNECTIONS = 1
@@ -68,9 +99,10 @@ def test_a_full_quota_is_said_on_the_page(browser, url, settings):
     answer = browser.send(f"{url}/wallets/new", owner_name="Bob")
     assert "QUOTA_WALLETS" in answer.content.decode()
     browser.send(f"{url}/connections/new")
-    answer = browser.send(f"{url}/wallets/{row.pk}/connect")
-    assert answer.url == f"{url}/wallets/{row.pk}"
-    assert "QUOTA_CONNECTIONS" in browser.get(answer.url).content.decode()
+    for action in ("connect", "issue"):
+        answer = browser.send(f"{url}/wallets/{row.pk}/{action}")
+        assert answer.url == f"{url}/wallets/{row.pk}"
+        assert "QUOTA_CONNECTIONS" in browser.get(answer.url).content.decode()
 
 
 def test_a_wallet_is_deleted_after_its_name_is_typed(browser, url, api):
@@ -88,7 +120,8 @@ def test_a_wallet_is_deleted_after_its_name_is_typed(browser, url, api):
 def test_who_may_only_look_has_no_button(viewer, browser, url):
     row = create(browser, url, owner_name="Alice")
     page = viewer.get(f"{url}/wallets/{row.pk}").content.decode()
-    assert "Connect with us" not in page and "Delete this wallet" not in page
+    assert "Connect with us" not in page and "Issue to it" not in page
+    assert "Delete this wallet" not in page
     assert "New wallet" not in viewer.get(f"{url}/wallets").content.decode()
 
 

@@ -10,6 +10,7 @@ from agency.web_wallet.models import UNOPENED_FOR, PersonalLink, PinTry, WalletS
 from tenants.models import AuditEntry
 from tests.agency.web_wallet.conftest import (
     PIN,
+    VALUES,
     link_of,
     opens_wallet,
     text_of,
@@ -52,6 +53,17 @@ def test_looking_at_a_link_uses_nothing_up(alice):
     path = link_of(alice)
     Client().get(path)
     assert "Choose a PIN" in text_of(visit(path).get("/w/pin"))
+
+
+def test_the_pin_leads_to_what_waits_else_to_the_cards(faber, alice, degree):
+    path = link_of(alice)
+    assert give(visit(path), PIN).url == "/w/"
+    faber.offers(alice, degree, VALUES)
+    assert give(visit(path), PIN).url == "/w/inbox"
+    alice.accepts_offer()
+    assert give(visit(path), PIN).url == "/w/"
+    faber.asks(alice, attributes=[{"policyName": "name"}])
+    assert give(visit(path), PIN).url == "/w/inbox"
 
 
 def test_the_first_opening_chooses_the_pin_and_later_ones_ask_for_it(alice):
