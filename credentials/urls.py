@@ -24,7 +24,10 @@ credentials_api = [
     path("credentials", Credentials.as_view({"get": "list", "post": "create"})),
     path("credentials/revoke", Credentials.as_view({"post": "revoke_many"})),
     path("credentials/bulk", Bulks.as_view({"get": "list", "post": "create"})),
-    path("credentials/bulk/<str:bulkId>", Bulks.as_view({"get": "retrieve"})),
+    path(
+        "credentials/bulk/<str:bulkId>",
+        Bulks.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
     path("credentials/bulk/<str:bulkId>/pause", Bulks.as_view({"post": "pause"})),
     path("credentials/bulk/<str:bulkId>/resume", Bulks.as_view({"post": "resume"})),
     path("credentials/bulk/<str:bulkId>/retry", Bulks.as_view({"post": "retry"})),

@@ -57,6 +57,7 @@ ACTIONS = {
     "bulk.paused": "Issuing many paused",
     "bulk.resumed": "Issuing many resumed",
     "bulk.retried": "Failed rows of many tried again",
+    "bulk.deleted": "Issuing many deleted",
     "exchange.accepted": "Accepted for a holder",
     "wallet.created": "Wallet created",
     "wallet.deleted": "Wallet deleted",

@@ -179,12 +179,14 @@ def make_bulks(api: Api, story: Story) -> Ids:
             "bulkId"
         ]
 
-    to_resume = send_row()
-    api.post(f"/credentials/bulk/{to_resume}/pause")
+    to_resume, to_delete = send_row(), send_row()
+    for paused in (to_resume, to_delete):
+        api.post(f"/credentials/bulk/{paused}/pause")
     return {
         examples.BULK: send_row(),
         examples.BULK_TO_PAUSE: send_row(),
         examples.BULK_TO_RESUME: to_resume,
+        examples.BULK_TO_DELETE: to_delete,
         # Its row has failed, as there is no such connection yet.
         examples.BULK_TO_RETRY: send_row(connectionId="Room 2"),
     }

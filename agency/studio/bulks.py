@@ -25,6 +25,7 @@ from agency.studio.new_credential import newest_definitions
 from agency.studio.objects import describe_rows
 from agency.studio.pages import get_membership, studio_page
 from credentials.bulk import loading, results
+from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
@@ -198,6 +199,26 @@ def change_bulk(
     except AgencyError as error:
         messages.error(request, error.message)
     return redirect("studio:bulk", tenant_id=tenant_id, object_id=object_id)
+
+
+@studio_page("GET", "HEAD", "POST")
+def remove_bulk(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Delete a bulk after a question, as the API does."""
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    bulk = get_bulk(tenant, object_id)
+    if request.method != "POST":
+        context = {"tenant": tenant, "bulk": bulk}
+        return render(request, "studio/remove_bulk.html", context)
+    try:
+        audit.recorded(bulk.hide, "bulk.deleted", bulk, by=request)()
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return go_to(request, bulk)
+    discard_bulk(bulk)
+    messages.success(request, "It is deleted. What it offered stays.")
+    return redirect("studio:bulks", tenant_id=tenant_id)
 
 
 @studio_page("GET", "HEAD")

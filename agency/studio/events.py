@@ -18,6 +18,7 @@ from tenants.models import Tenant
 from webhooks.api.serializers import SHOWN_STATUS
 from webhooks.models import Delivery, Event
 
+WITH_PAGES = {*KINDS, "bulk"}
 MAX_BADGES = 20  # deliveries of one event in the list
 MAX_DELIVERIES = 200  # on the page of an event
 BADGES = {
@@ -89,7 +90,7 @@ def show_event(request: HttpRequest, tenant_id: UUID, event_id: UUID) -> HttpRes
         "membership": membership,
         "tenant": tenant,
         "event": found,
-        "has_page": found.object_type in KINDS and not found.is_example,
+        "has_page": found.object_type in WITH_PAGES and not found.is_example,
         "page_name": f"studio:{found.object_type}",
         "body": json.dumps(json.loads(found.body), indent=2),
         "deliveries": [add_badge(row) for row in deliveries[:MAX_DELIVERIES]],

@@ -70,6 +70,7 @@ MENU: list[tuple[str, list[Entry]]] = [
                     "revoke_credential",
                     "bulks",
                     "bulk",
+                    "remove_bulk",
                 ),
             ),
             Entry("Policies", "policies", ("policy", "new_policy")),

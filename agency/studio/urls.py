@@ -218,6 +218,7 @@ urlpatterns = [
     path(f"{organization}/credentials/bulk", bulks.show_bulks, name="bulks"),
     path(bulk, bulks.show_bulk, name="bulk"),
     path(f"{bulk}/live", bulks.show_live, name="bulk_live"),
+    path(f"{bulk}/remove", bulks.remove_bulk, name="remove_bulk"),
     path(f"{bulk}/result.csv", bulks.download_result, name="bulk_result"),
     *(
         path(

@@ -6,6 +6,7 @@ from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
+from rest_framework.response import Response
 
 from agency.api.ignored_members import MEMBERS_HEADER, header_value
 from agency.api.negotiation import JSONParser
@@ -17,7 +18,9 @@ from agency.core.errors import Invalid
 from credentials.api.definitions import get_definition
 from credentials.api.serializers import values_field
 from credentials.bulk import loading, reading, results
+from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
+from tenants import audit
 
 STATES = [(str(state), str(state)) for state in Bulk.State]
 CSV, JSON_LINES = "text/csv", "application/x-ndjson"
@@ -211,6 +214,13 @@ class Bulks(View):
     @operation("retryBulk", response=BulkContract)
     def retry(self, request, bulkId):
         return self.change(Bulk.retry_failed, bulkId)
+
+    @operation("deleteBulk")
+    def destroy(self, request, bulkId):
+        bulk = self.get_bulk(bulkId)
+        audit.recorded(bulk.hide, "bulk.deleted", bulk, by=request)()
+        discard_bulk(bulk)
+        return Response()
 
     def change(self, change, bulk_id):
         self.perform(change, self.get_bulk(bulk_id))

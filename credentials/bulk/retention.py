@@ -9,7 +9,7 @@ from agency.core.retention import BatchBudget, TimeBudget, delete_in_batches
 from credentials.models.bulk import Bulk, BulkRow
 
 KEPT = timedelta(days=30)
-# Of one whose rows were never all stored: its process ended meanwhile.
+# Of one that is not shown: the process that stored or deleted its rows has ended.
 UNSTARTED_KEPT = timedelta(hours=1)
 DISCARD_SECONDS = 20.0
 
@@ -36,7 +36,7 @@ def delete_rows(bulk: Bulk, budget: BatchBudget) -> int:
 
 
 def discard_bulk(bulk: Bulk) -> None:
-    """Delete one that was never begun, with what is stored of its rows.
+    """Delete one that is not shown, with what is stored of its rows.
 
     What is left after DISCARD_SECONDS is deleted by delete_old_bulks().
     """

@@ -13,6 +13,9 @@ from agency.core.workers import notify_worker
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
 from tenants.models import Record, Tenant
+from webhooks.events.emit import emit_event
+from webhooks.events.models import Event
+from webhooks.events.types import Type
 
 CLAIM_LOCK = 0x62756C6B  # the advisory lock of the one claim that runs at a time
 MAX_UNFINISHED = 10  # of one organization
@@ -28,7 +31,8 @@ class Bulk(Record, CausedJob):
     of its own that also marks the row. So the lease only divides the work: whoever
     lost it can offer no row twice. At most one of an organization is leased at a time.
 
-    started_at: None while its rows are being stored; the API does not show it yet.
+    started_at: None while its rows are being stored, and while they are being deleted;
+    the API does not show it then.
     paused_at: None unless it is paused. finished_at: None until no row waits.
     """
 
@@ -40,6 +44,7 @@ class Bulk(Record, CausedJob):
     steps: ClassVar[dict[tuple[str, str], str]] = {
         (State.DONE, State.RUNNING): "No row waits any more.",
         (State.PAUSED, State.RUNNING): "First resume it.",
+        (State.RUNNING, State.PAUSED): "First pause it.",
     }
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -49,6 +54,8 @@ class Bulk(Record, CausedJob):
     started_at = models.DateTimeField(null=True)
     paused_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    # The number of its events: one each time that it was done.
+    sequence = models.PositiveIntegerField(default=0, db_default=0, editable=False)
 
     class Meta:
         verbose_name = "bulk"
@@ -168,15 +175,49 @@ class Bulk(Record, CausedJob):
         The lock excludes retry_failed(), which makes rows wait again.
         """
         rows = Bulk.objects.select_for_update()
-        if not rows.filter(pk=self.pk, lease_owner=self.lease_owner).exists():
+        locked = rows.filter(pk=self.pk, lease_owner=self.lease_owner).first()
+        if not locked:
             return
         now = timezone.now()
-        if self.rows.filter(status=BulkRow.Status.WAITING).exists():
+        is_hidden = locked.started_at is None
+        if is_hidden or self.rows.filter(status=BulkRow.Status.WAITING).exists():
             self._fenced(
                 lease_owner=None, lease_until=None, due_at=now, updated_at=now
             )
         else:
-            self.finish(finished_at=now, updated_at=now, paused_at=None)
+            self.sequence = locked.sequence + 1
+            changes = {"finished_at": now, "updated_at": now, "paused_at": None}
+            if self.finish(sequence=self.sequence, **changes):
+                self._emit_finished()
+
+    def _emit_finished(self) -> None:
+        """Write `bulk_finished`, in the transaction that ends it."""
+        event = Event(
+            tenant_id=self.tenant_id,
+            type=Type.BULK_FINISHED,
+            object_type="bulk",
+            object_key=self.pk,
+            object_id=str(self.pk),
+            sequence=self.sequence,
+        )
+        rows = self.rows.order_by().values_list("status")
+        counts = dict(rows.annotate(number=Count("pk")))
+        data = {
+            "definition_id": self.definition.definition_id,
+            "rows": self.row_count,
+            "offered": counts.get(BulkRow.Status.OFFERED, 0),
+            "failed": counts.get(BulkRow.Status.FAILED, 0),
+        }
+        emit_event(event, data, self.State.DONE)
+
+    def hide(self) -> None:
+        """Show and offer it no more, so that it can be deleted. WrongState: it runs."""
+        is_at_rest = Q(status=self.Status.DONE) | Q(paused_at__isnull=False)
+        shown = Bulk.objects.filter(pk=self.pk, started_at__isnull=False)
+        if shown.filter(is_at_rest).update(started_at=None, updated_at=timezone.now()):
+            return
+        if running := shown.first():
+            raise WrongState(running, [self.State.PAUSED, self.State.DONE])
 
     def count_rows(self) -> dict[str, int]:
         """How many rows are in each state: the credential's, once it is offered."""

@@ -19,6 +19,7 @@ OTHERS = {
     "connection_ended": "both",
     "verification_judged": "hosted",
     "webhook_disabled": "–",
+    "bulk_finished": "–",
 }
 
 

@@ -34,6 +34,7 @@ class Type(models.TextChoices):
     VERIFICATION_REJECTED = "verification_rejected"
     MESSAGE_SENT = "message_sent"
     WEBHOOK_DISABLED = "webhook_disabled"
+    BULK_FINISHED = "bulk_finished"
 
 
 # The default types of webhooks registered in the dialects of interface and clients.
@@ -67,5 +68,7 @@ def type_in_wallet(event_type: Type, in_own_wallet: bool) -> Type:
 
 def object_type_of(event_type: Type) -> str:
     """Return the object type of an event type: a word in its name, as `connection`."""
-    words = ("connection", "credential", "verification", "message", "webhook")
+    words = (
+        "connection", "credential", "verification", "message", "webhook", "bulk",
+    )  # fmt: skip
     return next(word for word in words if word in event_type)

@@ -76,6 +76,7 @@ MORE = {  # what the contract does not have, or names otherwise
     ),
     "POST /credentials/bulk/{bulkId}/pause": with_bulk(),
     "POST /credentials/bulk/{bulkId}/resume": with_bulk("pause"),
+    "DELETE /credentials/bulk/{bulkId}": with_bulk("pause"),
     "POST /credentials/bulk/{bulkId}/retry": with_bulk(connectionId="nobody"),
     "POST /verificationPolicies/try": lambda world: body(world.policy),
     "POST /api/{walletId}/credentials/{credentialId}/decline": lambda world: path(

@@ -122,6 +122,7 @@ PAGES: dict[str, str] = {
     "studio:revoke_kiosk": OWNER,
     "studio:bulks": OWNER,
     "studio:bulk": OWNER,
+    "studio:remove_bulk": OWNER,
     "studio:policies": OWNER,
     "studio:policy": OWNER,
     "studio:new_policy": OWNER,

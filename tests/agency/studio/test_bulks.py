@@ -108,6 +108,27 @@ def test_progress_pause_retry_and_result(browser, page, url):
     ]  # fmt: skip
 
 
+def test_a_file_is_deleted_after_a_question_and_not_while_it_runs(
+    browser, page, url, viewer
+):
+    address = started(browser, page, "name,year\nAl,1\nBo,2\n")
+    assert "Delete this file" not in browser.get(address).content.decode()
+    refused = browser.send(f"{address}/remove")
+    assert "First pause it." in browser.get(refused.url).content.decode()
+    worker_issues()
+    assert "Delete this file" in browser.get(address).content.decode()
+    assert "Delete this file" not in viewer.get(address).content.decode()
+    assert "Delete this file?" in browser.get(f"{address}/remove").content.decode()
+    assert Bulk.objects.count() == 1
+    answer = browser.send(f"{address}/remove")
+    assert answer.url == f"{url}/credentials/bulk"
+    assert not Bulk.objects.exists() and not BulkRow.objects.exists()
+    assert Credential.objects.count() == 2
+    assert browser.get(address).status_code == 404
+    entry = AuditEntry.objects.get(action="bulk.deleted")
+    assert address.endswith(entry.object_id)
+
+
 def test_the_files_are_listed(browser, page, url):
     address = started(browser, page, "name,year\nAl,1\n")
     shown = browser.get(f"{url}/credentials/bulk").content.decode()

@@ -82,6 +82,7 @@ PAGES |= {
     "pause_bulk": (OPERATE, "POST"),
     "resume_bulk": (OPERATE, "POST"),
     "retry_bulk": (OPERATE, "POST"),
+    "remove_bulk": (OPERATE, "GET POST"),
     "new_wallet": (OPERATE, "GET POST"),
     "connect_wallet": (OPERATE, "POST"),
     "issue_to_wallet": (OPERATE, "POST"),

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from credentials.bulk import checking, issuing, results, retention
 from credentials.models import Bulk, BulkRow, Credential
+from tenants.models import AuditEntry
 from tests.credentials.bulk.people import (
     json_lines,
     read,
@@ -20,9 +21,11 @@ from tests.credentials.bulk.people import (
 )
 from tests.support.errors import assert_error
 from tests.support.people import ApiError
+from webhooks.models import Delivery, Event
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLAIMS = {"year": {"type": "integer"}}
+OFFICE = {"url": "https://office.example"}
 
 
 @pytest.fixture
@@ -304,6 +307,81 @@ def test_old_bulks_are_deleted_and_what_they_offered_stays(faber, licence):
     with pytest.raises(ApiError, match="not_found"):
         read(faber, bulk)
     assert Credential.objects.count() == 1
+
+
+def test_the_end_is_an_event_each_time_with_counts(faber, licence):
+    wanted = {"messageTypes": ["bulk_finished"]}
+    hook = faber.post("/webhooks", OFFICE | wanted)
+    usual = faber.post("/webhooks", OFFICE)
+    alice = faber.hosts("Alice")
+    text = f"name,year,walletId\nAl,1,{alice.wallet_id}\nBo,x,\nCy,3,\n"
+    bulk = sent(faber, licence, text)
+    worker_issues()
+    alice.known_as(faber)
+    faber.post(f"/credentials/bulk/{bulk['bulkId']}/retry")
+    worker_issues()
+    told = faber.get("/events", messageType="bulk_finished")
+    bodies = [one["body"] for one in told]
+    common = {"definition_id": licence["definitionId"], "rows": 3}
+    assert [body["data"] for body in bodies] == [
+        common | {"offered": 1, "failed": 2},
+        common | {"offered": 2, "failed": 1},
+    ]
+    assert [body["sequence"] for body in bodies] == [1, 2]
+    assert {body["object_id"] for body in bodies} == {bulk["bulkId"]}
+    assert {body["state"] for body in bodies} == {"Done"}
+    sends = Delivery.objects.filter(event__type="bulk_finished")
+    assert sends.filter(webhook=hook["id"]).count() == 2
+    assert not sends.filter(webhook=usual["id"]).exists()
+
+
+def test_a_worker_that_lost_its_lease_tells_no_end(faber, licence):
+    sent(faber, licence, ["Al,1"])
+    slow = Bulk.claim_next()
+    worker_issues()
+    slow.end_turn()
+    assert Event.objects.filter(type="bulk_finished").count() == 1
+
+
+def test_a_bulk_at_rest_is_deleted_and_what_it_offered_stays(faber, licence):
+    bulk = sent(faber, licence, ["Al,1", "Bo,x"])
+    path = f"/credentials/bulk/{bulk['bulkId']}"
+    assert_error(faber.send("delete", path), 409, "wrong_state")
+    worker_issues()
+    faber.delete(path)
+    assert_error(faber.send("get", path), 404, "not_found")
+    assert_error(faber.send("delete", path), 404, "not_found")
+    assert not Bulk.objects.exists() and not BulkRow.objects.exists()
+    assert Credential.objects.count() == 1
+    assert AuditEntry.objects.filter(action="bulk.deleted").count() == 1
+
+
+def test_a_paused_bulk_that_is_deleted_in_a_turn_is_offered_no_further(
+    faber, licence, monkeypatch
+):
+    path = f"/credentials/bulk/{sent(faber, licence, ['Al,1', 'Bo,2'])['bulkId']}"
+    turn = Bulk.claim_next()
+    keys = list(turn.rows.order_by("number").values_list("pk", flat=True))
+    issuing.try_row(turn, keys[0])
+    faber.post(f"{path}/pause")
+    monkeypatch.setattr(retention, "DISCARD_SECONDS", -1)
+    faber.delete(path)
+    # What was not deleted in time is neither shown nor offered, and goes later.
+    assert faber.get("/credentials/bulk") == [] and Bulk.objects.count() == 1
+    turn.end_turn()
+    worker_issues()
+    assert not Event.objects.filter(type="bulk_finished").exists()
+    Bulk.objects.update(created_at=timezone.now() - timedelta(hours=2))
+    retention.delete_old_bulks()
+    issuing.try_row(turn, keys[1])
+    assert not Bulk.objects.exists() and Credential.objects.count() == 1
+
+
+def test_another_organizations_bulk_is_not_found(faber, acme, licence):
+    path = f"/credentials/bulk/{sent(faber, licence, ['Al,1'])['bulkId']}"
+    worker_issues()
+    assert_error(acme.send("delete", path), 404, "not_found")
+    assert Bulk.objects.count() == 1
 
 
 def test_a_deleted_credential_is_counted_as_deleted(faber, licence):
