@@ -60,6 +60,7 @@ def create_tenant(provider: Provider, wanted: dict) -> Tenant:
         "endorser": wanted.get("endorserType"),
         "short_qr_codes": wanted.get("shortQrCodes"),
         "own_wallet_api": wanted.get("ownWalletApi"),
+        "visitor_wallets": wanted.get("visitorWallets"),
         "invalid_proof_answer": wanted.get("invalidProofAnswer"),
     } | {column: wanted.get(name) for name, column in BRANDING.items()}
     return create_provider_organization(

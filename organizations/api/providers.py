@@ -104,6 +104,7 @@ class ProviderTenants(ProviderView):
             "imageUrl": "image_url",
             "shortQrCodes": "short_qr_codes",
             "ownWalletApi": "own_wallet_api",
+            "visitorWallets": "visitor_wallets",
             "invalidProofAnswer": "invalid_proof_answer",
         } | BRANDING
         changes = {

@@ -35,6 +35,9 @@ OWN_WALLET_API = (
     "Whether the wallet API takes the id of the organization's own wallet, so that the "
     "organization can hold credentials and prove."
 )
+VISITOR_WALLETS = (
+    "Whether the page of a link of the organization offers a web wallet to visitors."
+)
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
 # The members of BrandingParameters and their columns.
 BRANDING = {
@@ -176,6 +179,9 @@ class TenantParameters(BrandingParameters):
         INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
     )
     ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
+    visitorWallets = serializers.BooleanField(
+        required=False, help_text=VISITOR_WALLETS
+    )
 
 
 class TenantUpdateParameters(BrandingParameters):
@@ -190,6 +196,9 @@ class TenantUpdateParameters(BrandingParameters):
         INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
     )
     ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
+    visitorWallets = serializers.BooleanField(
+        required=False, help_text=VISITOR_WALLETS
+    )
 
 
 class NetworkContract(Contract):
@@ -237,6 +246,9 @@ class TenantContract(Contract):
     )
     ownWalletApi = serializers.BooleanField(
         source="own_wallet_api", help_text=OWN_WALLET_API
+    )
+    visitorWallets = serializers.BooleanField(
+        source="visitor_wallets", help_text=VISITOR_WALLETS
     )
     ownWalletId = serializers.CharField(
         source="own_wallet_id",

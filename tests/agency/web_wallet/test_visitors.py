@@ -107,3 +107,15 @@ def test_the_link_is_shown_to_its_holder_alone(link, wallet):
     assert visitor().get("/w/keep").url == "/w/pin"
     assert wallet.get("/w/keep?take=//evil").status_code == 200
     assert "evil" not in text_of(wallet.get("/w/keep?take=//evil"))
+
+
+def test_a_provider_account_lets_visitors_make_wallets(provider):
+    made = provider.makes(visitorWallets=True)
+    office = provider.opens(made)
+    assert made["visitorWallets"] is True
+    invited = office.post("/connections")["invitationUrl"]
+    page = invited.partition("/i/")[2]
+    assert BUTTON in text_of(visitor().get(f"/i/{page}"))
+    provider.put(f"/tenants/{made['tenantId']}", {"visitorWallets": False})
+    assert office.get("/tenants")[0]["visitorWallets"] is False
+    assert BUTTON not in text_of(visitor().get(f"/i/{page}"))
