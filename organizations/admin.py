@@ -277,6 +277,7 @@ class DailyUsageAdmin(ReadOnlyAdmin):
 
     list_display = [
         "tenant", "day", "connections", "credentials", "verifications", "webhook_calls",
+        "offers", "valid_proofs", "invalid_proofs",
     ]  # fmt: skip
     list_select_related = ["tenant"]
     search_fields = ["tenant__name"]

@@ -27,21 +27,37 @@ COLUMNS = ("connections", "credentials", "verifications", "webhook_calls")
 # events of issued credentials too.
 COUNT_EVENTS_SQL = """
 INSERT INTO tenants_dailyusage AS known
-    (tenant_id, day, connections, credentials, verifications, webhook_calls)
+    (tenant_id, day, connections, credentials, verifications, webhook_calls,
+        offers, valid_proofs, invalid_proofs)
 SELECT event.tenant_id, %(day)s,
     count(*) FILTER (WHERE event.type = 'new_connection'),
-    count(*) FILTER (WHERE credential.role = 'issuer'),
-    count(*) FILTER (WHERE event.type = 'verification'), 0
+    count(*) FILTER (
+        WHERE event.type = 'credential_issued' AND credential.role = 'issuer'
+    ),
+    count(*) FILTER (WHERE event.type = 'verification'), 0,
+    count(*) FILTER (
+        WHERE event.type = 'credential_offered' AND credential.role = 'issuer'
+    ),
+    count(*) FILTER (WHERE verification.is_valid),
+    count(*) FILTER (WHERE NOT verification.is_valid)
 FROM webhooks_event AS event
     LEFT JOIN credentials_credential AS credential
-        ON credential.id = event.object_key AND event.type = 'credential_issued'
+        ON credential.id = event.object_key
+        AND event.type IN ('credential_offered', 'credential_issued')
+    LEFT JOIN verifications_verification AS verification
+        ON verification.id = event.object_key AND event.type = 'verification'
 WHERE event.id >= %(first)s AND event.id < %(end)s AND NOT event.is_example
-    AND event.type IN ('new_connection', 'credential_issued', 'verification')
+    AND event.type IN (
+        'new_connection', 'credential_offered', 'credential_issued', 'verification'
+    )
 GROUP BY event.tenant_id
 ON CONFLICT (tenant_id, day) DO UPDATE SET
     connections = greatest(known.connections, excluded.connections),
     credentials = greatest(known.credentials, excluded.credentials),
-    verifications = greatest(known.verifications, excluded.verifications)
+    verifications = greatest(known.verifications, excluded.verifications),
+    offers = greatest(known.offers, excluded.offers),
+    valid_proofs = greatest(known.valid_proofs, excluded.valid_proofs),
+    invalid_proofs = greatest(known.invalid_proofs, excluded.invalid_proofs)
 """
 COUNT_CALLS_SQL = """
 INSERT INTO tenants_dailyusage AS known

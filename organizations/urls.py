@@ -14,6 +14,7 @@ from organizations.api.providers import (
     ProviderTenants,
 )
 from organizations.api.public_did import PublicDids
+from organizations.api.statistics import Statistics
 
 credentials_api = [
     path("tenants", Tenants.as_view({"get": "list", "post": "create"})),
@@ -26,6 +27,7 @@ credentials_api = [
         "tenants/<str:tenantId>",
         Tenants.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
+    path("statistics", Statistics.as_view({"get": "list"})),
     path("common/upload", Pictures.as_view({"post": "create"})),
     path("common/networks", Networks.as_view({"get": "list"})),
     path(

@@ -1,4 +1,4 @@
-"""The page of one organization: what needs attention, its first steps and its keys.
+"""The page of one organization: its overview, what it is and its keys.
 
 Two views render it: the page itself, and a form for a new key that has errors.
 """
@@ -10,9 +10,8 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.studio.attention import list_attention_items
-from agency.studio.checklist import checklist_of
 from agency.studio.forms import KeyForm
+from agency.studio.overview import overview_context
 from tenants.models import ApiKey, Membership, Tenant
 
 MAX_ENDED_KEYS = 50  # on the page
@@ -25,16 +24,13 @@ def render_organization(
 ) -> HttpResponse:
     tenant = membership.tenant
     keys = list(list_keys(tenant))
-    context = {
+    context = overview_context(request, membership) | {
         "membership": membership,
-        "tenant": tenant,
         "did": tenant.wallets.get(is_organization=True).did,
-        "attention_items": list_attention_items(tenant),
-        "checklist": checklist_of(membership),
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
         "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],
-        "form": form or key_form(membership),
+        "form": form or key_form(membership, keys=keys),
     }
     return render(request, "studio/organization.html", context)
 
@@ -55,12 +51,18 @@ def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:
     )
 
 
-def key_form(membership: Membership, data: Any = None) -> KeyForm:
-    """Return a form with the kinds of keys that this person may create."""
+def key_form(
+    membership: Membership, data: Any = None, keys: list[ApiKey] | None = None
+) -> KeyForm:
+    """Return a form with the kinds of keys that this person may create.
+
+    keys: those of the organization, if they are read already.
+    """
     Kind = ApiKey.Kind
     tenant = membership.tenant
     kinds = [Kind.ACCESS_TOKEN, Kind.SUBSCRIPTION_KEY]
     if not tenant.made_by_provider and membership.may_issue(Kind.PROVIDER_KEY):
         kinds.append(Kind.PROVIDER_KEY)
-    live = Counter(key.kind for key in list_keys(tenant) if key.is_live)
+    known = list_keys(tenant) if keys is None else keys
+    live = Counter(key.kind for key in known if key.is_live)
     return KeyForm(data, kinds=kinds, live=live)

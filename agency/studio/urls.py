@@ -17,6 +17,7 @@ from agency.studio import (
     new_connection,
     new_credential,
     organizations,
+    overview,
     policies,
     policy_builder,
     revoke_many,
@@ -128,6 +129,7 @@ urlpatterns = [
         name="new_organization",
     ),
     path(organization, organizations.show_organization, name="organization"),
+    path(f"{organization}/live", overview.show_live, name="organization_live"),
     path(
         f"{organization}/delete",
         organizations.delete_organization,

@@ -17,6 +17,10 @@ class DailyUsage(models.Model):
     credentials = models.PositiveIntegerField(default=0)
     verifications = models.PositiveIntegerField(default=0)
     webhook_calls = models.PositiveIntegerField(default=0)
+    # Credentials that were offered, and the verdicts on proofs. Counted since 0021.
+    offers = models.PositiveIntegerField(default=0, db_default=0)
+    valid_proofs = models.PositiveIntegerField(default=0, db_default=0)
+    invalid_proofs = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [

@@ -1,6 +1,6 @@
 "use strict";
 
-// The exchange page. What was opened stays open when the page is read again (poll.js).
+// Pages with a live part. What was opened stays open when the page is read again (poll.js).
 let opened = [];
 
 document.addEventListener("htmx:beforeSwap", () => {
@@ -12,9 +12,12 @@ document.addEventListener("htmx:afterSwap", () => {
     const details = document.getElementById(id);
     if (details) details.open = true;
   }
-  const state = document.querySelector("#live .badge").textContent;
-  const next = document.querySelector("#live .next").textContent;
-  document.getElementById("state-change").textContent = `${state}. ${next}`;
+  const announced = document.getElementById("state-change");
+  if (announced) {
+    const state = document.querySelector("#live .badge").textContent;
+    const next = document.querySelector("#live .next").textContent;
+    announced.textContent = `${state}. ${next}`;
+  }
   prepareCopyButtons();
   showTimes();
 });

@@ -1,7 +1,8 @@
 "use strict";
 
 // Reads the part of a page that changes again, until it has no `data-watched` any more: every 2 s while the
-// page is visible, every 10 s while it is hidden, and at once when somebody comes back to it.
+// page is visible, every 10 s while it is hidden, and at once when somebody comes back to it. `data-every`: the
+// least time in between, in milliseconds.
 const VISIBLE_MS = 2000;
 const HIDDEN_MS = 10000;
 let timer = 0;
@@ -17,7 +18,9 @@ function look() {
 
 function schedule() {
   clearTimeout(timer);
-  if (watched()) timer = setTimeout(look, document.hidden ? HIDDEN_MS : VISIBLE_MS);
+  if (!watched()) return;
+  const every = document.hidden ? HIDDEN_MS : VISIBLE_MS;
+  timer = setTimeout(look, Math.max(every, Number(watched().dataset.every || 0)));
 }
 
 document.addEventListener("visibilitychange", () => { if (document.hidden) schedule(); else look(); });

@@ -19,6 +19,7 @@ WHOLE = {  # answered in one piece, and why that is little
     "/common/networks": "an operator's few networks",
     "/provider/v1/networks": "the same",
     "/provider/v1/analytics/usage": "24 months at most",
+    "/statistics": "90 days at most",
     f"{WALLET}/verifications/{{verificationId}}/availableCredentials": (
         "an item for each asked"
     ),

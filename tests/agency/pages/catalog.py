@@ -170,6 +170,7 @@ PAGES: dict[str, str] = {
 }
 # The query strings with which a page is opened too.
 QUERIES = {
+    "studio:organization": ["?days=30"],
     "studio:search": ["?q=alice", "?q=nobody"],
     "studio:wallets": ["?q=nobody", "?sort=size"],
     "studio:connections": ["?q=alice&state=Connected"],
@@ -220,6 +221,7 @@ NO_PAGES: dict[str, str] = {
     "studio:send_example": ACTION,
     "studio:recover_webhook": ACTION,
     "studio:resend_delivery": ACTION,
+    "studio:organization_live": DATA,
     "studio:connection_live": DATA,
     "studio:credential_live": DATA,
     "studio:verification_live": DATA,

@@ -20,6 +20,7 @@ CONFIGURE, PEOPLE, LOG = Permission.CONFIGURE, Permission.PEOPLE, Permission.LOG
 # By the name of the route: what it takes, and the methods that it has.
 PAGES = {
     "organization": (READ, "GET"),
+    "organization_live": (READ, "GET"),
     "settings": (CONFIGURE, "GET POST"),
     "delete_organization": (Permission.DELETE, "GET POST"),
     "new_key": (DEVELOP, "POST"),

@@ -1,0 +1,111 @@
+"""The part of an organization's page that is read again: what there is to do and see."""
+
+from datetime import date
+from hashlib import sha256
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from agency.studio.attention import list_attention_items
+from agency.studio.checklist import checklist_of
+from agency.studio.exchange.words import EVENTS
+from agency.studio.pages import get_membership, studio_page
+from organizations import statistics
+from organizations.statistics import DayCount
+from tenants.models import Membership, Tenant
+from webhooks.models import Event
+
+PERIODS = (7, 30)  # days
+MAX_EVENTS = 8
+LOOK_AGAIN_MS = 10_000
+# Of a chart. Both charts of a pair have the same scale.
+BAR_WIDTH, BAR_GAP, HEIGHT, LEAST_HEIGHT = 8, 2, 100, 4
+PAIRS = (
+    (("offers", "Offers"), ("credentials", "Issued")),
+    (("valid_proofs", "Valid proofs"), ("invalid_proofs", "Proofs not valid")),
+)
+
+
+class Bar(NamedTuple):
+    """x, y, height: in units of the chart."""
+
+    day: date
+    number: int
+    x: int
+    y: int
+    height: int
+
+
+class Chart(NamedTuple):
+    name: str
+    label: str
+    total: int
+    most: int
+    bars: list[Bar]
+
+    @property
+    def width(self) -> int:
+        return len(self.bars) * (BAR_WIDTH + BAR_GAP) - BAR_GAP
+
+
+@studio_page("GET", "HEAD")
+def show_live(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """The live part alone. 204 while it is what the page shows."""
+    context = overview_context(request, get_membership(request, tenant_id))
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    return render(request, "studio/overview.html", context)
+
+
+def overview_context(request: HttpRequest, membership: Membership) -> dict[str, Any]:
+    tenant = membership.tenant
+    days = 30 if request.GET.get("days") == "30" else 7
+    counts = statistics.count_by_day(tenant, days, timezone.now())
+    shown = {
+        "attention_items": list_attention_items(tenant),
+        "checklist": checklist_of(membership),
+        "counts": counts,
+        "events": newest_events(tenant),
+    }
+    return shown | {
+        "tenant": tenant,
+        "version": sha256(repr(shown).encode()).hexdigest()[:16],
+        "look_again_ms": LOOK_AGAIN_MS,
+        "days": days,
+        "periods": PERIODS,
+        "charts": charts_of(counts),
+        "height": HEIGHT,
+        "bar_width": BAR_WIDTH,
+    }
+
+
+def charts_of(counts: list[DayCount]) -> list[Chart]:
+    charts = []
+    for pair in PAIRS:
+        most = max(getattr(count, name) for count in counts for name, _ in pair)
+        charts += [draw_chart(counts, name, label, most) for name, label in pair]
+    return charts
+
+
+def draw_chart(counts: list[DayCount], name: str, label: str, scale: int) -> Chart:
+    """A bar for each day. scale: the number that is as high as the chart."""
+    numbers = [getattr(count, name) for count in counts]
+    bars = []
+    for place, (count, number) in enumerate(zip(counts, numbers, strict=True)):
+        # Whatever there was can be seen.
+        height = max(LEAST_HEIGHT, HEIGHT * number // scale) if number else 0
+        x = place * (BAR_WIDTH + BAR_GAP)
+        bars.append(Bar(count.day, number, x, HEIGHT - height, height))
+    return Chart(name, label, sum(numbers), max(numbers), bars)
+
+
+def newest_events(tenant: Tenant) -> list[dict[str, Any]]:
+    rows = Event.objects.filter(tenant=tenant, is_example=False).order_by("-pk")
+    columns = ("pk", "type", "object_id", "created_at")
+    return [
+        row | {"title": EVENTS.get(row["type"], row["type"])}
+        for row in rows.values(*columns)[:MAX_EVENTS]
+    ]

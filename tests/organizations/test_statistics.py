@@ -1,0 +1,100 @@
+"""What an organization did on each day: from the kept counts and what changed since."""
+
+from datetime import UTC, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from credentials.models import Credential
+from organizations import daily_usage, statistics
+from tenants.models import DailyUsage
+from tests.support.errors import assert_error, error_of
+from verifications.models import Verification
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "year": "2026"}
+NAME = [{"policyName": "name"}]
+# In the order of the columns: offers, credentials, valid and invalid proofs.
+DONE = (2, 1, 1, 1)
+
+
+@pytest.fixture
+def busy(faber):
+    """Faber with two offers, one of them issued, and a valid and an invalid proof."""
+    alice, definition = faber.hosts("Alice"), faber.defines(*VALUES)
+    faber.asks(alice, attributes=NAME)
+    alice.auto_selects()  # has none: the proof is not valid
+    alice.receives(faber, definition, VALUES)
+    faber.offers(alice, definition, VALUES)
+    faber.asks(alice, attributes=NAME)
+    alice.auto_selects()
+    assert Verification.objects.filter(role="verifier", is_valid=True).count() == 1
+    assert Verification.objects.filter(role="verifier", is_valid=False).count() == 1
+    return faber
+
+
+def counts(organization, days=7, now=None):
+    found = statistics.count_by_day(organization.tenant, days, now or timezone.now())
+    return [tuple(one)[1:] for one in found]
+
+
+def test_what_happened_is_counted_at_once(busy, acme):
+    assert counts(busy)[-1] == DONE or counts(busy)[-2] == DONE, "or it was midnight"
+    assert sum(map(sum, counts(busy))) == sum(DONE)
+    assert sum(map(sum, counts(acme))) == 0
+
+
+def test_the_kept_counts_are_the_same(busy):
+    daily_usage.count_usage()
+    [row] = DailyUsage.objects.filter(tenant=busy.tenant)
+    kept = (row.offers, row.credentials, row.valid_proofs, row.invalid_proofs)
+    assert kept == DONE
+    assert sum(map(sum, counts(busy))) == sum(DONE), "nothing is counted twice"
+
+
+def test_what_was_deleted_stays_counted(busy):
+    daily_usage.count_usage()
+    Credential.objects.all().delete()
+    Verification.objects.all().delete()
+    daily_usage.count_usage()
+    assert sum(map(sum, counts(busy))) == sum(DONE)
+
+
+def test_earlier_days_are_read_from_the_kept_counts_in_one_query(busy, acme):
+    today = timezone.now().astimezone(UTC).date()
+    for organization, number in ((busy, 7), (acme, 99)):
+        DailyUsage.objects.create(
+            tenant=organization.tenant, day=today - timedelta(days=3), offers=number
+        )
+    with CaptureQueriesContext(connection) as captured:
+        found = counts(busy)
+    assert len(captured) == 1
+    assert len(found) == 7 and found[3] == (7, 0, 0, 0)
+    assert len(counts(busy, days=30)) == 30
+
+
+def test_of_a_busy_day_the_last_changes_are_read_and_the_kept_count_counts(
+    busy, monkeypatch
+):
+    monkeypatch.setattr(statistics, "MAX_CHANGED", 1)
+    assert sum(map(sum, counts(busy))) < sum(DONE)
+    daily_usage.count_usage()
+    assert sum(map(sum, counts(busy))) == sum(DONE)
+
+
+def test_the_api_answers_the_days_oldest_first(busy):
+    found = busy.get("/statistics")
+    assert len(found) == 30
+    assert [one["day"] for one in found] == sorted(one["day"] for one in found)
+    names = ("offers", "issued", "validProofs", "invalidProofs")
+    assert tuple(sum(one[name] for one in found) for name in names) == DONE
+    assert len(busy.get("/statistics?days=1")) == 1
+    assert len(busy.get(f"/statistics?days={statistics.MAX_DAYS}")) == 90
+
+
+@pytest.mark.parametrize("days", ["0", "91", "week", "-1"])
+def test_the_days_are_bounded(faber, days):
+    error = error_of(faber.get, f"/statistics?days={days}")
+    assert_error(error, 400, "invalid_request")
