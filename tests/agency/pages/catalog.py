@@ -85,7 +85,7 @@ PAGES: dict[str, str] = {
     "web_wallet:offer": HOLDER,
     "web_wallet:request": HOLDER,
     "web_wallet:history": HOLDER,
-    "web_wallet:take": HOLDER,
+    "web_wallet:accept_link": HOLDER,
     "web_wallet:keep": HOLDER,
     "docs": VISITOR,
     "error_codes": VISITOR,
