@@ -165,6 +165,8 @@ EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
 # Days for which the log of who changed what is kept; 0 for ever.
 AUDIT_RETENTION_DAYS = env.int("AUDIT_RETENTION_DAYS", default=400)
+# API calls that are logged for each organization, the newest ones; 0 logs none.
+REQUEST_LOG_ROWS = env.int("REQUEST_LOG_ROWS", default=100_000)
 # Days for which the admin's own log of its changes is kept; 0 for ever.
 ADMIN_LOG_RETENTION_DAYS = env.int("ADMIN_LOG_RETENTION_DAYS", default=0)
 # Quotas of organizations that were created by sign-up in the studio; 0 for no limit.
@@ -308,7 +310,7 @@ API_MIDDLEWARE = [
 ]
 API_PATHS = (
     r"^/(agency|api|common|connections|credentials|custodian|definitions?|didcomm"
-    r"|events|health|kiosks|ledger|management|messages|provider|tenants"
+    r"|events|health|kiosks|ledger|management|messages|provider|requestLog|tenants"
     r"|verificationPolicies|verifications|wallet|webhooks)(/|$)"
 )
 
@@ -496,6 +498,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "tenants.tasks.delete_old_audit_entries",
         "schedule": 3600.0,
         "options": {"expires": 3600},
+    },
+    "delete-old-requests": {
+        "task": "tenants.tasks.delete_old_requests",
+        "schedule": 60.0,
+        "options": {"expires": 60},
     },
     "delete-retired-data-keys": {
         "task": "tenants.tasks.delete_retired_data_keys",

@@ -23,11 +23,13 @@ prepare_statements()
 
 from agency.ops import heartbeats, startup  # noqa: E402  (these import models)
 from agency.server.web import WebApplication  # noqa: E402
+from tenants import request_log  # noqa: E402
 
 startup.check_or_exit()
 application = WebApplication()
 log_start("web")
 heartbeats.start_heartbeats("web")
+request_log.start_writer()
 # What is loaded now lives as long as the process: no collection needs to look at it.
 # Requests leave few cycles behind, so collect less often than Python does by default.
 gc.collect()

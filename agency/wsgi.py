@@ -14,7 +14,9 @@ log_uncaught()
 prepare_statements()
 
 from agency.ops import heartbeats, startup  # noqa: E402  (these import models)
+from tenants import request_log  # noqa: E402
 
 startup.check_or_exit()
 log_start("web")
 heartbeats.start_heartbeats("web")
+request_log.start_writer()

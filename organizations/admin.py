@@ -36,6 +36,7 @@ from tenants.models import (
     FormerDataKey,
     IdempotencyKey,
     Invitation,
+    LoggedRequest,
     Membership,
     Network,
     Provider,
@@ -283,6 +284,30 @@ class DailyUsageAdmin(ReadOnlyAdmin):
     search_fields = ["tenant__name"]
     date_hierarchy = "day"
     fields = list_display
+
+
+@admin.register(LoggedRequest)
+class LoggedRequestAdmin(ReadOnlyAdmin):
+    """The newest API calls of each organization."""
+
+    list_display = [
+        "created_at", "tenant", "method", "route", "status", "error_code",
+        "milliseconds", "request_id",
+    ]  # fmt: skip
+    list_select_related = ["tenant"]
+    search_fields = ["request_id"]
+    fields = [
+        "created_at", "tenant", "key", "method", "route", "status", "error_code",
+        "milliseconds", "request_id", "address",
+    ]  # fmt: skip
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        """Find the call with exactly this request id, by its index."""
+        if not search_term:
+            return queryset, False
+        return queryset.filter(request_id=search_term), False
 
 
 class NetworkForm(forms.ModelForm):

@@ -14,6 +14,7 @@ from organizations.api.providers import (
     ProviderTenants,
 )
 from organizations.api.public_did import PublicDids
+from organizations.api.request_log import RequestLog
 from organizations.api.statistics import Statistics
 
 credentials_api = [
@@ -28,6 +29,7 @@ credentials_api = [
         Tenants.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
     path("statistics", Statistics.as_view({"get": "list"})),
+    path("requestLog", RequestLog.as_view({"get": "list"})),
     path("common/upload", Pictures.as_view({"post": "create"})),
     path("common/networks", Networks.as_view({"get": "list"})),
     path(

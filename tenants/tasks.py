@@ -7,6 +7,7 @@ from tenants import (
     data_key_rotation,
     idempotency,
     members,
+    request_log,
     retention,
     sessions,
 )
@@ -30,6 +31,11 @@ def delete_old_sessions_and_pictures() -> None:
 def delete_old_audit_entries() -> None:
     audit.delete_old_entries()
     retention.delete_old_admin_log()
+
+
+@shared_task
+def delete_old_requests() -> None:
+    request_log.delete_old_requests()
 
 
 @shared_task

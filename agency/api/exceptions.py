@@ -99,11 +99,15 @@ def method_not_allowed(request, view):
 def error_response(status_code, code, message, errors=None):
     """For views of the API; for other views there is `plain_error_response`."""
     body = drop_nulls(code=code, message=message, errors=errors or None)
-    return Response(body, status=status_code)
+    response = Response(body, status=status_code)
+    response.error_code = code  # for the log of calls
+    return response
 
 
 def plain_error_response(status_code, code, message):
-    return JsonResponse({"code": code, "message": message}, status=status_code)
+    response = JsonResponse({"code": code, "message": message}, status=status_code)
+    response.error_code = code  # type: ignore[attr-defined]  # for the log of calls
+    return response
 
 
 def flatten_errors(detail, path=""):

@@ -108,6 +108,12 @@ DELETED = Counter(
     ["table"],
     registry=registry,
 )
+UNLOGGED = Counter(
+    "agency_unlogged_requests",
+    "API calls that are missing in the log of calls.",
+    ["reason"],
+    registry=registry,
+)
 LISTENERS = Gauge(
     "agency_stream_listeners",
     "Open streams of events.",
@@ -153,6 +159,11 @@ def count_quota_refusal(setting: str) -> None:
 def count_deleted(table: str, number: int) -> None:
     """Count deleted rows. table: the label of the model, or the kind of files."""
     DELETED.labels(table).inc(number)
+
+
+def count_unlogged(reason: str, number: int = 1) -> None:
+    """Count calls that are not logged. reason: `full` buffer, or `database`."""
+    UNLOGGED.labels(reason).inc(number)
 
 
 def set_stream_listeners(number: int) -> None:

@@ -5,6 +5,7 @@ import logging
 import re
 import secrets
 import time
+from functools import cache
 
 from django.conf import settings
 from django.contrib.sessions.exceptions import SessionInterrupted
@@ -15,11 +16,15 @@ from uuid_utils.compat import uuid7
 
 from agency.api.exceptions import database_away
 from agency.core import logs, metrics
+from agency.core.callers import client_address
 from agency.core.database.base import is_caused_by_outage, is_outage
 from agency.core.waiting import limit_waiting
+from tenants import request_log
+from tenants.models import ApiKey
 
 logger = logging.getLogger("agency.requests")
 GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{8,47}")
+CONVERTER = re.compile(r"<\w+:(\w+)>")
 UNLOGGED_PREFIXES = ("/health", "/static/", "/metrics")
 FORM_OVERHEAD_BYTES = 16 * 1024  # of a form with one picture
 PAGE_POLICY = (
@@ -39,7 +44,9 @@ def request_id(get_response):
         started = time.monotonic()
         try:
             response = get_response(request)
-            log_request(request, response, time.monotonic() - started)
+            seconds = time.monotonic() - started
+            log_request(request, response, seconds)
+            note_call(request, response, seconds)
         finally:
             logs.request_tenant.reset(tenant_token)
             logs.request_id.reset(token)
@@ -86,6 +93,29 @@ def log_request(request, response, seconds):
     logger.info(
         "%(method)s %(route)s %(status)s %(milliseconds)sms", fields, extra=fields
     )
+
+
+def note_call(request, response, seconds):
+    """Note a call with an organization's key for the log of calls."""
+    key = getattr(request, "auth", None)
+    if not isinstance(key, ApiKey):
+        return
+    request_log.note_call(
+        key,
+        method=request.method,
+        route=path_template(request.resolver_match.route),
+        status=response.status_code,
+        error_code=getattr(response, "error_code", ""),
+        milliseconds=round(seconds * 1000),
+        request_id=request.id,
+        address=client_address(request.META),
+    )
+
+
+@cache
+def path_template(route):
+    """`connections/<str:connectionId>` as `/connections/{connectionId}`."""
+    return "/" + CONVERTER.sub(r"{\1}", route)
 
 
 def no_store(get_response):

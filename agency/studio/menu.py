@@ -84,6 +84,7 @@ MENU: list[tuple[str, list[Entry]]] = [
     (
         "Developers",
         [
+            Entry("API calls", "requests"),
             Entry("Events", "events", ("event",)),
             Entry(
                 "Webhooks",

@@ -13,6 +13,7 @@ from agency.api.views import parse_uuid
 
 PAGE_SIZE = 50
 CURSORS = ("before", "after")
+SEEN = "seen"  # what a live list shows (live_lists.py); of no other page
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def query_with(
 ) -> str:
     """Return the query string of the filter, with one cursor or none."""
     query = request.GET.copy()
-    for name in CURSORS:
+    for name in (*CURSORS, SEEN):
         query.pop(name, None)
     if row:
         query[cursor] = str(row.pk)

@@ -1,5 +1,6 @@
 """The page that searches all objects of an organization at once."""
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -13,10 +14,14 @@ from agency.studio.list_search import Search, search_webhooks
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS, WALLETS
 from agency.studio.objects import describe_rows, own_wallet
 from agency.studio.pages import get_membership, studio_page
-from tenants.models import Membership, Permission
+from tenants.models import LoggedRequest, Membership, Permission, Tenant
 from webhooks.models import Webhook
 
 MAX_FOUND = 5  # of each kind
+# As new_request_id() of agency/server/middleware.py makes them.
+REQUEST_ID = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|.{8,47}\.[0-9a-f]{16}"
+)
 
 
 class SearchForm(forms.Form):
@@ -36,6 +41,7 @@ def show_search(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "text": text,
         "kinds": find_objects(search) if text else [],
         "webhooks": find_webhooks(search, membership) if text else [],
+        "call": find_call(tenant, text) if text else None,
     }
     return render(request, "studio/search.html", context)
 
@@ -58,6 +64,13 @@ def find_objects(search: Search) -> list[dict[str, Any]]:
                 }
             )
     return found
+
+
+def find_call(tenant: Tenant, text: str) -> LoggedRequest | None:
+    """The API call with this request id, if the text is one."""
+    if not REQUEST_ID.fullmatch(text):
+        return None
+    return LoggedRequest.objects.filter(tenant=tenant, request_id=text).first()
 
 
 def find_webhooks(search: Search, membership: Membership) -> list[Webhook]:

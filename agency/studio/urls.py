@@ -20,6 +20,7 @@ from agency.studio import (
     overview,
     policies,
     policy_builder,
+    requests,
     revoke_many,
     search_page,
     settings_page,
@@ -260,6 +261,7 @@ urlpatterns = [
         policies.show_policy,
         name="policy",
     ),
+    path(f"{organization}/requests", requests.show_requests, name="requests"),
     path(f"{organization}/events", events.show_events, name="events"),
     path(f"{organization}/events/<uuid:event_id>", events.show_event, name="event"),
     path(

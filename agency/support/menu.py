@@ -61,7 +61,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "auth.group",
         ),
     ),
-    ("Log", ("tenants.auditentry", "admin.logentry")),
+    ("Log", ("tenants.auditentry", "tenants.loggedrequest", "admin.logentry")),
     (
         "Settings",
         (

@@ -8,6 +8,7 @@ from tenants.models.networks import AgreementAcceptance, Network
 from tenants.models.organizations import Asset, Provider, Tenant
 from tenants.models.people import Invitation, Membership, Permission, Role
 from tenants.models.record import LiveRows, Record
+from tenants.models.requests import LoggedRequest
 from tenants.models.usage import DailyUsage
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "IdempotencyKey",
     "Invitation",
     "LiveRows",
+    "LoggedRequest",
     "Membership",
     "Network",
     "Permission",

@@ -55,6 +55,7 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "tenants_auditentry": "it is newer than 0.1.0",
     "tenants_dailyusage": "it is newer than 0.1.0",
     "tenants_erasure": "it is newer than 0.1.0",
+    "tenants_loggedrequest": "it is newer than 0.1.0",
     "tenants_formerdatakey": "it is newer than 0.1.0",
     "tenants_invitation": "it is newer than 0.1.0",
     "usersessions_usersession": "the list of sessions is newer than 0.1.0",

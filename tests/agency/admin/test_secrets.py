@@ -20,7 +20,7 @@ MAY_BE_EMPTY = {
     "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage", "Bulk",
     "BulkRow",
     "DailyUsage", "Delivery", "DidEndpoint", "Erasure", "FormerDataKey",
-    "Invitation", "Membership", "Publication", "RevocationRegistry", "SpareKey",
+    "Invitation", "LoggedRequest", "Membership", "Publication", "RevocationRegistry", "SpareKey",
     "StatusList", "Webhook",
 }  # fmt: skip
 VALUES = {

@@ -13,6 +13,7 @@ from connections.protocols.connections_1_0 import invitation
 from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.bulk import issuing
 from credentials.models.schema import organization_wallet
+from tenants.models import LoggedRequest
 from tests.agency.api.objects import WALLET, caller, filled
 from tests.support.outside_agent import Agent
 from tests.support.people import Provider
@@ -58,6 +59,15 @@ class World:
         self.provider.makes(f"Branch {number}")
         self.share_links()
         self.connect()
+        LoggedRequest.objects.create(
+            tenant=faber.tenant,
+            key=faber.tenant.keys.get(kind="access_token"),
+            method="GET",
+            route="/connections",
+            status=200,
+            milliseconds=1,
+            address="127.0.0.1",
+        )
 
     def share_links(self):
         body = {

@@ -22,7 +22,13 @@ from connections.models import Connection, OutboundMessage
 from credentials.bulk import issuing
 from credentials.models import Credential, CredentialDefinition, Schema
 from tenants import vault
-from tenants.models import ApiKey, Erasure, FormerDataKey, Membership
+from tenants.models import (
+    ApiKey,
+    Erasure,
+    FormerDataKey,
+    LoggedRequest,
+    Membership,
+)
 from tests.agency.pages.people import (
     asked_again,
     half_signed_in,
@@ -134,6 +140,7 @@ PAGES: dict[str, str] = {
     "studio:verification": OWNER,
     "studio:remove_connection": OWNER,
     "studio:end_connection": OWNER,
+    "studio:requests": OWNER,
     "studio:events": OWNER,
     "studio:event": OWNER,
     "studio:webhooks": OWNER,
@@ -180,6 +187,7 @@ QUERIES = {
     "studio:new_verification": ["?policy={policy_id}"],
     "studio:new_kiosk": ["?policy={policy_id}"],
     "studio:new_credential": ["?definition={definition_id}"],
+    "studio:requests": ["?status=4xx&method=GET", "?status=ok", "?paused=1"],
     "studio:bulks": ["?definition={definition_id}"],
     "admin:search": ["?q=alice", "?q=nobody"],
 }
@@ -339,6 +347,7 @@ class World:
         example = {"messageType": "verification"}
         self.api.post(f"/webhooks/{hook}/example", example)
         send_rows(self.api, self.offer, number + 2)
+        log_call(self.college.tenant)
         ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, self.college.tenant, f"Key {number}")
 
     def addresses(self, records: bool = False) -> list[tuple[str, str]]:
@@ -420,6 +429,21 @@ def send_rows(api: Api, offer: dict[str, Any], number: int) -> str:
     return str(made["bulkId"])
 
 
+def log_call(tenant: Any) -> None:
+    """Write a call of the API to the log, as a process does a second later."""
+    LoggedRequest.objects.create(
+        tenant=tenant,
+        key=tenant.keys.filter(kind="access_token").first(),
+        method="GET",
+        route="/custodian/v1/api/{walletId}/verifications/{verificationId}",
+        status=404,
+        error_code="not_found",
+        milliseconds=7,
+        request_id="0196f3a9-1111-7000-8000-000000000002",
+        address="198.51.100.7",
+    )
+
+
 def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> World:
     """Use the API as a developer of the organization, and a holder, do."""
     api = Api(college.access_token, college.subscription_key)
@@ -474,6 +498,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     )
     vault.seal(lost, "body", {"content": "Hello"})
     lost.save()
+    log_call(tenant)
     Erasure.objects.create(kind="wallet", object_key=tenant.pk)
     FormerDataKey.objects.create(tenant=tenant, generation=9, master_key_id="1")
     link = api.post("/credentials", offer)["offerUrl"]

@@ -14,6 +14,7 @@ import requests
 from django.db import connection
 
 from tenants import vault
+from tenants.models import LoggedRequest
 from tests.support.processes import PATIENCE, eventually, processes, same_server
 
 pytestmark = pytest.mark.slow
@@ -146,3 +147,11 @@ def test_all_processes_finish_their_requests_before_they_stop(faber, web):
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", web.port))
+
+
+def test_all_processes_write_their_calls_to_the_log_before_they_stop(faber, web):
+    assert set(on_new_connections(lambda: listed(faber, web))) == {200}
+    os.kill(web.supervisor.services["web"].pid, signal.SIGTERM)
+    assert web.supervisor.services["web"].wait(PATIENCE) == 0
+    logged = LoggedRequest.objects.filter(route="/connections", status=200)
+    assert logged.count() == CALLS

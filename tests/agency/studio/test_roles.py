@@ -35,6 +35,7 @@ PAGES = {
     "connections": (READ, "GET"),
     "credentials": (READ, "GET"),
     "verifications": (READ, "GET"),
+    "requests": (READ, "GET"),
     "events": (READ, "GET"),
     "event": (READ, "GET"),
     "webhooks": (READ, "GET"),

@@ -1,0 +1,7 @@
+"use strict";
+
+// A list that reads itself again (poll.js).
+document.addEventListener("htmx:afterSwap", () => {
+  prepareCopyButtons();
+  showTimes();
+});

@@ -1,0 +1,55 @@
+"""Lists, newest first, whose first page reads itself again while somebody looks.
+
+The page is a template with the partial `rows`, which poll.js asks for. A reader may
+pause it, because rows that move are hard to read.
+"""
+
+from hashlib import sha256
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+
+from agency.studio.newest_first import SEEN, Page, query_with
+
+PAUSED = "paused"  # in the query of a page that is not to be read again
+
+
+def render_live_list(
+    request: HttpRequest,
+    template: str,
+    context: dict[str, Any],
+    page: Page,
+    shown: Any,
+) -> HttpResponse:
+    """The page; of a request by htmx its rows, or 204 while they are what it shows.
+
+    shown: what a reader sees of the rows, as values with a repr().
+    """
+    version = sha256(repr(shown).encode()).hexdigest()[:16]
+    is_part = "HX-Request" in request.headers
+    if is_part and request.GET.get(SEEN) == version:
+        return HttpResponse(status=204)
+    is_paused = PAUSED in request.GET
+    context |= {
+        "page": page,
+        "version": version,
+        "query": query_with(request),
+        "may_watch": not page.newer,
+        "is_paused": is_paused,
+        "is_watched": not (is_paused or page.newer),
+        "toggle": query_of_toggle(request),
+    }
+    response = render(request, f"{template}#rows" if is_part else template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def query_of_toggle(request: HttpRequest) -> str:
+    """The query string of the page that is paused, or goes on."""
+    query = request.GET.copy()
+    query.pop(SEEN, None)
+    if not query.pop(PAUSED, None):
+        query[PAUSED] = "1"
+    return query.urlencode()
