@@ -199,7 +199,6 @@ def page_response(
             context = context | translated_context(link, context)
         response = render(request, TEMPLATE + part, context, status=status)
     response["Content-Language"] = language
-    response["Referrer-Policy"] = "no-referrer"
     response["X-Robots-Tag"] = "noindex"
     patch_vary_headers(response, ["Accept", "Accept-Language"])
     return response

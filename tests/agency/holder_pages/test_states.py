@@ -227,7 +227,7 @@ def test_the_part_is_kept_and_indexed_by_nobody(offer):
     page.seen = ""
     response = page.look()
     assert response["X-Robots-Tag"] == "noindex"
-    assert response["Referrer-Policy"] == "no-referrer"
+    assert response["Referrer-Policy"] == "same-origin"
     assert "no-store" in response["Cache-Control"]
     assert "<html" not in response.content.decode()
 

@@ -86,7 +86,7 @@ def test_a_browser_stays_at_the_short_link_of_an_offer(
 def test_it_is_not_indexed_kept_or_told_on(client, invited, settings):
     response = open_invitation(client, invited, settings)
     assert response["X-Robots-Tag"] == "noindex"
-    assert response["Referrer-Policy"] == "no-referrer"
+    assert response["Referrer-Policy"] == "same-origin"
     assert "no-store" in response["Cache-Control"]
     assert "default-src 'self'" in response["Content-Security-Policy"]
 

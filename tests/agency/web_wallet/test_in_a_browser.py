@@ -90,3 +90,16 @@ def test_who_guesses_the_pin_is_stopped_after_five(tab, live_server, alice):
     enter(tab, PIN)
     tab.wait_for_selector("text=The PIN was wrong too often.")
     assert tab.inner_text("#pin_error code") == "too_many_pins"
+
+
+def test_a_visitor_makes_a_wallet_and_accepts(tab, live_server, faber, degree):
+    faber.tenant.visitor_wallets = True
+    faber.tenant.save()
+    body = {"definitionId": degree["definitionId"], "credentialValues": VALUES}
+    tab.goto(faber.post("/credentials", body | {"automaticIssuance": True})["offerUrl"])
+    tab.click("text=make one here")
+    enter(tab, PIN, again=True)
+    tab.click("text=I have stored it")
+    tab.wait_for_selector("text=Balthazar-4711")
+    tab.click("button:has-text('Accept')")
+    tab.wait_for_selector("text=The card is in your wallet.")
