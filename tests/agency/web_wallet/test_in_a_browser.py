@@ -96,7 +96,9 @@ def test_a_visitor_makes_a_wallet_and_accepts(tab, live_server, faber, degree):
     faber.tenant.visitor_wallets = True
     faber.tenant.save()
     body = {"definitionId": degree["definitionId"], "credentialValues": VALUES}
-    tab.goto(faber.post("/credentials", body | {"automaticIssuance": True})["offerUrl"])
+    tab.goto(
+        faber.post("/credentials", body | {"automaticIssuance": True})["offerUrl"]
+    )
     tab.click("text=make one here")
     enter(tab, PIN, again=True)
     tab.click("text=I have stored it")
