@@ -272,6 +272,7 @@ INSTALLED_APPS = [
     "connections",
     "credentials",
     "verifications",
+    "sandbox",
     "organizations",
 ]
 
@@ -310,8 +311,8 @@ API_MIDDLEWARE = [
 ]
 API_PATHS = (
     r"^/(agency|api|common|connections|credentials|custodian|definitions?|didcomm"
-    r"|events|health|kiosks|ledger|management|messages|provider|requestLog|tenants"
-    r"|verificationPolicies|verifications|wallet|webhooks)(/|$)"
+    r"|events|health|kiosks|ledger|management|messages|provider|requestLog|sandbox"
+    r"|tenants|verificationPolicies|verifications|wallet|webhooks)(/|$)"
 )
 
 # See agency/server/cors.py. The API authenticates by headers, never by cookies, so
@@ -544,6 +545,16 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "answer-as-simulated-holders": {
+        "task": "sandbox.tasks.answer_exchanges",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "delete-old-data-of-tests": {
+        "task": "sandbox.tasks.delete_old_data",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "delete-old-bulks": {
         "task": "credentials.tasks.delete_old_bulks",
         "schedule": 3600.0,
@@ -609,6 +620,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ConnectionState": "connections.models.Connection.State",
         "CredentialState": "credentials.models.Credential.State",
+        "Behaviour": "sandbox.api.holders.BEHAVIOURS",
         "BulkState": "credentials.api.bulk.STATES",
         "VerificationState": "verifications.models.Verification.State",
         "ClaimType": "credentials.api.serializers.CLAIM_TYPES",
@@ -653,6 +665,10 @@ SPECTACULAR_SETTINGS = {
         {"name": "Credentials", "description": "Offer, issue, read."},
         {"name": "Policies", "description": "What a verification asks for."},
         {"name": "Verifications", "description": "Proof requests and their results."},
+        {
+            "name": "Sandbox",
+            "description": "Simulated holders of a test organization.",
+        },
         {
             "name": "Messages",
             "description": "Texts between the organization and a connection.",
@@ -824,6 +840,7 @@ LOGGING = {
             "connections",
             "credentials",
             "verifications",
+            "sandbox",
         )
     },
 }

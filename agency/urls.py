@@ -13,6 +13,7 @@ from agency.web_wallet import urls as web_wallet
 from connections import urls as connections
 from credentials import urls as credentials
 from organizations import urls as tenants
+from sandbox import urls as sandbox
 from verifications import urls as verifications
 from wallets import urls as wallets
 from webhooks import urls as webhooks
@@ -21,6 +22,7 @@ credentials_api = [
     *connections.credentials_api,
     *credentials.credentials_api,
     *verifications.credentials_api,
+    *sandbox.credentials_api,
     *tenants.credentials_api,
     *webhooks.credentials_api,
     path("health", health.Health.as_view({"get": "live"})),

@@ -80,17 +80,18 @@ class Keys(Inline):
 class TenantAdmin(ShownOnceAdmin):
     form = OrganizationForm
     list_display = ["name", "network", "provider", "created_at"]
-    list_filter = ["network"]
+    list_filter = ["network", "is_test"]
     list_select_related = ["network", "provider"]
     search_fields = ["name", "wallets__did"]
     date_hierarchy = "created_at"
     fields = [
         "id", "public_id", "name", "image_url", "network", "did", "endorser", "region",
         "provider", "made_by_provider", "short_qr_codes", "invalid_proof_answer",
-        "own_wallet_api", "visitor_wallets", "values_kept_days", "exchanges_kept_days",
+        "own_wallet_api", "visitor_wallets", "is_test", "values_kept_days",
+        "exchanges_kept_days",
         "created_at", "updated_at",
     ]  # fmt: skip
-    form_fields = ["name", "image_url", "network_id", "form_token"]
+    form_fields = ["name", "image_url", "network_id", "is_test", "form_token"]
 
     def get_inlines(
         self, request: HttpRequest, obj: Tenant | None
@@ -118,7 +119,10 @@ class TenantAdmin(ShownOnceAdmin):
     ) -> tuple[Tenant, dict[str, str]]:
         given = form.cleaned_data
         made = create_organization(
-            given["name"], image_url=given["image_url"], network_id=given["network_id"]
+            given["name"],
+            image_url=given["image_url"],
+            network_id=given["network_id"],
+            is_test=given["is_test"],
         )
         audit.record("organization.created", made.tenant, by=request)
         Kind = ApiKey.Kind

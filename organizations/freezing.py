@@ -19,6 +19,7 @@ from agency.core import transactions
 from agency.core.queued_jobs import QueuedJob
 from connections.models import InboundMessage, OutboundMessage
 from credentials.models import Bulk, Publication
+from sandbox.models import SimulatedAnswer
 from tenants import audit
 from tenants.models import Tenant
 from webhooks.models import Delivery, Webhook
@@ -32,7 +33,7 @@ MARGIN_SECONDS = 5
 # Workers end their calls, and transactions end, long before.
 WAIT_SECONDS = 180
 QUEUES: tuple[type[QueuedJob], ...] = (
-    InboundMessage, OutboundMessage, Publication, Bulk, Delivery
+    InboundMessage, OutboundMessage, Publication, Bulk, SimulatedAnswer, Delivery
 )  # fmt: skip
 
 

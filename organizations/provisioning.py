@@ -56,17 +56,21 @@ def create_organization(
     image_url: str = "",
     network_id: str | None = None,
     seed: bytes | None = None,
+    is_test: bool = False,
 ) -> Organization:
     """Create an organization with a provider account of its own, in one transaction.
 
     owner: the user who creates it in the studio, and who gets the role owner. Unless
     the user is staff, the account has quotas. seed: 32 bytes, of the issuer's key.
+    is_test: whether it is for tests only (Tenant.is_test).
     Raises 409 `did_taken` if its DID is on the network already, 409 `quota_exceeded`.
     """
     has_quotas = owner is not None and not owner.is_staff
     provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)
     quotas.require_room_for_organization(provider)
-    tenant = create_tenant(provider, name, network_id, seed, image_url=image_url)
+    tenant = create_tenant(
+        provider, name, network_id, seed, image_url=image_url, is_test=is_test
+    )
     if owner:
         Membership.objects.create(
             tenant=tenant, user=owner, role=Membership.Role.OWNER

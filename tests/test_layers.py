@@ -50,13 +50,16 @@ CATCH_ALL = {
     "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
     "organizations/erasure.py": {"try_job"},  # the worker's loop
+    "sandbox/answering.py": {"try_answer"},  # the worker's loop
     "webhooks/delivery/call.py": {"try_call"},  # the worker's loop
     "webhooks/delivery/recording.py": {"record_all"},  # the worker's loop
     "webhooks/events/stream.py": {"run"},  # the loop that serves all listeners
 }
 
 # The apps whose transactions may send messages or change what a connection's lock guards.
-SENDING_APPS = {"connections", "credentials", "organizations", "verifications"}
+SENDING_APPS = {
+    "connections", "credentials", "organizations", "sandbox", "verifications"
+}  # fmt: skip
 
 MODULES = source.read_modules()
 GRAPH = source.import_graph(MODULES)

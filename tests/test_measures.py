@@ -17,7 +17,7 @@ from webhooks.delivery import signing
 # Names of functions that are defined six times or more, with their number of
 # definitions. Lower a number when names go; a higher one needs a reason.
 # audit.record() reads `audit_facts` of every kind of object.
-MOST_DEFINITIONS = {"audit_facts": 6, "receive_problem": 6, "rows": 9}
+MOST_DEFINITIONS = {"audit_facts": 7, "receive_problem": 6, "rows": 9}
 
 
 def modules(**texts):

@@ -51,6 +51,7 @@ def make_examples(api: Api, provider: Api, story: Story) -> Ids:
         | make_bulks(api, story)
         | make_policies(api, story)
         | make_kiosks(api, story)
+        | make_simulated_holders(api)
         | make_verifications(api, story)
         | make_webhooks(api)
         | make_organizations(api, provider)
@@ -214,6 +215,17 @@ def make_kiosks(api: Api, story: Story) -> Ids:
     return {
         examples.KIOSK: create_kiosk("Front desk"),
         examples.KIOSK_TO_REVOKE: create_kiosk("To be revoked"),
+    }
+
+
+def make_simulated_holders(api: Api) -> Ids:
+    def create_holder(name: str) -> str:
+        body = {"name": name, "behaviour": "accept"}
+        return api.post("/sandbox/holders", body)["holderId"]
+
+    return {
+        examples.SIMULATED_HOLDER: create_holder("Rex"),
+        examples.SIMULATED_HOLDER_TO_DELETE: create_holder("To be deleted"),
     }
 
 

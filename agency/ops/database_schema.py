@@ -26,6 +26,7 @@ APPS = (
     "connections",
     "credentials",
     "verifications",
+    "sandbox",
     "holderpages",
     "webwallet",
     "mails",

@@ -51,6 +51,14 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         "be changed.",
     )
 
+    is_test = forms.BooleanField(
+        label="For tests only",
+        required=False,
+        help_text="It has simulated holders that answer by themselves, so that you can "
+        "try everything without a phone. Its credentials, proofs and connections are "
+        "deleted after 30 days. This cannot be changed.",
+    )
+
     class Meta:
         model = Tenant
         fields = ["name", "image_url"]

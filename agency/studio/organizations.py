@@ -82,6 +82,7 @@ def new_organization(request: HttpRequest) -> HttpResponse:
                 owner=request.user,
                 image_url=given["image_url"],
                 network_id=given["network_id"],
+                is_test=given["is_test"],
             )
             audit.record("organization.created", made.tenant, by=request)
     except QuotaExceeded as error:

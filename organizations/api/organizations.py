@@ -59,6 +59,7 @@ def create_tenant(provider: Provider, wanted: dict) -> Tenant:
         "region": wanted.get("region"),
         "endorser": wanted.get("endorserType"),
         "short_qr_codes": wanted.get("shortQrCodes"),
+        "is_test": wanted.get("isTest"),
         "own_wallet_api": wanted.get("ownWalletApi"),
         "visitor_wallets": wanted.get("visitorWallets"),
         "invalid_proof_answer": wanted.get("invalidProofAnswer"),

@@ -38,6 +38,10 @@ OWN_WALLET_API = (
 VISITOR_WALLETS = (
     "Whether the page of a link of the organization offers a web wallet to visitors."
 )
+IS_TEST = (
+    "Whether it is for tests only: it has simulated holders, and its data is deleted "
+    "after 30 days. This cannot be changed."
+)
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
 # The members of BrandingParameters and their columns.
 BRANDING = {
@@ -182,6 +186,7 @@ class TenantParameters(BrandingParameters):
     visitorWallets = serializers.BooleanField(
         required=False, help_text=VISITOR_WALLETS
     )
+    isTest = serializers.BooleanField(required=False, help_text=IS_TEST)
 
 
 class TenantUpdateParameters(BrandingParameters):
@@ -250,6 +255,7 @@ class TenantContract(Contract):
     visitorWallets = serializers.BooleanField(
         source="visitor_wallets", help_text=VISITOR_WALLETS
     )
+    isTest = serializers.BooleanField(source="is_test", help_text=IS_TEST)
     ownWalletId = serializers.CharField(
         source="own_wallet_id",
         help_text="The id of its own wallet, for the wallet API.",

@@ -85,6 +85,9 @@ class Tenant(Record):
     own_wallet_api = models.BooleanField(default=False, db_default=False)
     # Whether the pages of links let visitors make a wallet here.
     visitor_wallets = models.BooleanField(default=False, db_default=False)
+    # Whether it is for tests only: it has simulated holders (sandbox/), and its data is
+    # deleted after some weeks. Chosen when it is created, and never changed.
+    is_test = models.BooleanField(default=False, db_default=False)
     # Whether the studio lets only members in who have a second factor.
     requires_second_factor = models.BooleanField(default=False, db_default=False)
     # For the pages that holders see; see branding.py for the shapes.

@@ -21,6 +21,7 @@ APPS = (
     "connections",
     "credentials",
     "verifications",
+    "sandbox",
     "organizations",
 )
 OF_GRANIAN = {"GRANIAN_HOST"}

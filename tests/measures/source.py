@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 # left. The longest prefix of a module's name counts.
 LAYERS = (
     "agency.core", "tenants", "agency.api", "wallets", "webhooks", "connections",
-    "credentials", "verifications", "organizations", "agency",
+    "credentials", "verifications", "sandbox", "organizations", "agency",
 )  # fmt: skip
 # Found by Django or by the routes of the root; no other module imports these.
 WIRING = ("admin", "apps", "urls")

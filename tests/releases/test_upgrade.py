@@ -62,6 +62,8 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "webwallet_personallink": "it is newer than 0.1.0",
     "webwallet_pintry": "it is newer than 0.1.0",
     "webwallet_walletsession": "it is newer than 0.1.0",
+    "sandbox_simulatedanswer": "it is newer than 0.1.0",
+    "sandbox_simulatedholder": "it is newer than 0.1.0",
     "verifications_kiosk": "it is newer than 0.1.0",
     "wallets_keydemand": "it is newer than 0.1.0",
     "webhooks_feedepoch": "the database was never restored",

@@ -44,6 +44,7 @@ from wallets.models import Wallet
 
 Role = Verification.Role
 State = Verification.State
+PresentationChange = Callable[[dict[str, Any]], dict[str, Any]]
 # The time in which software has verified a proof.
 VERDICT_TIME = timedelta(seconds=10)
 
@@ -203,8 +204,13 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
     ]
 
 
-def auto_select(verification: Verification) -> None:
-    """Answer each item with the oldest credential that fits; skip it if none does."""
+def auto_select(
+    verification: Verification, change: PresentationChange | None = None
+) -> None:
+    """Answer each item with the oldest credential that fits; skip it if none does.
+
+    change: made to the presentation before it is sent, by a holder that is simulated.
+    """
     proof_request = verification.require_proof_request()
     items = read_items(proof_request)
 
@@ -213,7 +219,7 @@ def auto_select(verification: Verification) -> None:
 
     candidates = _load_candidates(verification, proof_request, fit_all_items)
     selections = selection.auto_select(proof_request, candidates)
-    _send_presentation(verification, selections, candidates)
+    _send_presentation(verification, selections, candidates, change)
 
 
 def submit_selections(
@@ -249,6 +255,7 @@ def _send_presentation(
     verification: Verification,
     selections: Sequence[Selection],
     candidates: Sequence[Candidate],
+    change: PresentationChange | None = None,
 ) -> None:
     """Create the presentation, then lock, move and send it.
 
@@ -267,6 +274,8 @@ def _send_presentation(
         ledger,
         tails_path,
     )
+    if change:
+        presentation = change(presentation)
     proof = proof_of_own_presentation(proof_request, presentation, ledger)
     connection = verification.connection
     with transactions.atomic():

@@ -1,5 +1,6 @@
 """Emit events: a row that changes writes its event in the same transaction."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db import connection, models, transaction
@@ -42,6 +43,14 @@ WHERE webhook.tenant_id = %(tenant_id)s
 """
 
 
+def ignore_test_wallet(source: "EventSource") -> None:
+    """Does nothing. sandbox/apps.py replaces it."""
+
+
+# Called with each change in a hosted wallet of a test organization, in its transaction.
+follow_test_wallet: Callable[["EventSource"], None] = ignore_test_wallet
+
+
 class EventSource(Record):
     """A row of a wallet that emits an event when it is created and at every move().
 
@@ -82,6 +91,8 @@ class EventSource(Record):
             sequence=self.sequence,
         )
         emit_event(event, self.event_data(wallet), self.event_state)
+        if not wallet.is_organization and wallet.tenant.is_test:
+            follow_test_wallet(self)
 
     def event_data(self, wallet: Any) -> dict[str, Any]:
         """The body's `data`, in the spellings of the interface and of the clients."""

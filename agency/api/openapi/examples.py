@@ -19,6 +19,8 @@ BULK_TO_DELETE = "0196f3a2-2222-7000-8000-000000000014"
 POLICY = "0196f3a3-3333-7000-8000-000000000001"
 KIOSK = "0196f3a8-3333-7000-8000-000000000001"
 KIOSK_TO_REVOKE = "0196f3a8-3333-7000-8000-000000000002"
+SIMULATED_HOLDER = "0196f3a9-3333-7000-8000-000000000001"
+SIMULATED_HOLDER_TO_DELETE = "0196f3a9-3333-7000-8000-000000000002"
 VERIFICATION = "0196f3a4-4444-7000-8000-000000000001"
 VERIFICATION_OF_WALLET = "0196f3a4-4444-7000-8000-000000000002"
 WEBHOOK = "0196f3a5-5555-7000-8000-000000000001"
@@ -70,6 +72,7 @@ BY_PARAMETER = {
     "credentialId": CREDENTIAL,
     "definitionId": DEFINITION,
     "deliveryId": DELIVERY,
+    "holderId": SIMULATED_HOLDER,
     "kioskId": KIOSK,
     "messageId": MESSAGE,
     "networkId": "local",
@@ -120,6 +123,7 @@ BY_OPERATION = {
     ("offerCredentialFromProposal", "credentialId"): CREDENTIAL_PROPOSED,
     ("pauseBulk", "bulkId"): BULK_TO_PAUSE,
     ("removeWebhook", "webhookId"): WEBHOOK_TO_DELETE,
+    ("deleteSimulatedHolder", "holderId"): SIMULATED_HOLDER_TO_DELETE,
     ("revokeKiosk", "kioskId"): KIOSK_TO_REVOKE,
     ("resendWebhookDelivery", "deliveryId"): DELIVERY_TO_RESEND,
     ("resendWebhookDelivery", "webhookId"): WEBHOOK_ENABLED,

@@ -116,6 +116,8 @@ BULK = (
     Part("verifications_verificationpolicy"),
     Part("verifications_kiosk"),
     Part("verifications_verification"),
+    Part("sandbox_simulatedholder"),
+    Part("sandbox_simulatedanswer", changes=HELD),
     # Before all events that the other installation will write, in the same order.
     Part(
         "webhooks_event",

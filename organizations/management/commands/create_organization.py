@@ -19,6 +19,9 @@ class Command(BaseCommand):
         parser.add_argument("--network", help="id of the network it publishes on")
         parser.add_argument("--image-url", default="", help="its logo")
         parser.add_argument(
+            "--test", action="store_true", help="for tests only: docs/sandbox.md"
+        )
+        parser.add_argument(
             "--json", action="store_true", help="print one JSON object"
         )
 
@@ -30,7 +33,10 @@ class Command(BaseCommand):
         try:
             with transactions.atomic():
                 organization = create_organization(
-                    name.strip(), image_url=image_url, network_id=network
+                    name.strip(),
+                    image_url=image_url,
+                    network_id=network,
+                    is_test=options["test"],
                 )
                 actor = audit.actor_of_command("create_organization")
                 audit.record("organization.created", organization.tenant, by=actor)

@@ -28,7 +28,7 @@ def test_it_names_a_queue_that_is_late(faber, browser):
 
 
 def test_no_queue_is_late_where_nothing_waits(browser):
-    assert "late" not in browser.get("/admin/queues/").content.decode()
+    assert "late:" not in browser.get("/admin/queues/").content.decode()
 
 
 def test_the_first_page_leads_to_it(browser):

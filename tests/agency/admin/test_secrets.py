@@ -20,7 +20,8 @@ MAY_BE_EMPTY = {
     "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage", "Bulk",
     "BulkRow",
     "DailyUsage", "Delivery", "DidEndpoint", "Erasure", "FormerDataKey",
-    "Invitation", "LoggedRequest", "Membership", "Publication", "RevocationRegistry", "SpareKey",
+    "Invitation", "LoggedRequest", "Membership", "Publication", "RevocationRegistry",
+    "SimulatedAnswer", "SimulatedHolder", "SpareKey",
     "StatusList", "Webhook",
 }  # fmt: skip
 VALUES = {

@@ -42,7 +42,7 @@ class World:
     """
 
     def __init__(self):
-        self.faber = Organization("Faber College", image_url=LOGO)
+        self.faber = Organization("Faber College", image_url=LOGO, is_test=True)
         self.provider = Provider(self.faber)
         self.alice = self.faber.hosts("Alice")
         self.connection = self.connected()

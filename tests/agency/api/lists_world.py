@@ -13,7 +13,7 @@ from connections.protocols.connections_1_0 import invitation
 from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.bulk import issuing
 from credentials.models.schema import organization_wallet
-from tenants.models import LoggedRequest
+from tenants.models import LoggedRequest, Tenant
 from tests.agency.api.objects import WALLET, caller, filled
 from tests.support.outside_agent import Agent
 from tests.support.people import Provider
@@ -28,6 +28,7 @@ class World:
 
     def __init__(self, faber):
         self.faber, self.provider = faber, Provider(faber)
+        Tenant.objects.filter(pk=faber.tenant.pk).update(is_test=True)
         webhook = faber.post("/webhooks", {"url": "https://office.example"})
         self.alice, self.definition = faber.hosts(), faber.defines("name", "year")
         self.ids = {
@@ -48,6 +49,8 @@ class World:
         stored = faber.post("/verificationPolicies", POLICY | {"name": f"P {number}"})
         desk = {"name": f"Desk {number}", "policyId": stored["policyId"]}
         faber.post("/kiosks", desk)
+        holder = {"name": f"Rex {number}", "behaviour": "silent"}
+        faber.post("/sandbox/holders", holder)
         query = f"definitionId={quote(self.definition['definitionId'])}"
         row = {"credentialValues": VALUES, "connectionId": "nobody"}
         faber.post(f"/credentials/bulk?{query}", [row])

@@ -1,5 +1,6 @@
 """Objects for all ids in the API's paths, for tests made from the OpenAPI schema."""
 
+from tenants.models import Tenant
 from tests.support.people import Provider
 
 WALLET = "/api/{walletId}"
@@ -21,6 +22,9 @@ def objects_of(organization):
     asked = organization.asks(alice, attributes=policy["attributes"])
     policy_id = organization.post("/verificationPolicies", policy)["policyId"]
     kiosk = organization.post("/kiosks", {"name": "Desk", "policyId": policy_id})
+    Tenant.objects.filter(pk=organization.tenant.pk).update(is_test=True)
+    rex = {"name": "Rex", "behaviour": "silent"}
+    holder = organization.post("/sandbox/holders", rex)
     connection_id = alice.known_as(organization)
     organization.post("/messages", {"connectionId": connection_id, "text": "Hello"})
     webhook = organization.post(
@@ -34,6 +38,7 @@ def objects_of(organization):
         "bulkId": organization.post(path, rows)["bulkId"],
         "webhookId": webhook["id"],
         "deliveryId": sent["deliveryId"],
+        "holderId": holder["holderId"],
         "kioskId": kiosk["kioskId"],
         "messageId": organization.get(f"/messages/connection/{connection_id}")[0][
             "id"

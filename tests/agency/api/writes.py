@@ -14,6 +14,7 @@ from tests.support.people import Api, Organization
 
 PREFIXES = {"/custodian/v1": "wallet", "/provider/v1": "provider", "": "credentials"}
 EXAMPLE = {"messageType": "new_connection"}
+HOLDER = {"name": "Rex", "behaviour": "accept"}
 OPEN = {"acceptsRequests": True}
 SINCE = {"since": "2026-01-31T08:00:00Z"}
 
@@ -69,6 +70,11 @@ MORE = {  # what the contract does not have, or names otherwise
     ),
     "POST /kiosks": lambda world: body(
         {"name": "Desk", "policyId": world.stored_policy}
+    ),
+    "POST /sandbox/holders": lambda world: body(HOLDER),
+    "PUT /sandbox/holders/{holderId}": lambda world: Given(
+        {"holderId": world.faber.post("/sandbox/holders", HOLDER)["holderId"]},
+        HOLDER | {"behaviour": "decline"},
     ),
     "POST /credentials/bulk": bulk,
     "POST /credentials/revoke": lambda world: body(

@@ -36,7 +36,9 @@ class Command(BaseCommand):
         started = time.monotonic()
         owner, password = demo_owner()
         with self.step("Organization: Faber College, with its wallet, DID and keys"):
-            organization = create_organization("Faber College", owner=owner)
+            organization = create_organization(
+                "Faber College", owner=owner, is_test=True
+            )
         self.api = Api(organization.access_token, organization.subscription_key)
         self.provider = Api(organization.provider_key)
         story = self.play_story()

@@ -1,0 +1,121 @@
+"""The queue of simulated answers: written with what arrives, taken by the worker."""
+
+import logging
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from agency.core import faults, logs
+from agency.core.database.base import is_outage
+from agency.core.dispatcher import NotifiedLoop
+from agency.core.errors import AgencyError, Unavailable, WrongState
+from agency.core.workers import notify_worker
+from connections.exchange import PARTIES, Exchange
+from credentials.models import Credential
+from sandbox.behaviours import answer_exchange
+from sandbox.models import SimulatedAnswer, SimulatedHolder
+from verifications.models import Verification
+from webhooks.events.emit import EventSource
+
+logger = logging.getLogger(__name__)
+Kind = SimulatedAnswer.Kind
+# What a holder has to answer: the states in which an exchange waits for one.
+AWAITED: dict[type[Exchange], tuple[str, str, str]] = {
+    Credential: (
+        Kind.CREDENTIAL,
+        Credential.Role.HOLDER,
+        Credential.State.OFFERED,
+    ),
+    Verification: (
+        Kind.VERIFICATION,
+        Verification.Role.PROVER,
+        Verification.State.REQUESTED,
+    ),
+}
+MODELS: dict[str, type[Exchange]] = {
+    Kind.CREDENTIAL: Credential,
+    Kind.VERIFICATION: Verification,
+}
+
+
+def enqueue_answer(source: EventSource) -> None:
+    """Write the answer to an offer or a request that a simulated holder received.
+
+    In the transaction in which it arrives.
+    """
+    if not isinstance(source, Credential | Verification):
+        return
+    kind, role, state = AWAITED[type(source)]
+    if (source.role, source.state) != (role, state):
+        return
+    holder = SimulatedHolder.objects.filter(wallet=source.wallet_id).first()
+    if holder is None or holder.behaviour == holder.Behaviour.SILENT:
+        return
+    SimulatedAnswer.objects.create(
+        tenant_id=holder.tenant_id,
+        holder=holder,
+        kind=kind,
+        exchange_id=source.pk,
+        due_at=timezone.now() + holder.delay,
+    )
+    if not holder.delay_seconds:
+        transaction.on_commit(notify_answers)
+
+
+def notify_answers() -> None:
+    notify_worker("sandbox.tasks.answer_exchanges")
+
+
+class AnswerLoop(NotifiedLoop):
+    """One in each process: simulated holders occupy one of its threads at most."""
+
+    def run_loop(self) -> None:
+        last: UUID | None = None
+        while not self.is_stopped:
+            self.notified.clear()
+            answer = SimulatedAnswer.claim_after(last)
+            if not answer:
+                return
+            last = answer.tenant_id
+            try_answer(answer)
+
+
+loop = AnswerLoop()
+
+
+def try_answer(answer: SimulatedAnswer) -> None:
+    """Take the step of a row that is leased to the caller."""
+    with logs.continue_request(answer.request_id):
+        try:
+            give_answer(answer)
+        except WrongState:  # answered or withdrawn meanwhile
+            pass
+        except Unavailable as error:
+            answer.retry(error.code)
+            return
+        except AgencyError as error:
+            answer.exhaust(error.code)
+            return
+        except Exception as error:  # a bug must not stop the other holders
+            if is_outage(error):
+                raise
+            logger.exception("simulated answer %s failed", answer.pk)
+            answer.retry("internal_error")
+            return
+        faults.fault_point("before_answer_is_done")
+        SimulatedAnswer.objects.filter(
+            pk=answer.pk, lease_owner=answer.lease_owner
+        ).delete()
+
+
+def give_answer(answer: SimulatedAnswer) -> None:
+    """Answer the exchange as its holder behaves now, if it still waits for that."""
+    model = MODELS[answer.kind]
+    _, role, state = AWAITED[model]
+    rows = model.objects.filter(
+        pk=answer.exchange_id, wallet=answer.holder.wallet_id, role=role, state=state
+    )
+    found = rows.select_related(*PARTIES).first()
+    if found:
+        answer_exchange(answer.holder.behaviour, found)

@@ -1,0 +1,99 @@
+"""Simulated holders in the credentials API."""
+
+from functools import partial
+
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from agency.api.openapi.operation import operation
+from agency.api.pagination import ListQuery, list_parameters
+from agency.api.serializers import Contract, Parameters
+from agency.api.views import View, get_or_404
+from sandbox.holders import MAX_DELAY, change_holder, create_holder, remove_holder
+from sandbox.models import SimulatedHolder
+from tenants import audit
+
+BEHAVIOURS = [(str(one), str(one)) for one in SimulatedHolder.Behaviour]
+DELAY = "After how many seconds it answers."
+
+
+class SimulatedHolderParameters(Parameters):
+    name = serializers.CharField(max_length=200)
+    behaviour = serializers.ChoiceField(BEHAVIOURS)
+    delaySeconds = serializers.IntegerField(
+        default=0, min_value=0, max_value=MAX_DELAY, help_text=DELAY
+    )
+
+
+class SimulatedHolderContract(Contract):
+    holderId = serializers.CharField(source="pk")
+    name = serializers.CharField(source="wallet.owner_name")
+    behaviour = serializers.ChoiceField(BEHAVIOURS)
+    delaySeconds = serializers.IntegerField(source="delay_seconds", help_text=DELAY)
+    walletId = serializers.CharField(source="wallet.wallet_id")
+    connectionId = serializers.CharField(
+        source="connection_id",
+        required=False,
+        help_text="Your newest connection with it. Offer and ask on that.",
+    )
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+
+
+class SimulatedHolders(View):
+    @property
+    def own_holders(self):
+        return SimulatedHolder.live_rows(self.tenant)
+
+    def respond(self, holder_id):
+        found = get_or_404(self.own_holders, holder_id)
+        return self.to_response(SimulatedHolderContract, found)
+
+    @operation(
+        "createSimulatedHolder",
+        request=SimulatedHolderParameters,
+        response=SimulatedHolderContract,
+    )
+    def create(self, request):
+        body = self.parse_body(SimulatedHolderParameters)
+        create = partial(create_holder, self.tenant, **columns_of(body))
+        recorded = audit.recorded(create, "simulated_holder.created", by=request)
+        return self.respond(self.perform(recorded).pk)
+
+    @operation(
+        "listSimulatedHolders",
+        response=SimulatedHolderContract(many=True),
+        parameters=list_parameters(ListQuery),
+    )
+    def list(self, request):
+        return self.list_response(SimulatedHolderContract, self.own_holders)
+
+    @operation("getSimulatedHolder", response=SimulatedHolderContract)
+    def retrieve(self, request, holderId):
+        return self.respond(holderId)
+
+    @operation(
+        "updateSimulatedHolder",
+        request=SimulatedHolderParameters,
+        response=SimulatedHolderContract,
+    )
+    def change(self, request, holderId):
+        holder = get_or_404(self.own_holders, holderId)
+        body = self.parse_body(SimulatedHolderParameters)
+        self.perform(partial(change_holder, holder, **columns_of(body), by=request))
+        return self.respond(holderId)
+
+    @operation("deleteSimulatedHolder")
+    def destroy(self, request, holderId):
+        holder = get_or_404(self.own_holders, holderId)
+        remove = partial(remove_holder, holder)
+        audit.recorded(remove, "simulated_holder.deleted", holder, by=request)()
+        return Response()
+
+
+def columns_of(body):
+    """What a valid body says, by the names of create_holder() and change_holder()."""
+    return {
+        "name": body["name"],
+        "behaviour": body["behaviour"],
+        "delay_seconds": body["delaySeconds"],
+    }

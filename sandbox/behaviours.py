@@ -1,0 +1,118 @@
+"""What simulated holders answer, by the methods that the wallet API calls.
+
+Credentials are accepted, and presentations made, by the same cryptography as anybody's.
+What is wrong with a presentation is what its behaviour says, and the verifier finds it
+by its own checks (verifications/proofs/checks.py).
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from connections.exchange import PARTIES
+from credentials.ledgers import ledger_of
+from credentials.models import Credential
+from credentials.revocation import revoke
+from sandbox.models import SimulatedHolder
+from tenants.models import Tenant
+from verifications.models import Verification
+from verifications.present_proof import prover
+from verifications.present_proof.candidates import build_candidates, find_credentials
+from verifications.proofs.request_reading import read_items
+from verifications.proofs.selection import (
+    Candidate,
+    Selection,
+    refusal_code,
+)
+
+Behaviour = SimulatedHolder.Behaviour
+REASON = "A simulated holder declines everything."
+CHANGED = " (changed by the holder)"
+
+
+def answer_exchange(behaviour: str, exchange: Credential | Verification) -> None:
+    """Answer an offer or a request. WrongState if somebody was faster."""
+    if behaviour == Behaviour.SILENT:
+        return
+    if behaviour == Behaviour.DECLINE:
+        exchange.decline(REASON)
+    elif isinstance(exchange, Credential):
+        exchange.accept()
+    else:
+        PROVE[behaviour](exchange)
+
+
+def show_changed_values(verification: Verification) -> None:
+    """Prove as usual, but show other values than those that were signed."""
+    prover.auto_select(verification, change_values)
+
+
+def change_values(presentation: dict[str, Any]) -> dict[str, Any]:
+    """The presentation with each shown value changed, beside its signed encoding."""
+    changed = copy.deepcopy(presentation)
+    shown = changed["requested_proof"]
+    groups = shown.get("revealed_attr_groups", {}).values()
+    values = [*shown["revealed_attrs"].values()]
+    values += [value for group in groups for value in group["values"].values()]
+    for value in values:
+        value["raw"] += CHANGED
+    return changed
+
+
+def leave_out_comparisons(verification: Verification) -> None:
+    """Answer as a holder of values that meet no comparison.
+
+    Nobody can prove a comparison that does not hold, so a wallet leaves it out.
+    """
+    available = prover.find_available(verification)
+    selections = [
+        Selection(item.policy_name, str(found[0].pk))
+        for item, found in available
+        if found and not item.is_predicate
+    ]
+    prover.submit_selections(verification, selections)
+
+
+def prove_with_revoked(verification: Verification) -> None:
+    """Revoke the credentials that fit, where this organization issued them; use them.
+
+    Those that cannot be revoked are used as they are.
+    """
+    proof_request = verification.require_proof_request()
+    credentials = list(find_credentials(verification.wallet, proof_request))
+    candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
+    revoked_first = sorted(candidates, key=lambda candidate: not candidate.is_revoked)
+    selections = []
+    for item in read_items(proof_request):
+        fitting = (
+            candidate
+            for candidate in revoked_first
+            if refusal_code(item, candidate) in (None, "revoked_or_invalid")
+        )
+        if chosen := next(fitting, None):
+            revoke_candidate(verification.tenant, chosen)
+            selections.append(Selection(item.policy_name, chosen.credential_id))
+    prover.submit_selections(verification, selections)
+
+
+def revoke_candidate(tenant: Tenant, candidate: Candidate) -> None:
+    """Revoke a credential that this organization issued, and publish that."""
+    if candidate.is_revoked or candidate.revocation is None:
+        return
+    rows = Credential.objects.filter(
+        tenant=tenant,
+        role=Credential.Role.ISSUER,
+        revocation_registry_id=candidate.revocation.registry_id,
+        revocation_index=candidate.revocation.index,
+    )
+    issued = rows.select_related(*PARTIES).first()
+    if issued and not issued.revocation_published_at:
+        revoke(issued)
+
+
+PROVE: dict[str, Callable[[Verification], None]] = {
+    Behaviour.ACCEPT: prover.auto_select,
+    Behaviour.WRONG_VALUE: show_changed_values,
+    Behaviour.REVOKED: prove_with_revoked,
+    Behaviour.PREDICATE_FAILS: leave_out_comparisons,
+}

@@ -1,0 +1,77 @@
+"""Make, change and remove simulated holders."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from agency.core import transactions
+from agency.core.errors import Conflict
+from connections.didcomm import message as didcomm
+from connections.protocols import handshakes
+from credentials.models.schema import organization_wallet
+from sandbox.models import SimulatedHolder
+from tenants import audit
+from tenants.models import Tenant
+from wallets.models import Wallet
+
+MAX_HOLDERS = 50  # of an organization
+MAX_DELAY = 600  # seconds
+
+
+def require_test(tenant: Tenant) -> None:
+    """Raise 409 `not_a_test_organization` unless it was created as one."""
+    if not tenant.is_test:
+        raise Conflict(
+            "not_a_test_organization",
+            "Only a test organization has simulated holders. An organization is marked "
+            "as test when it is created, so create another one for tests.",
+        )
+
+
+@transactions.atomic()
+def create_holder(
+    tenant: Tenant, name: str, behaviour: str, delay_seconds: int = 0
+) -> SimulatedHolder:
+    """Create a hosted wallet that answers by itself, connected to its organization.
+
+    409 `not_a_test_organization`, `too_many_simulated_holders`, `quota_exceeded`.
+    """
+    require_test(tenant)
+    Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+    if SimulatedHolder.live_rows(tenant).count() >= MAX_HOLDERS:
+        message = (
+            f"An organization has at most {MAX_HOLDERS} simulated holders. Delete one "
+            "first."
+        )
+        raise Conflict("too_many_simulated_holders", message)
+    wallet = Wallet.create(tenant, owner_name=name)
+    made = SimulatedHolder.objects.create(
+        tenant=tenant, wallet=wallet, behaviour=behaviour, delay_seconds=delay_seconds
+    )
+    invited = handshakes.invite(organization_wallet(tenant))
+    handshakes.accept(wallet, didcomm.read(invited.invitation))
+    return made
+
+
+@transactions.atomic()
+def change_holder(
+    holder: SimulatedHolder, name: str, behaviour: str, delay_seconds: int, by: Any
+) -> None:
+    """Change how it answers from now on, also what has waited for its delay.
+
+    by: the request or the actor, for the audit log.
+    """
+    changes = {"behaviour": behaviour, "delay_seconds": delay_seconds}
+    details = audit.describe_changes(holder, changes)
+    SimulatedHolder.objects.filter(pk=holder.pk).update(
+        **changes, updated_at=timezone.now()
+    )
+    audit.record("simulated_holder.changed", holder, by=by, **details)
+    Wallet.objects.filter(pk=holder.wallet_id).update(owner_name=name)
+
+
+@transactions.atomic()
+def remove_holder(holder: SimulatedHolder) -> None:
+    """Delete it with its wallet, as any hosted wallet is deleted."""
+    holder.wallet.remove()
+    holder.delete()

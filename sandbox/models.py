@@ -1,0 +1,120 @@
+"""Simulated holders of test organizations, and the queue of their answers."""
+
+from datetime import timedelta
+from typing import Any, ClassVar, Self
+from uuid import UUID
+
+from django.db import models
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from agency.core import transactions
+from agency.core.queued_jobs import CausedJob
+from connections.models import Connection
+from tenants.models import Record, Tenant
+from wallets.models import Wallet
+
+
+class SimulatedHolder(Record):
+    """A hosted wallet of a test organization that answers by itself.
+
+    Of what it is offered and asked for on any connection; what each behaviour does
+    is in behaviours.py. delay_seconds: from the arrival to the answer.
+    """
+
+    # Of a row of live_rows(): the organization's connection with it, by its id.
+    connection_id: str | None
+
+    class Behaviour(models.TextChoices):
+        ACCEPT = "accept", "Accepts and proves"
+        DECLINE = "decline", "Declines"
+        SILENT = "silent", "Never answers"
+        WRONG_VALUE = "wrongValue", "Shows a value that was not signed"
+        REVOKED = "revoked", "Proves with a revoked credential"
+        PREDICATE_FAILS = "predicateFails", "Meets no comparison"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    wallet = models.OneToOneField(
+        Wallet, on_delete=models.CASCADE, related_name="simulated_holder"
+    )
+    behaviour = models.CharField(max_length=14, choices=Behaviour.choices)
+    delay_seconds = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "-id"], name="holders_of_sandbox")]
+
+    def __str__(self) -> str:
+        return f"{self.behaviour} {self.wallet_id}"
+
+    @property
+    def audit_facts(self) -> dict[str, str | int]:
+        return {"behaviour": self.behaviour, "delay_seconds": self.delay_seconds}
+
+    @property
+    def delay(self) -> timedelta:
+        return timedelta(seconds=self.delay_seconds)
+
+    @classmethod
+    def live_rows(cls, tenant: Tenant | UUID) -> QuerySet[Any]:
+        """Those of an organization, with their wallet and `connection_id`."""
+        theirs = Connection.objects.filter(wallet=OuterRef(OuterRef("wallet")))
+        ours = Connection.objects.filter(
+            tenant=OuterRef("tenant"),
+            wallet__is_organization=True,
+            state=Connection.State.CONNECTED,
+            left_at=None,
+            their_key__in=Subquery(theirs.values("my_key__verkey")),
+        )
+        rows = cls.objects.filter(tenant=tenant, wallet__deleted_at=None)
+        newest = ours.order_by("-pk").values("connection_id")[:1]
+        return rows.select_related("wallet").annotate(connection_id=Subquery(newest))
+
+
+class SimulatedAnswer(Record, CausedJob):
+    """A step that a simulated holder is going to take in an exchange.
+
+    The row is deleted once the step is taken, or was taken otherwise. An exhausted row
+    is one that failed, with the code of its error; nothing tries it again.
+
+    kind: of the exchange, whose row may be gone.
+    """
+
+    class Kind(models.TextChoices):
+        CREDENTIAL = "credential"
+        VERIFICATION = "verification"
+
+    SCHEDULE: ClassVar[tuple[int, ...]] = (5, 30, 120, 600)  # seconds
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    holder = models.ForeignKey(
+        SimulatedHolder, on_delete=models.CASCADE, related_name="answers"
+    )
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    exchange_id = models.UUIDField()
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["tenant", "due_at"],
+                condition=Q(status="pending"),
+                name="simulated_answer_due",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.exchange_id}"
+
+    @classmethod
+    def claim_after(cls, tenant_id: UUID | None) -> Self | None:
+        """Lease the first due row of the organization that comes after this one.
+
+        So organizations take turns, however many rows each of them has.
+        """
+        with transactions.atomic():
+            due = cls.due().filter(tenant__deleted_at=None)
+            due = due.select_for_update(skip_locked=True, of=("self",), no_key=True)
+            due = due.select_related("holder__wallet").order_by("tenant", "due_at")
+            later = due.filter(tenant__gt=tenant_id).first() if tenant_id else None
+            found = later or due.first()
+            if found:
+                found.lease().save(update_fields=["lease_owner", "lease_until"])
+        return found

@@ -1,0 +1,266 @@
+"""Simulated holders of a test organization: what they are, and what they answer."""
+
+import pytest
+
+from agency.core.errors import Conflict
+from credentials.models import Credential
+from sandbox import answering, holders
+from sandbox.models import SimulatedAnswer, SimulatedHolder
+from tenants.models import AuditEntry
+from tests.sandbox.people import (
+    asks,
+    failed_checks,
+    holders_answer,
+    offers,
+    read_credential,
+    read_verification,
+    simulates,
+)
+from tests.support.errors import assert_error, error_of
+from tests.support.people import Organization, Provider
+from tests.support.races import at_once, error_codes
+from verifications.models import Verification
+from webhooks.models import Event
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Rex", "age": "28"}
+NAME = {"policyName": "Name", "attributeNames": ["name"]}
+
+
+def credential_of(faber, holder, **body):
+    """The state of a credential that was offered to the holder."""
+    offered = offers(faber, holder, faber.defines(*VALUES), VALUES, **body)
+    holders_answer()
+    return read_credential(faber, offered)["state"]
+
+
+def test_it_is_a_hosted_wallet_with_a_connection(faber):
+    made = simulates(faber, "accept", delaySeconds=3)
+    assert made["behaviour"] == "accept" and made["delaySeconds"] == 3
+    connection = faber.get(f"/connections/{made['connectionId']}")
+    assert (connection["state"], connection["name"]) == ("Connected", "Rex")
+    assert [one["walletId"] for one in faber.get("/api/wallets")] == [made["walletId"]]
+    assert faber.get("/sandbox/holders") == [made]
+    assert faber.get(f"/sandbox/holders/{made['holderId']}") == made
+
+
+def test_it_accepts_an_offer_and_proves(faber):
+    holder = simulates(faber)
+    assert credential_of(faber, holder) == "Issued"
+    asked = asks(faber, holder, attributes=[NAME])
+    holders_answer()
+    found = read_verification(faber, asked)
+    assert (found["state"], found["isValid"]) == ("Accepted", True)
+    assert found["proof"]["Name"]["value"] == "Rex"
+    assert not SimulatedAnswer.objects.exists()
+
+
+def test_an_accepted_offer_is_requested_until_the_organization_issues(faber):
+    assert credential_of(faber, simulates(faber), automaticIssuance=False) == (
+        "Requested"
+    )
+
+
+def test_events_are_the_ordinary_ones(faber):
+    credential_of(faber, simulates(faber))
+    rows = Event.objects.filter(tenant=faber.tenant, object_type="credential")
+    assert set(rows.values_list("type", flat=True)) == {
+        "credential_offered", "credential_request", "credential_issued",
+        "credential_offer", "credential_requested",
+    }  # fmt: skip
+
+
+def test_it_declines_offers_and_requests(faber):
+    holder = simulates(faber, "decline")
+    assert credential_of(faber, holder) == "Rejected"
+    asked = asks(faber, holder, attributes=[NAME])
+    holders_answer()
+    found = read_verification(faber, asked)
+    assert found["state"] == "Rejected" and "isValid" not in found
+    assert found["reason"] == "A simulated holder declines everything."
+
+
+def test_it_never_answers(faber):
+    holder = simulates(faber, "silent")
+    assert credential_of(faber, holder) == "Offered"
+    asked = asks(faber, holder, attributes=[NAME])
+    holders_answer()
+    assert read_verification(faber, asked)["state"] == "Requested"
+    assert not SimulatedAnswer.objects.exists()
+
+
+def test_it_answers_after_its_delay_only(faber):
+    holder = simulates(faber, delaySeconds=600)
+    offered = offers(faber, holder, faber.defines(*VALUES), VALUES)
+    answering.loop.run()
+    assert read_credential(faber, offered)["state"] == "Offered"
+    [waiting] = SimulatedAnswer.objects.all()
+    assert 590 < (waiting.due_at - waiting.created_at).total_seconds() < 610
+    holders_answer()
+    assert read_credential(faber, offered)["state"] == "Issued"
+
+
+def test_a_worker_is_told_of_what_is_due_at_once_only(faber, monkeypatch):
+    told = []
+    monkeypatch.setattr(answering, "notify_worker", told.append)
+    quick, slow = simulates(faber), simulates(faber, delaySeconds=1)
+    definition = faber.defines(*VALUES)
+    offers(faber, slow, definition, VALUES)
+    assert told == []
+    offers(faber, quick, definition, VALUES)
+    assert told == ["sandbox.tasks.answer_exchanges"]
+
+
+def test_it_answers_as_it_behaves_when_the_answer_is_due(faber):
+    holder = simulates(faber, delaySeconds=60)
+    offered = offers(faber, holder, faber.defines(*VALUES), VALUES)
+    path = f"/sandbox/holders/{holder['holderId']}"
+    changed = {"name": "Rey", "behaviour": "decline", "delaySeconds": 5}
+    assert faber.put(path, changed) == holder | changed
+    holders_answer()
+    assert read_credential(faber, offered)["state"] == "Rejected"
+    entry = AuditEntry.objects.get(action="simulated_holder.changed")
+    assert entry.details["behaviour"] == ["accept", "decline"]
+
+
+def test_a_deleted_one_is_gone_with_its_wallet_and_its_answers(faber):
+    holder = simulates(faber)
+    offers(faber, holder, faber.defines(*VALUES), VALUES)
+    faber.delete(f"/sandbox/holders/{holder['holderId']}")
+    assert faber.get("/sandbox/holders") == faber.get("/api/wallets") == []
+    assert not SimulatedAnswer.objects.exists()
+    missing = error_of(faber.get, f"/sandbox/holders/{holder['holderId']}")
+    assert_error(missing, 404, "not_found")
+
+
+def test_one_whose_wallet_is_deleted_is_gone_too(faber):
+    holder = simulates(faber)
+    faber.delete(f"/api/wallets/{holder['walletId']}")
+    assert faber.get("/sandbox/holders") == []
+
+
+def test_what_was_answered_or_deleted_meanwhile_needs_no_answer(faber):
+    holder, definition = simulates(faber), faber.defines(*VALUES)
+    offered = offers(faber, holder, definition, VALUES)
+    withdrawn = offers(faber, holder, definition, VALUES)
+    wallet = f"/api/{holder['walletId']}/credentials"
+    later, first = faber.get(wallet)
+    faber.post(f"{wallet}/{first['credentialId']}/decline")
+    Credential.objects.filter(pk=later["credentialId"]).delete()
+    holders_answer()
+    assert not SimulatedAnswer.objects.exists()
+    assert read_credential(faber, offered)["state"] == "Rejected"
+    assert read_credential(faber, withdrawn)["state"] == "Offered"
+
+
+def test_an_answer_that_two_workers_give_is_given_once(faber):
+    offered = offers(faber, simulates(faber), faber.defines(*VALUES), VALUES)
+    [answer] = SimulatedAnswer.claim(1)
+    copies = [SimulatedAnswer.objects.get(pk=answer.pk) for _ in range(2)]
+    at_once(*[lambda copy=copy: answering.try_answer(copy) for copy in copies])
+    assert read_credential(faber, offered)["state"] == "Issued"
+    assert Credential.objects.filter(role="holder").count() == 1
+    assert not SimulatedAnswer.objects.filter(status="pending").exists()
+
+
+def test_an_answer_that_cannot_be_given_is_tried_again_and_then_left(
+    faber, monkeypatch
+):
+    def refuse(*_):
+        raise Conflict("quota_exceeded", "No more.")
+
+    offers(faber, simulates(faber), faber.defines(*VALUES), VALUES)
+    monkeypatch.setattr(answering, "answer_exchange", lambda *_: 1 / 0)
+    holders_answer()
+    waiting = SimulatedAnswer.objects.get()
+    assert (waiting.status, waiting.last_error) == ("pending", "internal_error")
+    monkeypatch.setattr(answering, "answer_exchange", refuse)
+    holders_answer()
+    left = SimulatedAnswer.objects.get()
+    assert (left.status, left.last_error) == ("exhausted", "quota_exceeded")
+
+
+def test_organizations_take_turns(faber, transactional_db):
+    acme = Organization("Acme", is_test=True)
+    for organization, number in ((faber, 3), (acme, 2)):
+        holder, definition = simulates(organization), organization.defines(*VALUES)
+        for _ in range(number):
+            offers(organization, holder, definition, VALUES)
+    last, served = None, []
+    while answer := SimulatedAnswer.claim_after(last):
+        last = answer.tenant_id
+        served.append(last)
+        answer.delete()
+    names = {faber.tenant.pk: "F", acme.tenant.pk: "A"}
+    assert "".join(names[one] for one in served) == "FAFAF"
+
+
+def test_other_wallets_of_a_test_organization_do_not_answer(faber):
+    alice = faber.hosts()
+    faber.offers(alice, faber.defines(*VALUES), VALUES)
+    assert not SimulatedAnswer.objects.exists()
+
+
+def test_only_a_test_organization_has_them(transactional_db, stored_keys):
+    acme = Organization("Acme")
+    body = {"name": "Rex", "behaviour": "accept"}
+    refused = error_of(acme.post, "/sandbox/holders", body)
+    assert_error(refused, 409, "not_a_test_organization")
+    assert acme.get("/sandbox/holders") == []
+
+
+def test_there_is_a_limit_that_a_race_does_not_exceed(faber, monkeypatch):
+    monkeypatch.setattr(holders, "MAX_HOLDERS", 2)
+    made = at_once(*[lambda: simulates(faber) for _ in range(3)])
+    assert error_codes(made) == ["too_many_simulated_holders"]
+    assert SimulatedHolder.objects.count() == 2
+
+
+def test_the_mark_is_chosen_when_an_organization_is_created(faber):
+    assert faber.get("/tenants")[0]["isTest"] is True
+    provider = Provider(faber)
+    made = provider.makes("Branch", isTest=True)
+    other = provider.makes("Real")
+    assert (made["isTest"], other["isTest"]) == (True, False)
+    provider.put(f"/tenants/{other['tenantId']}", {"isTest": True})
+    assert provider.get(f"/tenants/{other['tenantId']}")["isTest"] is False
+
+
+def test_a_changed_value_is_found_by_its_signature(faber):
+    holder = simulates(faber, "wrongValue")
+    assert credential_of(faber, holder) == "Issued"
+    both = {"policyName": "Both", "attributeNames": ["name", "age"]}
+    asked = asks(faber, holder, attributes=[NAME, both])
+    holders_answer()
+    assert failed_checks(faber, asked) == (
+        False,
+        {("Name", "encoding"), ("Both", "encoding")},
+    )
+
+
+def test_a_comparison_that_does_not_hold_is_left_out(faber):
+    holder = simulates(faber, "predicateFails")
+    credential_of(faber, holder)
+    adult = {"policyName": "Adult", "attributeName": "age"}
+    adult |= {"predicateType": ">=", "predicateValue": 18}
+    asked = asks(faber, holder, attributes=[NAME], predicates=[adult])
+    alone = asks(faber, holder, attributes=[], predicates=[adult])
+    holders_answer()
+    assert failed_checks(faber, asked) == (False, {("Adult", "unanswered")})
+    assert failed_checks(faber, alone) == (False, {("Adult", "unanswered")})
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_revoked_credential_is_found_by_its_list(faber, times):
+    holder = simulates(faber, "revoked")
+    definition = faber.defines(*VALUES, supportRevocation=True)
+    offered = offers(faber, holder, definition, VALUES)
+    holders_answer()
+    assert read_credential(faber, offered)["state"] == "Issued"
+    for _ in range(times):
+        now = {"validNow": True}
+        asked = asks(faber, holder, attributes=[NAME], revocationRequirement=now)
+        holders_answer()
+    assert read_credential(faber, offered)["state"] == "Revoked"
+    assert failed_checks(faber, asked)[0] is False
+    assert Verification.objects.filter(role="prover").count() == times
