@@ -19,10 +19,10 @@ from agency.core import transactions
 from agency.core.csv_text import line_writer
 from agency.core.errors import AgencyError
 from agency.studio.bulk_forms import RECIPIENTS, BulkForm
+from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.new_credential import newest_definitions
-from agency.studio.objects import describe_rows
+from agency.studio.lists import DEFINITIONS
 from agency.studio.pages import get_membership, studio_page
 from credentials.bulk import loading, results
 from credentials.bulk.retention import discard_bulk
@@ -57,8 +57,8 @@ def show_bulks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         context = {
             "tenant": tenant,
             "membership": membership,
-            "definitions": describe_rows(tenant, newest_definitions(tenant)),
             "bulks": Bulk.started(tenant).order_by("-pk")[:MAX_SHOWN],
+            **choose_from(request, DEFINITIONS, tenant),
         }
         return render(request, "studio/bulks.html", context)
     definition = get_definition(tenant, definition_id)

@@ -8,64 +8,33 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.api.pagination import only_columns
 from agency.api.views import heavy, parse_uuid
 from agency.core import network_reads
 from agency.core.errors import AgencyError
 from agency.studio.api_forms import read_parameters
+from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
 from agency.studio.exchange.views import object_page
-from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.objects import describe_rows, own_wallet
+from agency.studio.form_tokens import once_per_form
+from agency.studio.lists import DEFINITIONS
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
-from connections.models import Connection
+from agency.studio.recipients import RecipientForm
 from credentials.api.issuer import make_offer
 from credentials.api.serializers import CredentialOfferParameters
 from credentials.models import Credential, CredentialDefinition
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 
-MAX_CONNECTIONS = 50  # to choose from, the newest
-MAX_DEFINITIONS = 50
-BY_LINK = "By link or QR code, to whoever opens it first"
 WHOLE_NUMBER = "A whole number; a date as 20260131."
 MAX_VALUE = 10_000  # characters
 
 
-class RecipientField(forms.ChoiceField):
-    """A connection by its id, or "" for a link."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(label="To", required=False, **options)
-
-    def offer(self, tenant: Tenant, chosen: str) -> None:
-        """Offer the newest connections, and the chosen one, by its key."""
-        rows = Connection.objects.filter(
-            wallet=own_wallet(tenant),
-            connectionless=False,
-            multi_party=False,
-            state=Connection.State.CONNECTED,
-            left_at=None,
-        ).only("connection_id", "name")
-        found = list(rows.order_by("-pk")[:MAX_CONNECTIONS])
-        wanted = parse_uuid(chosen) if chosen else None
-        first = next((row for row in found if row.pk == wanted), None)
-        if wanted and not first:
-            first = rows.filter(pk=wanted).first()
-            found += [first] if first else []
-        named = [(row.connection_id, row.name or row.connection_id) for row in found]
-        self.choices = [("", BY_LINK), *named]
-        self.initial = first.connection_id if first else ""
-
-
-class OfferForm(OnceForm):
+class OfferForm(RecipientForm):
     """Fields `value_0`, … are the attributes in the order of the schema."""
 
-    connection_id = RecipientField()
     automatic_issuance = forms.BooleanField(
         label="Issue it as soon as the holder accepts",
         required=False,
@@ -78,13 +47,10 @@ class OfferForm(OnceForm):
         data: Any = None,
         *,
         definition: CredentialDefinition,
-        chosen: str = "",
         **options: Any,
     ) -> None:
-        """chosen: the key of the connection that is offered first, if any."""
-        super().__init__(data, **options)
+        super().__init__(data, tenant=definition.tenant, **options)
         self.definition = definition
-        self.fields["connection_id"].offer(definition.tenant, chosen)
         self.names = definition.schema.attribute_names
         for number, name in enumerate(self.names):
             is_number = name in definition.claims
@@ -151,6 +117,10 @@ def new_credential(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     if request.method != "POST":
         form = OfferForm(definition=definition, chosen=chosen)
         return render_form(request, membership, form)
+    if "look" in request.POST:
+        given = {"automatic_issuance": ""} | request.POST.dict()
+        form = OfferForm(initial=given, definition=definition)
+        return render_form(request, membership, form)
     form = OfferForm(request.POST, definition=definition, chosen=chosen)
     if not form.is_valid() or "change" in request.POST:
         return render_form(request, membership, form)
@@ -172,23 +142,19 @@ def send_offer(request: HttpRequest, tenant: Tenant, form: OfferForm) -> Credent
 def render_choice(request: HttpRequest, membership: Membership) -> HttpResponse:
     """The page that asks which definition. For a connection, one is chosen at once."""
     tenant = membership.tenant
-    definitions = describe_rows(tenant, newest_definitions(tenant))
+    context = choose_from(request, DEFINITIONS, tenant)
+    choices = context["choices"]
     wanted = ids_in(request, "connection")
-    if wanted and len(definitions) == 1:
-        wanted |= {"definition": definitions[0].pk}
+    if wanted and not choices.text and len(choices.rows) == 1:
+        wanted |= {"definition": choices.rows[0].pk}
         return to_page("studio:new_credential", tenant, wanted)
-    context = {
+    context |= {
         "membership": membership,
         "tenant": tenant,
-        "definitions": definitions,
-        "wanted": urlencode(wanted),
+        "wanted": wanted,
+        "query": urlencode(wanted),
     }
     return render(request, "studio/choose_definition.html", context)
-
-
-def newest_definitions(tenant: Tenant) -> QuerySet[CredentialDefinition]:
-    rows = only_columns(CredentialDefinition.active_of(tenant), ())
-    return rows.order_by("-pk")[:MAX_DEFINITIONS]
 
 
 def render_form(

@@ -15,21 +15,20 @@ from agency.api.pagination import only_columns
 from agency.api.views import heavy, parse_uuid
 from agency.core import network_reads
 from agency.core.errors import AgencyError
+from agency.studio.choices import choose_from
 from agency.studio.exchange.views import object_page
-from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.form_tokens import once_per_form
 from agency.studio.lists import POLICIES, render_list
-from agency.studio.new_credential import RecipientField
-from agency.studio.objects import describe_rows, own_wallet
+from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.policy_drafts import KINDS, restriction_words
+from agency.studio.recipients import RecipientForm
 from connections.api.scopes import find_in_scope
 from credentials.models import Credential, CredentialDefinition
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 from verifications.api.verifier import make_request
 from verifications.models import Verification, VerificationPolicy
-
-MAX_POLICIES = 50  # to choose from, the newest
 
 
 @studio_page("GET", "HEAD")
@@ -77,16 +76,6 @@ def items_in_words(policy: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-class AskForm(OnceForm):
-    connection_id = RecipientField()
-
-    def __init__(
-        self, data: Any = None, *, tenant: Tenant, chosen: str, **options: Any
-    ) -> None:
-        super().__init__(data, **options)
-        self.fields["connection_id"].offer(tenant, chosen)
-
-
 @heavy
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:verifications")
@@ -104,7 +93,10 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     if not policy_id:
         return render_choice(request, membership)
     policy = get_policy(tenant, policy_id)
-    form = AskForm(request.POST or None, tenant=tenant, chosen=chosen)
+    if "look" in request.POST:
+        form = RecipientForm(initial=request.POST.dict(), tenant=tenant)
+    else:
+        form = RecipientForm(request.POST or None, tenant=tenant, chosen=chosen)
     if form.is_valid():
         try:
             return object_page(send_request(request, tenant, policy, form))
@@ -138,7 +130,10 @@ def ask_about(tenant: Tenant, credential_id: UUID) -> HttpResponse:
 
 
 def send_request(
-    request: HttpRequest, tenant: Tenant, policy: VerificationPolicy, form: AskForm
+    request: HttpRequest,
+    tenant: Tenant,
+    policy: VerificationPolicy,
+    form: RecipientForm,
 ) -> Verification:
     """Ask what the policy says, as the API does."""
     connection_id = form.cleaned_data["connection_id"]
@@ -160,18 +155,19 @@ def render_choice(
     query may want a new one.
     """
     tenant = membership.tenant
-    rows = only_columns(VerificationPolicy.objects.filter(tenant=tenant), ())
-    policies = describe_rows(tenant, rows.order_by("-pk")[:MAX_POLICIES])
+    context = choose_from(request, POLICIES, tenant)
+    choices = context["choices"]
     wanted = ids_in(request, "connection", "definition")
-    if len(policies) == 1 and wanted.keys() == {"connection"}:
-        wanted |= {"policy": policies[0].pk}
+    is_only_one = len(choices.rows) == 1 and not choices.text
+    if is_only_one and wanted.keys() == {"connection"}:
+        wanted |= {"policy": choices.rows[0].pk}
         return redirect(f"{request.path}?{urlencode(wanted)}")
-    context = {
+    context |= {
         "membership": membership,
         "tenant": tenant,
-        "policies": policies,
         "title": title,
         "back": back,
-        "wanted": urlencode(wanted),
+        "wanted": wanted,
+        "query": urlencode(wanted),
     }
     return render(request, "studio/choose_policy.html", context)

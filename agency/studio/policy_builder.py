@@ -17,9 +17,10 @@ from agency.api.views import parse_uuid
 from agency.core import bounded_json
 from agency.core.errors import AgencyError, Invalid
 from agency.holder_pages.contents import predicate_of, shown_attributes
+from agency.studio.choices import find_choices
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.new_credential import newest_definitions
+from agency.studio.lists import DEFINITIONS
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.policies import get_policy
 from agency.studio.policy_drafts import (
@@ -247,7 +248,7 @@ def render_builder(
         builder.check_policy()
         errors = builder.errors if is_checked or builder.view != BUILDER else {}
     review, problem = review_builder(tenant, builder)
-    definitions = list(newest_definitions(tenant))
+    definitions = find_choices(DEFINITIONS, tenant).rows
     context = {
         "membership": membership,
         "tenant": tenant,

@@ -86,6 +86,7 @@ PAGES |= {
     "retry_bulk": (OPERATE, "POST"),
     "remove_bulk": (OPERATE, "GET POST"),
     "new_wallet": (OPERATE, "GET POST"),
+    "recipients": (OPERATE, "GET"),
     "connect_wallet": (OPERATE, "POST"),
     "issue_to_wallet": (OPERATE, "POST"),
     "remove_wallet": (OPERATE, "GET POST"),

@@ -1,0 +1,76 @@
+"""What can be chosen: the newest rows of a list, or those that a search finds.
+
+Never more than MAX_CHOICES, so a page with a choice is bounded whatever there is.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.db.models import Q
+from django.http import HttpRequest
+
+from agency.studio.list_search import Search
+from agency.studio.lists import ObjectList
+from agency.studio.objects import describe_rows, own_wallet
+from tenants.models import Tenant
+
+MAX_CHOICES = 50
+
+
+class FindForm(forms.Form):
+    q = forms.CharField(
+        label="Name or id",
+        max_length=200,
+        required=False,
+        widget=forms.TextInput(
+            attrs={"type": "search", "autocomplete": "off", "aria-controls": "choices"}
+        ),
+    )
+
+
+def read_text(given: str) -> str:
+    """What is searched for; "" for what cannot be."""
+    form = FindForm({"q": given})
+    return form.cleaned_data["q"] if form.is_valid() else ""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """text: what was searched for, if anything. has_more: of it than is shown."""
+
+    rows: list[Any]
+    has_more: bool
+    text: str
+
+    @property
+    def summary(self) -> str:
+        """What stands below the search, for who sees and who hears it."""
+        if not self.has_more:
+            return "" if self.rows or not self.text else "Nothing matches."
+        if self.text:
+            return f"More than {MAX_CHOICES} match. Write more of the name."
+        return f"These are the newest {MAX_CHOICES}. Find others by their name or id."
+
+
+def find_choices(
+    kind: ObjectList, tenant: Tenant, text: str = "", usable: Q | None = None
+) -> Choices:
+    """usable: the condition that a row meets to be chosen."""
+    wallet = own_wallet(tenant)
+    rows = kind.rows(wallet)
+    if usable:
+        rows = rows.filter(usable)
+    if text:
+        rows = kind.search(rows, Search(wallet, text))
+    found = list(rows.order_by("-pk")[: MAX_CHOICES + 1])
+    shown = describe_rows(tenant, found[:MAX_CHOICES])
+    return Choices(shown, len(found) > MAX_CHOICES, text)
+
+
+def choose_from(
+    request: HttpRequest, kind: ObjectList, tenant: Tenant
+) -> dict[str, Any]:
+    """The context of a page that lists what can be chosen."""
+    found = find_choices(kind, tenant, read_text(request.GET.get("q", "")))
+    return {"find": FindForm({"q": found.text}), "choices": found}

@@ -1,0 +1,69 @@
+"""Choices in Chromium: the matches follow what is written, and the keys lead there."""
+
+import pytest
+
+from connections.models import Connection
+from credentials.models import CredentialDefinition
+from tests.agency.pages.catalog import OWNER, SHORT, build_world
+from tests.agency.pages.test_in_a_browser import AXE, Visitor, page
+from tests.agency.studio.test_accessibility import axe
+from tests.agency.studio.test_choices import crowd, crowd_of_definitions
+from tests.support import chromium
+
+__all__ = ["axe", "page"]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+]
+FOCUSED = "document.activeElement.id"
+COUNT = "document.querySelector('#id_connection_id').options.length"
+
+
+@pytest.fixture
+def world(stored_keys, fay, college, client):
+    made = build_world(college, fay, client, SHORT)
+    crowd(Connection.objects.get(pk=made.ids["connection_id"]), 60)
+    return made
+
+
+@pytest.fixture
+def visitor(page, world, live_server, settings):
+    settings.PUBLIC_URL = live_server.url
+    made = Visitor(page, world, live_server.url, settings.SESSION_COOKIE_NAME)
+    made.sign_in(OWNER)
+    yield made
+    page.call("Page.navigate", url="about:blank")
+
+
+def test_a_recipient_is_found_and_chosen_by_keys_alone(visitor, world, page, axe):
+    form = world.address("studio:new_credential") + "?definition={definition_id}"
+    visitor.open(form.format(**world.ids))
+    page.tab.focus("#id_find")
+    page.tab.keyboard.type("alic")
+    page.wait_for(f"{COUNT} === 2")  # a link, or Alice
+    page.evaluate(axe)
+    assert page.evaluate(AXE) == []
+    page.tab.keyboard.press("Enter")
+    page.tab.keyboard.press("ArrowDown")
+    assert page.evaluate(FOCUSED) == "id_connection_id"
+    page.tab.fill("#id_value_0", "Alice Smith")
+    page.tab.fill("#id_value_1", "2020")
+    page.tab.press("#id_value_1", "Enter")
+    page.tab.wait_for_selector("text=To: Alice")
+    assert page.evaluate("window.problems") == []
+
+
+def test_definitions_follow_what_is_written(visitor, world, page, axe):
+    crowd_of_definitions(CredentialDefinition.objects.get(), 60)
+    visitor.open(world.address("studio:new_credential"))
+    page.tab.wait_for_selector("text=These are the newest 50.")
+    page.tab.focus("#id_q")
+    page.tab.keyboard.type("deg")
+    page.wait_for("document.querySelectorAll('#choices li').length === 1")
+    page.evaluate(axe)
+    assert page.evaluate(AXE) == []
+    page.tab.click("#choices a:has-text('Degree')")
+    page.tab.wait_for_selector("h1:has-text('Issue Degree')")
+    assert page.evaluate("window.problems") == []
