@@ -242,6 +242,10 @@ OLD_MASTER_KEY = read_master_key(
 DEMO_FILE = Path("var/demo.json").resolve()
 
 INSTALLED_APPS = [
+    # Before Django's: of two translations of a text, that of the first app is used.
+    "agency.holder_pages",
+    "agency.web_wallet",
+    "agency.mails",
     "agency.support.apps.SupportAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -260,9 +264,6 @@ INSTALLED_APPS = [
     "django_htmx",
     "template_partials",
     "agency",
-    "agency.holder_pages",
-    "agency.web_wallet",
-    "agency.mails",
     "agency.support.apps.SupportConfig",
     "agency.ops",
     "agency.devtools",

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from django.core.management import call_command
+from django.utils import translation
 
 from tenants.branding import LANGUAGES
 from tests.support.paths import ROOT
@@ -43,6 +44,15 @@ def test_no_text_is_missing_or_fuzzy(folder, language):
     assert all(catalog.values())
     keys = {key[0] if isinstance(key, tuple) else key for key in catalog}
     assert len(keys) == count_texts(source) - 1
+
+
+@every_folder
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_readers_get_them_and_not_what_another_app_says(folder, language):
+    catalog = catalog_of(file_of(ROOT / "agency" / folder, language, "mo"))
+    texts = {key: text for key, text in catalog.items() if isinstance(key, str)}
+    with translation.override(language):
+        assert {key: translation.gettext(key) for key in texts} == texts
 
 
 @pytest.mark.slow
