@@ -21,8 +21,10 @@ class SimulatedHolder(Record):
     is in behaviours.py. delay_seconds: from the arrival to the answer.
     """
 
-    # Of a row of live_rows(): the organization's connection with it, by its id.
+    # Of a row of live_rows(): the organization's newest connection with it, by its id
+    # in the API and by its key.
     connection_id: str | None
+    connection_key: UUID | None
 
     class Behaviour(models.TextChoices):
         ACCEPT = "accept", "Accepts and proves"
@@ -55,7 +57,7 @@ class SimulatedHolder(Record):
 
     @classmethod
     def live_rows(cls, tenant: Tenant | UUID) -> QuerySet[Any]:
-        """Those of an organization, with their wallet and `connection_id`."""
+        """Those of an organization, with their wallet and connection."""
         theirs = Connection.objects.filter(wallet=OuterRef(OuterRef("wallet")))
         ours = Connection.objects.filter(
             tenant=OuterRef("tenant"),
@@ -65,8 +67,11 @@ class SimulatedHolder(Record):
             their_key__in=Subquery(theirs.values("my_key__verkey")),
         )
         rows = cls.objects.filter(tenant=tenant, wallet__deleted_at=None)
-        newest = ours.order_by("-pk").values("connection_id")[:1]
-        return rows.select_related("wallet").annotate(connection_id=Subquery(newest))
+        newest = ours.order_by("-pk")
+        return rows.select_related("wallet").annotate(
+            connection_id=Subquery(newest.values("connection_id")[:1]),
+            connection_key=Subquery(newest.values("pk")[:1]),
+        )
 
 
 class SimulatedAnswer(Record, CausedJob):

@@ -3,8 +3,10 @@
 from django.urls import path
 
 from sandbox.api.holders import SimulatedHolders
+from sandbox.api.samples import Samples
 
 credentials_api = [
+    path("sandbox/samples", Samples.as_view({"post": "create"})),
     path(
         "sandbox/holders", SimulatedHolders.as_view({"get": "list", "post": "create"})
     ),

@@ -39,8 +39,13 @@ SHOWN_ONCE = {
     "POST /webhooks",
     "POST /webhooks/{webhookId}/secret",
 }
-# The place in the registry; the rows of a file, which is not shown yet.
-COMMITS_BEFORE = {"PUT /credentials/{credentialId}", "POST /credentials/bulk"}
+# The place in the registry; the rows of a file, which is not shown yet; the sample
+# definition, which is used again.
+COMMITS_BEFORE = {
+    "PUT /credentials/{credentialId}",
+    "POST /credentials/bulk",
+    "POST /sandbox/samples",
+}
 WITHOUT_EFFECT = {
     "POST /verificationPolicies/try",
     "POST /custodian/v1/api/{walletId}/verifications/fromData/availableCredentials",

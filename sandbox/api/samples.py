@@ -1,0 +1,36 @@
+"""The samples of the sandbox in the credentials API."""
+
+from functools import partial
+
+from rest_framework import serializers
+
+from agency.api.openapi.operation import operation
+from agency.api.serializers import Contract
+from agency.api.views import View, heavy
+from sandbox import samples
+from sandbox.api.holders import SimulatedHolderContract
+
+
+class SamplesContract(Contract):
+    definitionId = serializers.CharField()
+    policyId = serializers.CharField(source="pk")
+    holders = SimulatedHolderContract(
+        many=True, help_text="The newest simulated holder of each behaviour."
+    )
+
+    def get_definitionId(self, policy):
+        [item] = policy.unsealed_body()["attributes"]
+        return item["restrictions"][0]["credentialDefinitionId"]
+
+    def get_holders(self, policy):
+        return list(samples.find_holders(policy.tenant).values())
+
+
+class Samples(View):
+    @operation("setUpSamples", response=SamplesContract)
+    @heavy
+    def create(self, request):
+        set_up = partial(samples.offer_samples, self.tenant)
+        prepare = partial(samples.prepare_samples, self.tenant, request)
+        policy = self.perform(set_up, prepare=prepare)
+        return self.to_response(SamplesContract, policy)

@@ -1,0 +1,147 @@
+"""What one button sets up: a definition, a policy, and a holder of each behaviour."""
+
+from functools import partial
+from typing import Any
+
+from agency.core import network_reads, transactions
+from credentials import publishing
+from credentials.bulk.checking import find_hosted
+from credentials.ledgers.base import schema_id_of
+from credentials.models import Credential, CredentialDefinition
+from credentials.models.schema import build_schema_body, organization_wallet
+from sandbox.holders import create_holder, require_test
+from sandbox.models import SimulatedHolder
+from tenants import audit
+from tenants.models import Network, Tenant
+from verifications.models import VerificationPolicy
+from verifications.proofs import proof_policy
+
+Behaviour = SimulatedHolder.Behaviour
+NAME, VERSION = "Sample licence", "1.0"
+MAX_POLICIES = 20  # of the name of the sample, that are compared with it
+ATTRIBUTES = ["name", "city", "age"]
+POLICY = "Sample: a licence, of an adult"
+HOLDERS = {
+    Behaviour.ACCEPT: "Ada, who proves",
+    Behaviour.DECLINE: "Ben, who declines",
+    Behaviour.SILENT: "Cleo, who never answers",
+    Behaviour.WRONG_VALUE: "Dan, who changes values",
+    Behaviour.REVOKED: "Eve, whose credential is revoked",
+    Behaviour.PREDICATE_FAILS: "Finn, who is too young",
+}
+WITHOUT_CREDENTIAL = (Behaviour.DECLINE, Behaviour.SILENT)
+
+
+def find_definition(tenant: Tenant) -> CredentialDefinition | None:
+    rows = CredentialDefinition.active_of(tenant)
+    rows = rows.filter(schema__name=NAME, schema__version=VERSION)
+    return rows.order_by("pk").first()
+
+
+def find_policy(definition: CredentialDefinition) -> VerificationPolicy | None:
+    """The sample policy as it is made for this definition, if it is there."""
+    wanted = proof_policy.normalise(policy_body(definition))
+    rows = VerificationPolicy.objects.filter(
+        tenant=definition.tenant_id, name=POLICY, version=VERSION
+    )
+    newest = rows.order_by("-pk")[:MAX_POLICIES]
+    return next((one for one in newest if one.unsealed_body() == wanted), None)
+
+
+def find_holders(tenant: Tenant) -> dict[str, SimulatedHolder]:
+    """The newest holder of each behaviour."""
+    rows = SimulatedHolder.live_rows(tenant).order_by("pk")
+    return {row.behaviour: row for row in rows}
+
+
+def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
+    """Make the sample definition and the holders that are missing.
+
+    Call it outside of any transaction: a holder is connected once it is committed.
+    by: the request or the actor, for the audit log. 409 `not_a_test_organization`,
+    `too_many_simulated_holders`, `quota_exceeded`.
+    """
+    require_test(tenant)
+    create_missing_holders(tenant, by)
+    return find_or_create_definition(tenant)
+
+
+@transactions.atomic()
+def create_missing_holders(tenant: Tenant, by: Any) -> None:
+    Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+    holders = find_holders(tenant)
+    for behaviour, name in HOLDERS.items():
+        if behaviour not in holders:
+            create = partial(create_holder, tenant, name, behaviour)
+            audit.recorded(create, "simulated_holder.created", by=by)()
+
+
+def find_or_create_definition(tenant: Tenant) -> CredentialDefinition:
+    """On the local network its credentials can be revoked."""
+    if found := find_definition(tenant):
+        return found
+    is_local = tenant.network.kind == Network.Kind.LOCAL
+    schema = build_schema_body(tenant, NAME, VERSION, ATTRIBUTES)
+    claims = {"age": {"type": "integer"}}
+    wanted = (tenant, schema, schema_id_of(schema), None, is_local, claims)
+    with publishing.preparing_definition(*wanted) as prepare:
+        return publishing.create_definition(*wanted, prepare())
+
+
+@network_reads.atomic_with_reads
+def offer_samples(
+    tenant: Tenant, definition: CredentialDefinition
+) -> VerificationPolicy:
+    """Offer a credential to each holder that has none. Return the sample policy.
+
+    definition: what prepare_samples() returned.
+    """
+    Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+    for holder in find_holders(tenant).values():
+        if holder.behaviour not in WITHOUT_CREDENTIAL:
+            offer_sample(holder, definition)
+    return find_policy(definition) or VerificationPolicy.create(
+        tenant, policy_body(definition)
+    )
+
+
+def offer_sample(holder: SimulatedHolder, definition: CredentialDefinition) -> None:
+    """Offer it, unless the holder has one that is neither rejected nor revoked."""
+    wallet_id = holder.wallet.wallet_id
+    found = find_hosted(organization_wallet(definition.tenant), [wallet_id])
+    given = Credential.objects.filter(
+        wallet=holder.wallet_id,
+        definition_id=definition.definition_id,
+        state__in=[*Credential.OPEN, Credential.State.ISSUED],
+    )
+    if wallet_id in found and not given.exists():
+        values = {"name": holder.wallet.owner_name, "city": "Ghent", "age": "30"}
+        Credential.offer(found[wallet_id], definition, values, automatic_issuance=True)
+
+
+def policy_body(definition: CredentialDefinition) -> dict[str, Any]:
+    """A name that is shown, and an age that is compared, of a valid credential."""
+    restrictions = [{"credentialDefinitionId": definition.definition_id}]
+    body: dict[str, Any] = {
+        "name": POLICY,
+        "version": VERSION,
+        "attributes": [
+            {
+                "policyName": "name",
+                "attributeNames": ["name"],
+                "restrictions": restrictions,
+            }
+        ],
+        "predicates": [
+            {
+                "policyName": "adult",
+                "attributeName": "age",
+                "predicateType": ">=",
+                "predicateValue": 18,
+                "restrictions": restrictions,
+            }
+        ],
+    }
+    if definition.supports_revocation:
+        body["revocationRequirement"] = {"validNow": True}
+    return body

@@ -1,0 +1,106 @@
+"""The samples: one call makes all that a first proof needs, and repeats harmlessly."""
+
+import pytest
+
+from credentials.models import Credential, CredentialDefinition
+from sandbox.models import SimulatedHolder
+from tests.sandbox.people import (
+    asks,
+    failed_checks,
+    holders_answer,
+    read_verification,
+)
+from tests.support.errors import assert_error, error_of
+from tests.support.people import Organization
+from verifications.models import VerificationPolicy
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def set_up(faber):
+    made = faber.post("/sandbox/samples")
+    holders_answer()
+    return made, {holder["behaviour"]: holder for holder in made["holders"]}
+
+
+def ask_sample(faber, made, holder):
+    path = f"/verifications/policy/{made['policyId']}/connections/"
+    asked = faber.put(path + holder["connectionId"])["verificationId"]
+    holders_answer()
+    return asked
+
+
+@pytest.mark.parametrize(
+    "behaviour, codes",
+    [
+        ("accept", set()),
+        ("wrongValue", {("name", "encoding")}),
+        ("predicateFails", {("adult", "unanswered")}),
+    ],
+)
+def test_the_sample_policy_shows_what_each_behaviour_does(faber, behaviour, codes):
+    made, holders = set_up(faber)
+    assert set(holders) == {str(one) for one in SimulatedHolder.Behaviour}
+    asked = ask_sample(faber, made, holders[behaviour])
+    assert failed_checks(faber, asked) == (not codes, codes)
+
+
+def test_the_sample_of_a_revoked_credential_is_renewed(faber):
+    made, holders = set_up(faber)
+    revoked = ask_sample(faber, made, holders["revoked"])
+    is_valid, failed = failed_checks(faber, revoked)
+    assert not is_valid and failed, failed
+    before = Credential.objects.filter(role="holder", state="Issued").count()
+    set_up(faber)
+    assert Credential.objects.filter(role="holder", state="Issued").count() == (
+        before + 1
+    )
+
+
+def test_those_who_do_not_prove(faber):
+    made, holders = set_up(faber)
+    declined = ask_sample(faber, made, holders["decline"])
+    silent = ask_sample(faber, made, holders["silent"])
+    assert read_verification(faber, declined)["state"] == "Rejected"
+    assert read_verification(faber, silent)["state"] == "Requested"
+
+
+def test_setting_up_again_changes_nothing(faber):
+    made, _ = set_up(faber)
+    models = (CredentialDefinition, SimulatedHolder, Credential, VerificationPolicy)
+    before = [model.objects.count() for model in models]
+    assert before[0] == before[3] == 1 and before[2] == 8, before
+    assert set_up(faber)[0] == made
+    assert [model.objects.count() for model in models] == before
+
+
+def test_it_offers_before_anybody_has_answered_once_only(faber):
+    faber.post("/sandbox/samples")
+    faber.post("/sandbox/samples")
+    assert Credential.objects.filter(role="issuer").count() == 4
+
+
+def test_a_deleted_definition_and_a_deleted_holder_are_made_again(faber):
+    made, holders = set_up(faber)
+    faber.delete(f"/definitions/credentials/{made['definitionId']}")
+    faber.delete(f"/sandbox/holders/{holders['accept']['holderId']}")
+    again, others = set_up(faber)
+    assert again["definitionId"] != made["definitionId"]
+    assert again["policyId"] != made["policyId"]
+    assert others["decline"] == holders["decline"]
+    asked = ask_sample(faber, again, others["accept"])
+    assert failed_checks(faber, asked) == (True, set())
+
+
+def test_only_a_test_organization_has_samples(transactional_db, stored_keys):
+    acme = Organization("Acme")
+    refused = error_of(acme.post, "/sandbox/samples")
+    assert_error(refused, 409, "not_a_test_organization")
+    assert not CredentialDefinition.objects.exists()
+
+
+def test_a_proof_of_another_policy_uses_the_sample_too(faber):
+    _, holders = set_up(faber)
+    asked = asks(faber, holders["accept"], attributes=[{"policyName": "city"}])
+    holders_answer()
+    assert read_verification(faber, asked)["proof"]["city"]["value"] == "Ghent"
