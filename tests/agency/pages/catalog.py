@@ -28,6 +28,7 @@ from tenants.models import (
     FormerDataKey,
     LoggedRequest,
     Membership,
+    Tenant,
 )
 from tests.agency.pages.people import (
     asked_again,
@@ -476,6 +477,12 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     stored = api.post("/verificationPolicies", policy)["policyId"]
     desk = {"name": called.holder, "policyId": stored, "shownItems": ["name"]}
     kiosk = api.post("/kiosks", desk)
+    Tenant.objects.filter(pk=tenant.pk).update(is_test=True)
+    # As long as the name of the other holder, but not the same.
+    rex = {"name": called.holder[::-1], "behaviour": "accept", "delaySeconds": 600}
+    simulated = api.post("/sandbox/holders", rex)
+    asked_rex = f"/verifications/policy/connections/{simulated['connectionId']}"
+    api.post(asked_rex, policy)
     # These wait in the inbox.
     api.post("/credentials", offer | {"connectionId": to})
     api.post(f"/verifications/policy/connections/{to}", policy)
