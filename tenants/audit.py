@@ -45,6 +45,7 @@ ACTIONS = {
     "connection.invited": "Invitation to connect created",
     "connection.accepted": "Request to connect accepted",
     "connection.pinged": "Connection pinged",
+    "connection.written": "Message written to a connection",
     "connection.key_rotated": "New key for a connection",
     "connection.ended": "Connection ended",
     "connection.deleted": "Connection deleted",

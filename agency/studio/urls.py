@@ -30,7 +30,7 @@ from agency.studio import (
 )
 from agency.studio.accounts import mail_language, sessions
 from agency.studio.accounts.mail_required import require_mail
-from agency.studio.exchange import actions, connection_actions
+from agency.studio.exchange import actions, chat, connection_actions
 from agency.studio.exchange import views as exchange
 
 app_name = "studio"
@@ -69,6 +69,8 @@ def exchange_routes(kind: str) -> list[URLPattern]:
                 new_connection.accept_request,
                 name="accept_connection",
             ),
+            path(f"{page}/messages", chat.show_chat, name="chat"),
+            path(f"{page}/messages/live", chat.show_live, name="chat_live"),
             path(
                 f"{page}/ping",
                 connection_actions.ping_connection,

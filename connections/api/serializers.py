@@ -24,7 +24,11 @@ from connections import invitation_links
 from connections.didcomm.message import MAX_REASON, encode_url
 from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
-from connections.protocols.basic_message import MAX_CONTENT
+from connections.protocols.basic_message import (
+    MAX_CONTENT,
+    DeliveryState,
+    read_states,
+)
 from tenants import branding
 
 STATES = [(str(state), str(state)) for state in Connection.State]
@@ -33,6 +37,7 @@ VERSIONS = [(str(version), str(version)) for version in Connection.Version]
 OUT_OF_BAND = "out-of-band"
 LINK_PROTOCOLS = [OUT_OF_BAND]
 PROTOCOLS = ["connections", OUT_OF_BAND]
+DELIVERY_STATES = [(str(state), str(state)) for state in DeliveryState]
 DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
 
 CONFIRM_CONNECTIONS = (
@@ -360,13 +365,26 @@ class BasicMessageQuery(ListQuery):
     direction = serializers.ChoiceField(DIRECTIONS, required=False)
 
 
+class BasicMessageList(serializers.ListSerializer):
+    """Reads what became of all outgoing messages of a page at once."""
+
+    def to_representation(self, rows):
+        states = read_states(rows)
+        for row in rows:
+            row.delivery_state = states.get(row.pk)
+        return super().to_representation(rows)
+
+
 class BasicMessageRecord(Contract):
     """A message in a list."""
 
     columns = (
         "direction", "text", "sent_at", "created_at", "updated_at", "tenant",
-        "connection__connection_id",
+        "connection__connection_id", "connection__their_endpoint",
     )  # fmt: skip
+
+    class Meta:
+        list_serializer_class = BasicMessageList
 
     id = serializers.CharField(source="pk")
     typeName = serializers.CharField()
@@ -374,6 +392,12 @@ class BasicMessageRecord(Contract):
     sentTime = serializers.DateTimeField(source="sent_at")
     direction = serializers.ChoiceField(DIRECTIONS)
     text = serializers.CharField()
+    deliveryState = serializers.ChoiceField(
+        DELIVERY_STATES,
+        source="delivery_state",
+        required=False,
+        help_text="Of an outgoing message, while it is known.",
+    )
     createdAtUtc = serializers.DateTimeField(source="created_at")
     updatedAtUtc = serializers.DateTimeField(source="updated_at")
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db.models import TextChoices
 from django.utils import timezone
 
 from agency.core import transactions
@@ -10,7 +11,7 @@ from agency.core.errors import PeerError
 from connections.didcomm.message import Message, build, text
 from connections.messaging import outbox
 from connections.messaging.router import handles
-from connections.models import BasicMessage, Connection
+from connections.models import BasicMessage, Connection, OutboundMessage
 from tenants import vault
 
 MESSAGE = "basicmessage/1.0/message"
@@ -18,9 +19,26 @@ MAX_CONTENT = 20_000  # characters
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def build_message(content: str, sent_at: datetime, prefix: str) -> dict[str, Any]:
-    sent_time = sent_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return build(MESSAGE, prefix, content=content, sent_time=sent_time)
+class DeliveryState(TextChoices):
+    """Of an outgoing text. Delivered: the other agent has taken it."""
+
+    WAITING = "Waiting"
+    DELIVERED = "Delivered"
+    FAILED = "Failed"
+
+
+STATES: dict[str, DeliveryState] = {
+    OutboundMessage.Status.PENDING: DeliveryState.WAITING,
+    OutboundMessage.Status.DONE: DeliveryState.DELIVERED,
+    OutboundMessage.Status.EXHAUSTED: DeliveryState.FAILED,
+}
+
+
+def build_message(row: BasicMessage, content: str, prefix: str) -> dict[str, Any]:
+    """The message of an outgoing text. Its id is the row's: see read_states()."""
+    sent_time = row.sent_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    message = build(MESSAGE, prefix, content=content, sent_time=sent_time)
+    return message | {"@id": str(row.pk)}
 
 
 def read_message(message: Message, now: datetime) -> tuple[str, datetime]:
@@ -45,9 +63,32 @@ def send_text(connection: Connection, content: str) -> BasicMessage:
     row = _save_text(
         connection, BasicMessage.Direction.OUTGOING, content, timezone.now()
     )
-    body = build_message(content, row.sent_at, connection.message_prefix)
+    body = build_message(row, content, connection.message_prefix)
     outbox.enqueue(connection, body)
     return row
+
+
+def read_states(rows: list[BasicMessage]) -> dict[Any, DeliveryState]:
+    """How far outgoing texts are, by their ids, in one query. They have `connection`.
+
+    Left out is what nobody knows any more: what became of the messages to other agents
+    is deleted after MESSAGE_RETENTION_DAYS. A wallet here has got what is in no queue.
+    """
+    sent = [row for row in rows if row.direction == BasicMessage.Direction.OUTGOING]
+    if not sent:
+        return {}
+    queued = OutboundMessage.objects.filter(
+        connection__in={row.connection_id for row in sent},
+        thread_id__in=[str(row.pk) for row in sent],
+    )
+    known = dict(queued.values_list("thread_id", "status"))
+    states = {}
+    for row in sent:
+        if status := known.get(str(row.pk)):
+            states[row.pk] = STATES[status]
+        elif row.connection.seems_hosted:
+            states[row.pk] = DeliveryState.DELIVERED
+    return states
 
 
 @handles(MESSAGE)

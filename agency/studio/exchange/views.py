@@ -139,12 +139,10 @@ def offered_actions(row: Any) -> dict[str, bool]:
     """What the object lets people do now, beside cancelling."""
     is_credential = row.OBJECT_TYPE == "credential"
     is_issued = is_credential and (row.role, row.state) == ("issuer", "Issued")
-    can_ping = (
-        row.OBJECT_TYPE == "connection"
-        and row.state == "Connected"
-        and not row.left_at
-    )
+    is_connected = row.OBJECT_TYPE == "connection" and row.state == "Connected"
+    can_ping = is_connected and not row.left_at
     return {
+        "can_chat": is_connected and row.wallet.is_organization,
         "can_accept": may_accept(row),
         "can_issue": is_credential
         and (row.role, row.state) == ("issuer", "Requested"),

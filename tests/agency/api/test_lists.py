@@ -150,9 +150,11 @@ def test_a_list_reads_no_sealed_column_but_those_that_it_shows(world, monkeypatc
         with CaptureQueriesContext(connection) as captured:
             rows = world.get(path)
         assert rows, path
-        columns = set(
-            re.findall(r'"(\w+)"\."(\w+)"', captured[-1]["sql"].partition(" FROM ")[0])
-        )
+        # What became of outgoing messages is read after their list.
+        queue = 'FROM "connections_outboundmessage"'
+        *_, listing = (one["sql"] for one in captured if queue not in one["sql"])
+        selected = listing.partition(" FROM ")[0]
+        columns = set(re.findall(r'"(\w+)"\."(\w+)"', selected))
         read = {
             (table, column)
             for table, column in columns

@@ -118,6 +118,7 @@ PAGES: dict[str, str] = {
     "studio:wallet_verifications": OWNER,
     "studio:connections": OWNER,
     "studio:connection": OWNER,
+    "studio:chat": OWNER,
     "studio:new_connection": OWNER,
     "studio:definitions": OWNER,
     "studio:definition": OWNER,
@@ -231,6 +232,7 @@ NO_PAGES: dict[str, str] = {
     "studio:recover_webhook": ACTION,
     "studio:resend_delivery": ACTION,
     "studio:organization_live": DATA,
+    "studio:chat_live": DATA,
     "studio:connection_live": DATA,
     "studio:credential_live": DATA,
     "studio:verification_live": DATA,
@@ -281,7 +283,7 @@ NO_PAGES: dict[str, str] = {
 OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 # What the world has no row of. Their lists are opened, and no record.
 NO_RECORD = {
-    "agreementacceptance", "asset", "basicmessage", "dailyusage",
+    "agreementacceptance", "asset", "dailyusage",
     "didendpoint",
     "idempotencykey", "inboundmessage", "logentry", "publication",
     "revocationregistry", "sparekey", "statuslist",
@@ -339,6 +341,7 @@ class World:
         self.api.post("/api/wallets", {"ownerName": f"Alice {number}"})
         self.api.post("/connections", {"name": f"Alice {number}"})
         self.api.post("/credentials", self.offer | {"connectionId": to})
+        self.api.post("/messages", {"connectionId": to, "text": f"{number}"})
         policy = self.policy | {"name": f"Policy {number}"}
         self.api.post(f"/verifications/policy/connections/{to}", policy)
         desk = {"name": f"Desk {number}", "policyId": str(self.ids["policy_id"])}
@@ -403,7 +406,7 @@ class World:
     def address(self, name: str) -> str:
         """The address of a route, with the world's ids."""
         kinds = (*EXCHANGES, "bulk", "wallet", "definition", "policy")
-        kind = next((kind for kind in kinds if kind in name), "")
+        kind = next((kind for kind in kinds if kind in name), "connection")
         ids = self.ids | {"object_id": self.ids.get(f"{kind}_id")}
         route = next(
             route
@@ -483,6 +486,9 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     simulated = api.post("/sandbox/holders", rex)
     asked_rex = f"/verifications/policy/connections/{simulated['connectionId']}"
     api.post(asked_rex, policy)
+    api.post("/messages", {"connectionId": to, "text": "Hello, Alice"})
+    hers = alice.get("/connections")[0]["connectionId"]
+    alice.post("/messages", {"connectionId": hers, "text": "Hello"})
     # These wait in the inbox.
     api.post("/credentials", offer | {"connectionId": to})
     api.post(f"/verifications/policy/connections/{to}", policy)

@@ -105,7 +105,8 @@ PAGES |= {
 }
 PAGES["accept_connection"] = (OPERATE, "POST")
 PAGES["ping_connection"] = PAGES["rotate_connection"] = (OPERATE, "POST")
-PAGES["end_connection"] = (OPERATE, "GET POST")
+PAGES["end_connection"] = PAGES["chat"] = (OPERATE, "GET POST")
+PAGES["chat_live"] = (OPERATE, "GET")
 for kind in ("credential", "verification"):
     PAGES |= {
         f"{kind}_cancel": (OPERATE, "POST"),

@@ -1,0 +1,122 @@
+"""The messages of a connection as a chat, for those who may write there.
+
+Only of the organization's own connections: what a holder writes is the holder's.
+"""
+
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from agency.core.errors import AgencyError
+from agency.studio.exchange.kinds import KINDS
+from agency.studio.exchange.views import get_object
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.newest_first import read_page
+from agency.studio.pages import get_membership, studio_page
+from connections.models import BasicMessage, Connection
+from connections.protocols import basic_message
+from connections.protocols.basic_message import DeliveryState
+from tenants import audit
+from tenants.models import Membership, Permission
+
+TEMPLATE = "studio/chat.html"
+BADGES = {
+    DeliveryState.WAITING: "soon",
+    DeliveryState.DELIVERED: "good",
+    DeliveryState.FAILED: "bad",
+}
+
+
+class TextForm(OnceForm):
+    text = forms.CharField(
+        label="Your message",
+        max_length=basic_message.MAX_CONTENT,
+        widget=forms.Textarea({"rows": 3, "dir": "auto"}),
+    )
+
+    def clean_text(self) -> str:
+        """As it was typed: browsers send each new line as two characters."""
+        text: str = self.cleaned_data["text"]
+        return text.replace("\r\n", "\n")
+
+
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:chat", keep=("tenant_id", "object_id"))
+def show_chat(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+    membership, row = get_own_connection(request, tenant_id, object_id)
+    form = TextForm(request.POST or None)
+    if form.is_valid():
+        send_text(request, row, form.cleaned_data["text"])
+        return redirect("studio:chat", tenant_id=tenant_id, object_id=object_id)
+    context = chat_context(request, membership, row) | {"form": form}
+    return render(request, TEMPLATE, context)
+
+
+def send_text(request: HttpRequest, row: Connection, text: str) -> None:
+    send = audit.recorded(
+        lambda: basic_message.send_text(row, text),
+        "connection.written",
+        row,
+        by=request,
+    )
+    try:
+        send()
+    except AgencyError as error:
+        messages.error(request, error.message)
+
+
+@studio_page("GET", "HEAD")
+def show_live(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+    """The messages alone. 204 while they are what the page shows."""
+    membership, row = get_own_connection(request, tenant_id, object_id)
+    context = chat_context(request, membership, row)
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    return render(request, f"{TEMPLATE}#live", context)
+
+
+def get_own_connection(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> tuple[Membership, Connection]:
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
+    row = get_object(membership.tenant, KINDS["connection"], object_id)
+    if not row.wallet.is_organization:
+        raise Http404
+    return membership, row
+
+
+def chat_context(
+    request: HttpRequest, membership: Membership, row: Connection
+) -> dict[str, Any]:
+    page = read_page(request, BasicMessage.objects.filter(connection=row))
+    for text in page.rows:
+        text.connection, text.tenant = row, membership.tenant
+    states = basic_message.read_states(page.rows)
+    shown = [shown_text(text, states.get(text.pk)) for text in reversed(page.rows)]
+    seen = [(text["row"].pk, text["state"]) for text in shown]
+    return {
+        "membership": membership,
+        "tenant": membership.tenant,
+        "connection": row,
+        "name": row.name or row.connection_id,
+        "texts": shown,
+        "page": page,
+        "is_newest": not page.newer,
+        "can_write": row.state == "Connected" and not row.left_at,
+        "version": sha256(repr(seen).encode()).hexdigest()[:16],
+    }
+
+
+def shown_text(text: BasicMessage, state: DeliveryState | None) -> dict[str, Any]:
+    return {
+        "row": text,
+        "is_ours": text.direction == BasicMessage.Direction.OUTGOING,
+        "text": text.unseal_text(),
+        "state": str(state or ""),
+        "badge": BADGES[state] if state else "",
+    }

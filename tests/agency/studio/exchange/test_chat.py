@@ -1,0 +1,140 @@
+"""The messages of a connection are a chat: both ways, newest at the end, with a form."""
+
+import re
+
+import pytest
+
+from agency.studio import newest_first
+from connections.models import BasicMessage, Connection, OutboundMessage
+from connections.protocols import basic_message
+from tenants.models import AuditEntry
+from tests.agency.studio.exchange.conftest import text, url_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SHOWN = re.compile(
+    r'<li( class="ours")?>.*?<p class="text" dir="auto">(.*?)</p>'
+    r'(?:\s*<p><span class="badge \w+">(\w+)</span>)?',
+    re.S,
+)
+
+
+@pytest.fixture
+def alice(faber):
+    holder = faber.hosts("Alice")
+    holder.known_as(faber)
+    return Connection.objects.get(role="invitee")
+
+
+@pytest.fixture
+def row(alice):
+    """The organization's side of the connection with Alice."""
+    return Connection.objects.get(role="inviter")
+
+
+def chat_of(row):
+    return f"{url_of(row)}/messages"
+
+
+def shown(response):
+    """`(whether it is ours, text, state)` of each message."""
+    chat = text(response).partition('<ol class="chat">')[2].partition("</ol>")[0]
+    found = SHOWN.findall(chat)
+    return [(bool(ours), words, state) for ours, words, state in found]
+
+
+def test_both_sides_write_and_the_newest_is_at_the_end(browser, alice, row):
+    assert "Nobody has written yet" in text(browser.get(chat_of(row)))
+    sent = browser.send(chat_of(row), text="Dear <Alice>,\r\nhello")
+    assert sent.status_code == 302
+    basic_message.send_text(alice, "Dear Faber")
+    assert shown(browser.get(sent["Location"])) == [
+        (True, "Dear &lt;Alice&gt;,<br>hello", "Delivered"),
+        (False, "Dear Faber", ""),
+    ]
+    [hers] = BasicMessage.objects.filter(connection=alice, direction="Incoming")
+    assert hers.unseal_text() == "Dear <Alice>,\nhello"
+    [entry] = AuditEntry.objects.filter(action="connection.written")
+    assert "hello" not in str(vars(entry)), "the log has no texts"
+
+
+def test_an_empty_message_is_not_sent(browser, row):
+    page = text(browser.send(chat_of(row), text=" "))
+    assert "This field is required" in page
+    assert not BasicMessage.objects.exists()
+
+
+def test_what_becomes_of_a_message_to_another_agent_is_shown(browser, phone, faber):
+    row = phone.connects(faber)
+    browser.send(chat_of(row), text="Hello")
+    queued = OutboundMessage.objects.filter(type__endswith="basicmessage/1.0/message")
+    Status = OutboundMessage.Status
+    states = {
+        Status.PENDING: "Waiting",
+        Status.DONE: "Delivered",
+        Status.EXHAUSTED: "Failed",
+    }
+    for status, state in states.items():
+        assert queued.update(status=status) == 1
+        assert shown(browser.get(chat_of(row))) == [(True, "Hello", state)]
+        [listed] = faber.get(f"/messages/connection/{row.connection_id}")
+        assert listed["deliveryState"] == state
+    queued.delete()  # nobody knows any more
+    assert shown(browser.get(chat_of(row))) == [(True, "Hello", "")]
+    [listed] = faber.get(f"/messages/connection/{row.connection_id}")
+    assert "deliveryState" not in listed
+
+
+def test_older_messages_are_read_by_page(browser, faber, row, monkeypatch):
+    monkeypatch.setattr(newest_first, "PAGE_SIZE", 2)
+    for number in range(5):
+        faber.post(
+            "/messages", {"connectionId": row.connection_id, "text": f"{number}"}
+        )
+
+    def read(address):
+        page = browser.get(address)
+        older = re.search(r'rel="prev" href="([^"]+)"', text(page))
+        return [words for _, words, _ in shown(page)], older and older[1]
+
+    pages, address = [], chat_of(row)
+    while address:
+        words, address = read(address)
+        pages.append(words)
+    assert pages == [["3", "4"], ["1", "2"], ["0"]]
+
+
+def test_an_older_page_is_not_live_and_has_no_form(browser, row, monkeypatch):
+    monkeypatch.setattr(newest_first, "PAGE_SIZE", 1)
+    for number in range(2):
+        basic_message.send_text(row, f"{number}")
+    newest = BasicMessage.objects.filter(connection=row).latest("pk")
+    page = text(browser.get(f"{chat_of(row)}?before={newest.pk}"))
+    assert "data-watched" not in page and "<textarea" not in page
+    assert f'rel="next" href="{chat_of(row)}?after=' in page
+
+
+def test_the_live_part_is_sent_again_once_there_is_another_message(
+    browser, alice, row
+):
+    [live] = re.findall(r'hx-get="([^"]+)"', text(browser.get(chat_of(row))))
+    assert browser.get(live).status_code == 204
+    basic_message.send_text(alice, "Hello")
+    part = browser.get(live)
+    assert shown(part) == [(False, "Hello", "")] and "<html" not in text(part)
+
+
+def test_nothing_is_written_to_somebody_who_has_gone(browser, row):
+    page = browser.get(chat_of(row))
+    token = re.search('name="form_token" value="([^"]+)"', text(page))[1]
+    row.end()
+    sent = browser.post(chat_of(row), {"text": "Hello", "form_token": token})
+    assert "was ended or deleted" in text(browser.get(sent["Location"]))
+    assert "<textarea" not in text(browser.get(chat_of(row)))
+    assert not BasicMessage.objects.exists()
+
+
+def test_what_a_holder_writes_is_the_holders(browser, alice, row):
+    assert chat_of(row) in text(browser.get(url_of(row)))
+    assert chat_of(alice) not in text(browser.get(url_of(alice)))
+    for address in (chat_of(alice), f"{chat_of(alice)}/live"):
+        assert browser.get(address).status_code == 404
