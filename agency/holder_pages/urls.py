@@ -7,6 +7,7 @@ from agency.holder_pages import kiosks, views
 urlpatterns = [
     path("i/<str:token>", views.show_link, name="invitation"),
     path("i/<str:token>/status", views.show_status, name="link_status"),
+    path("i/<str:token>/sheet", views.show_sheet, name="link_sheet"),
     path("i/<str:token>/colors.css", views.show_colors, name="link_colors"),
     path("i/<str:token>/wallet", views.open_wallet, name="open_wallet"),
     path("kiosk/<str:token>", kiosks.show_kiosk, name="kiosk"),

@@ -25,6 +25,8 @@ from tenants import branding
 
 STORES = {"apps.apple.com": "App Store", "play.google.com": "Google Play"}
 TEMPLATE = "holder_pages/link.html"
+STATE = f"{TEMPLATE}#state"
+SHEET = "holder_pages/sheet.html"
 
 
 class WalletRedirect(HttpResponse):
@@ -74,10 +76,28 @@ def show_status(request: HttpRequest, token: str) -> HttpResponse:
     """
     link = find_link(token)
     if link is None:
-        return page_response(request, None, {}, status=404, part="#state")
+        return page_response(request, None, {}, status=404, template=STATE)
     if seen_state(request) == link.state(was_seen_live=is_seen_live(request)):
         return HttpResponse(status=204)
-    return page_response(request, link, page_context(request, link), part="#state")
+    return page_response(request, link, page_context(request, link), template=STATE)
+
+
+@require_safe
+@never_cache
+def show_sheet(request: HttpRequest, token: str) -> HttpResponse:
+    """A sheet to print: the QR code, whose it is and what to do with it.
+
+    In the organization's language: whoever prints it is not who reads it.
+    """
+    link = find_link(token)
+    if link is None:
+        return page_response(request, None, {"host": public_host()}, status=404)
+    context = page_context(request, link)
+    if not context["is_open"]:
+        return page_response(request, link, context, status=410)
+    return page_response(
+        request, link, context, template=SHEET, language=link.tenant.default_language
+    )
 
 
 @require_safe
@@ -190,14 +210,16 @@ def page_response(
     link: Link | None,
     context: dict[str, Any],
     status: int = 200,
-    part: str = "",
+    template: str = TEMPLATE,
+    language: str = "",
 ) -> HttpResponse:
-    """Render the page, or a part of its template, in the reader's language."""
-    language = choose_language(request, link.tenant.default_language if link else "")
+    """Render the page, a part of it or another one. language: else the reader's."""
+    default = link.tenant.default_language if link else ""
+    language = language or choose_language(request, default)
     with translation.override(language):
         if link:
             context = context | translated_context(link, context)
-        response = render(request, TEMPLATE + part, context, status=status)
+        response = render(request, template, context, status=status)
     response["Content-Language"] = language
     response["X-Robots-Tag"] = "noindex"
     patch_vary_headers(response, ["Accept", "Accept-Language"])

@@ -51,6 +51,11 @@ function showTimes() {
 
 showTimes();
 
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => window.print());
+}
+
 // Escape closes the drawer of the menu, as its link does.
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && location.hash === "#menu") location.hash = "#main";

@@ -84,6 +84,7 @@ PAGES: dict[str, str] = {
     "account_email_verification_sent": VISITOR,
     "account_inactive": VISITOR,
     "invitation": VISITOR,
+    "link_sheet": VISITOR,
     "kiosk": VISITOR,
     "web_wallet:left": VISITOR,
     "web_wallet:pin": HOLDER,
