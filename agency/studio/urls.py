@@ -5,6 +5,7 @@ from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
 from agency.studio import (
+    api_docs,
     audit_log,
     bulks,
     definitions,
@@ -269,6 +270,8 @@ urlpatterns = [
         policies.show_policy,
         name="policy",
     ),
+    path(f"{organization}/docs", api_docs.show_api_docs, name="api_docs"),
+    path(f"{organization}/docs/ids.json", api_docs.show_own_ids, name="api_docs_ids"),
     path(f"{organization}/requests", requests.show_requests, name="requests"),
     path(f"{organization}/events", events.show_events, name="events"),
     path(f"{organization}/events/<uuid:event_id>", events.show_event, name="event"),

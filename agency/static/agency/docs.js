@@ -51,6 +51,9 @@ const show = async () => {
     read(page.dataset.openapi),
     read(page.dataset.examples),
   ]);
+  if (page.dataset.server) {
+    document_.servers = [{ url: page.dataset.server }];
+  }
   new MutationObserver(() => nameFields(page)).observe(page, { childList: true, subtree: true });
   SwaggerUIBundle({
     spec: withIds(document_, ids),

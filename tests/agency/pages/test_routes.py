@@ -80,7 +80,7 @@ def test_headings_begin_with_one_and_leave_out_no_level(world):
     for address, response in opened(world):
         page = response.content.decode()
         levels = [int(level) for level in re.findall(r"<h([1-6])[ >]", page)]
-        if address == "/docs":
+        if address.endswith("/docs"):
             continue  # Swagger UI makes its own in the browser
         assert levels[:1] == [1] and levels.count(1) == 1, (address, levels)
         steps = zip(levels, levels[1:], strict=False)

@@ -35,6 +35,8 @@ PAGES = {
     "connections": (READ, "GET"),
     "credentials": (READ, "GET"),
     "verifications": (READ, "GET"),
+    "api_docs": (READ, "GET"),
+    "api_docs_ids": (READ, "GET"),
     "requests": (READ, "GET"),
     "events": (READ, "GET"),
     "event": (READ, "GET"),

@@ -1,0 +1,122 @@
+"""The page of the API docs with an organization's own ids in the examples."""
+
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from agency.api.openapi import examples
+from agency.studio.objects import own_wallet
+from agency.studio.pages import get_membership, studio_page
+from connections.models import BasicMessage, Connection
+from credentials.models import (
+    Bulk,
+    Credential,
+    CredentialDefinition,
+    RevocationRegistry,
+    Schema,
+)
+from tenants.models import Tenant
+from verifications.models import Kiosk, Verification, VerificationPolicy
+from wallets.models import Wallet
+from webhooks.models import Delivery, Webhook
+
+# The newest object of these rows, and which of its columns is its id in the API.
+Newest = tuple[QuerySet[Any], str]
+
+
+@studio_page("GET", "HEAD")
+def show_api_docs(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    tenant = get_membership(request, tenant_id).tenant
+    context = {
+        "tenant": tenant,
+        "title": settings.SPECTACULAR_SETTINGS["TITLE"],
+        "schema_url": reverse("openapi"),
+        "examples_url": reverse("studio:api_docs_ids", args=[tenant.pk]),
+        "server_url": settings.PUBLIC_URL,
+    }
+    return render(request, "drf_spectacular/swagger_ui.html", context)
+
+
+@studio_page("GET", "HEAD")
+def show_own_ids(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """The organization's own ids by those of examples.py, as /docs/examples.json."""
+    return JsonResponse(find_own_ids(get_membership(request, tenant_id).tenant))
+
+
+def find_own_ids(tenant: Tenant) -> dict[str, str]:
+    """Return the ids of the newest objects, by the ids in the examples.
+
+    What the organization has none of is left out. So are links, which are secrets, and
+    the examples of operations that delete or end something: nobody shall do that to an
+    object because it stood in an example.
+    """
+    wanted = newest_of_tenant(tenant) | newest_of_own_wallet(own_wallet(tenant))
+    hosted = Wallet.hosted_by(tenant).order_by("-pk").first()
+    if hosted:
+        wanted |= newest_of_hosted_wallet(hosted)
+    found = {
+        example: rows.order_by("-pk").values_list(column, flat=True).first()
+        for example, (rows, column) in wanted.items()
+    }
+    return {example: str(own) for example, own in found.items() if own is not None}
+
+
+def newest_of_tenant(tenant: Tenant) -> dict[str, Newest]:
+    webhooks = Webhook.for_tenant(tenant).order_by("-pk")
+    deliveries = Delivery.objects.filter(webhook=webhooks.values("pk")[:1])
+    definitions = CredentialDefinition.active_of(tenant).order_by("-pk")
+    registries = RevocationRegistry.objects.filter(
+        tenant=tenant, definition=definitions.values("pk")[:1]
+    )
+    policies = VerificationPolicy.objects.filter(tenant=tenant)
+    return {
+        examples.TENANT: (Tenant.objects.filter(pk=tenant.pk), "public_id"),
+        examples.SCHEMA: (Schema.objects.filter(tenant=tenant), "schema_id"),
+        examples.DEFINITION: (definitions, "definition_id"),
+        examples.REGISTRY: (registries, "registry_id"),
+        examples.BULK: (Bulk.objects.filter(tenant=tenant), "pk"),
+        examples.POLICY: (policies, "pk"),
+        examples.KIOSK: (Kiosk.objects.filter(tenant=tenant), "pk"),
+        examples.WEBHOOK: (webhooks, "pk"),
+        examples.DELIVERY: (deliveries, "pk"),
+    }
+
+
+def newest_of_own_wallet(wallet: Wallet) -> dict[str, Newest]:
+    connections = wallet.connections.filter(connectionless=False)
+    offers = wallet.credentials.filter(role=Credential.Role.ISSUER)
+    requests = wallet.verifications.filter(role=Verification.Role.VERIFIER)
+    asked_for = offers.filter(state=Credential.State.REQUESTED)
+    return {
+        examples.CONNECTION: (connections, "connection_id"),
+        examples.MESSAGE: (messages_of_newest(connections), "pk"),
+        examples.CREDENTIAL: (offers, "pk"),
+        examples.CREDENTIAL_REQUESTED: (asked_for, "pk"),
+        examples.VERIFICATION: (requests, "pk"),
+    }
+
+
+def newest_of_hosted_wallet(wallet: Wallet) -> dict[str, Newest]:
+    """All of one wallet, because a path has the ids of both."""
+    connections = wallet.connections.filter(connectionless=False)
+    offers = wallet.credentials.filter(state=Credential.State.OFFERED)
+    requests = wallet.verifications.filter(state=Verification.State.REQUESTED)
+    return {
+        examples.WALLET: (Wallet.objects.filter(pk=wallet.pk), "wallet_id"),
+        examples.CONNECTION_OF_WALLET: (connections, "connection_id"),
+        examples.MESSAGE_OF_WALLET: (messages_of_newest(connections), "pk"),
+        examples.CREDENTIAL_OF_WALLET: (wallet.credentials.all(), "pk"),
+        examples.OFFER_TO_ACCEPT: (offers, "pk"),
+        examples.VERIFICATION_OF_WALLET: (wallet.verifications.all(), "pk"),
+        examples.REQUEST_TO_ANSWER: (requests, "pk"),
+    }
+
+
+def messages_of_newest(connections: QuerySet[Connection]) -> QuerySet[BasicMessage]:
+    newest = connections.order_by("-pk").values("pk")[:1]
+    return BasicMessage.objects.filter(connection=newest)

@@ -1,0 +1,96 @@
+"""The API docs of an organization have its own ids in the examples."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from agency.api.openapi import examples
+from organizations.provisioning import create_organization
+from tests.agency.api.objects import filled
+from tests.support.people import Organization
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "year": "2021"}
+POLICY = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
+
+
+def ids_page(tenant):
+    return reverse("studio:api_docs_ids", args=[tenant.pk])
+
+
+@pytest.fixture
+def school(fay, stored_keys):
+    """An organization of Fay with an object of most kinds."""
+    school = Organization("School", owner=fay)
+    alice, definition = school.hosts(), school.defines("name", "year")
+    alice.meets(school)
+    school.post("/messages", {"connectionId": alice.known_as(school), "text": "Hello"})
+    alice.receives(school, definition, VALUES)
+    school.offers(alice, definition, VALUES)
+    school.asks(alice, attributes=POLICY["attributes"])
+    policy = school.post("/verificationPolicies", POLICY)
+    school.post("/kiosks", {"name": "Desk", "policyId": policy["policyId"]})
+    hook = school.post("/webhooks", {"url": "https://office.example"})
+    school.post(f"/webhooks/{hook['id']}/example", {"messageType": "verification"})
+    return school
+
+
+def test_each_own_id_is_found_by_the_api_at_the_place_of_its_example(browser, school):
+    ids = browser.get(ids_page(school.tenant)).json()
+    operations = [
+        "/connections/{connectionId}",
+        "/credentials/{credentialId}",
+        "/verifications/{verificationId}",
+        "/verificationPolicies/{policyId}",
+        "/definitions/credentials/{definitionId}",
+        "/webhooks/{webhookId}",
+        "/webhooks/{webhookId}/deliveries/{deliveryId}",
+        "/messages/{messageId}",
+        "/tenants/{tenantId}",
+        "/api/{walletId}/connections/{connectionId}",
+        "/api/{walletId}/credentials/{credentialId}",
+        "/api/{walletId}/verifications/{verificationId}",
+    ]
+    for path in operations:
+        shown = {
+            name: ids[examples.find_parameter_example(path, "", name)]
+            for name in re.findall(r"{(\w+)}", path)
+        }
+        school.get(filled(path, shown))
+    wallet = ids[examples.WALLET]
+    offered = school.get(f"/api/{wallet}/credentials/{ids[examples.OFFER_TO_ACCEPT]}")
+    assert offered["state"] == "Offered"
+
+
+def test_nothing_secret_and_nothing_to_delete_is_filled_in(browser, school):
+    response = browser.get(ids_page(school.tenant))
+    destructive = {
+        value
+        for name, value in vars(examples).items()
+        if re.search("_TO_(DELETE|END|REVOKE|DECLINE)", name)
+    }
+    assert destructive and not destructive & set(response.json())
+    text = response.content.decode()
+    assert school.made.access_token not in text and "http" not in text
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_an_empty_organization_has_only_its_own_id(browser, college):
+    found = browser.get(ids_page(college.tenant)).json()
+    assert found == {examples.TENANT: str(college.tenant.public_id)}
+
+
+def test_ids_are_those_of_the_organization_of_the_page(browser, school, fay):
+    other = create_organization("Other", owner=fay).tenant
+    mine = browser.get(ids_page(school.tenant)).json()
+    theirs = browser.get(ids_page(other)).json()
+    assert not set(mine.values()) & set(theirs.values())
+
+
+def test_visitors_and_strangers_get_no_ids(client, browser, school):
+    stranger = create_organization("Stranger").tenant
+    assert client.get(ids_page(school.tenant)).status_code == 302
+    assert browser.get(ids_page(stranger)).status_code == 404
+    page = client.get("/docs").content.decode()
+    assert 'data-examples="/docs/examples.json"' in page and "data-server" not in page
