@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from agency.studio.exchange.kinds import KINDS
+from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
 from agency.studio.pages import get_membership, studio_page
 from agency.studio.webhook_forms import EventFilter
@@ -42,9 +43,12 @@ def show_events(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "form": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
         "rows": with_deliveries_of_events(tenant, page.rows),
-        "page": page,
     }
-    return render(request, "studio/events.html", context)
+    shown = [
+        (row["event"].pk, [one.status for one in row["deliveries"]])
+        for row in context["rows"]
+    ]
+    return render_live_list(request, "studio/events.html", context, page, shown)
 
 
 def with_deliveries_of_events(

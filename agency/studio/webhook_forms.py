@@ -9,7 +9,12 @@ from rest_framework import serializers
 
 from agency.core.errors import Invalid
 from agency.studio.form_tokens import OnceForm
-from webhooks.api.serializers import MAX_URL, MESSAGE_TYPES, WebhookOptions
+from webhooks.api.serializers import (
+    MAX_URL,
+    MESSAGE_TYPES,
+    SHOWN_STATUS,
+    WebhookOptions,
+)
 from webhooks.events.types import CLIENTS
 
 RECOVERY_PERIODS = {
@@ -25,6 +30,18 @@ class EventFilter(forms.Form):
         label="Type", choices=[("", "All types"), *MESSAGE_TYPES], required=False
     )
     object_id = forms.CharField(label="Object id", max_length=128, required=False)
+
+    def lookups(self) -> dict[str, Any]:
+        """Return the queryset lookups of the filters that are set."""
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+
+class DeliveryFilter(forms.Form):
+    status = forms.ChoiceField(
+        label="Status",
+        choices=[("", "All"), *SHOWN_STATUS.items()],
+        required=False,
+    )
 
     def lookups(self) -> dict[str, Any]:
         """Return the queryset lookups of the filters that are set."""

@@ -1,6 +1,7 @@
 """The studio's pages of webhooks: addresses, secrets and deliveries."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -10,17 +11,26 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.core.errors import AgencyError
+from agency.core.retention import days_ago
+from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
 from agency.studio.events import add_badge, list_deliveries
 from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
 from agency.studio.pages import get_membership, studio_page
-from agency.studio.webhook_forms import ExampleForm, RecoveryForm, WebhookForm
+from agency.studio.webhook_forms import (
+    DeliveryFilter,
+    ExampleForm,
+    RecoveryForm,
+    WebhookForm,
+)
 from tenants import audit, vault
 from tenants.models import Membership, Permission, Tenant
 from webhooks.delivery import examples
 from webhooks.models import Attempt, Delivery, Webhook
 
 MAX_ANSWER_SHOWN = 500  # characters of a response
+MAX_COUNTED = 2000  # deliveries of the last day
 
 
 @studio_page("GET", "HEAD")
@@ -88,17 +98,32 @@ def show_webhook(
 ) -> HttpResponse:
     membership = get_membership(request, tenant_id)
     found = get_webhook(membership, webhook_id)
-    page = read_page(request, list_deliveries(membership.tenant).filter(webhook=found))
+    form = DeliveryFilter(request.GET)
+    deliveries = list_deliveries(membership.tenant).filter(webhook=found)
+    if form.is_valid():
+        deliveries = deliveries.filter(**form.lookups())
+    page = read_page(request, deliveries)
     context = {
+        "filter": form,
+        "is_filtered": form.is_valid() and bool(form.lookups()),
+        "day": count_last_day(found),
         "membership": membership,
         "tenant": membership.tenant,
         "webhook": found,
         "deliveries": [add_badge(row) for row in page.rows],
-        "page": page,
         "example": ExampleForm(),
         "recovery": RecoveryForm(),
     }
-    return render(request, "studio/webhook.html", context)
+    shown = [(row.pk, row.status, row.calls) for row in page.rows]
+    return render_live_list(request, "studio/webhook.html", context, page, shown)
+
+
+def count_last_day(webhook: Webhook) -> dict[str, int]:
+    """Count the newest deliveries of the last 24 hours, at most MAX_COUNTED."""
+    since = smallest_uuid7(unix_milliseconds(days_ago(1)))
+    rows = webhook.deliveries.filter(pk__gte=since).order_by("-pk")
+    statuses = Counter(rows.values_list("status", flat=True)[:MAX_COUNTED])
+    return {"all": statuses.total(), "delivered": statuses[Delivery.Status.DONE]}
 
 
 @studio_page("GET", "HEAD", "POST")
