@@ -42,13 +42,20 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         assume_scheme="https",
         validators=[validate_logo_address],
         error_messages={"invalid": "Give an address that begins with https://."},
-        help_text="Wallets show it. These pages show only logos that are stored here: "
-        "upload it in the settings.",
+        help_text="Of a picture that wallet apps load and show. Pages here show only "
+        "one that was uploaded in the settings of the organization.",
+    )
+    visitor_wallets = forms.BooleanField(
+        label="Holders without a wallet app may make a wallet here",
+        required=False,
+        initial=True,
+        help_text="The page of each link that you send then offers a web wallet to "
+        "whoever opens it: at most 3 an hour from one address, and 200 a day.",
     )
     network_id = forms.ChoiceField(
         label="Network",
-        help_text="Where your DID, schemas and definitions are published. This cannot "
-        "be changed.",
+        help_text="Where what others need to check your credentials is published. "
+        "This cannot be changed.",
     )
 
     is_test = forms.BooleanField(
@@ -126,6 +133,7 @@ class SettingsForm(forms.ModelForm):
         widget=forms.TextInput(attrs={"required": True}),
     )
     image_url = OrganizationForm.base_fields["image_url"]
+    visitor_wallets = OrganizationForm.base_fields["visitor_wallets"]
     logo = forms.FileField(
         label="Logo",
         required=False,
@@ -177,7 +185,6 @@ class SettingsForm(forms.ModelForm):
             "short_qr_codes": "QR codes of invitations hold the short link only",
             "invalid_proof_answer": "Answer to a proof that is not valid",
             "own_wallet_api": "The organization holds credentials itself",
-            "visitor_wallets": "Visitors of your links may make a wallet",
             "primary_color": "Color of buttons",
             "secondary_color": "Color behind your name",
             "default_language": "Language",
@@ -187,8 +194,6 @@ class SettingsForm(forms.ModelForm):
             "a code holds the whole invitation, which older scanners need.",
             "own_wallet_api": "The wallet API then takes the id of its own wallet "
             "(ownWalletId of the organization).",
-            "visitor_wallets": "The page of a link then offers a web wallet to whoever "
-            "opens it: at most 3 an hour from one address, and 200 a day.",
             "invalid_proof_answer": "Choose the ack for wallets that expect what "
             "ACA-Py sends.",
             "primary_color": "On the pages of your links, as in #0b6b62. It is changed "

@@ -84,6 +84,8 @@ def new_organization(request: HttpRequest) -> HttpResponse:
                 network_id=given["network_id"],
                 is_test=given["is_test"],
             )
+            made.tenant.visitor_wallets = given["visitor_wallets"]
+            made.tenant.save(update_fields=["visitor_wallets"])
             audit.record("organization.created", made.tenant, by=request)
     except QuotaExceeded as error:
         form.add_error(None, error.message)

@@ -103,6 +103,15 @@ def test_a_corrected_form_is_accepted(browser):
     assert Tenant.objects.get().name == "Faber College"
 
 
+@pytest.mark.parametrize("ticked", [{"visitor_wallets": "on"}, {}])
+def test_a_new_organization_may_let_holders_make_wallets(browser, ticked):
+    path = "/studio/organizations/new"
+    box = browser.get(path).content.decode().split('name="visitor_wallets"')[1]
+    assert "checked" in box.split(">")[0]
+    browser.send(path, name="Faber College", network_id="local", **ticked)
+    assert Tenant.objects.get().visitor_wallets is bool(ticked)
+
+
 def test_names_are_shown_as_text(browser):
     browser.send("/studio/organizations/new", name="<b>Bold</b>", network_id="local")
     assert "<b>Bold" not in browser.get("/studio/").content.decode()

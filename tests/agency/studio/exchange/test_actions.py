@@ -12,7 +12,7 @@ from django.utils import timezone
 from agency.core.errors import Conflict
 from agency.studio.exchange.kinds import KINDS, connection_of
 from connections.models import Connection, OutboundMessage
-from tenants.models import AuditEntry, Membership
+from tenants.models import AuditEntry, Membership, Tenant
 from tests.agency.studio.conftest import browser_of, person
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support import walks
@@ -282,6 +282,18 @@ def test_the_link_is_there_while_somebody_can_use_it(browser, faber):
     )
     faber.hosts("Alice").accepts_invitation(invited["invitation"])
     assert "Link for the other side" not in text(browser.get(url_of(row)))
+
+
+@pytest.mark.parametrize("may_make_wallets", [True, False])
+def test_a_link_says_what_holders_without_an_app_need(
+    browser, faber, may_make_wallets
+):
+    Tenant.objects.update(visitor_wallets=may_make_wallets)
+    row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
+    page = text(browser.get(url_of(row)))
+    assert ("settings#id_visitor_wallets" in page) is not may_make_wallets
+    settings_page = f"/studio/organizations/{faber.tenant.pk}/settings"
+    assert 'id="id_visitor_wallets"' in text(browser.get(settings_page))
 
 
 @pytest.mark.parametrize("kind", ["connection", "credential", "verification"])
