@@ -21,10 +21,10 @@ MORE_ROWS = 3
 MAX_HEADER = 20_000  # characters
 BYTES_OF_PLACE = 256  # of a tails file
 REVOCATION = (
-    "It cannot be added later. It costs a registry on the network, and another one "
-    "whenever the last is nearly full; a tails file, of {kilobytes} kB at first, which "
-    "each wallet downloads once; and longer proofs. Without it, a credential that you "
-    "issued is valid for ever."
+    "Then you can take a credential back, when a member leaves for example. Without it, "
+    "one that you issued is valid for ever; it cannot be added later. It costs a "
+    "registry on the network, and another one whenever the last is nearly full; a file "
+    "of {kilobytes} kB at first, which each wallet downloads once; and longer proofs."
 )
 
 

@@ -40,7 +40,7 @@ class WalletForm(OnceForm):
         label="Name of the holder",
         max_length=200,
         required=False,
-        help_text="Yours, to find the wallet again: nobody else sees it.",
+        help_text="To find the wallet again. The holder sees it there, and nobody else does.",
     )
     wallet_id = forms.CharField(
         label="Wallet id",

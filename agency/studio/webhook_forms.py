@@ -53,8 +53,8 @@ class WebhookForm(OnceForm):
         label="Address",
         max_length=MAX_URL,
         widget=forms.URLInput,
-        help_text="Every event is posted there as JSON, signed with a secret that you "
-        "will see.",
+        help_text="The events of the types below are posted there as JSON, signed with "
+        "a secret that you will see.",
     )
     message_types = forms.MultipleChoiceField(
         label="Types of events",

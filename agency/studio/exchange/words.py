@@ -131,8 +131,8 @@ NEXT_STEPS = {
         "cancel."
     ),
     ("credential", "issuer", D.OFFERED): (
-        "The holder has not accepted yet. Remind the holder to look into the wallet. "
-        "If there is a link below, send it again."
+        "The holder has not accepted yet. An offer over a connection is in the "
+        "wallet of the holder; one by link waits until a holder opens the link."
     ),
     ("credential", "issuer", D.REQUESTED): (
         "The holder has accepted. Issue it through the API, unless it is issued "
@@ -162,8 +162,8 @@ NEXT_STEPS = {
         "cancel."
     ),
     ("verification", "verifier", V.REQUESTED): (
-        "The holder has not answered yet. Remind the holder to look into the wallet. "
-        "If there is a link below, send it again."
+        "The holder has not answered yet. A request over a connection is in "
+        "the wallet of the holder; one by link waits until a holder opens the link."
     ),
     ("verification", "verifier", V.ACCEPTED): "The holder has answered.",
     ("verification", "verifier", V.REJECTED): (
