@@ -19,12 +19,14 @@ class Entry:
 
     name: of its URL in the studio, which takes the organization's id. within: the
     names of the pages that belong to this one. permission: what it takes to open it.
+    is_for_tests: whether only test organizations have it.
     """
 
     label: str
     name: str
     within: tuple[str, ...] = ()
     permission: Permission = Permission.READ
+    is_for_tests: bool = False
 
 
 MEMBER_PAGES = (
@@ -80,7 +82,18 @@ MENU: list[tuple[str, list[Entry]]] = [
             Entry("Kiosks", "kiosks", ("new_kiosk", "revoke_kiosk")),
         ],
     ),
-    ("Holders", [Entry("Wallets", "wallets", WALLET_PAGES)]),
+    (
+        "Holders",
+        [
+            Entry("Wallets", "wallets", WALLET_PAGES),
+            Entry(
+                "Sandbox",
+                "sandbox",
+                ("new_simulated_holder", "simulated_holder"),
+                is_for_tests=True,
+            ),
+        ],
+    ),
     (
         "Developers",
         [
@@ -159,7 +172,9 @@ class Menu:
         return found
 
     def may_open(self, entry: Entry) -> bool:
-        return self.membership is not None and self.membership.may(entry.permission)
+        if self.membership is None or not self.membership.may(entry.permission):
+            return False
+        return self.membership.tenant.is_test or not entry.is_for_tests
 
     def link(self, entry: Entry) -> dict[str, Any]:
         """current: the value of `aria-current`, empty for all but one link."""

@@ -23,7 +23,8 @@ def current(response):
     return [(label, how) for label, (_, how) in found if how]
 
 
-def test_every_page_of_the_menu_opens_and_is_marked(browser, url):
+def test_every_page_of_the_menu_opens_and_is_marked(browser, url, college):
+    Tenant.objects.filter(pk=college.tenant.pk).update(is_test=True)
     menu = menu_of(browser.get(url))
     entries = [entry for _, entries in MENU for entry in entries]
     assert entries

@@ -1,0 +1,84 @@
+"""The pages of simulated holders, and the mark of a test organization."""
+
+import pytest
+
+from organizations.provisioning import create_organization
+from sandbox.models import SimulatedHolder
+from tenants.models import Tenant
+from tests.sandbox.people import holders_answer
+from verifications.models import Verification
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MARK = '<span class="badge soon" title="Its data is deleted after 30 days">Test</span>'
+REX = {"name": "Rex", "behaviour": "decline", "delay_seconds": "5"}
+
+
+@pytest.fixture
+def college(fay, stored_keys):
+    return create_organization("Faber College", owner=fay, is_test=True)
+
+
+def page_of(browser, path):
+    response = browser.get(path)
+    assert response.status_code == 200, path
+    return response.content.decode()
+
+
+def test_the_mark_is_chosen_when_an_organization_is_created(browser, url):
+    given = {"name": "Practice", "network_id": "local"}
+    browser.send("/studio/organizations/new", **given, is_test="on")
+    browser.send("/studio/organizations/new", **given | {"name": "Real"})
+    marks = dict(Tenant.objects.values_list("name", "is_test"))
+    assert marks == {"Faber College": True, "Practice": True, "Real": False}
+    real = Tenant.objects.get(name="Real")
+    page = page_of(browser, f"/studio/organizations/{real.pk}")
+    assert MARK not in page and "/sandbox" not in page
+    refused = page_of(browser, f"/studio/organizations/{real.pk}/sandbox")
+    assert "Not for tests" in refused and "Set up the samples" not in refused
+
+
+@pytest.mark.parametrize("path", ["", "/connections", "/settings", "/sandbox"])
+def test_pages_of_a_test_organization_have_a_mark(browser, url, path):
+    page = page_of(browser, url + path)
+    assert MARK in page and f"{url}/sandbox" in page
+
+
+def test_a_holder_is_made_changed_and_deleted(browser, url):
+    browser.send(f"{url}/sandbox/holders/new", **REX)
+    holder = SimulatedHolder.objects.get()
+    assert (holder.behaviour, holder.delay_seconds) == ("decline", 5)
+    listed = page_of(browser, f"{url}/sandbox")
+    assert "Rex" in listed and "Declines" in listed
+    page = f"{url}/sandbox/holders/{holder.pk}"
+    assert 'value="Rex"' in page_of(browser, page)
+    browser.send(page, **REX | {"behaviour": "silent"})
+    holder.refresh_from_db()
+    assert holder.behaviour == "silent"
+    browser.send(page, delete="1")
+    assert not SimulatedHolder.objects.exists()
+    assert browser.get(page).status_code == 404
+
+
+def test_what_the_api_refuses_stands_at_the_form(browser, url):
+    wrong = {"name": "", "behaviour": "dances", "delay_seconds": "601"}
+    page = browser.send(f"{url}/sandbox/holders/new", **wrong).content.decode()
+    assert "This field is required." in page
+    assert "less than or equal to 600" in page and "dances is not one" in page
+    assert not SimulatedHolder.objects.exists()
+
+
+def test_the_samples_lead_to_a_proof(browser, url, college):
+    assert "Set up the samples" in page_of(browser, f"{url}/sandbox")
+    for _ in range(2):
+        browser.send(f"{url}/sandbox/samples")
+    assert SimulatedHolder.objects.count() == 6
+    holders_answer()
+    ada = SimulatedHolder.live_rows(college.tenant).get(behaviour="accept")
+    page = page_of(browser, f"{url}/sandbox")
+    start = page.index(f"?connection={ada.connection_key}&amp;policy=")
+    query = page[start : page.index('"', start)].replace("&amp;", "&")
+    connection = {"connection_id": str(ada.connection_key)}
+    browser.send(f"{url}/verifications/new{query}", **connection)
+    holders_answer()
+    asked = Verification.objects.get(role="verifier")
+    assert (asked.state, asked.is_valid) == ("Accepted", True)
