@@ -52,15 +52,19 @@ def show_policy(
         "membership": membership,
         "tenant": membership.tenant,
         "policy": policy,
-        "items": items_in_words(body),
+        "items": items_in_words(body, membership.tenant),
         "is_judged_now": "revocationRequirement" in body,
         "may_ask": membership.may(Permission.OPERATE),
     }
     return render(request, "studio/policy.html", context)
 
 
-def items_in_words(policy: dict[str, Any]) -> list[dict[str, Any]]:
-    """The items of a normalised policy. Required values are not shown."""
+def items_in_words(policy: dict[str, Any], tenant: Tenant) -> list[dict[str, Any]]:
+    """The items of a normalised policy. Required values are not shown.
+
+    restrictions: for each alternative its parts, `(what, id, name)`. Only definitions
+    of the tenant have a name.
+    """
     found = []
     for item in policy["attributes"]:
         names = ", ".join(item["attributeNames"])
@@ -69,11 +73,25 @@ def items_in_words(policy: dict[str, Any]) -> list[dict[str, Any]]:
         wish = f"{KINDS[item['predicateType']]} {item['predicateValue']}"
         found.append({"names": item["attributeName"], "wish": wish})
     parts = [*policy["attributes"], *policy["predicates"]]
+    names_by_id = name_definitions(tenant, parts)
     for row, item in zip(found, parts, strict=True):
         row["restrictions"] = [
-            restriction_words(one) for one in item.get("restrictions", [])
+            [(what, which, names_by_id.get(which)) for what, which in words]
+            for words in map(restriction_words, item.get("restrictions", []))
         ]
     return found
+
+
+def name_definitions(tenant: Tenant, items: list[dict[str, Any]]) -> dict[str, str]:
+    """Name and version of the tenant's definitions to which items are restricted."""
+    wanted = {
+        restriction.get("credentialDefinitionId")
+        for item in items
+        for restriction in item.get("restrictions", [])
+    }
+    rows = CredentialDefinition.active_of(tenant).filter(definition_id__in=wanted)
+    columns = rows.values_list("definition_id", "schema__name", "schema__version")
+    return {which: f"{name} {version}" for which, name, version in columns}
 
 
 @heavy
@@ -107,7 +125,7 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "tenant": tenant,
         "form": form,
         "policy": policy,
-        "items": items_in_words(policy.unsealed_body()),
+        "items": items_in_words(policy.unsealed_body(), tenant),
     }
     return render(request, "studio/new_verification.html", context)
 

@@ -119,8 +119,14 @@ def test_the_page_says_in_words_what_is_asked(browser, url, definition):
     made = build(browser, url, item_0_any_0_definition=definition.definition_id)
     page = browser.get(f"{url}/policies/{made.pk}").content.decode()
     assert "<bdi>name</bdi></strong>: Show the value" in page
-    assert definition.definition_id in page
+    assert f'<bdi title="{definition.definition_id}">Degree 1.0</bdi>' in page
     assert "Only prove: at least 2015" in page
+
+
+def test_a_definition_of_somebody_else_is_named_by_its_id(browser, url):
+    made = build(browser, url, item_0_any_0_definition="did3:3:CL:1:default")
+    page = browser.get(f"{url}/policies/{made.pk}").content.decode()
+    assert "definition <code>did3:3:CL:1:default</code>" in page
 
 
 @pytest.mark.parametrize(
