@@ -58,13 +58,18 @@ class SimulatedHolder(Record):
     @classmethod
     def live_rows(cls, tenant: Tenant | UUID) -> QuerySet[Any]:
         """Those of an organization, with their wallet and connection."""
-        theirs = Connection.objects.filter(wallet=OuterRef(OuterRef("wallet")))
+        # One key, which the index of `their_key` finds among any number of connections.
+        theirs = Connection.objects.filter(
+            wallet=OuterRef(OuterRef("wallet")),
+            state=Connection.State.CONNECTED,
+            left_at=None,
+        ).order_by("-pk")
         ours = Connection.objects.filter(
             tenant=OuterRef("tenant"),
             wallet__is_organization=True,
             state=Connection.State.CONNECTED,
             left_at=None,
-            their_key__in=Subquery(theirs.values("my_key__verkey")),
+            their_key=Subquery(theirs.values("my_key__verkey")[:1]),
         )
         rows = cls.objects.filter(tenant=tenant, wallet__deleted_at=None)
         newest = ours.order_by("-pk")

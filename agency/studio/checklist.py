@@ -18,6 +18,7 @@ class Step(NamedTuple):
     """A thing to do first.
 
     page: the route where it is done. model, done: the rows of which one is enough.
+    owner: the lookup of their organization.
     """
 
     name: str
@@ -26,8 +27,11 @@ class Step(NamedTuple):
     permission: Permission
     model: type[Model]
     done: Q = Q()
+    owner: str = "tenant"
 
 
+# Those of hosted wallets are many more, and the index begins with the wallet.
+OWN = Q(wallet__is_organization=True)
 STEPS = (
     Step(
         "definition", "Define what your credentials say", "new_definition",
@@ -36,11 +40,12 @@ STEPS = (
     Step(
         "connection", "Connect with somebody", "new_connection",
         Permission.OPERATE, Connection,
-        Q(connectionless=False, state="Connected", wallet__is_organization=True),
+        Q(connectionless=False, state="Connected") & OWN, "wallet__tenant",
     ),
     Step(
         "issue", "Issue a credential", "new_credential",
-        Permission.OPERATE, Credential, Q(role="issuer", state__in=ISSUED),
+        Permission.OPERATE, Credential, Q(role="issuer", state__in=ISSUED) & OWN,
+        "wallet__tenant",
     ),
     Step(
         "policy", "Say what you ask for", "new_policy",
@@ -48,7 +53,8 @@ STEPS = (
     ),
     Step(
         "verify", "Verify a proof", "new_verification",
-        Permission.OPERATE, Verification, Q(role="verifier", state="Accepted"),
+        Permission.OPERATE, Verification, Q(role="verifier", state="Accepted") & OWN,
+        "wallet__tenant",
     ),
     Step(
         "webhook", "Have your software told by a webhook", "webhooks",
@@ -67,12 +73,12 @@ def checklist_of(membership: Membership) -> list[dict[str, Any]]:
     url: where a step is done; "" if the person may not do it, and if it is done.
     """
     tenant = membership.tenant
-    mine = Q(tenant=OuterRef("pk"))
-    found = {
-        f"has_{step.name}": Exists(step.model._default_manager.filter(mine, step.done))
-        for step in STEPS
-    }
-    others = Membership.objects.filter(mine).exclude(user=membership.user_id)
+    found = {}
+    for step in STEPS:
+        rows = step.model._default_manager.filter(**{step.owner: OuterRef("pk")})
+        found[f"has_{step.name}"] = Exists(rows.filter(step.done))
+    others = Membership.objects.filter(tenant=OuterRef("pk"))
+    others = others.exclude(user=membership.user_id)
     found["has_mates"] = Exists(others)
     done = Tenant.objects.filter(pk=tenant.pk).values(**found).get()
     done["has_teammate"] |= done["has_mates"]
