@@ -26,6 +26,7 @@ from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import masked_values, revealed_values
 from agency.studio.exchange.words import ROLES
 from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.forms import DeletionForm
 from agency.studio.pages import get_membership, studio_page
 from connections.messaging import outbox
 from connections.protocols import confirmation
@@ -250,19 +251,20 @@ def resend_message(
 
 
 @studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:connections")
 def remove_connection(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Delete a connection after a question, as the API does."""
+    """Delete a connection after its name is typed, as the API does."""
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KINDS["connection"], object_id)
-    if request.method != "POST":
+    name = row.name or row.connection_id
+    form = DeletionForm(request.POST or None, name=name, of="connection")
+    if not form.is_valid():
         context = {
             "membership": membership,
             "tenant": membership.tenant,
             "connection": row,
-            "form": OnceForm(),
+            "form": form,
         }
         return render(request, "studio/remove_connection.html", context)
     try:

@@ -84,7 +84,9 @@ def test_deleting_a_connection_refuses_the_request_that_waits(
     mine = alice.accepts_invitation(
         api.get(f"/connections/{row.connection_id}")["invitation"]
     )
-    browser.send(f"{url}/connections/{row.pk}/remove")
+    row.refresh_from_db()
+    name = row.name or row.connection_id
+    browser.send(f"{url}/connections/{row.pk}/remove", typed_name=name)
     refused = Connection.objects.get(connection_id=mine["connectionId"])
     assert refused.problem == "request_not_accepted"
 

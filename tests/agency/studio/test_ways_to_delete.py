@@ -53,7 +53,8 @@ class Ways:
         self.api.delete(f"/connections/{row.connection_id}")
 
     def connection_by_the_studio(self, row):
-        self.browser.send(f"{self.url}/connections/{row.pk}/remove")
+        path = f"{self.url}/connections/{row.pk}/remove"
+        self.browser.send(path, typed_name=row.name or row.connection_id)
 
 
 @pytest.fixture
