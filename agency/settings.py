@@ -313,7 +313,7 @@ API_MIDDLEWARE = [
 API_PATHS = (
     r"^/(agency|api|common|connections|credentials|custodian|definitions?|didcomm"
     r"|events|health|kiosks|ledger|management|messages|provider|requestLog|sandbox"
-    r"|tenants|verificationPolicies|verifications|wallet|webhooks)(/|$)"
+    r"|statistics|tenants|verificationPolicies|verifications|wallet|webhooks)(/|$)"
 )
 
 # See agency/server/cors.py. The API authenticates by headers, never by cookies, so

@@ -83,6 +83,7 @@ def test_metrics_list_every_queue():
         "connections.OutboundMessage",
         "credentials.Bulk",
         "credentials.Publication",
+        "sandbox.SimulatedAnswer",
         "tenants.Erasure",
         "webhooks.Delivery",
     }
