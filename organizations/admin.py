@@ -73,7 +73,10 @@ class Members(Inline):
 
 class Keys(Inline):
     model = ApiKey
-    fields = ["kind", "name", "hint", "last_used_at", "expires_at", "revoked_at"]
+    fields = [
+        "kind", "name", "hint", "last_used_at", "last_used_address", "expires_at",
+        "revoked_at",
+    ]  # fmt: skip
 
 
 @admin.register(Tenant)
@@ -177,7 +180,7 @@ class ApiKeyAdmin(ShownOnceAdmin):
     date_hierarchy = "created_at"
     fields = [
         "id", "kind", "hint", "name", "tenant", "provider", "state", "created_at",
-        "last_used_at", "expires_at", "revoked_at",
+        "last_used_at", "last_used_address", "expires_at", "revoked_at",
     ]  # fmt: skip
     form_fields = ["kind", "tenant", "provider", "name", "form_token"]
     raw_id_fields = ["tenant", "provider"]

@@ -9,7 +9,7 @@ from rest_framework.authentication import BaseAuthentication
 
 from agency.api.caller_cache import find_caller
 from agency.core import logs
-from agency.core.callers import remember_caller
+from agency.core.callers import client_address, remember_caller
 from tenants.models import ApiKey, Provider
 from tenants.tokens import PREFIXES
 
@@ -77,8 +77,9 @@ class TenantAuthentication(BaseAuthentication):
                 describe_mistake(token, subscription or None)
             )
         caller.tenant.require_thawed()
+        address = client_address(request.META)
         for key in caller.keys:
-            key.record_use()
+            key.record_use(address)
         remember_caller(request.headers["Authorization"], f"tenant {caller.tenant.pk}")
         logs.request_tenant.set(caller.tenant.pk)
         return caller, caller.token
@@ -124,7 +125,7 @@ class ProviderAuthentication(BaseAuthentication):
         key = ApiKey.find_live(ApiKey.Kind.PROVIDER_KEY, bearer_token(request))
         if not key:
             raise exceptions.AuthenticationFailed(INVALID_PROVIDER_KEY)
-        key.record_use()
+        key.record_use(client_address(request.META))
         remember_caller(
             request.headers["Authorization"], f"provider {key.provider_id}"
         )

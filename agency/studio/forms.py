@@ -1,6 +1,7 @@
 """Forms of organizations, their settings and their keys."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -261,11 +262,25 @@ class DeletionForm(forms.Form):
         return typed
 
 
+KEY_LIFETIMES = [
+    ("", "Never, until it is revoked"),
+    *((str(days), f"In {days} days") for days in (7, 30, 90, 365)),
+]
+
+
 class KeyForm(OnceForm):
     kind = forms.ChoiceField(label="Kind of key")
     name = forms.CharField(
         max_length=100,
         help_text="Where it will be used, for example “Production server”.",
+    )
+    lifetime = forms.TypedChoiceField(
+        label="Ends",
+        choices=KEY_LIFETIMES,
+        coerce=lambda days: timedelta(days=int(days)),
+        empty_value=None,
+        required=False,
+        help_text="Calls with it are refused from then on.",
     )
 
     def __init__(

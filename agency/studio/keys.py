@@ -39,7 +39,9 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return render_organization(request, membership, form)
     kind = form.cleaned_data["kind"]
     owner = tenant.provider if kind == ApiKey.Kind.PROVIDER_KEY else tenant
-    key, secret = ApiKey.issue(kind, owner, form.cleaned_data["name"])
+    key, secret = ApiKey.issue(
+        kind, owner, form.cleaned_data["name"], form.cleaned_data["lifetime"]
+    )
     audit.record("key.created", key, by=request, tenant=tenant)
     return render_new_key(request, tenant, key, secret)
 
@@ -53,8 +55,10 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
     key = get_object_or_404(list_keys(tenant), pk=key_id)
     if not membership.may_issue(key.kind):
         raise PermissionDenied
-    if not key.is_live or key.expires_at:
-        messages.warning(request, f"{key} has ended or was rotated before.")
+    if not key.can_rotate:
+        messages.warning(
+            request, f"{key} has ended, ends within a day or was rotated before."
+        )
         return redirect("studio:organization", tenant_id=tenant_id)
     if request.method == "POST":
         audit.record("key.rotated", key, by=request, tenant=tenant)

@@ -99,6 +99,8 @@ class ApiKey(Record):
     # The beginning of the key, by which people recognize it.
     hint = models.CharField(max_length=16)
     last_used_at = models.DateTimeField(null=True)
+    # The address it was used from then; of IPv6 the /64 network.
+    last_used_address = models.CharField(max_length=45, default="", db_default="")
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True)
 
@@ -117,11 +119,20 @@ class ApiKey(Record):
 
     @classmethod
     def issue(
-        cls, kind: str, owner: Tenant | Provider, name: str
+        cls,
+        kind: str,
+        owner: Tenant | Provider,
+        name: str,
+        lifetime: timedelta | None = None,
     ) -> tuple["ApiKey", str]:
-        """Create a key. Return (row, secret). Provider keys belong to an account."""
+        """Create a key. Return (row, secret). Provider keys belong to an account.
+
+        lifetime: after which it ends by itself, or None.
+        """
         secret = tokens.generate_token(tokens.PREFIXES[kind])
         row = cls(kind=kind, name=name)
+        if lifetime:
+            row.expires_at = timezone.now() + lifetime
         row.sha256 = tokens.digest_of(secret)
         row.digest = vault.keyed_digest(secret)
         row.hint = tokens.hint_of(secret)
@@ -191,6 +202,14 @@ class ApiKey(Record):
         return not self.expires_at or self.expires_at > timezone.now()
 
     @property
+    def can_rotate(self) -> bool:
+        """False for a key that was rotated, and in its last hours."""
+        if not self.is_live:
+            return False
+        end = timezone.now() + ROTATION_OVERLAP
+        return not self.expires_at or self.expires_at > end
+
+    @property
     def owner(self) -> Tenant | Provider:
         owner = self.tenant or self.provider
         assert owner  # by the constraint
@@ -200,11 +219,13 @@ class ApiKey(Record):
     def audit_facts(self) -> dict[str, str]:
         return {"kind": self.kind, "name": self.name, "begins_with": self.hint}
 
-    def record_use(self) -> None:
-        """Store the time of this use, at most once a minute."""
+    def record_use(self, address: str) -> None:
+        """Store the time and the address of this use, at most once a minute."""
         now = timezone.now()
         if not self.last_used_at or now - self.last_used_at > timedelta(minutes=1):
-            ApiKey.objects.filter(pk=self.pk).update(last_used_at=now)
+            ApiKey.objects.filter(pk=self.pk).update(
+                last_used_at=now, last_used_address=address
+            )
 
     def revoke(self) -> None:
         now = timezone.now()
@@ -212,11 +233,12 @@ class ApiKey(Record):
         live.update(revoked_at=now, updated_at=now)
 
     def rotate(self, overlap: timedelta = ROTATION_OVERLAP) -> tuple["ApiKey", str]:
-        """Create a successor. Return (row, secret).
+        """Create a successor, of the same lifetime. Return (row, secret).
 
         This key stays live for `overlap`, or less if it expires earlier.
         """
+        lifetime = self.expires_at - self.created_at if self.expires_at else None
         end = timezone.now() + overlap
         keys = ApiKey.live().filter(pk=self.pk)
         keys.filter(Q(expires_at=None) | Q(expires_at__gt=end)).update(expires_at=end)
-        return ApiKey.issue(self.kind, self.owner, self.name)
+        return ApiKey.issue(self.kind, self.owner, self.name, lifetime)

@@ -232,6 +232,7 @@ def test_the_use_of_a_key_is_noted_at_most_once_a_minute(faber):
     faber.get("/connections")
     used = ApiKey.objects.filter(tenant=faber.tenant, last_used_at__gt=first)
     assert used.count() == 2, "the access token and the subscription key"
+    assert {key.last_used_address for key in used} == {"127.0.0.1"}
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,10 @@ EVENTS = {
     Type.VERIFICATION_ACCEPTED: "The proof was sent",
     Type.VERIFICATION_JUDGED: "The verdict has arrived",
     Type.VERIFICATION_REJECTED: "It was declined or cancelled",
+    Type.NEW_INBOX_MESSAGE: "A text has arrived",
+    Type.MESSAGE_SENT: "A text was sent",
+    Type.WEBHOOK_DISABLED: "A webhook was disabled, as it failed too long",
+    Type.BULK_FINISHED: "All offers of a file are made",
 }
 # By the code in `last_error` of a message or delivery.
 TRANSPORT_ERRORS = {

@@ -8,6 +8,7 @@ from django.utils import timezone
 from agency.studio.forms import MAX_LIVE_KEYS
 from tenants.models import ApiKey, Tenant
 from tests.support.pages import secrets_on
+from tests.support.people import Api
 
 KINDS = ("access_token", "subscription_key", "provider_key")
 
@@ -24,6 +25,26 @@ def test_a_new_key_is_shown_once_and_works(browser, url, kind):
     page = browser.get(url).content.decode()
     assert secret not in page
     assert secret[:8] in page
+
+
+def test_a_key_ends_after_the_time_that_was_chosen(browser, college, url):
+    fields = {"kind": "access_token", "name": "Contractor", "lifetime": "30"}
+    [secret] = secrets_on(browser.send(f"{url}/keys", **fields))
+    key = ApiKey.find_live("access_token", secret)
+    left = key.expires_at - timezone.now()
+    assert timedelta(days=29) < left < timedelta(days=30)
+    [secret] = secrets_on(browser.send(f"{url}/keys/{key.pk}/rotate"))
+    successor = ApiKey.find_live("access_token", secret)
+    assert successor.expires_at - successor.created_at > timedelta(days=29)
+    ended = timezone.now() - timedelta(seconds=1)
+    ApiKey.objects.filter(pk=successor.pk).update(expires_at=ended)
+    api = Api(secret, college.subscription_key)
+    assert api.send("get", "/connections").status_code == 401
+
+
+def test_who_develops_sees_where_a_key_was_used_from(browser, college, url):
+    Api(college.access_token, college.subscription_key).get("/connections")
+    assert "from 127.0.0.1" in browser.get(url).content.decode()
 
 
 def test_a_rotated_key_works_for_another_day(browser, college, url):
