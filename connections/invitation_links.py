@@ -1,6 +1,9 @@
 """Links with an invitation or the first message of an exchange."""
 
 from typing import Any
+from urllib.parse import quote
+
+from django.conf import settings
 
 from connections.didcomm import message as didcomm
 from connections.models import Connection
@@ -50,6 +53,12 @@ def landing_url(connection: Connection) -> str:
     if query_name(shared) != "c_i":
         return url
     return f"{url}&d_m={didcomm.encode_url(shared)}"
+
+
+def deep_link(shared: dict[str, Any]) -> str:
+    """The link that opens a wallet app on the same device."""
+    data = quote(didcomm.encode_url(shared), safe="")
+    return f"{settings.DEEP_LINK_SCHEME}://launch/?{query_name(shared)}={data}"
 
 
 def query_name(shared: dict[str, Any]) -> str:

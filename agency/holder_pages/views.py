@@ -110,7 +110,9 @@ def open_wallet(request: HttpRequest, token: str) -> HttpResponse:
     connection = link_messages.connection_or_404(token)
     if ended := link_messages.ended_response(connection):
         return ended
-    response = WalletRedirect(deep_link(invitation_links.shared_message(connection)))
+    response = WalletRedirect(
+        invitation_links.deep_link(invitation_links.shared_message(connection))
+    )
     response["Referrer-Policy"] = "no-referrer"
     return response
 
@@ -124,12 +126,6 @@ def show_colors(request: HttpRequest, token: str) -> HttpResponse:
         raise Http404
     css = colors.stylesheet(link.tenant.primary_color, link.tenant.secondary_color)
     return HttpResponse(css, content_type="text/css; charset=utf-8")
-
-
-def deep_link(shared: dict[str, Any]) -> str:
-    name = invitation_links.query_name(shared)
-    data = quote(message.encode_url(shared), safe="")
-    return f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={data}"
 
 
 def seen_state(request: HttpRequest) -> str:
@@ -199,7 +195,7 @@ def invitation_context(link: Link) -> dict[str, Any]:
     assert link.connection
     shared = invitation_links.shared_message(link.connection)
     return {
-        "deep_link": deep_link(shared),
+        "deep_link": invitation_links.deep_link(shared),
         "invitation_data": message.encode_url(shared),
         "json": json.dumps(shared, indent=2, ensure_ascii=False),
     }

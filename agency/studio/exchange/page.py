@@ -1,5 +1,6 @@
 """The context of the exchange page, for the studio and, without values, the admin."""
 
+import json
 from hashlib import sha256
 from typing import Any
 
@@ -9,6 +10,7 @@ from agency.studio.exchange import steps, words
 from agency.studio.exchange.kinds import connection_of
 from agency.studio.exchange.timeline import Entry, timeline_of
 from agency.studio.objects import badge_of, label_of, name_of
+from connections import invitation_links
 from connections.api.serializers import was_started_by_link
 from verifications.proofs import failures
 
@@ -45,6 +47,21 @@ def link_of(row: Any) -> str:
     is_its_own = row is connection or was_started_by_link(connection)
     ended = row is not connection and steps.has_ended(row)
     return connection.invitation_url or "" if is_its_own and not ended else ""
+
+
+def invitation_of(row: Any) -> dict[str, str]:
+    """The deep link and the JSON of the invitation of a connection that link_of() shows.
+
+    Not of an offer or a request: their messages name values.
+    """
+    connection = connection_of(row)
+    if row is not connection or invitation_links.shared_request(connection):
+        return {}
+    shared = invitation_links.shared_message(connection)
+    return {
+        "deep_link": invitation_links.deep_link(shared),
+        "invitation_json": json.dumps(shared, indent=2, ensure_ascii=False),
+    }
 
 
 def checks_of(row: Any) -> dict[str, list[failures.CheckInWords]]:

@@ -21,7 +21,7 @@ from agency.studio.exchange.kinds import (
     Kind,
     connection_of,
 )
-from agency.studio.exchange.page import exchange_context, link_of
+from agency.studio.exchange.page import exchange_context, invitation_of, link_of
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import masked_values, revealed_values
 from agency.studio.exchange.words import ROLES
@@ -94,6 +94,7 @@ def page_context(
     request: HttpRequest, membership: Membership, row: Any
 ) -> dict[str, Any]:
     name = f"studio:{row.OBJECT_TYPE}"
+    link = link_of(row) if may_see_links(membership) else ""
     return exchange_context(row) | {
         "membership": membership,
         "tenant": membership.tenant,
@@ -105,7 +106,8 @@ def page_context(
         "form": OnceForm(),
         "reveal_form": RevealForm(),
         "reveal_url": f"{name}_reveal",
-        "link": link_of(row) if may_see_links(membership) else "",
+        "link": link,
+        **(invitation_of(row) if link else {}),
         "link_token": getattr(connection_of(row), "token", ""),
         "values": masked_values(row),
         "related": exchanges_over(row),

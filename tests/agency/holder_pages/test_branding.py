@@ -233,3 +233,13 @@ def test_the_provider_api_refuses_others(faber, name, value):
     error = error_of(Provider(faber).makes, **{name: value})
     assert_error(error, 400, "invalid_request")
     assert all(place.startswith(name) for place in error.body["errors"])
+
+
+def test_the_pages_of_a_test_organization_say_so(faber):
+    invited = faber.invites()
+    page = LinkPage(invited["invitationUrl"])
+    mark = '<span class="badge soon">{}</span>'
+    assert mark.format("Test") not in page.open().content.decode()
+    change(faber, is_test=True)
+    shown = page.open(**{"Accept-Language": "es"}).content.decode()
+    assert mark.format("Prueba") in shown

@@ -1,8 +1,14 @@
 """Inviting in the studio: what the page makes is what the API makes."""
 
+import json
+import re
+from html import unescape
+from urllib.parse import unquote
+
 import pytest
 
 from agency.studio.new_connection import PERIODS
+from connections.didcomm import message as didcomm
 from connections.models import Connection
 from tenants.models import AuditEntry
 from tests.support.people import Api, Organization
@@ -51,6 +57,18 @@ def test_every_choice_of_the_page_is_one_of_the_api(browser, url, api):
     assert row.invitation["goal"] == "To say hello"
     assert row.invitation["@type"].endswith("out-of-band/1.1/invitation")
     assert abs(row.expires_at - row.created_at - PERIODS["day"][1]).seconds < 60
+
+
+def test_the_page_has_the_deep_link_and_the_invitation_itself(browser, url, alice):
+    row, page = invite(browser, url)
+    page = unescape(page)
+    [encoded] = re.findall(r">didcomm://launch/\?c_i=([^<]+)<", page)
+    assert didcomm.decode_json(unquote(encoded)) == row.invitation
+    [shown] = re.findall(
+        r'<pre id="invitation-json"[^>]*>(.*?)</pre>', page, re.DOTALL
+    )
+    assert json.loads(shown) == row.invitation
+    assert alice.accepts_invitation(shown)["state"] == "Connected"
 
 
 def test_a_goal_needs_the_format_that_can_hold_it(browser, url):
