@@ -120,9 +120,7 @@ def peer_name(connection: Connection, hosted: dict[str, Key]) -> str:
 
 
 def values_of(credential: Credential) -> list[Value]:
-    """Sorted by name: an issued credential has its values in any order."""
-    values = credential.unsealed_values() or {}
-    return shown_values(dict(sorted(values.items())))
+    return shown_values(credential.unsealed_values() or {})
 
 
 def shown_values(values: dict[str, str]) -> list[Value]:

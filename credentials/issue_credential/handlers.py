@@ -173,6 +173,20 @@ def issue_automatically(credential: Credential) -> None:
             raise
 
 
+def values_in_order(stored: dict[str, Any], offered: list[str]) -> dict[str, str]:
+    """The values of a credential as the offer had them: the library's have no order.
+
+    offered: the normalised names.
+    """
+    places = {name: place for place, name in enumerate(offered)}
+
+    def place_of(name: str) -> tuple[int, str]:
+        return places.get(anoncreds.normalise_name(name), len(places)), name
+
+    names = sorted(stored["values"], key=place_of)
+    return {name: stored["values"][name]["raw"] for name in names}
+
+
 @handles_exchange(Credential, ISSUE_CREDENTIAL, "issue-credential", Role.HOLDER)
 def receive_credential(credential: Credential, message: Message) -> None:
     """Holder: verify and store a credential, and send an ack.
@@ -189,7 +203,7 @@ def receive_credential(credential: Credential, message: Message) -> None:
         raise WrongState(credential, [State.REQUESTED])
     stored = _process_credential(credential, issued)
     registry_id = issued.get("rev_reg_id") or ""
-    values = {name: value["raw"] for name, value in stored["values"].items()}
+    values = values_in_order(stored, credential.attribute_names)
     move(
         credential,
         [State.REQUESTED],
