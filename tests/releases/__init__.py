@@ -19,6 +19,7 @@ UNRELEASED = {
     "webwallet": ROOT / "agency" / "web_wallet",
     "mails": ROOT / "agency" / "mails",
     "support": ROOT / "agency" / "support",
+    "sandbox": ROOT / "sandbox",
 }
 RELEASED_APPS = [app for app in APPS if app not in UNRELEASED]
 RELEASES = ROOT / "tests" / "fixtures" / "releases"
