@@ -190,6 +190,11 @@ class Exchange(EventSource):
         """Enqueue a message to the peer. 409 `connection_gone` if there is none."""
         outbox.enqueue(self.require_connection(), message)
 
+    def withdraw_waiting(self) -> None:
+        """Call this when the other side has ended the exchange."""
+        if self.connection:
+            outbox.withdraw_waiting(self.connection, self.thread_id)
+
     def require_connection(self) -> Connection:
         """Return the connection. 409 `connection_gone` if it was deleted."""
         if self.connection is None:

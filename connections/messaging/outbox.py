@@ -237,6 +237,26 @@ def readdress(connection: PeerConnection, party: Party) -> None:
         transaction.on_commit(notify_sender)
 
 
+def withdraw_waiting(connection: PeerConnection, thread_id: str) -> None:
+    """Withdraw what waits for a hosted peer that has ended the thread.
+
+    The peer may have deleted its row already, and would begin the thread anew.
+    """
+    if connection.has_waiting_messages:
+        rows = OutboundMessage.objects.filter(
+            connection=connection.pk, thread_id=thread_id, is_hosted=True
+        )
+        rows.filter(status=OutboundMessage.Status.PENDING).update(
+            status=OutboundMessage.Status.DONE,
+            last_error="thread_ended",
+            body=None,
+            envelope=None,
+            lease_owner=None,
+            lease_until=None,
+            updated_at=timezone.now(),
+        )
+
+
 def unpacked_messages(my_keys: list[Key]) -> QuerySet[OutboundMessage]:
     """The pending messages that are to be packed before these keys are erased."""
     rows = OutboundMessage.objects.filter(my_key__in=my_keys, status="pending")

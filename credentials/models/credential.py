@@ -428,6 +428,7 @@ class Credential(Exchange):
                 problem=code,
                 reason=self.sealed_reason(reason),
             )
+            self.withdraw_waiting()
 
     @cached_property
     def definition(self) -> CredentialDefinition:

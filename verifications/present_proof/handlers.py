@@ -30,6 +30,7 @@ def receive_problem(verification: Verification, message: Message) -> None:
             problem=problem_code(message),
             reason=verification.sealed_reason(problem_text(message)),
         )
+        verification.withdraw_waiting()
 
 
 on_connection_ended(Verification.decline_open)

@@ -109,6 +109,26 @@ def test_a_handler_that_breaks_leaves_the_callers_answer_alone(
     assert held_by(alice) == []
 
 
+def test_an_offer_that_waits_is_withdrawn_when_its_holder_declines(
+    faber, alice, badge, monkeypatch
+):
+    """Else a holder who has deleted the row by then would see it offered anew."""
+    offered = faber.offers(alice, badge, VALUES)
+    mine = alice.newest("credentials")["credentialId"]
+    alice.put(f"/credentials/{mine}/propose", {"comment": "please"})
+    with monkeypatch.context() as broken:
+        broken.setattr(READ_OFFER, fails_with(RuntimeError("broken")))
+        faber.put(f"/credentials/{offered['credentialId']}/offer", {})
+    assert queues.pending().get().type == OFFER
+    alice.post(f"/credentials/{mine}/decline")
+    alice.delete(f"/credentials/{mine}")
+    queues.worker_catches_up()
+    assert held_by(alice) == []
+    assert issuers_state(faber, offered) == "Rejected"
+    [row] = OutboundMessage.objects.all()
+    assert (row.status, row.body, row.last_error) == ("done", None, "thread_ended")
+
+
 def test_the_worker_completes_what_a_broken_handler_left(
     faber, alice, badge, monkeypatch
 ):
