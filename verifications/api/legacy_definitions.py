@@ -1,5 +1,6 @@
 """Verification definitions: what the oldest clients call a policy."""
 
+import time
 from typing import Any
 
 from django.db.models import QuerySet
@@ -26,6 +27,7 @@ from verifications.proofs.proof_items import (
     MAX_TIMESTAMP,
     RESTRICTION_FIELDS,
 )
+from verifications.proofs.relative_dates import resolve_dates
 
 BOTH = (
     "Members are read, and answered, in both spellings, as `requested_attributes` too."
@@ -138,7 +140,8 @@ class VerificationDefinitionContract(Contract):
     proofRequest = ProofRequest(help_text=BOTH)
 
     def to_representation(self, policy: VerificationPolicy) -> dict[str, Any]:
-        shown = legacy_requests.from_policy(policy.unsealed_body())
+        body = resolve_dates(policy.unsealed_body(), int(time.time()))
+        shown = legacy_requests.from_policy(body)
         return {"id": str(policy.pk), "proofRequest": shown}
 
 

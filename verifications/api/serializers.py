@@ -2,6 +2,7 @@
 
 import uuid
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, NamedQuery
@@ -19,13 +20,26 @@ from connections.api.serializers import (
 from connections.invitation_links import encoded_message
 from credentials.api.serializers import CredentialContract
 from verifications.models import Verification
+from verifications.proofs.relative_dates import (
+    GRAMMAR,
+    PATTERN,
+    is_relative_date,
+    seems_relative,
+)
 from verifications.proofs.selection import Selection
+from wallets.anoncreds import INT32
 
 STATES = [(str(state), str(state)) for state in Verification.State]
 ROLES = [(str(role), str(role)) for role in Verification.Role]
 NOT_COMPARED = (
     "Give a whole number: predicates compare whole numbers only. A date compares as "
-    "one, as 20260131; a text is asked for by a restriction on its value."
+    "one, as 20260131 or today-18y; a text is asked for by a restriction on its value."
+)
+PREDICATE_VALUE = (
+    "The whole number on the right of the comparison. Of an attribute that holds dates "
+    "(YYYYMMDD) also `today`, or `today` with + or - and a number of days, months or "
+    "years, as `today+30d`, `today-6m` or `today-18y`: the policy keeps it, and each "
+    "verification has the number of the day (UTC) on which it was created."
 )
 VALID_FROM = (
     "The start of an interval that ends at `validAt` or with `validNow`: the credential "
@@ -71,16 +85,40 @@ class AttributePolicy(Parameters):
     revocationRequirement = ItemRevocationRequirement(required=False)
 
 
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "integer", "minimum": INT32[0], "maximum": INT32[-1]},
+            {"type": "string", "pattern": f"^{PATTERN}$", "example": "today-18y"},
+        ]
+    }
+)
+class PredicateValueField(serializers.IntegerField):
+    """A whole number of 32 bits, or a date relative to the day of the request."""
+
+    def to_internal_value(self, data):
+        if is_relative_date(data):
+            return data
+        if seems_relative(data):
+            raise serializers.ValidationError(GRAMMAR)
+        return super().to_internal_value(data)
+
+    def run_validators(self, value):
+        if not is_relative_date(value):  # the validators compare numbers
+            super().run_validators(value)
+
+
 class PredicatePolicy(Parameters):
     policyName = serializers.CharField(
         required=False, max_length=256, trim_whitespace=False
     )
     attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
     predicateType = serializers.ChoiceField(PREDICATES)
-    predicateValue = serializers.IntegerField(
-        min_value=-(2**31),
-        max_value=2**31 - 1,
+    predicateValue = PredicateValueField(
+        min_value=INT32[0],
+        max_value=INT32[-1],
         error_messages={"invalid": NOT_COMPARED},
+        help_text=PREDICATE_VALUE,
     )
     allowText = serializers.BooleanField(
         required=False,

@@ -22,6 +22,7 @@ from verifications.proofs.proof_items import (
     credential_facts,
     schema_facts,
 )
+from verifications.proofs.relative_dates import resolve_dates
 from verifications.proofs.request_building import holds_integers_only, needs_bound
 from verifications.proofs.selection import Candidate, LedgerReader, comparable_number
 from wallets.anoncreds import normalise_name
@@ -53,15 +54,15 @@ Findings = Iterator[tuple[str, str]]
 class Review:
     """A normalised policy, its trial with samples, and its objects on the network.
 
-    written_policy: as its author wrote it. policy: with its attributes resolved, see
-    `attribute_meaning`.
+    written_policy: as its author wrote it. policy: with its attributes resolved (see
+    `attribute_meaning`) and the dates of today.
     """
 
     def __init__(
         self, policy: dict[str, Any], trial: Trial, ledger: LedgerReader, now: int
     ):
         self.written_policy = policy
-        self.policy = resolve_attributes(policy, ledger)
+        self.policy = resolve_attributes(resolve_dates(policy, now), ledger)
         self.trial = trial
         self.ledger = ledger
         self.now = now
@@ -344,7 +345,7 @@ def non_revocation_alone(review: Review) -> Findings:
         message = (
             "A holder of a revoked credential can pass with the help of another whose "
             "own is not revoked. Compare a date until which the credential counts as "
-            "well, as in validUntil >= 20260131."
+            "well, as in validUntil >= today."
         )
         yield REQUIREMENT, message
 

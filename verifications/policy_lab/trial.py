@@ -16,6 +16,7 @@ from verifications.proofs.proof_items import (
     credential_facts,
     schema_facts,
 )
+from verifications.proofs.relative_dates import resolve_dates
 from verifications.proofs.request_building import IntegerAttributes, build_request
 from verifications.proofs.request_reading import read_items
 from verifications.proofs.selection import (
@@ -84,7 +85,7 @@ def try_policy(
     integer_attributes = integer_attributes or {}
     sent_at = max(now, proof_policy.latest_moment(policy) or 0)
     request = build_request(
-        resolve_attributes(policy, ledger),
+        resolve_attributes(resolve_dates(policy, sent_at), ledger),
         nonce="0",
         non_revoked_at=proof_policy.non_revoked_at(policy, sent_at),
         integer_attributes=integer_attributes,

@@ -179,7 +179,8 @@ def _predicate_item(entry: dict) -> dict:
         "policyName": entry.get("referent") or f"{entry['name']} {entry['predicate']}",
         "attributeName": entry["name"],
         "predicateType": entry["predicate"],
-        "predicateValue": entry.get("threshold"),
+        # A date relative to a day is our API's, and not in any message.
+        "predicateValue": proof_policy.whole_number(entry.get("threshold")),
     } | _restrictions_member(entry)
 
 

@@ -38,6 +38,7 @@ from verifications.proofs.checks import (
     verify_own_presentation,
 )
 from verifications.proofs.proof_items import Item
+from verifications.proofs.relative_dates import resolve_dates
 from verifications.proofs.request_reading import policy_from_request, read_items
 from verifications.proofs.selection import Candidate, Selection
 from wallets.models import Wallet
@@ -53,11 +54,12 @@ VERDICT_TIME = timedelta(seconds=10)
 def send_proposal(
     connection: Connection, policy: dict[str, Any], exchange_version: str = ""
 ) -> Verification:
-    """Propose a proof of a normalised policy to the verifier.
+    """Propose a proof of a normalised policy to the verifier, with its dates of today.
 
     exchange_version: instead of that of Connection.message_format_for().
     """
     connection.require_connected()
+    policy = resolve_dates(policy, network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = proposals.build_preview(resolved)
     message_format = _choose_format(connection, exchange_version)

@@ -26,6 +26,7 @@ from verifications.present_proof.messages import PRESENT_PROOF
 from verifications.present_proof.requests import lazy_ledger, request_now
 from verifications.proofs import proof_policy
 from verifications.proofs.checks import judge_presentation
+from verifications.proofs.relative_dates import resolve_dates
 from wallets.models import Wallet
 
 Role = Verification.Role
@@ -36,8 +37,12 @@ State = Verification.State
 def send_request(
     connection: Connection, policy: dict[str, Any], policy_id: UUID | None = None
 ) -> Verification:
-    """Send a proof request for a normalised policy to a connection."""
+    """Send a proof request for a normalised policy to a connection.
+
+    The verification has the dates of today in place of relative ones.
+    """
     connection.require_connected()
+    policy = resolve_dates(policy, network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     proof_request = request_now(resolved, connection.tenant_id)
     message_format = discover_features.choose_format(connection, PRESENT_PROOF)
@@ -130,6 +135,7 @@ def answer_proposal(
             policy  # a proposal names its attributes, so there is nothing to resolve
         )
     else:
+        policy = resolve_dates(policy, network_reads.now())
         resolved = resolve_attributes(policy, lazy_ledger(verification))
     proof_request = request_now(resolved, verification.tenant_id)
     verification.lock()

@@ -15,6 +15,11 @@ from verifications.proofs.proof_items import (
     RESTRICTION_FIELDS,
     fits_32_bits,
 )
+from verifications.proofs.relative_dates import (
+    GRAMMAR,
+    is_relative_date,
+    seems_relative,
+)
 from wallets.anoncreds import normalise_name
 
 # The tolerance for a policy's author whose clock is ahead of ours.
@@ -29,7 +34,8 @@ def normalise(body: dict) -> dict:
     """Return the policy with the API's field names, without null and unknown members.
 
     `attributes` and `predicates` are always present, `attributeNames` and `policyName`
-    are never empty, `predicateValue` is an int and `validAt` is in UTC.
+    are never empty, `predicateValue` is an int or a text of `relative_dates`, and
+    `validAt` is in UTC.
     Raises Invalid("invalid_policy") with all errors by path, as in
     "predicates[0].predicateType".
     """
@@ -212,7 +218,7 @@ def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
     name = _read_text(errors, f"{path}.attributeName", body.get("attributeName"))
     given = body.get("policyName")
     kind = body.get("predicateType")
-    value = _whole_number(body.get("predicateValue"))
+    value = _read_predicate_value(errors, path, body.get("predicateValue"))
     _check_comparison(errors, path, kind, value)
     policy_name = name
     if given is not None:
@@ -238,7 +244,20 @@ def _allows_text(errors: _Errors, path: str, body: dict) -> bool:
     return given is True
 
 
-def _whole_number(value: object) -> int | None:
+def _read_predicate_value(
+    errors: _Errors, path: str, value: object
+) -> int | str | None:
+    """Return a number, or a date relative to the day of the request."""
+    if is_relative_date(value):
+        return str(value)
+    number = whole_number(value)
+    if number is None:
+        sentence = GRAMMAR if seems_relative(value) else "Give a whole number."
+        errors.add_error(f"{path}.predicateValue", sentence)
+    return number
+
+
+def whole_number(value: object) -> int | None:
     """Return the value as an int, or None.
 
     Clients send 21, "21" and 21.0. True is not a number.
@@ -251,14 +270,12 @@ def _whole_number(value: object) -> int | None:
 
 
 def _check_comparison(
-    errors: _Errors, path: str, kind: object, value: int | None
+    errors: _Errors, path: str, kind: object, value: int | str | None
 ) -> None:
     types = (*PREDICATE_TYPES, "==")
     if kind not in types:
         errors.add_error(f"{path}.predicateType", f"Choose one of {' '.join(types)}.")
-    if value is None:
-        errors.add_error(f"{path}.predicateValue", "Give a whole number.")
-    elif not fits_32_bits(kind, value):
+    if isinstance(value, int) and not fits_32_bits(kind, value):
         errors.add_error(f"{path}.predicateValue", "The comparison must fit 32 bits.")
 
 

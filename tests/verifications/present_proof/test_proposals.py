@@ -258,6 +258,7 @@ def proposing(phone, name, thread=None):
         {"attributes": [{"name": "a"}] * 2000},
         {"predicates": [{"name": "a", "predicate": "==", "threshold": 1}]},
         {"predicates": [{"name": "a", "predicate": ">=", "threshold": "many"}]},
+        {"predicates": [{"name": "a", "predicate": ">=", "threshold": "today"}]},
         {"predicates": [{"name": "a", "predicate": ">=", "threshold": 2**31}]},
         {"predicates": [{"name": "a", "predicate": [">="]}]},
     ],

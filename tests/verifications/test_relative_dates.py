@@ -1,0 +1,191 @@
+"""A policy with a date such as `today-18y`, asked on one day and on the next."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from agency.core import network_reads
+from tests.support.errors import assert_error, error_of
+from verifications import kiosks
+from verifications.models import Kiosk
+from verifications.proofs.relative_dates import GRAMMAR
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LAST_SECOND = int(datetime(2026, 11, 23, 23, 59, 59, tzinfo=UTC).timestamp())
+ADULT = {
+    "policyName": "Adult",
+    "attributeName": "birthDate",
+    "predicateType": "<=",
+    "predicateValue": "today-18y",
+}
+POLICY = {
+    "name": "Adult",
+    "version": "1.0",
+    "attributes": [{"policyName": "Who", "attributeNames": ["name"]}],
+    "predicates": [ADULT],
+}
+BORN = {"Alice": "20081123", "Bob": "20081124"}
+
+
+class Clock:
+    now = LAST_SECOND
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(network_reads, "now", lambda: clock.now)
+    return clock
+
+
+@pytest.fixture
+def holders(faber):
+    """Alice is 18 on 23 November 2026, and Bob one day later."""
+    claims = {"birthDate": {"type": "integer"}}
+    definition = faber.defines("name", "birthDate", claims=claims)
+    holders = {name: faber.hosts(name) for name in BORN}
+    for name, holder in holders.items():
+        values = {"name": name, "birthDate": BORN[name]}
+        holder.receives(faber, definition, values)
+    return holders
+
+
+@pytest.fixture
+def policy_id(faber):
+    return faber.post("/verificationPolicies", POLICY)["policyId"]
+
+
+def ask(faber, holder, policy_id):
+    path = f"/verifications/policy/{policy_id}/connections/{holder.known_as(faber)}"
+    return faber.put(path)["verificationId"]
+
+
+def answer(faber, holder, identifier):
+    """The verification after the holder's autoSelect."""
+    holder.auto_selects()
+    return faber.get(f"/verifications/{identifier}")
+
+
+def threshold_of(verification):
+    return verification["policy"]["predicates"][0]["predicateValue"]
+
+
+def cards_for(holder):
+    """How many credentials fit the predicate of the newest request."""
+    asked = holder.newest("verifications")["verificationId"]
+    items = holder.get(f"/verifications/{asked}/availableCredentials")
+    [adult] = [item for item in items if item["policyName"] == "Adult"]
+    return len(adult["availableCredentials"])
+
+
+def test_the_same_policy_asks_for_the_date_of_each_day(
+    faber, holders, policy_id, clock
+):
+    verdicts = []
+    for clock.now in (LAST_SECOND, LAST_SECOND + 1):
+        for holder in holders.values():
+            asked = ask(faber, holder, policy_id)
+            fitting = cards_for(holder)
+            seen = answer(faber, holder, asked)
+            mine = holder.newest("verifications")
+            assert mine["policy"]["predicates"] == seen["policy"]["predicates"]
+            verdicts.append((threshold_of(seen), fitting, seen["isValid"]))
+    assert verdicts == [
+        (20081123, 1, True),
+        (20081123, 0, False),  # Bob cannot prove it yet
+        (20081124, 1, True),
+        (20081124, 1, True),
+    ]
+    stored = faber.get(f"/verificationPolicies/{policy_id}")
+    assert threshold_of({"policy": stored}) == "today-18y"
+
+
+def test_a_request_keeps_its_date_until_it_is_answered(
+    faber, holders, policy_id, clock
+):
+    bob = holders["Bob"]
+    asked = ask(faber, bob, policy_id)
+    clock.now += 1
+    seen = answer(faber, bob, asked)
+    assert (threshold_of(seen), seen["isValid"]) == (20081123, False)
+
+
+def test_what_is_asked_without_a_stored_policy_is_resolved_too(faber, clock):
+    alice = faber.hosts()
+    assert threshold_of(faber.asks(alice, **POLICY)) == 20081123
+    assert threshold_of(faber.post("/verifications/policy", POLICY)) == 20081123
+
+
+def test_a_link_of_a_stored_policy_is_resolved_too(faber, policy_id, clock):
+    made = faber.put(f"/verifications/policy/{policy_id}", {})
+    assert threshold_of(made) == 20081123
+    old = faber.post("/verifications", {"verificationDefinitionId": policy_id})
+    assert threshold_of(old) == 20081123
+
+
+def test_a_kiosk_asks_for_the_date_of_each_request(faber, policy_id, clock):
+    faber.post("/kiosks", {"name": "Door", "policyId": policy_id})
+    asked = []
+    for clock.now in (LAST_SECOND, LAST_SECOND + 1):
+        kiosk = Kiosk.objects.get()
+        kiosks.renew_request(kiosk)
+        [newest] = faber.get("/verifications")
+        asked.append(threshold_of(newest))
+    assert asked == [20081123, 20081124]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_proposal_has_the_date_of_its_day(faber, policy_id, clock, version):
+    alice = faber.hosts()
+    alice.known_as(faber)
+    path = f"/verifications/propose/{alice.known[faber][1]}"
+    proposed = POLICY | {"exchangeVersion": version}
+    mine = alice.put(path, proposed)
+    clock.now += 1
+    [seen] = faber.get("/verifications")
+    assert threshold_of(mine) == threshold_of(seen) == 20081123
+    [compared] = seen["proposal"]["proposedPredicates"]
+    assert compared["threshold"] == 20081123
+    where = f"{policy_id}/connections/{alice.known_as(faber)}"
+    answered = faber.put(f"/verifications/proposal/{where}")
+    assert threshold_of(answered) == 20081124
+
+
+def test_samples_are_tried_as_on_this_day(faber, policy_id):
+    samples = [
+        {"values": {"name": "A", "birthDate": year + "0101"}}
+        for year in ("1900", "9999")
+    ]
+    for policy in ({"policyId": policy_id}, POLICY):
+        body = policy | {"credentials": samples}
+        tried = faber.post("/verificationPolicies/try", body)
+        fits = [one["satisfies"] for one in tried["items"][1]["credentials"]]
+        assert fits == [True, False]
+
+
+def test_the_oldest_clients_read_a_number(faber, policy_id):
+    path = f"/definitions/verifications/{policy_id}"
+    requested = faber.get(path)["proofRequest"]["requestedPredicates"]["Adult"]
+    assert type(requested["predicateValue"]) is int
+    assert requested["p_value"] == requested["predicateValue"]
+
+
+@pytest.mark.parametrize("value", ["today-18", "today+1w", "Today", "today-1000y"])
+@pytest.mark.parametrize(
+    "path",
+    ["/verificationPolicies", "/verificationPolicies/try", "/verifications/policy"],
+)
+def test_a_date_that_cannot_be_read_is_refused_with_the_grammar(faber, path, value):
+    body = POLICY | {"predicates": [ADULT | {"predicateValue": value}]}
+    error = error_of(faber.post, path, body)
+    assert_error(error, 400, "invalid_request")
+    assert error.body["errors"] == {"predicates[0].predicateValue": [GRAMMAR]}
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"), [(18, 18), ("18", 18), ("-1", -1), (18.0, 18), ("18.0", 18)]
+)
+def test_numbers_are_read_as_before(faber, given, stored):
+    body = POLICY | {"predicates": [ADULT | {"predicateValue": given}]}
+    made = faber.post("/verificationPolicies", body)
+    assert threshold_of({"policy": made}) == stored

@@ -1,0 +1,64 @@
+"""Dates that depend on the day of the request, as the values of predicates.
+
+A policy may compare a date (a whole number YYYYMMDD) with `today`, `today+30d`,
+`today-6m` or `today-18y`. The policy keeps the text. Each request that is made by it has
+the number of that day, so a proof request and its checks have numbers only.
+
+Days are those of UTC. A day that the month does not have becomes its last day: on 31
+March `today-1m` is the last of February, and on 29 February `today-18y` is 28 February
+of a year that is no leap year.
+"""
+
+import re
+from calendar import monthrange
+from datetime import UTC, date, datetime, timedelta
+
+# The bounds keep the year between 1000 and 9999, so the number has eight digits.
+PATTERN = r"today([+-]([0-9]{1,5}d|[0-9]{1,4}m|[0-9]{1,3}y))?"
+GRAMMAR = (
+    "Write today, or today with + or - and a number of days (up to 99999d), months "
+    "(9999m) or years (999y), as in today+30d, today-6m or today-18y."
+)
+_EXPRESSION = re.compile(PATTERN)
+
+
+def is_relative_date(value: object) -> bool:
+    return isinstance(value, str) and _EXPRESSION.fullmatch(value) is not None
+
+
+def seems_relative(value: object) -> bool:
+    """Whether a text was probably meant as such a date."""
+    return isinstance(value, str) and value.strip().lower().startswith("today")
+
+
+def resolve_dates(policy: dict, now: int) -> dict:
+    """Return a normalised policy with the numbers of its relative dates.
+
+    now: unix seconds.
+    """
+    today = datetime.fromtimestamp(now, UTC).date()
+    predicates = [
+        item | {"predicateValue": resolve_value(item["predicateValue"], today)}
+        for item in policy["predicates"]
+    ]
+    return policy | {"predicates": predicates}
+
+
+def resolve_value(value: int | str, today: date) -> int:
+    """Return the value of a predicate as a number. A number is returned as it is."""
+    if isinstance(value, int):
+        return value
+    day = today
+    if offset := value.removeprefix("today"):
+        day = _move_day(today, int(offset[:-1]), offset[-1])
+    return day.year * 10_000 + day.month * 100 + day.day
+
+
+def _move_day(day: date, number: int, unit: str) -> date:
+    """unit: d, m or y."""
+    if unit == "d":
+        return day + timedelta(days=number)
+    months = number * 12 if unit == "y" else number
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    last_day = monthrange(year, month + 1)[1]
+    return date(year, month + 1, min(day.day, last_day))
