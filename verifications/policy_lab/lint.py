@@ -1,12 +1,13 @@
 """Warnings about policies that may not mean what their author meant.
 
 docs/verification.md lists the rules. Each rule is a function named like its code. It
-yields (path, sentence), with the path in the policy's JSON.
+yields (path, sentence), with the path in the policy's JSON. The sentences are also shown
+to people who see no JSON: they name attributes as they are called, and nothing of ours.
 """
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -22,14 +23,25 @@ from verifications.proofs.proof_items import (
     credential_facts,
     schema_facts,
 )
-from verifications.proofs.relative_dates import resolve_dates
+from verifications.proofs.relative_dates import day_of_number, resolve_dates
 from verifications.proofs.request_building import holds_integers_only, needs_bound
 from verifications.proofs.selection import Candidate, LedgerReader, comparable_number
 from wallets.anoncreds import normalise_name
 
 OLD_VALID_AT = timedelta(days=1)
+# A policy that compares with a date this near to today was probably meant for today.
+NEAR_DATE = timedelta(days=366)
 MAX_LOOKUPS = 100
 REQUIREMENT = "revocationRequirement"
+# What a person calls the member of a restriction.
+RESTRICTION_WORDS = {
+    "schemaId": "schema",
+    "schemaIssuerDid": "issuer of the schema",
+    "schemaName": "name of the schema",
+    "schemaVersion": "version of the schema",
+    "issuerDid": "issuer",
+    "credentialDefinitionId": "definition",
+}
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _PRIVATE_NAME = re.compile(r"birth|salary|income")
@@ -176,49 +188,59 @@ def no_restriction(review: Review) -> Findings:
     for path, item in review.items:
         if not item.get("restrictions"):
             message = (
-                "Anybody's credential passes: restrict the issuer or the definition."
+                f"Anybody can issue themselves a credential with {quoted_names(item)} "
+                "and pass. Choose which credential it must come from, or its issuer."
             )
             yield path, message
 
 
 def no_issuer(review: Review) -> Findings:
-    for path, _, restriction in review.restrictions:
+    for path, item, restriction in review.restrictions:
         if not restriction.keys() & {"issuerDid", "credentialDefinitionId"}:
             message = (
-                "Anybody can issue such a credential: name issuerDid or a definition "
-                "too."
+                "Anybody can issue themselves such a credential with "
+                f"{quoted_names(item)} and pass. Choose the issuer too, or a definition."
             )
             yield path, message
 
 
 def unknown_definition(review: Review) -> Findings:
-    for path, _, restriction in review.restrictions:
+    for path, item, restriction in review.restrictions:
         name = restriction.get("credentialDefinitionId")
         if name in review.definitions and not review.definitions[name]:
-            message = "The network has no such definition."
+            message = (
+                f"The definition chosen for {quoted_names(item)} is not on the network, "
+                "so nobody has such a credential. Choose another one."
+            )
             yield f"{path}.credentialDefinitionId", message
 
 
 def unknown_schema(review: Review) -> Findings:
-    for path, _, restriction in review.restrictions:
+    for path, item, restriction in review.restrictions:
         name = restriction.get("schemaId")
         if name in review.schemas and not review.schemas[name]:
-            yield f"{path}.schemaId", "The network has no such schema."
+            message = (
+                f"The schema chosen for {quoted_names(item)} is not on the network, so "
+                "nobody has such a credential. Choose another one."
+            )
+            yield f"{path}.schemaId", message
 
 
 def restriction_never_met(review: Review) -> Findings:
-    for path, _, restriction in review.restrictions:
+    for path, item, restriction in review.restrictions:
         facts = review.facts(restriction)
         wrong = [
-            field
+            RESTRICTION_WORDS[field]
             for field, text in restriction.items()
             if field in facts and facts[field] != text
         ]
         if wrong:
             message = (
-                "No credential is all of this; by the network this member is wrong: "
+                f"No credential can be what is chosen for {quoted_names(item)}: the "
+                f"network has another {' and another '.join(wrong)} for it. Correct "
+                "that, or leave it out."
             )
-            yield path, f"{message}{', '.join(wrong)}."
+            yield path, message
 
 
 def attribute_not_in_schema(review: Review) -> Findings:
@@ -233,24 +255,27 @@ def attribute_not_in_schema(review: Review) -> Findings:
         labels = set(map(normalise_name, schema["attrNames"]))
         missing = [name for name in needed if normalise_name(name) not in labels]
         if missing:
-            yield path, f"Its credentials do not have: {', '.join(missing)}."
+            message = (
+                f"The credential chosen for {quoted_names(item)} does not have: "
+                f"{', '.join(missing)}. Choose another credential or attribute."
+            )
+            yield path, message
 
 
 def two_readings(review: Review) -> Findings:
     for index, item in enumerate(review.written_policy["attributes"]):
         path = f"attributes[{index}]"
         name = item["policyName"]
-        names = ", ".join(item["attributeNames"])
         if means_policy_name(item, review.ledger):
             message = (
-                f"{name!r} is asked for, and {names} taken as the name shown for it: "
-                "the credentials have the one and not the other."
+                f"“{name}” is asked for, and {quoted_names(item)} is only the name "
+                "shown for it: the chosen credentials have the first and not the second."
             )
             yield path, message
         elif could_mean_policy_name(item, review.ledger):
             message = (
-                f"{names} is asked for. The credentials have {name!r} too, which the "
-                "interface's specification would ask for."
+                f"{quoted_names(item)} is asked for, and called “{name}”. The chosen "
+                f"credentials have “{name}” too. If you want that, ask for it by name."
             )
             yield path, message
 
@@ -258,7 +283,11 @@ def two_readings(review: Review) -> Findings:
 def predicate_on_text(review: Review) -> Findings:
     for path, item in review.items:
         if "not_a_number" in review.refusals(item):
-            yield path, "A sample holds text here, and text cannot be compared."
+            message = (
+                f"A sample has a text as {quoted_names(item)}, and only whole numbers "
+                "can be compared. Ask for its value, or issue it as a number."
+            )
+            yield path, message
 
 
 def text_satisfies(review: Review) -> Findings:
@@ -266,9 +295,9 @@ def text_satisfies(review: Review) -> Findings:
     for path, item in review.text_comparisons:
         if not needs_bound(item, integers) and not holds_integers_only(item, integers):
             message = (
-                "Any text meets this comparison. Leave allowText out, take a "
-                "threshold of 0 or more, or name only definitions that declare an "
-                "integer."
+                f"Who has a text as {quoted_names(item)}, such as “unknown”, passes too. "
+                "Choose only definitions in which it is a whole number, or do not allow "
+                "texts and compare with 0 or more."
             )
             yield path, message
 
@@ -277,20 +306,33 @@ def integer_not_declared(review: Review) -> Findings:
     for path, item in review.text_comparisons:
         if needs_bound(item, review.trial.integer_attributes):
             message = (
-                "A text would meet this comparison, so <= 2147483647 is asked as "
-                "well, which costs a second proof of a range. None is needed where "
-                "each restriction names a definition made here that declares an "
-                "integer."
+                f"Nothing says that {quoted_names(item)} is always a whole number, so "
+                "the holder's wallet must prove that too, which takes longer. Choose "
+                "only definitions of this server in which it is a whole number."
             )
             yield path, message
+
+
+def fixed_date(review: Review) -> Findings:
+    today = datetime.fromtimestamp(review.now, UTC).date()
+    for index, item in enumerate(review.written_policy["predicates"]):
+        day = day_of_number(item["predicateValue"])
+        is_near = day is not None and abs(day - today) <= NEAR_DATE
+        if is_near and item["predicateType"] in LOWER_BOUND_TYPES:
+            message = (
+                f"{quoted_names(item)} is always compared with {day}, also when that "
+                "day is long past. If you mean the day on which you ask, compare with "
+                "today."
+            )
+            yield f"predicates[{index}].predicateValue", message
 
 
 def equality_predicate(review: Review) -> Findings:
     for path, item in review.items:
         if item.get("predicateType") == "==":
             message = (
-                "This tells the value as much as showing it, for two proofs of a "
-                "range. Reveal the attribute, or require the value in a restriction."
+                f"Who proves exactly this value of {quoted_names(item)} has shown it, "
+                "and it takes longer. Ask for the value instead."
             )
             yield path, message
 
@@ -305,7 +347,8 @@ def compared_and_revealed(review: Review) -> Findings:
         label = normalise_name(item.get("attributeName", ""))
         if (label, item.get("restrictions")) in shown:
             message = (
-                "The policy shows this attribute too; the comparison hides nothing."
+                f"The value of {quoted_names(item)} is shown as well, so comparing it "
+                "hides nothing. Ask for one of the two."
             )
             yield path, message
 
@@ -326,14 +369,17 @@ def revealed_number(review: Review) -> Findings:
                 for sample in review.fitting_samples(item)
             ):
                 message = (
-                    f"{name!r} is shown. If a comparison will do, ask for a predicate."
+                    f"You get to see the exact “{name}”. If it is enough to know that "
+                    "it is above or below a limit, ask for a proof of that only."
                 )
                 yield path, message
 
 
 def no_revocation_requirement(review: Review) -> Findings:
     if not review.asks_for_non_revocation and review.allows_revocable():
-        message = "Revoked credentials pass, and some of these can be revoked."
+        message = (
+            "Credentials that were revoked pass too. Ask that they are not revoked."
+        )
         yield REQUIREMENT, message
 
 
@@ -343,9 +389,9 @@ def non_revocation_alone(review: Review) -> Findings:
         return
     if review.asks_for_non_revocation and review.allows_revocable():
         message = (
-            "A holder of a revoked credential can pass with the help of another whose "
-            "own is not revoked. Compare a date until which the credential counts as "
-            "well, as in validUntil >= today."
+            "Whose credential was revoked can still pass with the help of somebody "
+            "whose was not. If the credential has a date such as “validUntil”, also "
+            "ask that it is today or later."
         )
         yield REQUIREMENT, message
 
@@ -363,8 +409,8 @@ def requirement_without_effect(review: Review) -> Findings:
         are_known = all(review.definitions.get(name) for name in definition_ids)
         if are_known and not any(map(review.is_revocable, definition_ids)):
             message = (
-                "Credentials of these definitions are never revoked; the requirement "
-                "asks nothing of them."
+                f"The credential chosen for {quoted_names(item)} is of a kind that is "
+                "never revoked. Asking that it is not revoked changes nothing."
             )
             yield path, message
 
@@ -372,9 +418,10 @@ def requirement_without_effect(review: Review) -> Findings:
 def valid_at_past(review: Review) -> Findings:
     time = proof_policy.valid_at(review.policy)
     if time is not None and time < review.now - OLD_VALID_AT.total_seconds():
+        day = datetime.fromtimestamp(time, UTC).date()
         message = (
-            "What was revoked since then passes. validNow asks about the time of the "
-            "answer."
+            f"Credentials that were revoked after {day} pass. Ask that they are not "
+            "revoked at the time of the answer."
         )
         yield f"{REQUIREMENT}.validAt", message
 
@@ -382,7 +429,12 @@ def valid_at_past(review: Review) -> Findings:
 def not_yet_due(review: Review) -> Findings:
     time = proof_policy.valid_at(review.policy) or 0
     if time > review.now + proof_policy.CLOCK_SKEW_SECONDS:
-        yield f"{REQUIREMENT}.validAt", "The policy cannot be sent before that time."
+        due = datetime.fromtimestamp(time, UTC)
+        message = (
+            "The policy says when credentials must not be revoked, and that time is to "
+            f"come. You cannot ask before {due:%Y-%m-%d %H:%M} UTC."
+        )
+        yield f"{REQUIREMENT}.validAt", message
 
 
 RULES: tuple[Callable[[Review], Findings], ...] = (
@@ -396,6 +448,7 @@ RULES: tuple[Callable[[Review], Findings], ...] = (
     predicate_on_text,
     text_satisfies,
     integer_not_declared,
+    fixed_date,
     equality_predicate,
     compared_and_revealed,
     revealed_number,
@@ -422,6 +475,12 @@ def lint_policy(
         for rule in RULES
         for path, message in rule(review)
     ]
+
+
+def quoted_names(item: dict) -> str:
+    """The attributes that an item asks for, as a message names them."""
+    names = item.get("attributeNames") or [item["attributeName"]]
+    return ", ".join(f"“{name}”" for name in names)
 
 
 def _is_private_name(name: str) -> bool:

@@ -54,6 +54,16 @@ def resolve_value(value: int | str, today: date) -> int:
     return day.year * 10_000 + day.month * 100 + day.day
 
 
+def day_of_number(number: object) -> date | None:
+    """The day that a number such as 20261123 plausibly means, else None."""
+    if not isinstance(number, int) or not 1900_01_01 <= number <= 2999_12_31:
+        return None
+    try:
+        return date(number // 10_000, number // 100 % 100, number % 100)
+    except ValueError:
+        return None
+
+
 def _move_day(day: date, number: int, unit: str) -> date:
     """unit: d, m or y."""
     if unit == "d":

@@ -1,5 +1,6 @@
 """Each finding about a policy: one that has it, and the nearest one that does not."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -14,6 +15,8 @@ DEGREES = {"credentialDefinitionId": DEGREE.definition_id}
 BADGES = {"credentialDefinitionId": BADGE.definition_id}
 INTEGERS = {DEGREE.definition_id: {"age", "degree"}, BADGE.definition_id: {"level"}}
 ALONE = ("non_revocation_alone", "revocationRequirement")
+QUOTED = re.compile("“.+?”")
+CODE = re.compile(r"[\[\]`_<>=]|[a-z][A-Z]|autoSelect")
 PERSON = {"name": "Alice", "degree": "Maths", "age": "28"}
 
 
@@ -29,7 +32,10 @@ def predicate(name, kind, *restrictions, **more):
 
 
 def findings_of(*items, samples=(), integers=INTEGERS, **more):
-    """[(code, path)] for a policy of these items. integers: declared attributes."""
+    """[(code, path)] for a policy of these items. integers: declared attributes.
+
+    The sentences have no names of the API.
+    """
     body = {
         "name": "Proof",
         "version": "1.0",
@@ -38,7 +44,12 @@ def findings_of(*items, samples=(), integers=INTEGERS, **more):
     }
     body, known = proof_policy.normalise(body | more), ledger()
     tried = trial.try_policy(body, samples, known, NOW, integers)
-    return [(one.code, one.path) for one in lint.lint_policy(body, tried, known, NOW)]
+    findings = lint.lint_policy(body, tried, known, NOW)
+    for one in findings:
+        words = QUOTED.sub("", one.message).partition("not have: ")[0]
+        assert not CODE.search(words), one.message
+        assert "[" in one.path or one.path.startswith("revocationRequirement")
+    return [(one.code, one.path) for one in findings]
 
 
 def degree(**values):
@@ -215,6 +226,29 @@ def test_a_name_that_speaks_of_age_or_money(name, is_found):
 def test_a_number_that_a_restriction_requires_is_shown_anyway():
     required = DEGREES | {"value": {"attributeName": "AGE", "attributeValue": "28"}}
     assert findings_of(attribute("age", required), samples=[degree()]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "is_found"),
+    [
+        (">=", 20231114, True),  # NOW is on that day
+        (">", 20231115, True),
+        (">=", 20221113, True),
+        (">=", 20221112, False),
+        (">=", 20241114, True),
+        (">=", 20241115, False),
+        (">=", 20231131, False),
+        (">=", 18, False),
+        (">=", 19000101, False),
+        ("<=", 20231114, False),
+        (">=", "today", False),
+        (">=", "today+30d", False),
+    ],
+)
+def test_a_date_that_goes_stale(kind, value, is_found):
+    item = predicate("age", kind, DEGREES, predicateValue=value)
+    place = ("fixed_date", "predicates[0].predicateValue")
+    assert findings_of(item) == ([place] if is_found else [])
 
 
 def test_revocation_that_is_not_asked_for():
