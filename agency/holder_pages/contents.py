@@ -11,12 +11,14 @@ from agency.holder_pages.links import Link
 from credentials.models import Credential
 from verifications.models import Verification
 from verifications.proofs.proof_items import Item
+from verifications.proofs.relative_dates import day_of_number
 from verifications.proofs.request_reading import read_items
 from wallets.anoncreds import normalise_name
 
 MAX_LISTED = 12  # the rest is folded
-# Aries wallets write a date as a number in attributes with such names.
-DATE_NAME = re.compile(r"(date|dateint)$")
+# A date is a number in attributes with such names: Aries wallets use the first two, and
+# `validUntil` is what docs/verification.md advises.
+DATE_NAME = re.compile(r"(date|dateint|validuntil|valid_until)$")
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,14 @@ def shown_attributes(items: list[Item]) -> list[str]:
 
 def predicate_of(item: Item) -> Predicate:
     name = item.attribute_names[0]
-    threshold = item.threshold or 0
-    day = day_of(name, threshold)
-    if day:
-        return Predicate(name, date_condition(item.predicate_type, day))
-    return Predicate(name, number_condition(item.predicate_type, threshold))
+    condition = condition_of(name, item.predicate_type, item.threshold or 0)
+    return Predicate(name, condition)
+
+
+def condition_of(name: str, kind: str | None, number: int) -> str:
+    """The comparison with a number in words. Who compares with a day means a date."""
+    day = day_of(name, number) or day_of_number(number)
+    return date_condition(kind, day) if day else number_condition(kind, number)
 
 
 def day_of(name: str, number: int) -> date | None:
@@ -91,6 +96,18 @@ def day_of(name: str, number: int) -> date | None:
         return datetime.strptime(str(number), "%Y%m%d").date()
     except ValueError:
         return None
+
+
+def as_day(name: str, text: str) -> date | None:
+    """The day in a value of an attribute that is a date by name."""
+    is_number = len(text) == 8 and text.isdecimal() and text.isascii()
+    return day_of(name, int(text)) if is_number else None
+
+
+def value_words(name: str, text: str) -> str:
+    """The value of an attribute as people read it: a date in the active language."""
+    day = as_day(name, text)
+    return date_format(day, "DATE_FORMAT") if day else text
 
 
 def number_condition(kind: str | None, number: int) -> str:

@@ -21,7 +21,7 @@ from agency.core import rate_limits
 from agency.core.callers import client_address
 from agency.core.errors import AgencyError
 from agency.holder_pages import colors
-from agency.holder_pages.contents import contents_of
+from agency.holder_pages.contents import contents_of, value_words
 from agency.holder_pages.languages import choose_language
 from agency.holder_pages.links import Kind, Link
 from agency.holder_pages.texts import with_name
@@ -121,7 +121,10 @@ def screen_context(kiosk: Kiosk, screen: Screen) -> dict[str, Any]:
         "seconds": screen.seconds,
     }
     if verification and screen.state == State.VALID:
-        context["values"] = list(shown_values(kiosk, verification))
+        context["values"] = [
+            (name, value_words(name, text))
+            for name, text in shown_values(kiosk, verification)
+        ]
     if verification and verification.connection and screen.state == State.ASKING:
         context["link"] = Link(
             token=verification.connection.token,

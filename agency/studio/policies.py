@@ -16,6 +16,7 @@ from agency.api.views import heavy, parse_uuid
 from agency.core import network_reads
 from agency.core.errors import AgencyError
 from agency.studio.choices import choose_from
+from agency.studio.conditions import condition_words
 from agency.studio.exchange.views import object_page
 from agency.studio.form_tokens import once_per_form
 from agency.studio.lists import POLICIES, render_list
@@ -70,7 +71,7 @@ def items_in_words(policy: dict[str, Any], tenant: Tenant) -> list[dict[str, Any
         names = ", ".join(item["attributeNames"])
         found.append({"names": names, "wish": KINDS["show"]})
     for item in policy["predicates"]:
-        wish = f"{KINDS[item['predicateType']]} {item['predicateValue']}"
+        wish = f"Only prove: {condition_words(item)}"
         found.append({"names": item["attributeName"], "wish": wish})
     parts = [*policy["attributes"], *policy["predicates"]]
     names_by_id = name_definitions(tenant, parts)

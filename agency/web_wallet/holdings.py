@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django.db.models import Q, QuerySet
 
 from agency.api.views import parse_uuid
-from agency.holder_pages.contents import day_of
+from agency.holder_pages.contents import as_day
 from agency.studio.objects import name_in
 from connections.exchange import PARTIES
 from connections.models import Connection
@@ -125,7 +125,3 @@ def values_of(credential: Credential) -> list[Value]:
 
 def shown_values(values: dict[str, str]) -> list[Value]:
     return [Value(name, text, as_day(name, text)) for name, text in values.items()]
-
-
-def as_day(name: str, text: str) -> date | None:
-    return day_of(name, int(text)) if text.isdecimal() and text.isascii() else None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from agency.holder_pages.contents import predicate_of, value_words
 from agency.studio.exchange.api_answer import MASK
 from credentials.models import Credential
 from verifications.models import Verification
@@ -15,8 +16,8 @@ from verifications.proofs.request_reading import read_items
 class Value:
     """An attribute of a credential or of a proof.
 
-    item: of the policy, "" for a credential. text: MASK, or the value; "" if there is
-    none. condition: of a comparison, which has no value.
+    item: of the policy, "" for a credential. text: MASK, or the value as people read
+    it; "" if there is none. condition: of a comparison, which has no value, in words.
     """
 
     item: str
@@ -47,7 +48,7 @@ def values_of_credential(row: Credential) -> Iterator[Value]:
     if values is None:
         values = dict.fromkeys(row.attribute_names, "")
     for name, text in values.items():
-        yield Value("", name, text)
+        yield Value("", name, value_words(name, text))
 
 
 def values_of_verification(row: Verification) -> Iterator[Value]:
@@ -56,8 +57,9 @@ def values_of_verification(row: Verification) -> Iterator[Value]:
     proof = row.unsealed_proof() or {}
     for item in read_items(row.require_proof_request()):
         if item.is_predicate:
-            condition = f"{item.predicate_type} {item.threshold}"
-            yield Value(item.policy_name, item.attribute_names[0], "", condition)
+            predicate = predicate_of(item)
+            name, condition = predicate.attribute, predicate.condition
+            yield Value(item.policy_name, name, "", condition)
         else:
             yield from values_of_item(item, proof.get(item.policy_name, {}))
 
@@ -65,4 +67,5 @@ def values_of_verification(row: Verification) -> Iterator[Value]:
 def values_of_item(item: Item, entry: dict[str, Any]) -> Iterator[Value]:
     shown = entry.get("attributes", {})
     for name in item.attribute_names:
-        yield Value(item.policy_name, name, shown.get(name, ""))
+        text = value_words(name, shown.get(name, ""))
+        yield Value(item.policy_name, name, text)

@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from agency.holder_pages.contents import value_words
 from tests.agency.holder_pages.conftest import (
     BROWSER,
     CONNECTING,
@@ -62,7 +63,10 @@ def test_a_request_names_what_is_shown_and_what_is_proven_only(ask):
         (">", 20081122, "date", "date: after Nov. 22, 2008"),
         ("==", 20081122, "date", "date: exactly on Nov. 22, 2008"),
         (">=", 20081399, "date", "date: at least 20081399"),
-        (">=", 20081122, "number", "number: at least 20081122"),
+        (">=", 20081122, "born", "born: on Nov. 22, 2008 or later"),
+        ("<=", 18991231, "number", "number: at most 18991231"),
+        ("<=", 30000101, "number", "number: at most 30000101"),
+        ("<=", 20230229, "number", "number: at most 20230229"),
     ],
 )
 def test_a_condition_is_said_in_words(ask, kind, threshold, name, words):
@@ -76,6 +80,24 @@ def test_a_condition_is_said_in_words(ask, kind, threshold, name, words):
     assert words in text
     assert text.count("values themselves are not shown") == 1
     assert "2147483647" not in text  # the bound of the library is not the verifier's
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("validUntil", "20270131", "Jan. 31, 2027"),
+        ("Valid until", "20270131", "Jan. 31, 2027"),
+        ("valid_until", "20270131", "Jan. 31, 2027"),
+        ("birthdate_dateint", "20081122", "Nov. 22, 2008"),
+        ("number", "20270131", "20270131"),
+        ("validUntil", "20270132", "20270132"),
+        ("validUntil", "2027-01-31", "2027-01-31"),
+        ("validUntil", "9" * 5000, "9" * 5000),
+        ("validUntil", "", ""),
+    ],
+)
+def test_a_value_is_a_date_only_by_the_name_of_its_attribute(name, text, words):
+    assert value_words(name, text) == words
 
 
 def test_a_required_value_is_shown_by_name(ask):

@@ -123,6 +123,25 @@ def test_the_page_says_in_words_what_is_asked(browser, url, definition):
     assert "Only prove: at least 2015" in page
 
 
+@pytest.mark.parametrize(
+    ("kind", "number", "words"),
+    [
+        (">=", "today", "today or later"),
+        (">", "today+30d", "later than 30 days from today"),
+        ("<=", "today-18y", "18 years ago or earlier"),
+        ("<", "today-1m", "earlier than 1 month ago"),
+        ("==", "today-0d", "exactly today"),
+        ("<=", "20081123", "on Nov. 23, 2008 or earlier"),
+        (">=", "18", "at least 18"),
+    ],
+)
+def test_the_page_says_a_condition_in_words(browser, url, kind, number, words):
+    compared = {"item_1_kind": kind, "item_1_number": number}
+    made = build(browser, url, **compared)
+    page = browser.get(f"{url}/policies/{made.pk}").content.decode()
+    assert f"Only prove: {words}" in page
+
+
 def test_a_definition_of_somebody_else_is_named_by_its_id(browser, url):
     made = build(browser, url, item_0_any_0_definition="did3:3:CL:1:default")
     page = browser.get(f"{url}/policies/{made.pk}").content.decode()
