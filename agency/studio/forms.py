@@ -34,7 +34,7 @@ def validate_logo_address(address: str) -> None:
 
 class OrganizationForm(OnceForm, forms.ModelForm):
     name = forms.CharField(
-        max_length=200, help_text="Holders see it in invitations, offers and requests."
+        max_length=200, help_text="Holders see it on everything that you send."
     )
     image_url = forms.URLField(
         label="Logo address",
@@ -50,8 +50,8 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         label="Holders without a wallet app may make a wallet here",
         required=False,
         initial=True,
-        help_text="The page of each link that you send then offers a web wallet to "
-        "whoever opens it: at most 3 an hour from one address, and 200 a day.",
+        help_text="The pages of your links then offer a web wallet to whoever opens "
+        "them.",
     )
     network_id = forms.ChoiceField(
         label="Network",
@@ -64,7 +64,7 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         required=False,
         help_text="It has simulated holders that answer by themselves, so that you can "
         "try everything without a phone. Its credentials, proofs and connections are "
-        "deleted after 30 days. This cannot be changed.",
+        "deleted after 30 days.",
     )
 
     class Meta:
@@ -76,6 +76,9 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         networks = {LOCAL: "Local network (built in)"}
         networks |= dict(Network.objects.exclude(pk=LOCAL).values_list("pk", "name"))
         self.fields["network_id"].choices = list(networks.items())
+        self.fields["network_id"].initial = LOCAL
+        if len(networks) == 1:
+            self.fields["network_id"].widget = forms.HiddenInput()
 
 
 class LinesField(forms.CharField):

@@ -86,7 +86,7 @@ def sign_up(fay):
     fay.click("Create")
     fay.fills(name="Faber College")
     fay.click("Create organization")
-    fay.click("I have copied the keys")
+    fay.click("Continue")
 
 
 def define(fay):
