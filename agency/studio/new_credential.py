@@ -105,7 +105,7 @@ class OfferForm(RecipientForm):
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:credentials")
 def new_credential(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Choose a definition, write the values, see them as the holder will, offer."""
+    """Choose a definition, write the values, offer; or first see it as the holder will."""
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     definition_id = parse_uuid(request.GET.get("definition", ""))
@@ -140,12 +140,12 @@ def send_offer(request: HttpRequest, tenant: Tenant, form: OfferForm) -> Credent
 
 
 def render_choice(request: HttpRequest, membership: Membership) -> HttpResponse:
-    """The page that asks which definition. For a connection, one is chosen at once."""
+    """The page that asks which definition. There is nothing to choose from one."""
     tenant = membership.tenant
     context = choose_from(request, DEFINITIONS, tenant)
     choices = context["choices"]
     wanted = ids_in(request, "connection")
-    if wanted and not choices.text and len(choices.rows) == 1:
+    if len(choices.rows) == 1 and "q" not in request.GET:
         wanted |= {"definition": choices.rows[0].pk}
         return to_page("studio:new_credential", tenant, wanted)
     context |= {
@@ -172,7 +172,5 @@ def render_form(
     }
     if is_preview:
         context["values"] = list(form.values.items())
-        context["recipient"] = dict(form.fields["connection_id"].choices)[
-            form.cleaned_data["connection_id"]
-        ]
+        context["recipient"] = form.recipient
     return render(request, "studio/new_credential.html", context)

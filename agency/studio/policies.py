@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
@@ -18,12 +19,16 @@ from agency.core.errors import AgencyError
 from agency.studio.choices import choose_from
 from agency.studio.conditions import condition_words
 from agency.studio.exchange.views import object_page
-from agency.studio.form_tokens import once_per_form
+from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import POLICIES, render_list
 from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.policy_drafts import KINDS, restriction_words
-from agency.studio.recipients import RecipientForm
+from agency.studio.recipients import (
+    RecipientForm,
+    find_chosen,
+    usable_connections,
+)
 from connections.api.scopes import find_in_scope
 from credentials.models import Credential, CredentialDefinition
 from tenants import audit
@@ -34,7 +39,7 @@ from verifications.models import Verification, VerificationPolicy
 
 @studio_page("GET", "HEAD")
 def show_policies(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return render_list(request, tenant_id, POLICIES)
+    return render_list(request, tenant_id, POLICIES, ask_form=OnceForm())
 
 
 def get_policy(tenant: Tenant, object_id: UUID) -> VerificationPolicy:
@@ -56,6 +61,8 @@ def show_policy(
         "items": items_in_words(body, membership.tenant),
         "is_judged_now": "revocationRequirement" in body,
         "may_ask": membership.may(Permission.OPERATE),
+        "has_connections": usable_connections(membership.tenant).exists(),
+        "form": OnceForm(),
     }
     return render(request, "studio/policy.html", context)
 
@@ -99,9 +106,10 @@ def name_definitions(tenant: Tenant, items: list[dict[str, Any]]) -> dict[str, s
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:verifications")
 def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Choose a policy, then ask over a connection or by a link.
+    """Choose a policy, then ask by a link or over a connection.
 
-    The query may have a connection, or a credential that was issued over one.
+    A post without fields, as from the button of a policy, asks by a link. The query may
+    have a connection, or a credential that was issued over one.
     """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
@@ -118,7 +126,10 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         form = RecipientForm(request.POST or None, tenant=tenant, chosen=chosen)
     if form.is_valid():
         try:
-            return object_page(send_request(request, tenant, policy, form))
+            made = send_request(
+                request, tenant, policy, form.cleaned_data["connection_id"]
+            )
+            return object_page(made)
         except AgencyError as error:
             form.add_error(None, error.message)
     context = {
@@ -152,14 +163,29 @@ def send_request(
     request: HttpRequest,
     tenant: Tenant,
     policy: VerificationPolicy,
-    form: RecipientForm,
+    connection_id: str = "",
 ) -> Verification:
-    """Ask what the policy says, as the API does."""
-    connection_id = form.cleaned_data["connection_id"]
+    """Ask what the policy says, as the API does. By a link without a connection."""
     connection = find_in_scope(tenant.pk, connection_id) if connection_id else None
     ask = make_request(tenant, {}, policy.unsealed_body(), policy.pk, connection)
     recorded = audit.recorded(ask, "verification.requested", by=request)
     return network_reads.retry_transaction(partial(recorded))
+
+
+def ask_now(
+    request: HttpRequest, tenant: Tenant, policy: VerificationPolicy
+) -> HttpResponse:
+    """Ask over the connection in the query, else by a link. Leads to the request.
+
+    A refusal leads to the page of the policy, with its reason.
+    """
+    found = find_chosen(tenant, None, request.GET.get("connection", ""))
+    connection_id = found.connection_id if found else ""
+    try:
+        return object_page(send_request(request, tenant, policy, connection_id))
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return redirect("studio:policy", tenant_id=tenant.pk, object_id=policy.pk)
 
 
 def render_choice(
@@ -170,15 +196,15 @@ def render_choice(
 ) -> HttpResponse:
     """The page that asks which policy. back: the name of the list that it belongs to.
 
-    For a connection there is nothing to choose from one policy; a definition in the
-    query may want a new one.
+    There is nothing to choose from one policy; a definition in the query may want a
+    new one.
     """
     tenant = membership.tenant
     context = choose_from(request, POLICIES, tenant)
     choices = context["choices"]
     wanted = ids_in(request, "connection", "definition")
     is_only_one = len(choices.rows) == 1 and not choices.text
-    if is_only_one and wanted.keys() == {"connection"}:
+    if is_only_one and not {"q", "definition"} & request.GET.keys():
         wanted |= {"policy": choices.rows[0].pk}
         return redirect(f"{request.path}?{urlencode(wanted)}")
     context |= {

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 
 from agency.api.exceptions import flatten_errors
-from agency.api.views import parse_uuid
+from agency.api.views import heavy, parse_uuid
 from agency.core import bounded_json
 from agency.core.errors import AgencyError, Invalid
 from agency.holder_pages.contents import predicate_of, shown_attributes
@@ -21,8 +21,8 @@ from agency.studio.choices import find_choices
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import DEFINITIONS
-from agency.studio.pages import get_membership, ids_in, studio_page, to_page
-from agency.studio.policies import get_policy
+from agency.studio.pages import get_membership, studio_page
+from agency.studio.policies import ask_now, get_policy
 from agency.studio.policy_drafts import (
     KINDS,
     Draft,
@@ -43,6 +43,7 @@ from verifications.policy_lab.lint import Finding
 from verifications.policy_lab.trial import Trial
 from verifications.proofs import proof_policy
 
+SAVE, SAVE_AND_ASK = SAVING = "save", "save_and_ask"
 BUILDER, AS_JSON, TRY = "builder", "json", "try"
 VIEWS = {BUILDER: "Build", AS_JSON: "JSON", TRY: "Try"}
 MAX_KNOWN = 300  # public objects of the network to choose from, the newest
@@ -113,12 +114,13 @@ def as_text(body: Json) -> str:
     return json.dumps(body, indent=2, ensure_ascii=False)
 
 
+@heavy
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:policies")
 def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     """Build a policy: anew, from a definition, as a new version or a copy of one.
 
-    With a connection in the query, it is asked for there afterwards.
+    It can be asked for at once: over the connection in the query, else by a link.
     """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
@@ -128,8 +130,8 @@ def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
             builder.change_view(AS_JSON)
         return render_builder(request, membership, builder)
     builder = read_builder(request.POST)
-    do = request.POST.get("do", "save")
-    if do != "save":
+    do = request.POST.get("do", SAVE)
+    if do not in SAVING:
         press_button(tenant, builder, do, request.POST)
         return render_builder(request, membership, builder)
     builder.check_policy()
@@ -137,8 +139,8 @@ def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return render_builder(request, membership, builder, is_checked=True)
     create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
     made = create(tenant, builder.policy)
-    if asked := ids_in(request, "connection"):
-        return to_page("studio:new_verification", tenant, asked | {"policy": made.pk})
+    if do == SAVE_AND_ASK:
+        return ask_now(request, tenant, made)
     return redirect("studio:policy", tenant_id=tenant_id, object_id=made.pk)
 
 
@@ -262,7 +264,6 @@ def render_builder(
         "definitions": definitions,
         "known": known_objects(tenant, definitions),
         "is_new": request.method != "POST" and not request.GET,
-        "asks_next": bool(ids_in(request, "connection")),
     }
     return render(request, "studio/new_policy.html", context)
 

@@ -1,11 +1,11 @@
-"""The choice of whom to offer or ask: a connection that is searched for, or a link."""
+"""The choice of whom to offer or ask: whoever opens a link, or a connection."""
 
 from collections import Counter
 from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -18,24 +18,34 @@ from agency.studio.pages import get_membership, studio_page
 from connections.models import Connection
 from tenants.models import Permission, Tenant
 
-BY_LINK = "By link or QR code, to whoever opens it first"
-NOBODY_CHOSEN = "Choose one below, or empty this field to make a link."
+LINK, CONNECTION = "link", "connection"
+WAYS = (
+    (LINK, "QR code or link: anybody you show it to"),
+    (CONNECTION, "A connection or a hosted wallet"),
+)
+BY_LINK = "QR code or link: whoever opens it first"
+NOBODY = "Nobody yet"
+NOBODY_CHOSEN = "Choose one below, or choose the link."
 USABLE = Q(multi_party=False, state=Connection.State.CONNECTED, left_at=None)
 
 
 class RecipientForm(OnceForm):
-    """`connection_id` is a connection by its id, or "" for a link.
+    """`connection_id` is a connection by its id; once cleaned, "" for a link.
 
     Its choices are what `find` finds, or the newest ones, and the one that is chosen.
+    A page without anybody to choose has none of these fields, which means a link.
     """
 
+    to = forms.ChoiceField(
+        label="To", choices=WAYS, required=False, widget=forms.RadioSelect
+    )
     find = forms.CharField(
         label="Find a connection",
         max_length=200,
         required=False,
         widget=forms.TextInput(attrs={"type": "search", "autocomplete": "off"}),
     )
-    connection_id = forms.ChoiceField(label="To", required=False)
+    connection_id = forms.ChoiceField(label="Connection", required=False)
 
     def __init__(
         self, data: Any = None, *, tenant: Tenant, chosen: str = "", **options: Any
@@ -51,24 +61,42 @@ class RecipientForm(OnceForm):
             rows.insert(0, first)
         names = Counter(row.name for row in rows)
         self.fields["connection_id"].choices = [
-            ("", BY_LINK),
+            ("", NOBODY),
             *((row.connection_id, label_of(row, names)) for row in rows),
         ]
         self.initial["connection_id"] = first.connection_id if first else ""
+        self.initial.setdefault("to", CONNECTION if first else LINK)
+        self.has_choice = bool(rows or text or given.get("connection_id"))
+
+    @property
+    def recipient(self) -> str:
+        """Whom a valid form names, in words."""
+        chosen = self.cleaned_data["connection_id"]
+        names = dict(self.fields["connection_id"].choices)
+        return names[chosen] if chosen else BY_LINK
 
     def clean(self) -> dict[str, Any]:
         """Who searched and chose nobody must not make a link, which anybody can take."""
         cleaned: dict[str, Any] = super().clean() or {}
-        if cleaned.get("find") and cleaned.get("connection_id") == "":
+        is_sought = cleaned.get("find") or cleaned.get("connection_id")
+        to = cleaned.get("to") or (CONNECTION if is_sought else LINK)
+        if to == LINK:
+            cleaned["connection_id"] = ""
+        elif cleaned.get("connection_id") == "":
             self.add_error("find", NOBODY_CHOSEN)
         return cleaned
+
+
+def usable_connections(tenant: Tenant) -> QuerySet[Connection]:
+    """Those over which somebody can be offered or asked something."""
+    return CONNECTIONS.rows(own_wallet(tenant)).filter(USABLE)
 
 
 def find_chosen(
     tenant: Tenant, connection_id: str | None, key: str
 ) -> Connection | None:
     """By the id in the form, else by the key in the address of the page."""
-    rows = CONNECTIONS.rows(own_wallet(tenant)).filter(USABLE)
+    rows = usable_connections(tenant)
     row: Connection | None = None
     if wanted := read_text(connection_id or ""):
         row = rows.filter(connection_id=wanted).first()

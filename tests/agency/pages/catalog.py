@@ -191,13 +191,15 @@ QUERIES = {
     "studio:wallet_connections": ["?q=nobody"],
     "studio:new_definition": ["?schema={schema_id}"],
     "studio:new_policy": ["?definition={definition_id}", "?policy={policy_id}"],
-    "studio:new_verification": ["?policy={policy_id}", "?q=nobody"],
-    "studio:new_kiosk": ["?policy={policy_id}"],
-    "studio:new_credential": ["?definition={definition_id}", "?q=nobody"],
+    "studio:new_verification": ["?policy={policy_id}", "?q=", "?q=nobody"],
+    "studio:new_kiosk": ["?policy={policy_id}", "?q="],
+    "studio:new_credential": ["?definition={definition_id}", "?q=", "?q=nobody"],
     "studio:requests": ["?status=4xx&method=GET", "?status=ok", "?paused=1"],
     "studio:bulks": ["?definition={definition_id}"],
     "admin:search": ["?q=alice", "?q=nobody"],
 }
+# Without a query they lead on, as there is one thing to choose from.
+CHOOSERS = ("studio:new_credential", "studio:new_kiosk", "studio:new_verification")
 ACTION = "a form is posted there, and a page of PAGES follows"
 DATA = "no HTML, or only a part of a page"
 MOVED = "leads to another page"
@@ -408,6 +410,7 @@ class World:
             )
             for name, who in PAGES.items()
             for query in ["", *QUERIES.get(name, [])]
+            if query or name not in CHOOSERS
         ]
 
     def address(self, name: str) -> str:

@@ -82,7 +82,7 @@ def crowd(alice, count=MANY, name="Person {}"):
 
 
 def choices(response):
-    """The labels of the recipients, without the link."""
+    """The labels of the recipients, without that of nobody."""
     assert response.status_code == 200, response.content
     inner = re.search(
         r'<select name="connection_id".*?</select>', response.content.decode(), re.S
@@ -138,7 +138,23 @@ def test_who_searched_and_chose_nobody_makes_no_link(
     assert 'id="id_find_error"' in shown.content.decode()
     assert choices(shown) == ["Alice"]
     assert not Credential.objects.exists() and not Verification.objects.exists()
-    assert browser.send(page, find=" ", **fields).status_code == 302
+    refused = browser.send(page, to="connection", **fields)
+    assert 'id="id_find_error"' in refused.content.decode()
+    assert not Credential.objects.exists() and not Verification.objects.exists()
+    assert browser.send(page, find="ali", to="link", **fields).status_code == 302
+
+
+@pytest.mark.parametrize("page_name", ["issue_page", "ask_page"])
+def test_the_link_is_chosen_until_a_connection_is(browser, alice, page_name, request):
+    page = request.getfixturevalue(page_name)
+    for path, way in ((page, "link"), (f"{page}&connection={alice.pk}", "connection")):
+        shown = browser.get(path).content.decode()
+        [checked] = re.findall(r'name="to" value="(\w+)"[^>]* checked', shown)
+        assert checked == way
+    fields = VALUES | {"confirmed": "yes", "connection_id": alice.connection_id}
+    browser.send(page, to="link", **fields)
+    for row in (*Credential.objects.all(), *Verification.objects.all()):
+        assert row.connection.connectionless
 
 
 def test_the_matches_follow_what_is_written(browser, url, alice):

@@ -56,7 +56,8 @@ def test_what_cannot_be_is_said_on_the_page(browser, new_kiosk, wrong):
 
 
 def test_the_policy_is_chosen_first(browser, url, new_kiosk):
-    page = browser.get(f"{url}/kiosks/new").content.decode()
+    assert browser.get(f"{url}/kiosks/new").url == new_kiosk  # of one, none
+    page = browser.get(f"{url}/kiosks/new?q=deg").content.decode()
     assert "?policy=" in page and "Degree check" in page
 
 

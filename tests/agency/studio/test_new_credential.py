@@ -58,12 +58,20 @@ def test_the_preview_shows_names_and_values_and_offers_nothing(browser, page):
     shown = browser.send(page, **VALUES).content.decode()
     assert "What the holder will see" in shown
     assert "<bdi>year</bdi></dt><dd><bdi>2020</bdi>" in shown
-    assert "By link or QR code" in shown
+    assert "To: <bdi>QR code or link" in shown
     assert not Credential.objects.exists()
     hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown))
     hidden.pop("csrfmiddlewaretoken", None)
     changed = browser.post(page, hidden | {"change": "yes"}).content.decode()
     assert 'value="Alice Smith"' in changed and not Credential.objects.exists()
+
+
+def test_without_any_connection_the_form_begins_with_the_values(browser, page):
+    shown = browser.get(page).content.decode()
+    assert "id_find" not in shown and "QR code and a link" in shown
+    assert "(optional)" not in shown
+    row = offer(browser, page)
+    assert row.connection.connectionless
 
 
 def test_the_preview_itself_is_what_is_offered(browser, page, api):
@@ -180,7 +188,8 @@ def test_a_request_is_accepted_for_the_holder(browser, url, page, api, alice):
 
 
 def test_the_first_page_asks_for_the_definition(browser, url, page, api):
-    shown = browser.get(f"{url}/credentials/new").content.decode()
+    assert browser.get(f"{url}/credentials/new").url == page  # of one, none
+    shown = browser.get(f"{url}/credentials/new?q=").content.decode()
     assert "?definition=" in shown and "Degree" in shown
     api.delete(f"/definitions/credentials/{CredentialDefinition.objects.get()}")
     shown = browser.get(f"{url}/credentials/new").content.decode()

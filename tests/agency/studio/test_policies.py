@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from django.http import QueryDict
 
+from agency.core.errors import Conflict
+from agency.studio import policies
 from agency.studio.policy_builder import as_text
 from agency.studio.policy_drafts import next_version, read_draft
 from connections.models import Connection
@@ -376,14 +378,66 @@ def test_asking_by_link_shows_its_qr_code(browser, url, api):
     assert asked["verificationRequestUrl"] in page and "qr.svg" in page
 
 
-def test_the_first_page_asks_for_the_policy(browser, url, api):
+def test_saving_and_asking_is_one_button_that_leads_to_the_qr_code(browser, url, api):
+    answer = browser.send(f"{url}/policies/new", do="save_and_ask", **ITEMS)
+    [asked] = api.get("/verifications")
+    assert answer.url == f"{url}/verifications/{asked['verificationId']}"
+    assert "qr.svg" in browser.get(answer.url).content.decode()
+    made = VerificationPolicy.objects.get()
+    assert Verification.objects.get().policy_id == made.pk
+
+
+def test_a_refused_request_leaves_the_policy_and_says_why(
+    browser, url, api, monkeypatch
+):
+    def refuse(*_):
+        raise Conflict("quota_exceeded", "No more requests this month.")
+
+    monkeypatch.setattr(policies, "send_request", refuse)
+    answer = browser.send(f"{url}/policies/new", do="save_and_ask", **ITEMS)
+    made = VerificationPolicy.objects.get()
+    assert answer.url == f"{url}/policies/{made.pk}"
+    page = browser.get(answer.url).content.decode()
+    assert "No more requests this month." in page
+
+
+def test_a_policy_is_asked_for_with_one_button_of_its_pages(browser, url, api):
+    made = build(browser, url)
+    path = f"{url}/verifications/new?policy={made.pk}"
+    for page in ("policies", f"policies/{made.pk}"):
+        shown = browser.get(f"{url}/{page}").content.decode()
+        assert f'method="post" action="{path}"' in shown
+    assert "over a connection" not in shown
+    answer = browser.send(path)
+    [asked] = Verification.objects.all()
+    assert answer.url == f"{url}/verifications/{asked.pk}"
+    assert asked.connection.connectionless
+
+
+def test_who_has_a_connection_may_ask_over_it_instead(browser, url, alice):
+    made = build(browser, url)
+    shown = browser.get(f"{url}/policies/{made.pk}").content.decode()
+    assert "Ask over a connection" in shown
+    form = browser.get(f"{url}/verifications/new?policy={made.pk}").content.decode()
+    assert re.search(r'value="link"[^>]*checked', form) and "id_find" in form
+
+
+def test_without_any_connection_the_form_searches_for_nobody(browser, url, api):
+    made = build(browser, url)
+    form = browser.get(f"{url}/verifications/new?policy={made.pk}").content.decode()
+    assert "id_find" not in form and "QR code and a link" in form
+
+
+def test_the_first_page_asks_for_the_policy_if_there_are_several(browser, url, api):
     path = f"{url}/verifications/new"
     assert "No policy yet" in browser.get(path).content.decode()
     made = build(browser, url)
-    chosen = f"?policy={made.pk}"
-    assert chosen in browser.get(path).content.decode()
+    chosen = f"{path}?policy={made.pk}"
+    assert browser.get(path).url == chosen
+    build(browser, url, version="1.1")
+    assert chosen.removeprefix(path) in browser.get(path).content.decode()
     made.delete()
-    assert browser.get(path + chosen).status_code == 404
+    assert browser.get(chosen).status_code == 404
 
 
 def test_a_connection_leads_to_both_pages(browser, url, api, alice):
@@ -407,13 +461,11 @@ def test_a_credential_leads_to_a_policy_and_to_its_holder(browser, url, alice):
     assert "Save and ask" in page and fields["name"] == ["Degree check"]
     # A button keeps the address.
     assert 'formaction="#item-0"' in page
-    saved = browser.send(builder, do="save", **fields)
-    made = VerificationPolicy.objects.get()
-    assert saved.url.startswith(f"{url}/verifications/new?")
-    form = browser.get(saved.url).content.decode()
-    assert f'value="{alice.connection_id}" selected' in form
-    browser.send(saved.url, connection_id=alice.connection_id)
-    assert Verification.objects.get(role="verifier").policy_id == made.pk
+    saved = browser.send(builder, do="save_and_ask", **fields)
+    asked = Verification.objects.get(role="verifier")
+    assert saved.url == f"{url}/verifications/{asked.pk}"
+    assert asked.policy_id == VerificationPolicy.objects.get().pk
+    assert asked.connection.connection_id == alice.connection_id
 
 
 def test_a_credential_leads_to_the_choice_where_there_are_policies(

@@ -18,7 +18,7 @@ pytestmark = [
 ]
 PASSWORD = "correct horse battery"
 PIN = "280615"
-MAX_CLICKS = 25
+MAX_CLICKS = 20
 FIND = """(([where, text]) => [...document.querySelectorAll(
     `${where} a, ${where} button:not([aria-hidden]), ${where} summary`)]
   .find((one) => one.textContent.trim().startsWith(text)))"""
@@ -108,8 +108,6 @@ def issue(fay):
     fay.click("Issue to it")
     assert fay.page.evaluate(CHOSEN) == "Alice"
     fay.fills(value_0="Alice Smith", value_1="2020")
-    fay.click("See it as the holder will")
-    assert "Alice Smith" in fay.text()
     fay.click("Offer it")
     assert fay.page.evaluate(STATE) == "Offered"
 
@@ -128,8 +126,6 @@ def ask(fay):
     fay.click("Ask for a proof")
     fay.fills(item_1_kind=">=", item_1_number="2015")
     fay.click("Save and ask")
-    assert fay.page.evaluate(CHOSEN) == "Alice"
-    fay.click("Ask")
     assert fay.page.evaluate(STATE) == "Requested"
 
 
