@@ -44,6 +44,10 @@ CANCEL_LABELS = {
 }
 
 
+# Of who reads the answer to his own request, unless he writes another.
+READS_ANSWER = "To read the answer"
+
+
 class RevealForm(OnceForm):
     reason = forms.CharField(
         label="Reason",
@@ -95,6 +99,8 @@ def page_context(
 ) -> dict[str, Any]:
     name = f"studio:{row.OBJECT_TYPE}"
     link = link_of(row) if may_see_links(membership) else ""
+    values = masked_values(row)
+    verdict = has_verdict(row)
     return exchange_context(row) | {
         "membership": membership,
         "tenant": membership.tenant,
@@ -104,12 +110,14 @@ def page_context(
         **offered_actions(row),
         "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),
         "form": OnceForm(),
-        "reveal_form": RevealForm(),
+        "has_verdict": verdict,
+        "reveal_form": RevealForm(initial={"reason": READS_ANSWER if verdict else ""}),
         "reveal_url": f"{name}_reveal",
         "link": link,
         **(invitation_of(row) if link else {}),
         "link_token": getattr(connection_of(row), "token", ""),
-        "values": masked_values(row),
+        "values": values,
+        "can_reveal": any(value.text for value in values),
         "related": exchanges_over(row),
         "page_url": name,
         "live_url": f"{name}_live",
@@ -119,6 +127,12 @@ def page_context(
         "json": masked_json(request, row, links=may_see_links(membership)),
         "curl": example_call(api_path(row)),
     }
+
+
+def has_verdict(row: Any) -> bool:
+    """Whether it is a proof that the organization asked for and that was judged."""
+    is_asked = (row.OBJECT_TYPE, row.role) == ("verification", "verifier")
+    return is_asked and row.is_valid is not None
 
 
 def list_page(row: Any) -> str:
@@ -214,20 +228,24 @@ def cancel_exchange(
 def reveal_values(
     request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
 ) -> HttpResponse:
-    """Show the values in this one answer, after the reason is in the log."""
+    """Show the values in this one answer, after the reason is in the log.
+
+    The page is not read again, which would mask them.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KINDS[kind], object_id)
     form = RevealForm(request.POST)
     if not form.is_valid():
         return render_exchange(request, membership, row, reveal_form=form)
-    values = [value for value in revealed_values(row) if value.text]
-    if not values:
+    values = revealed_values(row)
+    if not any(value.text for value in values):
         messages.info(request, NO_VALUES)
         return object_page(row)
     audit.record(
         "values.revealed", row, by=request, reason=form.cleaned_data["reason"]
     )
-    return render_exchange(request, membership, row, revealed=values)
+    more = {"revealed": values, "is_watched": False}
+    return render_exchange(request, membership, row, **more)
 
 
 @studio_page("POST")

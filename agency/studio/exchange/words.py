@@ -195,7 +195,7 @@ HELD = (
     "connection."
 )
 VALID = "The proof is valid: it shows what was asked for."
-NOT_VALID = "The proof is not valid. The failed checks below say why and what to do."
+NOT_VALID = "The proof is not valid. Below is why, and what to do."
 PROVER_VALID = "The verifier has found the proof valid."
 PROVER_NOT_VALID = (
     "The verifier has found the proof not valid. Only the verifier knows why."

@@ -172,6 +172,57 @@ def test_comparisons_show_their_condition_and_no_value(browser, proof):
     assert "less than 2023" in page and "compared, never shown" in page
 
 
+def test_the_verdict_stands_on_top_with_what_was_shown_and_proven(browser, faber):
+    row = ask_alice(faber, shown=["Full Name"])
+    page = text(browser.get(url_of(row)))
+    top = page.partition('id="state"')[0]
+    assert 'class="mark done"' in top and '<h2 id="verdict">Valid</h2>' in top
+    assert "less than 2023" in top and "proven, never shown" in top
+    assert "Show the values" in top and "<bdi>Full Name</bdi>" in top
+    assert page.count('id="id_reason"') == 1 and not holds_value(page)
+
+
+def test_the_values_are_shown_below_the_verdict_by_one_button(browser, faber):
+    row = ask_alice(faber, shown=["Full Name"])
+    form = text(browser.get(url_of(row)))
+    [reason] = re.findall(r'name="reason" value="([^"]+)"', form)
+    page = text(browser.send(f"{url_of(row)}/reveal", reason=reason))
+    top = page.partition('id="state"')[0]
+    assert f"<bdi>{NAME}</bdi>" in top and "less than 2023" in top
+    assert "Show the values" not in page and "data-watched" not in page
+    entry = AuditEntry.objects.get(action="values.revealed")
+    assert (entry.reason, entry.object_id) == (reason, str(row.pk))
+
+
+def test_what_was_only_proven_has_no_form_for_values(browser, faber):
+    page = text(browser.get(url_of(ask_alice(faber, shown=[]))))
+    assert "less than 2023" in page and 'id="id_reason"' not in page
+
+
+def test_a_request_without_an_answer_has_neither_verdict_nor_form(browser, faber):
+    faber.post("/verifications/policy", POLICY)
+    page = text(browser.get(url_of(Verification.objects.get())))
+    assert 'id="verdict"' not in page and 'id="id_reason"' not in page
+
+
+def test_a_proof_that_is_not_valid_has_a_cross_and_the_reason_on_top(browser, proof):
+    page = text(browser.get(url_of(proof)))
+    top = page.partition('id="state"')[0]
+    assert 'class="mark failed"' in top and "Not valid" in top
+    assert 'id="checks"' in top and page.count('id="checks"') == 1
+
+
+def ask_alice(faber, shown):
+    """The verification of a proof of Alice, who shows attributes and proves one."""
+    alice = faber.hosts("Alice")
+    definition = faber.defines(*VALUES)["definitionId"]
+    alice.receives(faber, {"definitionId": definition}, VALUES)
+    attributes = [{"policyName": "who", "attributeNames": shown}] if shown else []
+    faber.asks(alice, **POLICY | {"attributes": attributes})
+    alice.auto_selects()
+    return Verification.objects.get(role="verifier", state="Accepted")
+
+
 def test_a_member_that_is_not_known_is_masked():
     attributes = {"state": NAME, "name": NAME}
     answer = {
