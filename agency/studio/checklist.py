@@ -38,17 +38,18 @@ STEPS = (
         Permission.OPERATE, CredentialDefinition, Q(deleted_at=None),
     ),
     Step(
+        "issue", "Issue the first credential", "new_credential",
+        Permission.OPERATE, Credential, Q(role="issuer", state__in=ISSUED) & OWN,
+        "wallet__tenant",
+    ),
+    # Done too by whoever issued by a link, and so found a holder without one.
+    Step(
         "connection", "Connect with somebody", "new_connection",
         Permission.OPERATE, Connection,
         Q(connectionless=False, state="Connected") & OWN, "wallet__tenant",
     ),
     Step(
-        "issue", "Issue a credential", "new_credential",
-        Permission.OPERATE, Credential, Q(role="issuer", state__in=ISSUED) & OWN,
-        "wallet__tenant",
-    ),
-    Step(
-        "policy", "Say what you ask for", "new_policy",
+        "policy", "Write a policy: what you ask for", "new_policy",
         Permission.OPERATE, VerificationPolicy,
     ),
     Step(
@@ -65,6 +66,18 @@ STEPS = (
         Permission.PEOPLE, Invitation,
     ),
 )  # fmt: skip
+# Those that lead to the first verified proof. Their next one stands above the pages.
+STORY = STEPS[:5]
+
+
+class NextStep(NamedTuple):
+    """number: from 1. kind: of what it makes. url: of the page where it is done."""
+
+    number: int
+    total: int
+    kind: str
+    label: str
+    url: str
 
 
 def checklist_of(membership: Membership) -> list[dict[str, Any]]:
@@ -72,20 +85,44 @@ def checklist_of(membership: Membership) -> list[dict[str, Any]]:
 
     url: where a step is done; "" if the person may not do it, and if it is done.
     """
-    tenant = membership.tenant
-    found = {}
+    done = find_done(membership, STEPS)
+    steps = []
     for step in STEPS:
+        is_done = done[step.name]
+        is_open = not is_done and membership.may(step.permission)
+        url = page_of(membership, step) if is_open else ""
+        steps.append({"label": step.label, "is_done": is_done, "url": url})
+    return [] if all(step["is_done"] for step in steps) else steps
+
+
+def next_step_of(membership: Membership) -> NextStep | None:
+    """The next step of the story, in one query. None if the person may not do it."""
+    done = find_done(membership, STORY)
+    for number, step in enumerate(STORY, start=1):
+        if not done[step.name]:
+            if not membership.may(step.permission):
+                return None
+            kind, url = step.page.removeprefix("new_"), page_of(membership, step)
+            return NextStep(number, len(STORY), kind, step.label, url)
+    return None
+
+
+def find_done(membership: Membership, steps: tuple[Step, ...]) -> dict[str, bool]:
+    """Whether each step is done, by its name."""
+    found = {}
+    for step in steps:
         rows = step.model._default_manager.filter(**{step.owner: OuterRef("pk")})
         found[f"has_{step.name}"] = Exists(rows.filter(step.done))
     others = Membership.objects.filter(tenant=OuterRef("pk"))
     others = others.exclude(user=membership.user_id)
-    found["has_mates"] = Exists(others)
-    done = Tenant.objects.filter(pk=tenant.pk).values(**found).get()
-    done["has_teammate"] |= done["has_mates"]
-    steps = []
-    for step in STEPS:
-        is_done = done[f"has_{step.name}"]
-        is_open = not is_done and membership.may(step.permission)
-        page = reverse(f"studio:{step.page}", args=[tenant.pk]) if is_open else ""
-        steps.append({"label": step.label, "is_done": is_done, "url": page})
-    return [] if all(step["is_done"] for step in steps) else steps
+    tenants = Tenant.objects.filter(pk=membership.tenant_id)
+    has = tenants.values(**found, has_mates=Exists(others)).get()
+    done = {step.name: has[f"has_{step.name}"] for step in steps}
+    done["connection"] |= done["issue"]
+    if has["has_mates"]:
+        done["teammate"] = True
+    return done
+
+
+def page_of(membership: Membership, step: Step) -> str:
+    return reverse(f"studio:{step.page}", args=[membership.tenant_id])

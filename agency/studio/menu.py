@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject, cached_property
 
+from agency.studio.checklist import NextStep, next_step_of
 from agency.studio.pages import list_memberships, may_create_organizations
 from tenants.models import Membership, Permission, Tenant
 
@@ -37,6 +38,12 @@ WALLET_PAGES = (
     "new_wallet", "remove_wallet", "connect_wallet", "create_wallet_link",
     "wallet", "wallet_connections", "wallet_credentials", "wallet_verifications",
 )  # fmt: skip
+# Above these pages and their live parts stands the next of the first steps.
+STORY_PAGES = frozenset(
+    name
+    for kind in ("definition", "credential", "verification")
+    for name in (f"{kind}s", kind, f"{kind}_live", f"new_{kind}")
+) | {"connections", "new_connection", "policies", "policy", "new_policy"}
 # Groups in their order. A new page of an organization is one line here, or one name in
 # the `within` of its list.
 MENU: list[tuple[str, list[Entry]]] = [
@@ -153,6 +160,23 @@ class Menu:
     @property
     def tenant(self) -> Tenant | None:
         return self.membership.tenant if self.membership else None
+
+    @property
+    def is_in_story(self) -> bool:
+        return self.tenant is not None and self.page in STORY_PAGES
+
+    @cached_property
+    def next_step(self) -> NextStep | None:
+        """What the bar above a page of the story leads to."""
+        if self.membership is None or not self.is_in_story:
+            return None
+        return next_step_of(self.membership)
+
+    @property
+    def is_at_next_step(self) -> bool:
+        """Whether the next step is done on this page, or waits there for somebody."""
+        kind = (self.page or "").removeprefix("new_").removesuffix("_live")
+        return self.next_step is not None and kind == self.next_step.kind
 
     @property
     def may_create(self) -> bool:

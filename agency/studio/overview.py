@@ -72,6 +72,9 @@ def overview_context(request: HttpRequest, membership: Membership) -> dict[str, 
     }
     return shown | {
         "tenant": tenant,
+        "next_url": next(
+            (step["url"] for step in shown["checklist"] if step["url"]), ""
+        ),
         "version": sha256(repr(shown).encode()).hexdigest()[:16],
         "look_again_ms": LOOK_AGAIN_MS,
         "days": days,

@@ -76,7 +76,7 @@ def show_live(
     context = page_context(request, membership, row)
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
-    return render(request, f"{TEMPLATE}#live", context)
+    return render(request, f"{TEMPLATE}#live", context | {"is_part": True})
 
 
 def get_object(tenant: Tenant, kind: Kind, object_id: UUID) -> Any:

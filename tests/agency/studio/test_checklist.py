@@ -25,6 +25,9 @@ def steps(browser, url):
 def test_each_step_of_a_new_organization_leads_to_its_page(browser, url):
     found = steps(browser, url)
     assert len(found) == 7 and "done" not in found.values()
+    page = browser.get(url).content.decode()
+    next_url = page.partition("Next step")[0].rpartition('href="')[2]
+    assert next_url == f'{url}/definitions/new">'
     for address in found.values():
         assert browser.get(address).status_code == 200, address
 
@@ -33,6 +36,55 @@ def test_who_may_only_look_has_no_links(viewer, url):
     found = steps(viewer, url)
     assert found.pop("Invite a teammate") == "done"  # the viewer is one
     assert set(found.values()) == {""}
+
+
+def bar(browser, path):
+    """What the bar above a page says, and where it leads."""
+    page = browser.get(path).content.decode()
+    found = re.search(
+        r'class="step-bar"><strong>([^<]*)</strong> (?:<a href="([^"]*)">)?([^<]*)',
+        page,
+    )
+    return found and (found[1], found[3].strip(), found[2])
+
+
+def test_the_next_step_stands_above_the_pages_of_the_story(
+    browser, viewer, url, college, stored_keys
+):
+    api = Api(college.access_token, college.subscription_key)
+    first = "Define what your credentials say"
+    assert bar(browser, f"{url}/policies") == (
+        "1 of 5",
+        first,
+        f"{url}/definitions/new",
+    )
+    assert bar(browser, f"{url}/definitions/new") == ("1 of 5", first, None)
+    for path in (url, f"{url}/webhooks", f"{url}/settings"):
+        assert bar(browser, path) is None
+    assert bar(viewer, f"{url}/policies") is None
+    body = {"name": "Degree", "version": "1.0", "attributes": ["name", "year"]}
+    api.post("/definitions/credentials", body)
+    issue = ("2 of 5", "Issue the first credential", f"{url}/credentials/new")
+    assert bar(browser, f"{url}/definitions") == issue
+
+
+def test_who_issued_by_a_link_goes_on_with_the_policy(
+    browser, url, college, stored_keys
+):
+    api = Api(college.access_token, college.subscription_key)
+    body = {"name": "Degree", "version": "1.0", "attributes": ["name", "year"]}
+    definition = api.post("/definitions/credentials", body)["definitionId"]
+    values = {"name": "Alice", "year": "2020"}
+    offer = {"definitionId": definition, "credentialValues": values}
+    made = api.post("/credentials", offer | {"automaticIssuance": True})
+    path = f"{url}/credentials/{made['credentialId']}"
+    waiting = ("2 of 5", "Issue the first credential", None)
+    assert bar(browser, path) == waiting
+    alice = Holder(api, api.post("/api/wallets", {"ownerName": "A"})["walletId"])
+    alice.put_form("/credentials/fromData", credentialData=made["offerUrl"])
+    assert steps(browser, url)["Connect with somebody"] == "done"
+    live = browser.get(f"{path}/live").content.decode()
+    assert 'id="step-bar" hx-swap-oob="true"' in live and "4 of 5" in live
 
 
 def test_a_step_is_ticked_once_it_is_done(browser, url, college, stored_keys):
@@ -59,10 +111,10 @@ def test_a_step_is_ticked_once_it_is_done(browser, url, college, stored_keys):
     api.post("/credentials", offer)
     assert len(done()) == 2
     alice.accepts_offer()
-    assert "Issue a credential" in done()
+    assert "Issue the first credential" in done()
     policy = {"name": "N", "version": "1.0", "attributes": [{"policyName": "name"}]}
     stored = api.post("/verificationPolicies", policy)["policyId"]
-    assert "Say what you ask for" in done()
+    assert "Write a policy: what you ask for" in done()
     to = invited["connectionId"]
     api.put(f"/verifications/policy/{stored}/connections/{to}")
     assert "Verify a proof" not in done()
