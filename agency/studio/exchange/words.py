@@ -135,8 +135,7 @@ NEXT_STEPS = {
         "cancel."
     ),
     ("credential", "issuer", D.OFFERED): (
-        "The holder has not accepted yet. An offer over a connection is in the "
-        "wallet of the holder; one by link waits until a holder opens the link."
+        "The offer is in the wallet of the holder, who has not accepted it yet."
     ),
     ("credential", "issuer", D.REQUESTED): (
         "The holder has accepted. Issue it through the API, unless it is issued "
@@ -166,8 +165,7 @@ NEXT_STEPS = {
         "cancel."
     ),
     ("verification", "verifier", V.REQUESTED): (
-        "The holder has not answered yet. A request over a connection is in "
-        "the wallet of the holder; one by link waits until a holder opens the link."
+        "The request is in the wallet of the holder, who has not answered yet."
     ),
     ("verification", "verifier", V.ACCEPTED): "The holder has answered.",
     ("verification", "verifier", V.REJECTED): (
@@ -185,6 +183,11 @@ NEXT_STEPS = {
     ("verification", "prover", V.REJECTED): (
         "It was ended before a proof was sent. Ask the verifier for a new request."
     ),
+}
+# Of what waits behind a link, in the same way.
+BY_LINK = {
+    ("credential", "issuer", D.OFFERED): "Nobody has accepted it yet.",
+    ("verification", "verifier", V.REQUESTED): "Nobody has answered yet.",
 }
 MULTI_PARTY = (
     "The invitation stays open for everybody who has its link. Each one who accepts "
@@ -210,7 +213,10 @@ def next_step(row: Any) -> str:
         if row.role == Verification.Role.VERIFIER:
             return VALID if row.is_valid else NOT_VALID
         return PROVER_VALID if row.is_valid else PROVER_NOT_VALID
-    return NEXT_STEPS[row.OBJECT_TYPE, row.role, row.state]
+    place = (row.OBJECT_TYPE, row.role, row.state)
+    if place in BY_LINK and row.connection and row.connection.is_open:
+        return BY_LINK[place]
+    return NEXT_STEPS[place]
 
 
 def next_step_of_connection(row: Connection) -> str:

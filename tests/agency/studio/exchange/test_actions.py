@@ -276,7 +276,7 @@ def test_the_link_is_there_while_somebody_can_use_it(browser, faber):
         browser.get(url_of(row))
     )
     faber.hosts("Alice").accepts_invitation(invited["invitation"])
-    assert "Link for the other side" not in text(browser.get(url_of(row)))
+    assert 'id="link-label"' not in text(browser.get(url_of(row)))
 
 
 @pytest.mark.parametrize("may_make_wallets", [True, False])
