@@ -14,31 +14,44 @@ from credentials.api.serializers import (
     CredentialDefinitionFromSchemaParameters,
     CredentialDefinitionParameters,
 )
+from credentials.models.definition import DATE, INTEGER
+from wallets.anoncreds import normalise_name
 
 MAX_ROWS = 90  # of attributes
 FIRST_ROWS = 3
 MORE_ROWS = 3
 MAX_HEADER = 20_000  # characters
 BYTES_OF_PLACE = 256  # of a tails file
-REVOCATION = (
-    "Then you can take a credential back, when a member leaves for example. Without it, "
-    "one that you issued is valid for ever; it cannot be added later. It costs a "
-    "registry on the network, and another one whenever the last is nearly full; a file "
-    "of {kilobytes} kB at first, which each wallet downloads once; and longer proofs."
+TYPES = {"": "Text", INTEGER: "Number", DATE: "Date"}
+EXAMPLES = ("first name", "last name", "member number")
+VALID_UNTIL = "valid until"
+COST_OF_REVOCATION = (
+    "Credentials that can be revoked need a registry on the network, and another one "
+    "whenever the last is nearly full; a tails file of {kilobytes} kB at first, which "
+    "each wallet downloads once; and longer proofs."
 )
 
 
+OF_NEW_SCHEMA = ("name", "version", "valid_until", "header", "header_file", "rows")
+
+
 class DefinitionForm(OnceForm):
-    """Rows `attribute_0`, `number_0`, …; of a given schema only the second of each."""
+    """Rows `attribute_0`, `type_0`, …; of a given schema only the second of each."""
 
     name = forms.CharField(
-        label="Name",
+        label="Name that holders read",
         max_length=64,
-        help_text="What holders get, for example “Degree”.",
+        widget=forms.TextInput(attrs={"placeholder": "Membership card"}),
     )
-    version = forms.CharField(label="Version", max_length=64, initial="1.0")
+    version = forms.CharField(
+        label="Version", max_length=64, initial="1.0", required=False
+    )
+    valid_until = forms.BooleanField(
+        label="It ends on a day: adds the date “valid until”", required=False
+    )
     support_revocation = forms.BooleanField(
-        label="Credentials can be revoked", required=False
+        label="I can cancel a card later, for example when a member leaves",
+        required=False,
     )
     tag = forms.CharField(
         label="Tag",
@@ -63,22 +76,19 @@ class DefinitionForm(OnceForm):
         super().__init__(data, **options)
         self.schema = schema
         count = len(schema["attrNames"]) if schema else read_count(data or initial)
-        self.fields["support_revocation"].help_text = cost_of_revocation()
         self.initial["rows"] = count
         self.numbers = range(count)
         for number in self.numbers:
-            self.fields[f"attribute_{number}"] = forms.CharField(
-                label=f"Attribute {number + 1}", max_length=256, required=False
+            if not schema:
+                self.fields[f"attribute_{number}"] = name_field(number)
+            of_what = schema["attrNames"][number] if schema else number + 1
+            self.fields[f"type_{number}"] = forms.ChoiceField(
+                label=f"Type of attribute {of_what}",
+                choices=list(TYPES.items()),
+                required=False,
             )
-            label = schema["attrNames"][number] if schema else "A whole number"
-            self.fields[f"number_{number}"] = forms.BooleanField(
-                label=label, required=False
-            )
-        if schema:
-            for name in ("name", "version", "header", "header_file", "rows"):
-                del self.fields[name]
-            for number in self.numbers:
-                del self.fields[f"attribute_{number}"]
+        for name in OF_NEW_SCHEMA if schema else ():
+            del self.fields[name]
 
     @classmethod
     def with_rows(cls, given: QueryDict, names: list[str] | None = None) -> Self:
@@ -91,12 +101,28 @@ class DefinitionForm(OnceForm):
         return cls(initial=initial | {"rows": min(count, MAX_ROWS)})
 
     @property
-    def attribute_rows(self) -> list[list[forms.BoundField]]:
-        """The fields of each row, for the template."""
-        kinds = ("number",) if self.schema else ("attribute", "number")
+    def attribute_rows(self) -> list[dict[str, Any]]:
+        """For each row the field of its type, and its name: a field, or a text."""
+        names = self.schema["attrNames"] if self.schema else []
         return [
-            [self[f"{kind}_{number}"] for kind in kinds] for number in self.numbers
+            {
+                "type": self[f"type_{number}"],
+                "name": None if names else self[f"attribute_{number}"],
+                "given_name": names[number] if names else "",
+            }
+            for number in self.numbers
         ]
+
+    @property
+    def has_more_errors(self) -> bool:
+        """Whether an error stands at a field that is folded at first."""
+        return bool(self.errors.keys() & {"version", "tag"})
+
+    @property
+    def cost_of_revocation(self) -> str:
+        size = settings.REVOCATION_FIRST_REGISTRY_SIZE * BYTES_OF_PLACE
+        kilobytes = max(1, round(size / 1024))
+        return COST_OF_REVOCATION.format(kilobytes=kilobytes)
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
@@ -106,29 +132,47 @@ class DefinitionForm(OnceForm):
 
     def _read_parameters(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """What the API reads of the same choices."""
-        names = self.schema["attrNames"] if self.schema else None
-        named = [
-            (names[number] if names else cleaned[f"attribute_{number}"], number)
-            for number in self.numbers
-        ]
-        named = [(name, number) for name, number in named if name]
+        rows = self._read_rows(cleaned)
         body: dict[str, Any] = {
             "supportRevocation": cleaned["support_revocation"],
             "tag": cleaned["tag"] or None,
-            "claims": {
-                name: {"type": "integer"}
-                for name, number in named
-                if cleaned[f"number_{number}"]
-            },
+            "claims": {name: {"type": kind} for name, kind in rows if kind},
         }
         if self.schema:
             return read_parameters(self, CredentialDefinitionParameters, body)
-        if not named:
+        if not rows:
             self.add_error(None, "Give the name of at least one attribute.")
             return {}
-        body |= {"name": cleaned["name"], "version": cleaned["version"]}
-        body["attributes"] = [name for name, _ in named]
+        body |= {"name": cleaned["name"], "version": cleaned["version"] or "1.0"}
+        body["attributes"] = [name for name, _ in rows]
         return read_parameters(self, CredentialDefinitionFromSchemaParameters, body)
+
+    def _read_rows(self, cleaned: dict[str, Any]) -> list[tuple[str, str]]:
+        """`(name, type)` of each attribute, with the end that was ticked as the last."""
+        names = self.schema["attrNames"] if self.schema else None
+        rows = [
+            (
+                names[number] if names else cleaned[f"attribute_{number}"],
+                cleaned[f"type_{number}"],
+            )
+            for number in self.numbers
+        ]
+        rows = [(name, kind) for name, kind in rows if name]
+        if cleaned.get("valid_until"):
+            end = normalise_name(VALID_UNTIL)
+            rows = [row for row in rows if normalise_name(row[0]) != end]
+            rows.append((VALID_UNTIL, DATE))
+        return rows
+
+
+def name_field(number: int) -> forms.CharField:
+    example = EXAMPLES[number] if number < len(EXAMPLES) else ""
+    return forms.CharField(
+        label=f"Attribute {number + 1}",
+        max_length=256,
+        required=False,
+        widget=forms.TextInput(attrs={"placeholder": example}),
+    )
 
 
 def read_count(given: Any) -> int:
@@ -138,11 +182,6 @@ def read_count(given: Any) -> int:
     except ValueError:
         count = FIRST_ROWS
     return max(1, min(count, MAX_ROWS))
-
-
-def cost_of_revocation() -> str:
-    size = settings.REVOCATION_FIRST_REGISTRY_SIZE * BYTES_OF_PLACE
-    return REVOCATION.format(kilobytes=max(1, round(size / 1024)))
 
 
 def read_header(text: str, uploaded: UploadedFile | None) -> list[str]:

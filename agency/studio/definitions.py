@@ -18,7 +18,12 @@ from agency.api.pagination import only_columns
 from agency.api.views import heavy
 from agency.core import transactions
 from agency.core.errors import AgencyError
-from agency.studio.definition_forms import MAX_ROWS, DefinitionForm, read_header
+from agency.studio.definition_forms import (
+    MAX_ROWS,
+    TYPES,
+    DefinitionForm,
+    read_header,
+)
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import DEFINITIONS, render_list
 from agency.studio.objects import own_wallet
@@ -172,7 +177,7 @@ def show_definition(
         "tenant": tenant,
         "definition": found,
         "attributes": [
-            (name, name in found.claims) for name in found.schema.attribute_names
+            (name, TYPES[found.type_of(name)]) for name in found.schema.attribute_names
         ],
         "counts": count_credentials(found),
         "max_counted": MAX_COUNTED,

@@ -3,6 +3,7 @@
 The call of the API makes the offer, with the same options.
 """
 
+from datetime import date
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -25,6 +26,7 @@ from agency.studio.recipients import RecipientForm
 from credentials.api.issuer import make_offer
 from credentials.api.serializers import CredentialOfferParameters
 from credentials.models import Credential, CredentialDefinition
+from credentials.models.definition import DATE, INTEGER
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 
@@ -53,17 +55,8 @@ class OfferForm(RecipientForm):
         self.definition = definition
         self.names = definition.schema.attribute_names
         for number, name in enumerate(self.names):
-            is_number = name in definition.claims
-            self.fields[f"value_{number}"] = forms.CharField(
-                label=name,
-                max_length=MAX_VALUE,
-                required=False,
-                strip=False,
-                help_text=WHOLE_NUMBER if is_number else "",
-                widget=forms.TextInput(
-                    attrs={"autocomplete": "off"}
-                    | ({"inputmode": "numeric"} if is_number else {})
-                ),
+            self.fields[f"value_{number}"] = value_field(
+                name, definition.type_of(name)
             )
 
     @property
@@ -72,10 +65,14 @@ class OfferForm(RecipientForm):
 
     @property
     def values(self) -> dict[str, str]:
-        """What is offered, by the names of the attributes."""
-        return {
+        """What is offered, by the names of the attributes. A date is a number."""
+        given = {
             name: self.cleaned_data.get(f"value_{number}", "")
             for number, name in enumerate(self.names)
+        }
+        return {
+            name: f"{value:%Y%m%d}" if isinstance(value, date) else value
+            for name, value in given.items()
         }
 
     def clean(self) -> dict[str, Any]:
@@ -99,6 +96,24 @@ class OfferForm(RecipientForm):
         for member, sentences in (error.errors or {}).items():
             name = member.partition("credentialValues.")[2]
             self.add_error(f"value_{self.names.index(name)}", sentences)
+
+
+def value_field(name: str, kind: str) -> forms.Field:
+    """The field of an attribute. kind: its type, as the definition declares it."""
+    if kind == DATE:
+        day = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+        return forms.DateField(label=name, input_formats=["%Y-%m-%d"], widget=day)
+    attrs = {"autocomplete": "off"}
+    if kind == INTEGER:
+        attrs["inputmode"] = "numeric"
+    return forms.CharField(
+        label=name,
+        max_length=MAX_VALUE,
+        required=False,
+        strip=False,
+        help_text=WHOLE_NUMBER if kind == INTEGER else "",
+        widget=forms.TextInput(attrs=attrs),
+    )
 
 
 @heavy

@@ -19,12 +19,13 @@ from connections.api.serializers import (
 from connections.invitation_links import encoded_message
 from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
+from credentials.models.definition import DATE, INTEGER
 from wallets.anoncreds import normalise_name
 
 STATES = [(str(state), str(state)) for state in Credential.State]
 ROLES = [(str(role), str(role)) for role in Credential.Role]
 VERSION = r"^[0-9]+(\.[0-9]+)*\Z"
-CLAIM_TYPES = [("integer", "integer")]
+CLAIM_TYPES = [(INTEGER, INTEGER), (DATE, DATE)]
 FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
 MAX_ATTRIBUTES = 125
 
@@ -116,7 +117,8 @@ def claims_field():
         required=False,
         help_text="By attribute. Of an integer no text can be offered or issued (400 "
         "`not_an_integer`), so that a predicate on it needs no upper bound: "
-        "docs/verification.md.",
+        "docs/verification.md. A date is an integer that is a day, as 20260131 "
+        "(otherwise 400 `not_a_date`).",
     )
 
 

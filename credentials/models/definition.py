@@ -1,6 +1,8 @@
 """Credential definitions: what an organization issues."""
 
+import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any, Self
 from uuid import UUID
 
@@ -18,14 +20,17 @@ from wallets import anoncreds
 # The used share of the newest registry at which the next one is built.
 BUILD_NEXT_AT = 0.7
 WHOLE_NUMBER = "Give a whole number from -2147483648 to 2147483647, at most 80 digits."
+DAY = "Give a day as eight digits: year, month and day, as in 20260131."
+EIGHT_DIGITS = re.compile("[0-9]{8}")
+INTEGER, DATE = "integer", "date"  # types of claims
 
 
 class CredentialDefinition(Record):
     """A schema with the keys that sign its credentials.
 
-    claims: the types of attributes, as in `{"age": {"type": "integer"}}`. Names are as
-    the schema spells them. Set once, when the definition is made: verifiers rely on it
-    for all credentials of the definition.
+    claims: the types of attributes, as in `{"age": {"type": "integer"}}`; a date is an
+    integer too, as in 20260131. Names are as the schema spells them. Set once, when
+    the definition is made: verifiers rely on it for all credentials of the definition.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -113,7 +118,7 @@ class CredentialDefinition(Record):
         return public
 
     def check_values(self, values: Mapping[str, str]) -> None:
-        """400 for missing or unknown names, and for values that must be integers."""
+        """400 for missing or unknown names, and for values of another type."""
         names = self.schema.attribute_names
         missing = [name for name in names if name not in values]
         unknown = [name for name in values if name not in names]
@@ -129,18 +134,34 @@ class CredentialDefinition(Record):
                 f"{'; '.join(problems)}."
             )
             raise Invalid("wrong_attributes", message, {"credentialValues": problems})
-        no_integers = [
-            name
-            for name in self.claims
-            if anoncreds.parse_integer(values[name]) is None
-        ]
-        if no_integers:
-            listed = ", ".join(no_integers)
-            raise Invalid(
+        self._check_types(values)
+
+    def type_of(self, name: str) -> str:
+        """The declared type of an attribute, or ""."""
+        return self.claims.get(name, {}).get("type", "")
+
+    def _check_types(self, values: Mapping[str, str]) -> None:
+        for kind, parse, code, what, sentence in (
+            (
+                INTEGER,
+                anoncreds.parse_integer,
                 "not_an_integer",
-                f"The definition declares a number: {listed}. {WHOLE_NUMBER}",
-                {f"credentialValues.{name}": [WHOLE_NUMBER] for name in no_integers},
-            )
+                "number",
+                WHOLE_NUMBER,
+            ),
+            (DATE, parse_day, "not_a_date", "date", DAY),
+        ):
+            wrong = [
+                name
+                for name in self.claims
+                if self.type_of(name) == kind and parse(values[name]) is None
+            ]
+            if wrong:
+                raise Invalid(
+                    code,
+                    f"The definition declares a {what}: {', '.join(wrong)}. {sentence}",
+                    {f"credentialValues.{name}": [sentence] for name in wrong},
+                )
 
     def check_offer(
         self, values: Mapping[str, str] | None, automatic_issuance: bool
@@ -183,6 +204,16 @@ class CredentialDefinition(Record):
         now = timezone.now()
         rows = CredentialDefinition.objects.filter(pk=self.pk)
         rows.update(deleted_at=now, updated_at=now)
+
+
+def parse_day(text: str) -> date | None:
+    """The day that is written as 20260131."""
+    if not EIGHT_DIGITS.fullmatch(text):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def normalised_names(names: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from tests.support.errors import assert_error, error_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLAIMS = {"claims": {"age": {"type": "integer"}}}
+ENDS = {"valid until": {"type": "date"}}
 NOT_INTEGERS = ["", "unknown", "7_0", "٧٠", " 70", "1.0", "2147483648", "0" * 81]
 
 
@@ -64,6 +65,34 @@ def test_an_integer_is_issued_as_it_is_written(faber, licence, subtests):
         with subtests.test(age):
             alice.receives(faber, licence, values(age))
             assert alice.newest("credentials")["values"] == values(age)
+
+
+@pytest.fixture
+def pass_card(faber):
+    """A definition with a date."""
+    return faber.defines("name", "valid until", claims=ENDS)
+
+
+@pytest.mark.parametrize(
+    "day",
+    ["", "2026-01-31", "20260230", "2026W011", "٢٠٢٦٠١٣١", "260131", "+20260131"],
+)
+def test_what_is_no_day_is_not_offered_as_a_date(faber, pass_card, day):
+    given = {"name": "Alice", "valid until": day}
+    error = error_of(faber.offers, faber.hosts(), pass_card, given)
+    assert_error(error, 400, "not_a_date")
+    assert list(error.body["errors"]) == ["credentialValues.valid until"]
+
+
+def test_a_date_is_issued_as_a_number(faber, pass_card):
+    assert pass_card["claims"] == ENDS
+    alice = faber.hosts()
+    given = {"name": "Alice", "valid until": "20280229"}
+    alice.receives(faber, pass_card, given)
+    assert alice.newest("credentials")["values"] == given
+    name = pass_card["definitionId"]
+    known = CredentialDefinition.integer_attributes(faber.tenant.pk, {name})
+    assert known == {name: {"validuntil"}}
 
 
 def test_a_text_is_not_issued_in_the_place_of_what_was_offered(faber, licence):

@@ -34,7 +34,9 @@ def define(browser, url, **fields):
 
 
 def test_the_rows_of_the_form_are_the_attributes(browser, url, api):
-    made, page = define(browser, url, number_1="on", support_revocation="on", tag="x")
+    made, page = define(
+        browser, url, type_1="integer", support_revocation="on", tag="x"
+    )
     [shown] = api.get("/definitions/credentials")
     assert shown == {
         "definitionId": made.definition_id,
@@ -51,11 +53,34 @@ def test_the_rows_of_the_form_are_the_attributes(browser, url, api):
     assert (entry.actor_name, entry.object_id) == ("fay@faber.example", str(made.pk))
 
 
+@pytest.mark.parametrize("row", [{}, {"attribute_2": "validUntil"}])
+def test_a_tick_adds_the_day_on_which_it_ends(browser, url, api, row):
+    made, page = define(browser, url, valid_until="on", **row)
+    [shown] = api.get("/definitions/credentials")
+    assert shown["attributes"] == ["name", "year", "valid until"]
+    assert shown["claims"] == {"valid until": {"type": "date"}}
+    assert '<bdi>valid until</bdi> <span class="badge">Date</span>' in page
+
+
+def test_without_a_version_it_is_the_first(browser, url, api):
+    define(browser, url, version="")
+    [shown] = api.get("/definitions/credentials")
+    assert shown["version"] == "1.0"
+
+
+def test_an_error_in_what_is_folded_opens_it(browser, url, api):
+    page = browser.get(f"{url}/definitions/new").content.decode()
+    assert "<details open>" not in page
+    fields = DEGREE | {"tag": "a/b"}
+    page = browser.send(f"{url}/definitions/new", **fields).content.decode()
+    assert "<details open>" in page and 'id="id_tag_error"' in page
+
+
 def test_more_rows_keep_what_was_written_and_make_nothing(browser, url, api):
-    fields = DEGREE | {"number_1": "on", "more_rows": "yes"}
+    fields = DEGREE | {"type_1": "date", "more_rows": "yes"}
     page = browser.send(f"{url}/definitions/new", **fields).content.decode()
     assert 'name="attribute_5"' in page and 'name="attribute_6"' not in page
-    assert 'value="year"' in page and page.count(" checked") == 1
+    assert 'value="year"' in page and page.count('value="date" selected') == 1
     assert not CredentialDefinition.objects.exists()
 
 
@@ -83,7 +108,7 @@ def test_a_schema_of_somebody_else_is_used_as_it_is(browser, url, api):
     path = f"{url}/definitions/new?schema={other['schemaId']}"
     page = browser.get(path).content.decode()
     assert "age" in page and 'name="attribute_0"' not in page
-    answer = browser.send(path, number_1="on")
+    answer = browser.send(path, type_1="integer")
     assert answer.status_code == 302, answer.content.decode()
     [made] = api.get("/definitions/credentials")
     assert made["schemaId"] == other["schemaId"]

@@ -202,3 +202,23 @@ def test_who_may_only_look_has_no_button(viewer, url, page):
     definition = CredentialDefinition.objects.get()
     shown = viewer.get(f"{url}/definitions/{definition.pk}").content.decode()
     assert "/credentials/new" not in shown
+
+
+def test_a_date_is_chosen_and_signed_as_a_number(browser, url, api):
+    claims = {"valid until": {"type": "date"}}
+    body = DEFINITION | {"attributes": ["name", "valid until"], "claims": claims}
+    api.post("/definitions/credentials", body)
+    definition = CredentialDefinition.objects.get()
+    path = f"{url}/credentials/new?definition={definition.pk}"
+    shown = browser.get(path).content.decode()
+    assert re.search('<input type="date" name="value_1"[^>]* required', shown)
+    for wrong in ("", "2026-02-30", "soon"):
+        refused = browser.send(path, value_1=wrong, confirmed="yes").content.decode()
+        assert 'id="id_value_1_error"' in refused, wrong
+    seen = browser.send(path, value_1="2026-12-31").content.decode()
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', seen))
+    changed = browser.post(path, hidden | {"change": "yes"}).content.decode()
+    assert 'value="2026-12-31"' in changed
+    offer(browser, path, value_1="2026-12-31")
+    [offered] = api.get("/credentials")
+    assert offered["values"] == {"name": "Alice Smith", "valid until": "20261231"}
