@@ -3,6 +3,7 @@
 The calls of the API make policies and requests, with the same options.
 """
 
+from collections import Counter
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -36,6 +37,8 @@ from tenants.models import Membership, Permission, Tenant
 from verifications.api.verifier import make_request
 from verifications.models import Verification, VerificationPolicy
 
+MAX_SEARCHED = 20  # policies, the newest
+
 
 @studio_page("GET", "HEAD")
 def show_policies(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
@@ -58,7 +61,7 @@ def show_policy(
         "membership": membership,
         "tenant": membership.tenant,
         "policy": policy,
-        "items": items_in_words(body, membership.tenant),
+        **policy_in_words(body, membership.tenant),
         "is_judged_now": "revocationRequirement" in body,
         "may_ask": membership.may(Permission.OPERATE),
         "has_connections": usable_connections(membership.tenant).exists(),
@@ -67,11 +70,11 @@ def show_policy(
     return render(request, "studio/policy.html", context)
 
 
-def items_in_words(policy: dict[str, Any], tenant: Tenant) -> list[dict[str, Any]]:
+def policy_in_words(policy: dict[str, Any], tenant: Tenant) -> dict[str, Any]:
     """The items of a normalised policy. Required values are not shown.
 
     restrictions: for each alternative its parts, `(what, id, name)`. Only definitions
-    of the tenant have a name.
+    of the tenant have a name. only_of: the restrictions, if all items have the same.
     """
     found = []
     for item in policy["attributes"]:
@@ -87,11 +90,16 @@ def items_in_words(policy: dict[str, Any], tenant: Tenant) -> list[dict[str, Any
             [(what, which, names_by_id.get(which)) for what, which in words]
             for words in map(restriction_words, item.get("restrictions", []))
         ]
-    return found
+    first = found[0]["restrictions"]
+    is_same = all(row["restrictions"] == first for row in found)
+    return {"items": found, "only_of": first if is_same else []}
 
 
 def name_definitions(tenant: Tenant, items: list[dict[str, Any]]) -> dict[str, str]:
-    """Name and version of the tenant's definitions to which items are restricted."""
+    """The names of the tenant's definitions to which items are restricted.
+
+    With the version, if another of these has the name too.
+    """
     wanted = {
         restriction.get("credentialDefinitionId")
         for item in items
@@ -99,7 +107,12 @@ def name_definitions(tenant: Tenant, items: list[dict[str, Any]]) -> dict[str, s
     }
     rows = CredentialDefinition.active_of(tenant).filter(definition_id__in=wanted)
     columns = rows.values_list("definition_id", "schema__name", "schema__version")
-    return {which: f"{name} {version}" for which, name, version in columns}
+    found = list(columns)
+    names = Counter(name for _, name, _ in found)
+    return {
+        which: name if names[name] == 1 else f"{name} {version}"
+        for which, name, version in found
+    }
 
 
 @heavy
@@ -137,7 +150,7 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "tenant": tenant,
         "form": form,
         "policy": policy,
-        "items": items_in_words(policy.unsealed_body(), tenant),
+        **policy_in_words(policy.unsealed_body(), tenant),
     }
     return render(request, "studio/new_verification.html", context)
 
@@ -200,6 +213,8 @@ def render_choice(
     new one.
     """
     tenant = membership.tenant
+    if request.GET.keys() == {"definition"}:
+        return lead_to_card(tenant, ids_in(request, "definition"))
     context = choose_from(request, POLICIES, tenant)
     choices = context["choices"]
     wanted = ids_in(request, "connection", "definition")
@@ -216,3 +231,20 @@ def render_choice(
         "query": urlencode(wanted),
     }
     return render(request, "studio/choose_policy.html", context)
+
+
+def lead_to_card(tenant: Tenant, wanted: dict[str, UUID]) -> HttpResponse:
+    """Lead to the newest policy about a definition only, else to a new one.
+
+    wanted: the key of the definition, as in the query.
+    """
+    rows = CredentialDefinition.active_of(tenant)
+    definition = get_object_or_404(rows, pk=wanted.get("definition"))
+    restricted = [{"credentialDefinitionId": definition.definition_id}]
+    policies = VerificationPolicy.objects.filter(tenant=tenant).order_by("-pk")
+    for policy in policies[:MAX_SEARCHED]:
+        body = policy.unsealed_body()
+        items = [*body["attributes"], *body["predicates"]]
+        if all(item.get("restrictions") == restricted for item in items):
+            return to_page("studio:new_verification", tenant, {"policy": policy.pk})
+    return to_page("studio:new_policy", tenant, wanted)

@@ -1,12 +1,13 @@
-"""The page that builds a policy: from fields, as JSON, and tried on samples.
+"""The page that builds a policy: for one card, from fields, as JSON, and on samples.
 
-The three views are one form. Each button sends it, so it works without scripts, and
+The four views are one form. Each button sends it, so it works without scripts, and
 the next page shows what the API says of the policy.
 """
 
 import json
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -17,18 +18,24 @@ from agency.api.views import heavy, parse_uuid
 from agency.core import bounded_json
 from agency.core.errors import AgencyError, Invalid
 from agency.holder_pages.contents import predicate_of, shown_attributes
-from agency.studio.choices import find_choices
+from agency.studio.card_policies import (
+    CardPolicy,
+    NotOneCard,
+    card_of_definition,
+    card_of_draft,
+    read_card,
+)
+from agency.studio.choices import choose_from, find_choices
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import DEFINITIONS
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import get_membership, ids_in, studio_page
 from agency.studio.policies import ask_now, get_policy
 from agency.studio.policy_drafts import (
     KINDS,
     Draft,
     Json,
     draft_of,
-    draft_of_definition,
     next_version,
     read_draft,
 )
@@ -43,23 +50,25 @@ from verifications.policy_lab.lint import Finding
 from verifications.policy_lab.trial import Trial
 from verifications.proofs import proof_policy
 
+CARD, BUILDER, AS_JSON, TRY = "card", "builder", "json", "try"
+VIEWS = {CARD: "Choose", BUILDER: "Build", AS_JSON: "JSON", TRY: "Try"}
 SAVE, SAVE_AND_ASK = SAVING = "save", "save_and_ask"
-BUILDER, AS_JSON, TRY = "builder", "json", "try"
-VIEWS = {BUILDER: "Build", AS_JSON: "JSON", TRY: "Try"}
 MAX_KNOWN = 300  # public objects of the network to choose from, the newest
 # Of a public object: in words, and by which a definition names its schema.
 MEMBERS = ("name", "version", "schemaId", "tag", "issuerId")
 TOO_LARGE = "It is larger than the builder shows. Change it here."
+NOT_ONE_CARD = "“Choose” cannot show this policy: {}. Nothing of it is changed."
 
 
 @dataclass
 class PolicyBuilder:
     """What is on the page. text: the policy as JSON, where the view has no fields.
 
-    errors: sentences by the path in the policy.
+    card: in the view of one card. errors: sentences by the path in the policy.
     """
 
     view: str = BUILDER
+    card: CardPolicy | None = None
     draft: Draft = field(default_factory=Draft)
     text: str = ""
     samples: list[Sample] = field(default_factory=list)
@@ -68,6 +77,8 @@ class PolicyBuilder:
 
     def read_body(self) -> Json:
         """The policy as it is now. Raises bounded_json.BadJSON."""
+        if self.card:
+            return self.card.draft().body()
         if self.view == BUILDER:
             return self.draft.body()
         found = bounded_json.loads(self.text, unique_keys=True)
@@ -77,6 +88,9 @@ class PolicyBuilder:
 
     def check_policy(self) -> None:
         """Set `policy` or `errors`, as the API judges it."""
+        if self.card and (problems := self.card.problems()):
+            self.errors = problems
+            return
         try:
             body = self.read_body()
             self.policy = read_policy(body)
@@ -85,20 +99,34 @@ class PolicyBuilder:
         except Invalid as error:
             self.errors = error.errors or {"": [error.message]}
 
-    def change_view(self, view: str) -> None:
-        """Change to another view. What the builder cannot show stays JSON."""
-        if view == BUILDER:
+    def change_view(self, view: str, tenant: Tenant) -> None:
+        """Change to another view. What it cannot show stays as it is."""
+        if self.view in (AS_JSON, TRY) and view in (CARD, BUILDER):
             self.check_policy()
             if self.policy is None:
                 return
-            draft = draft_of(self.policy)
-            if not draft.fits_page:
-                self.errors = {"": [TOO_LARGE]}
-                return
-            self.draft = draft
-        elif self.view == BUILDER:
+            self.draft = draft_of(self.policy)
+        elif self.card:
+            self.draft = self.card.draft()
+        if refusal := self._refuse_view(view, tenant):
+            self.errors = {"": [refusal]}
+            return
+        if view in (AS_JSON, TRY) and self.view in (CARD, BUILDER):
             self.text = as_text(self.draft.body())
         self.view, self.errors = view, {}
+
+    def _refuse_view(self, view: str, tenant: Tenant) -> str:
+        """Set `card` as the view needs it, or return why the view cannot be shown."""
+        if view == CARD:
+            try:
+                self.card = card_of_draft(self.draft, tenant)
+            except NotOneCard as error:
+                return NOT_ONE_CARD.format(error)
+            return ""
+        if view == BUILDER and not self.draft.fits_page:
+            return TOO_LARGE
+        self.card = None
+        return ""
 
 
 def read_policy(body: Json) -> Json:
@@ -116,7 +144,6 @@ def as_text(body: Json) -> str:
 
 @heavy
 @studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:policies")
 def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     """Build a policy: anew, from a definition, as a new version or a copy of one.
 
@@ -125,47 +152,93 @@ def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     if request.method != "POST":
-        builder = PolicyBuilder(draft=first_draft(request, tenant))
-        if not builder.draft.fits_page:
-            builder.change_view(AS_JSON)
+        builder = first_builder(request, tenant)
+        if builder is None:
+            return render_choice(request, membership)
         return render_builder(request, membership, builder)
-    builder = read_builder(request.POST)
     do = request.POST.get("do", SAVE)
-    if do not in SAVING:
-        press_button(tenant, builder, do, request.POST)
-        return render_builder(request, membership, builder)
+    if do in SAVING:
+        return save_policy(request, tenant_id=tenant_id, membership=membership)
+    builder = read_builder(tenant, request.POST)
+    press_button(tenant, builder, do, request.POST)
+    return render_builder(request, membership, builder)
+
+
+@once_per_form(back="studio:policies")
+def save_policy(
+    request: HttpRequest, tenant_id: UUID, membership: Membership
+) -> HttpResponse:
+    """Create the policy once. The other buttons change nothing that is stored."""
+    tenant = membership.tenant
+    builder = read_builder(tenant, request.POST)
     builder.check_policy()
     if builder.policy is None:
         return render_builder(request, membership, builder, is_checked=True)
     create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
     made = create(tenant, builder.policy)
-    if do == SAVE_AND_ASK:
+    if request.POST.get("do") == SAVE_AND_ASK:
         return ask_now(request, tenant, made)
     return redirect("studio:policy", tenant_id=tenant_id, object_id=made.pk)
 
 
-def first_draft(request: HttpRequest, tenant: Tenant) -> Draft:
-    """The draft of the definition or policy in the query, if any."""
+def first_builder(request: HttpRequest, tenant: Tenant) -> PolicyBuilder | None:
+    """The page as it opens; None if a definition must be chosen first."""
     if chosen := parse_uuid(request.GET.get("definition", "")):
-        return draft_of_definition(get_definition(tenant, chosen))
+        return builder_of(get_definition(tenant, chosen))
     if chosen := parse_uuid(request.GET.get("policy", "")):
         draft = draft_of(get_policy(tenant, chosen).unsealed_body())
         if "copy" in request.GET:
             draft.name, draft.version = f"{draft.name} (copy)"[:200], "1.0"
         else:
             draft.version = next_version(draft.version)
-        return draft
-    return Draft()
+        return open_draft(draft, tenant)
+    if request.GET.get("view") == BUILDER:
+        return PolicyBuilder()
+    if "q" in request.GET:
+        return None
+    rows = list(CredentialDefinition.active_of(tenant)[:2])
+    if len(rows) > 1:
+        return None
+    return builder_of(rows[0]) if rows else PolicyBuilder()
 
 
-def read_builder(given: QueryDict) -> PolicyBuilder:
+def builder_of(definition: CredentialDefinition) -> PolicyBuilder:
+    return PolicyBuilder(view=CARD, card=card_of_definition(definition))
+
+
+def open_draft(draft: Draft, tenant: Tenant) -> PolicyBuilder:
+    """In the first view that can show all of it."""
+    builder = PolicyBuilder(draft=draft)
+    builder.change_view(CARD, tenant)
+    if builder.view != CARD:
+        builder.change_view(BUILDER if draft.fits_page else AS_JSON, tenant)
+    return builder
+
+
+def render_choice(request: HttpRequest, membership: Membership) -> HttpResponse:
+    """The page that asks which definition a policy is about."""
+    wanted = ids_in(request, "connection")
+    context = choose_from(request, DEFINITIONS, membership.tenant) | {
+        "membership": membership,
+        "tenant": membership.tenant,
+        "wanted": wanted,
+        "query": urlencode(wanted),
+    }
+    return render(request, "studio/choose_card.html", context)
+
+
+def read_builder(tenant: Tenant, given: QueryDict) -> PolicyBuilder:
     view = given.get("view", BUILDER)
-    return PolicyBuilder(
+    builder = PolicyBuilder(
         view=view if view in VIEWS else BUILDER,
         draft=read_draft(given),
         text=given.get("policy", ""),
         samples=read_samples(given),
     )
+    if view == CARD:
+        chosen = parse_uuid(given.get("card", ""))
+        builder.card = read_card(given, get_definition(tenant, chosen or UUID(int=0)))
+    return builder
 
 
 def press_button(
@@ -173,7 +246,7 @@ def press_button(
 ) -> None:
     """Do what a button says; an unknown one only shows the page anew."""
     if do in VIEWS:
-        builder.change_view(do)
+        builder.change_view(do, tenant)
     elif do == "add_sample":
         builder.check_policy()
         wanted = builder.policy or {"attributes": [], "predicates": []}
@@ -248,9 +321,11 @@ def render_builder(
     errors = builder.errors
     if not errors:
         builder.check_policy()
-        errors = builder.errors if is_checked or builder.view != BUILDER else {}
+        may_be_incomplete = builder.view in (CARD, BUILDER) and not is_checked
+        errors = {} if may_be_incomplete else builder.errors
     review, problem = review_builder(tenant, builder)
-    definitions = find_choices(DEFINITIONS, tenant).rows
+    is_of_card = builder.view == CARD
+    definitions = [] if is_of_card else find_choices(DEFINITIONS, tenant).rows
     context = {
         "membership": membership,
         "tenant": tenant,
@@ -262,8 +337,7 @@ def render_builder(
         "review": review,
         "problem": problem,
         "definitions": definitions,
-        "known": known_objects(tenant, definitions),
-        "is_new": request.method != "POST" and not request.GET,
+        "known": known_objects(tenant, definitions) if builder.view == BUILDER else {},
     }
     return render(request, "studio/new_policy.html", context)
 

@@ -5,13 +5,10 @@ A draft may be incomplete. What the builder has no field for is kept as it is.
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.http import QueryDict
-
-from credentials.models import CredentialDefinition
 
 MAX_DRAFT_ITEMS = 40
 MAX_DRAFT_NAMES = 20  # of an item
@@ -281,20 +278,6 @@ def parts_of(restriction: Json) -> dict[str, str]:
         "attribute": value.get("attributeName", ""),
         "value": value.get("attributeValue", ""),
     }
-
-
-def draft_of_definition(definition: CredentialDefinition) -> Draft:
-    """An item for each attribute, only of this definition. Only the first is shown."""
-    names: Iterable[str] = definition.schema.attribute_names[:MAX_DRAFT_ITEMS]
-    items = [
-        DraftItem(
-            kind="" if number else SHOW,
-            names=[name],
-            any_of=[{"definition": definition.definition_id}],
-        )
-        for number, name in enumerate(names)
-    ]
-    return Draft(name=f"{definition.schema.name} check", items=items)
 
 
 def next_version(version: str) -> str:

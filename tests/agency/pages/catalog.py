@@ -190,7 +190,12 @@ QUERIES = {
     "studio:connections": ["?q=alice&state=Connected"],
     "studio:wallet_connections": ["?q=nobody"],
     "studio:new_definition": ["?schema={schema_id}"],
-    "studio:new_policy": ["?definition={definition_id}", "?policy={policy_id}"],
+    "studio:new_policy": [
+        "?definition={definition_id}",
+        "?policy={policy_id}",
+        "?view=builder",
+        "?q=nobody",
+    ],
     "studio:new_verification": ["?policy={policy_id}", "?q=", "?q=nobody"],
     "studio:new_kiosk": ["?policy={policy_id}", "?q="],
     "studio:new_credential": ["?definition={definition_id}", "?q=", "?q=nobody"],

@@ -121,7 +121,7 @@ def test_the_page_says_in_words_what_is_asked(browser, url, definition):
     made = build(browser, url, item_0_any_0_definition=definition.definition_id)
     page = browser.get(f"{url}/policies/{made.pk}").content.decode()
     assert "<bdi>name</bdi></strong>: Show the value" in page
-    assert f'<bdi title="{definition.definition_id}">Degree 1.0</bdi>' in page
+    assert f'<strong title="{definition.definition_id}"><bdi>Degree</bdi>' in page
     assert "Only prove: at least 2015" in page
 
 
@@ -297,7 +297,7 @@ def test_a_policy_is_tried_on_samples(browser, url, definition):
 
 
 def test_known_objects_of_the_network_are_suggested(browser, url, definition):
-    page = browser.get(f"{url}/policies/new").content.decode()
+    page = browser.get(f"{url}/policies/new?view=builder").content.decode()
     for known in (definition.definition_id, definition.schema.schema_id, "year"):
         assert f'<option value="{known}">' in page
 
@@ -307,15 +307,6 @@ def test_a_copy_has_a_name_of_its_own(browser, url, api):
     page = browser.get(f"{url}/policies/new?policy={made.pk}&copy=yes")
     fields = fields_of(page.content.decode())
     assert (fields["name"], fields["version"]) == (["Degree check (copy)"], ["1.0"])
-
-
-def test_a_definition_fills_the_items(browser, url, definition):
-    path = f"{url}/policies/new?definition={definition.pk}"
-    page = browser.get(path).content.decode()
-    fields = fields_of(page)
-    assert fields["item_1_name_0"] == ["year"] and fields["item_1_kind"] == ""
-    assert fields["item_1_any_0_definition"] == [definition.definition_id]
-    assert "Degree check" in page
 
 
 def test_a_new_version_stands_beside_the_old_one(browser, url, api):
@@ -458,9 +449,7 @@ def test_a_credential_leads_to_a_policy_and_to_its_holder(browser, url, alice):
     builder = ask_about(browser, url, f"{url}/credentials/{row.pk}")
     page = browser.get(builder).content.decode()
     fields = fields_of(page)
-    assert "Save and ask" in page and fields["name"] == ["Degree check"]
-    # A button keeps the address.
-    assert 'formaction="#item-0"' in page
+    assert "Save and ask" in page and fields["name"] == ["Degree is valid"]
     saved = browser.send(builder, do="save_and_ask", **fields)
     asked = Verification.objects.get(role="verifier")
     assert saved.url == f"{url}/verifications/{asked.pk}"

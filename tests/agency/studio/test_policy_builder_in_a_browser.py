@@ -23,6 +23,12 @@ def page(tmp_path_factory):
         yield page
 
 
+def press(tab, do):
+    """Press a button, and wait for the page that follows."""
+    with tab.expect_navigation():
+        tab.click(f"form.builder button[name=do][value='{do}']:not(.hidden)")
+
+
 @pytest.fixture
 def builder(page, browser, url, definition, live_server, settings):
     """The tab of Fay, at the builder with the attributes of a definition."""
@@ -31,14 +37,9 @@ def builder(page, browser, url, definition, live_server, settings):
     page.set_cookie(live_server.url, name, browser.cookies[name].value)
     path = f"{url}/policies/new?definition={definition.pk}"
     page.open(live_server.url + path)
+    press(page.tab, "builder")
     yield page.tab
     page.call("Page.navigate", url="about:blank")
-
-
-def press(tab, do):
-    """Press a button, and wait for the page that follows."""
-    with tab.expect_navigation():
-        tab.click(f"form.builder button[name=do][value='{do}']:not(.hidden)")
 
 
 def test_and_and_or_are_built_and_go_to_json_and_back_unchanged(builder, definition):
@@ -65,7 +66,7 @@ def test_and_and_or_are_built_and_go_to_json_and_back_unchanged(builder, definit
 def test_enter_in_a_field_saves_and_never_removes(builder):
     with builder.expect_navigation():
         builder.press("[name=version]", "Enter")
-    assert VerificationPolicy.objects.get().name == "Degree check"
+    assert VerificationPolicy.objects.get().name == "Degree is valid"
 
 
 def test_a_policy_is_tried_without_json(builder):

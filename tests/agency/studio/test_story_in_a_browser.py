@@ -124,14 +124,14 @@ def accept(alice, link):
 def ask(fay):
     """From the page of the credential, which has seen the acceptance by itself."""
     fay.click("Ask for a proof")
-    fay.fills(item_1_kind=">=", item_1_number="2015")
+    fay.fills(wish_1=">=", value_1="2015")
     fay.click("Save and ask")
     assert fay.page.evaluate(STATE) == "Requested"
 
 
 def prove(alice):
     alice.click("Inbox", "nav")
-    alice.click("Degree check")
+    alice.click("Degree is valid")
     alice.click("Agree and send")
     assert "Your answer was sent and accepted." in alice.text()
 

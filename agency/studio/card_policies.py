@@ -1,0 +1,259 @@
+"""The simple view of a policy: what one card must show or prove, an attribute a line.
+
+It becomes the draft that the builder has. The values that are shown are one item, so
+that they are of one credential. A comparison is an item of its own.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from django.http import QueryDict
+
+from agency.holder_pages.contents import DATE_NAME
+from agency.studio.policy_drafts import (
+    MAX_DRAFT_NAMES,
+    SHOW,
+    VALID_NOW,
+    Draft,
+    DraftItem,
+)
+from credentials.models import CredentialDefinition
+from credentials.models.definition import DATE, INTEGER, parse_day
+from tenants.models import Tenant
+from wallets.anoncreds import normalise_name
+
+SKIP, TODAY, DAYS, YEARS, FROM, TO = "", "today", "days", "years", ">=", "<="
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
+COUNT = re.compile(r"[0-9]{1,3}")
+RELATIVE = re.compile(r"today(?:([+-])([0-9]{1,3})([dy]))?")
+MAX_ITEM_NAME = 256
+END = normalise_name("valid until")
+
+
+class Wish(NamedTuple):
+    """What is asked of an attribute. takes: what its value is, "" for none."""
+
+    label: str
+    takes: str = ""
+
+
+SHOWN_OR_NOT = {SHOW: Wish("Show it"), SKIP: Wish("Do not ask")}
+WISHES = {
+    "": SHOWN_OR_NOT,
+    INTEGER: SHOWN_OR_NOT
+    | {
+        FROM: Wish("Only prove: at least …", "a whole number"),
+        TO: Wish("Only prove: at most …", "a whole number"),
+    },
+    DATE: SHOWN_OR_NOT
+    | {
+        TODAY: Wish("Only prove: today or later"),
+        DAYS: Wish("Only prove: at least … days from now", "a number up to 999"),
+        YEARS: Wish("Only prove: at least … years ago", "a number up to 999"),
+        FROM: Wish("Only prove: from … on", "a day such as 2026-01-31"),
+        TO: Wish("Only prove: until …", "a day such as 2026-01-31"),
+    },
+}
+
+
+class NotOneCard(Exception):
+    """The policy asks for what the simple view does not have. The text says why."""
+
+
+@dataclass
+class CardLine:
+    """An attribute, and what is asked of it. kind: INTEGER, DATE or "" for a text."""
+
+    name: str
+    kind: str
+    wish: str = SHOW
+    value: str = ""
+
+    @property
+    def wishes(self) -> dict[str, Wish]:
+        return WISHES[self.kind]
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the value, in words."""
+        takes = self.wishes[self.wish].takes
+        return f"Give {takes}." if takes and not self._is_complete() else ""
+
+    def _is_complete(self) -> bool:
+        value = self.value.strip()
+        if self.wish in (DAYS, YEARS):
+            return bool(COUNT.fullmatch(value))
+        if self.kind == DATE:
+            return parse_day(value.replace("-", "")) is not None
+        return bool(WHOLE_NUMBER.fullmatch(value))
+
+    def comparison(self) -> tuple[str, str]:
+        """The type of the predicate and its value."""
+        value = self.value.strip()
+        if self.wish == TODAY:
+            return FROM, "today"
+        if self.wish == DAYS:
+            return FROM, f"today+{value}d"
+        if self.wish == YEARS:
+            return TO, f"today-{value}y"
+        return self.wish, value.replace("-", "") if self.kind == DATE else value
+
+    def compare(self, kind: str, number: str) -> None:
+        """Take over the type of a predicate and its value. Raises NotOneCard."""
+        found = RELATIVE.fullmatch(number)
+        if not found:
+            self.wish, self.value = kind, number
+            if self.kind == DATE and (day := parse_day(number)):
+                self.value = day.isoformat()
+        elif not found[1]:
+            self.wish = TODAY
+        else:
+            self.wish, self.value = YEARS if found[3] == "y" else DAYS, found[2]
+        is_known = self.wish in self.wishes and not self.problem
+        if not is_known or self.comparison() != (kind, number):
+            raise NotOneCard(f"it compares {self.name} in another way")
+
+
+@dataclass
+class CardPolicy:
+    """What is asked of one definition's credentials."""
+
+    definition: CredentialDefinition
+    name: str
+    version: str = "1.0"
+    valid_now: bool = True
+    lines: list[CardLine] = field(default_factory=list)
+
+    def problems(self) -> dict[str, list[str]]:
+        """Sentences by the name of the attribute."""
+        found = {line.name: [line.problem] for line in self.lines if line.problem}
+        if not any(line.wish for line in self.lines):
+            found[""] = ["Ask for at least one attribute."]
+        return found
+
+    def draft(self) -> Draft:
+        only_of = {"definition": self.definition.definition_id}
+        shown = [line.name for line in self.lines if line.wish == SHOW]
+        items = []
+        if shown:
+            called = name_of_item(shown, self.definition)
+            items.append(DraftItem(called=called, names=shown, any_of=[dict(only_of)]))
+        for line in self.lines:
+            if line.wish not in (SHOW, SKIP):
+                kind, number = line.comparison()
+                item = DraftItem(kind, "", number, [line.name], [dict(only_of)])
+                items.append(item)
+        requirement = dict(VALID_NOW) if self.valid_now else {}
+        return Draft(self.name, self.version, requirement, items)
+
+
+def name_of_item(names: list[str], definition: CredentialDefinition) -> str:
+    """What the item of all the shown values is called; "" for their names."""
+    is_short = len(", ".join(names)) <= MAX_ITEM_NAME
+    return "" if is_short else f"{definition.schema.name}: {len(names)} values"
+
+
+def card_of_definition(definition: CredentialDefinition) -> CardPolicy:
+    """Show each attribute, and only prove that the card has not ended."""
+    name = f"{definition.schema.name} is valid"
+    card = CardPolicy(
+        definition,
+        name,
+        valid_now=definition.supports_revocation,
+        lines=lines_of(definition),
+    )
+    for number, line in enumerate(card.lines):
+        if line.kind == DATE and normalise_name(line.name) == END:
+            line.wish = TODAY
+        elif number >= MAX_DRAFT_NAMES:
+            line.wish = SKIP
+    return card
+
+
+def lines_of(definition: CredentialDefinition) -> list[CardLine]:
+    names = definition.schema.attribute_names
+    return [CardLine(name, kind_of(definition, name)) for name in names]
+
+
+def kind_of(definition: CredentialDefinition, name: str) -> str:
+    """The declared type. A number may be a date by its name, from before the type."""
+    kind, plain = definition.type_of(name), normalise_name(name)
+    is_date = plain == END or DATE_NAME.search(plain)
+    return DATE if kind == INTEGER and is_date else kind
+
+
+def read_card(given: QueryDict, definition: CredentialDefinition) -> CardPolicy:
+    """The simple view in the fields of the page."""
+    card = CardPolicy(
+        definition,
+        given.get("name", ""),
+        given.get("version", ""),
+        "valid_now" in given,
+        lines_of(definition),
+    )
+    for number, line in enumerate(card.lines):
+        wish = given.get(f"wish_{number}", SKIP)
+        line.wish = wish if wish in line.wishes else SKIP
+        line.value = given.get(f"value_{number}", "")[:20]
+    return card
+
+
+def card_of_draft(draft: Draft, tenant: Tenant) -> CardPolicy:
+    """The same policy in the simple view. Raises NotOneCard."""
+    items = [item for item in draft.items if not item.is_blank]
+    if draft.requirement not in ({}, VALID_NOW):
+        raise NotOneCard("it asks about revocation in another way")
+    definition = find_card(items, tenant)
+    card = CardPolicy(
+        definition,
+        draft.name,
+        draft.version,
+        draft.valid_now,
+        lines_of(definition),
+    )
+    lines = {normalise_name(line.name): line for line in card.lines}
+    for line in card.lines:
+        line.wish = SKIP
+    if len([item for item in items if item.kind == SHOW]) > 1:
+        raise NotOneCard("its values may come from several cards")
+    for item in items:
+        take_over(item, lines)
+    if names_of_items(card.draft().items) != names_of_items(items):
+        raise NotOneCard("an item has a name or an order of its own")
+    return card
+
+
+def find_card(items: list[DraftItem], tenant: Tenant) -> CredentialDefinition:
+    """The only definition to which all items are restricted. Raises NotOneCard."""
+    restrictions = [
+        {part: text for part, text in alternative.items() if text.strip()}
+        for item in items
+        for alternative in item.any_of or [{}]
+    ]
+    first = restrictions[0] if restrictions else {}
+    if not first or any(one != first for one in restrictions):
+        raise NotOneCard("it does not ask for one kind of card only")
+    if first.keys() != {"definition"} or any(item.more for item in items):
+        raise NotOneCard("it has other conditions")
+    rows = CredentialDefinition.active_of(tenant)
+    found = rows.filter(definition_id=first["definition"]).first()
+    if not found:
+        raise NotOneCard("it asks for a card that you do not issue")
+    return found
+
+
+def take_over(item: DraftItem, lines: dict[str, CardLine]) -> None:
+    """Set the lines of an item. Raises NotOneCard."""
+    for name in item.given_names:
+        line = lines.pop(normalise_name(name), None)
+        if not line or line.name != name:
+            raise NotOneCard(f"it asks for {name} twice, or the card does not have it")
+        if item.kind == SHOW:
+            line.wish = SHOW
+        else:
+            line.compare(item.kind, item.number.strip())
+
+
+def names_of_items(items: list[DraftItem]) -> list[tuple[str, list[str]]]:
+    return [(item.body()["policyName"], item.given_names) for item in items]

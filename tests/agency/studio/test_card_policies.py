@@ -1,0 +1,264 @@
+"""The simple view of a policy: one card, and what is asked of each attribute."""
+
+import json
+import re
+
+import pytest
+
+from agency.studio.policy_builder import as_text
+from credentials.models import CredentialDefinition
+from tests.agency.studio.test_policies import api, fields_of, press
+from tests.support.people import Organization
+from verifications.models import Verification, VerificationPolicy
+
+__all__ = ["api"]
+pytestmark = pytest.mark.django_db(transaction=True)
+CLAIMS = {"level": {"type": "integer"}, "valid until": {"type": "date"}}
+
+
+@pytest.fixture
+def card(api):
+    return define(api, "Membership card")
+
+
+def define(api, name, claims=CLAIMS, **options):
+    body = {"name": name, "version": "1.0", "claims": claims} | options
+    body["attributes"] = ["name", "level", "valid until"]
+    made = api.post("/definitions/credentials", body)
+    return CredentialDefinition.objects.get(definition_id=made["definitionId"])
+
+
+def open_page(browser, url, query=""):
+    return browser.get(f"{url}/policies/new{query}").content.decode()
+
+
+def save(browser, url, fields, **changes):
+    answer = browser.send(f"{url}/policies/new", do="save", **fields | changes)
+    assert answer.status_code == 302, answer.content.decode()
+    return VerificationPolicy.objects.latest("pk").unsealed_body()
+
+
+def only_of(card):
+    return {"restrictions": [{"credentialDefinitionId": card.definition_id}]}
+
+
+def test_it_opens_filled_in_for_the_only_definition(browser, url, card):
+    page = open_page(browser, url)
+    assert "<bdi>Membership card</bdi></strong> that <bdi>Faber College</bdi>" in page
+    assert card.definition_id not in page and "Refuse cards" not in page
+    assert re.search("<bdi>valid until</bdi>: <bdi>on [^<]* or later</bdi>", page)
+    assert save(browser, url, fields_of(page)) == {
+        "name": "Membership card is valid",
+        "version": "1.0",
+        "attributes": [
+            {
+                "policyName": "name, level",
+                "attributeNames": ["name", "level"],
+                **only_of(card),
+            }
+        ],
+        "predicates": [
+            {
+                "policyName": "valid until >= today",
+                "attributeName": "valid until",
+                "predicateType": ">=",
+                "predicateValue": "today",
+                **only_of(card),
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("ticked", [True, False])
+def test_a_card_that_can_be_cancelled_must_not_be(browser, url, api, ticked):
+    define(api, "Pass", supportRevocation=True)
+    fields = fields_of(open_page(browser, url))
+    assert fields["valid_now"] == ["on"]
+    if not ticked:
+        del fields["valid_now"]
+    saved = save(browser, url, fields)
+    assert ("revocationRequirement" in saved) == ticked
+    again = open_page(browser, url, f"?policy={VerificationPolicy.objects.get().pk}")
+    assert ("valid_now" in fields_of(again)) == ticked
+
+
+@pytest.mark.parametrize(
+    ("wish", "value", "kind", "number"),
+    [
+        ("today", "", ">=", "today"),
+        ("days", "30", ">=", "today+30d"),
+        ("years", "18", "<=", "today-18y"),
+        (">=", "2026-01-31", ">=", 20260131),
+        ("<=", "20260131", "<=", 20260131),
+    ],
+)
+def test_a_date_is_compared_and_comes_back(
+    browser, url, card, wish, value, kind, number
+):
+    fields = fields_of(open_page(browser, url))
+    asked = {"wish_0": "", "wish_1": "", "wish_2": wish, "value_2": value}
+    saved = save(browser, url, fields, **asked)
+    assert not saved["attributes"]
+    [found] = saved["predicates"]
+    assert (found["predicateType"], found["predicateValue"]) == (kind, number)
+    page = open_page(browser, url, f"?policy={VerificationPolicy.objects.get().pk}")
+    again = fields_of(page)
+    assert (again["view"], again["version"]) == (["card"], ["1.1"])
+    assert (again["wish_2"], again["wish_0"]) == (wish, "")
+    assert again["value_2"][0].replace("-", "") == value.replace("-", "")
+    assert save(browser, url, again) == saved | {"version": "1.1"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"wish_1": ">=", "value_1": "ten"}, "level</bdi>: Give a whole number."),
+        ({"wish_2": "years", "value_2": ""}, "valid until</bdi>: Give a number up to"),
+        ({"wish_2": "<=", "value_2": "2026-02-30"}, "Give a day such as"),
+        (
+            {"wish_0": "", "wish_1": "", "wish_2": ""},
+            "Ask for at least one attribute.",
+        ),
+        ({"wish_0": ">=", "wish_1": "", "wish_2": ""}, "Ask for at least one"),
+        ({"name": " "}, "name"),
+    ],
+)
+def test_what_is_missing_is_said_on_the_page(browser, url, card, fields, sentence):
+    given = fields_of(open_page(browser, url)) | fields
+    page = press(browser, url, "save", **given)
+    assert sentence in page.split('role="alert"')[1]
+    assert not VerificationPolicy.objects.exists()
+    assert 'role="alert"' not in press(browser, url, "check", **given)
+
+
+def test_a_text_cannot_be_compared(browser, url, api):
+    define(api, "Card", claims={})
+    page = open_page(browser, url)
+    assert "Only prove" not in page and fields_of(page)["wish_2"] == "show"
+
+
+def test_an_end_that_is_declared_a_number_is_a_date(browser, url, api):
+    claims = {"valid until": {"type": "integer"}, "level": {"type": "integer"}}
+    define(api, "Card", claims=claims)
+    fields = fields_of(open_page(browser, url))
+    assert (fields["wish_1"], fields["wish_2"]) == ("show", "today")
+
+
+def test_of_several_definitions_one_is_chosen_by_name(browser, url, api, card):
+    other = define(api, "Guest card")
+    page = open_page(browser, url)
+    for one in (card, other):
+        assert f'href="?definition={one.pk}"' in page
+    assert "Guest card" not in open_page(browser, url, "?q=member")
+    page = open_page(browser, url, f"?definition={other.pk}")
+    assert fields_of(page)["card"] == [str(other.pk)]
+
+
+def test_without_any_definition_it_is_the_builder(browser, url, college):
+    assert fields_of(open_page(browser, url))["view"] == ["builder"]
+
+
+def test_all_views_show_the_same_policy(browser, url, card):
+    fields = fields_of(open_page(browser, url)) | {"wish_1": ">=", "value_1": "3"}
+    first = fields
+    for view in ("builder", "json", "card", "try", "card"):
+        fields = fields_of(press(browser, url, view, **fields))
+        assert fields["view"] == [view]
+    names = [*(name for name in first if name != "view")]
+    assert {name: fields[name] for name in names} == {
+        name: text if isinstance(text, list) or "wish" in name else [text]
+        for name, text in first.items()
+        if name != "view"
+    }
+
+
+OTHERS = [
+    ({"restrictions": [{"issuerDid": "did1"}]}, "other conditions"),
+    ({"restrictions": []}, "one kind of card only"),
+    ({"restrictions": [{"credentialDefinitionId": "did1"}]}, "do not issue"),
+    ({"policyName": "Who"}, "a name or an order"),
+    ({"attributeNames": ["name", "age"]}, "the card does not have it"),
+    ({"revocationRequirement": {"validAt": "2026-01-31T08:00:00Z"}}, "conditions"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), OTHERS)
+def test_what_the_view_cannot_show_stays_and_is_said(
+    browser, url, card, change, reason
+):
+    item = {"policyName": "name", "attributeNames": ["name"], **only_of(card)}
+    body = {"name": "Other", "version": "1.0", "attributes": [item | change]}
+    text = as_text(body)
+    page = press(browser, url, "card", view="json", policy=text)
+    assert reason in page.split('role="alert"')[1]
+    assert json.loads(fields_of(page)["policy"]) == body
+    save(browser, url, {"view": "json", "policy": text})
+    again = open_page(browser, url, f"?policy={VerificationPolicy.objects.get().pk}")
+    assert fields_of(again)["view"] == ["builder"]
+
+
+@pytest.mark.parametrize(
+    ("predicates", "reason"),
+    [
+        ([("level", ">", 3)], "compares level"),
+        ([("valid until", "<=", "today-6m")], "compares valid until"),
+        ([("valid until", ">=", "today-6d")], "compares valid until"),
+        ([("valid until", ">=", 5)], "compares valid until"),
+        ([("level", ">=", 3), ("level", "<=", 5)], "asks for level twice"),
+        ([("valid until", ">=", "today"), ("level", ">=", 3)], "an order of its own"),
+    ],
+)
+def test_comparisons_that_it_does_not_have_stay_json(
+    browser, url, card, predicates, reason
+):
+    parts = ("attributeName", "predicateType", "predicateValue")
+    items = [dict(zip(parts, one, strict=True)) | only_of(card) for one in predicates]
+    for item in items:
+        item["policyName"] = " ".join(str(item[part]) for part in parts)
+    text = as_text({"name": "Other", "version": "1.0", "predicates": items})
+    page = press(browser, url, "card", view="json", policy=text)
+    assert reason in page.split('role="alert"')[1]
+
+
+def test_items_of_several_cards_are_no_single_card(browser, url, card):
+    items = [
+        {"policyName": name, "attributeNames": [name], **only_of(card)}
+        for name in ("name", "level")
+    ]
+    text = as_text({"name": "Two", "version": "1.0", "attributes": items})
+    page = press(browser, url, "card", view="json", policy=text)
+    assert "may come from several cards" in page
+
+
+def test_a_card_of_somebody_else_is_not_found(browser, url, college, stored_keys):
+    other = Organization("Acme").defines("name", "age")
+    row = CredentialDefinition.objects.get(definition_id=other["definitionId"])
+    fields = {"view": "card", "card": row.pk, "name": "Theirs", "version": "1.0"}
+    for given in (fields, fields | {"card": "x"}):
+        answer = browser.send(f"{url}/policies/new", do="save", **given)
+        assert answer.status_code == 404
+
+
+def test_a_form_is_saved_once_and_looked_at_often(browser, url, card):
+    page = open_page(browser, url)
+    token = page.split('name="form_token" value="')[1].split('"')[0]
+    fields = fields_of(page) | {"form_token": token}
+    for do in ("check", "check", "save", "save"):
+        browser.post(f"{url}/policies/new", fields | {"do": do})
+    assert VerificationPolicy.objects.count() == 1
+
+
+def test_the_page_of_a_definition_leads_to_asking_for_it(browser, url, card):
+    page = browser.get(f"{url}/definitions/{card.pk}").content.decode()
+    path = f"{url}/verifications/new?definition={card.pk}"
+    assert f'href="{path}"' in page
+    new = browser.get(path).url
+    assert new == f"{url}/policies/new?definition={card.pk}"
+    answer = browser.send(new, do="save_and_ask", **fields_of(open_page(browser, url)))
+    assert answer.url == f"{url}/verifications/{Verification.objects.get().pk}"
+    made = VerificationPolicy.objects.get()
+    assert browser.get(path).url == f"{url}/verifications/new?policy={made.pk}"
+    shown = browser.get(f"{url}/policies/{made.pk}").content.decode()
+    assert "<bdi>Membership card</bdi></strong> that you issued" in shown
+    assert "Only prove: today or later" in shown
+    assert shown.count(card.definition_id) == 1
