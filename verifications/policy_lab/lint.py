@@ -7,7 +7,7 @@ to people who see no JSON: they name attributes as they are called, and nothing 
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,7 +23,11 @@ from verifications.proofs.proof_items import (
     credential_facts,
     schema_facts,
 )
-from verifications.proofs.relative_dates import day_of_number, resolve_dates
+from verifications.proofs.relative_dates import (
+    day_of_number,
+    resolve_dates,
+    resolve_value,
+)
 from verifications.proofs.request_building import holds_integers_only, needs_bound
 from verifications.proofs.selection import Candidate, LedgerReader, comparable_number
 from wallets.anoncreds import normalise_name
@@ -31,6 +35,8 @@ from wallets.anoncreds import normalise_name
 OLD_VALID_AT = timedelta(days=1)
 # A policy that compares with a date this near to today was probably meant for today.
 NEAR_DATE = timedelta(days=366)
+# The same for a date this long before the same day some years ago.
+NEAR_BIRTHDAY = timedelta(days=31)
 MAX_LOOKUPS = 100
 REQUIREMENT = "revocationRequirement"
 # What a person calls the member of a restriction.
@@ -317,14 +323,29 @@ def fixed_date(review: Review) -> Findings:
     today = datetime.fromtimestamp(review.now, UTC).date()
     for index, item in enumerate(review.written_policy["predicates"]):
         day = day_of_number(item["predicateValue"])
-        is_near = day is not None and abs(day - today) <= NEAR_DATE
-        if is_near and item["predicateType"] in LOWER_BOUND_TYPES:
+        meant = day and meant_day(item["predicateType"], day, today)
+        if meant:
             message = (
-                f"{quoted_names(item)} is always compared with {day}, also when that "
-                "day is long past. If you mean the day on which you ask, compare with "
-                "today."
+                f"{quoted_names(item)} is compared with {day}, whenever you ask. If you "
+                f"mean {meant}, counted from the day on which you ask, choose that."
             )
             yield f"predicates[{index}].predicateValue", message
+
+
+def meant_day(kind: str, day: date, today: date) -> str:
+    """In words, what is probably meant by a comparison with a fixed day; else "".
+
+    With >= that is today, as of an expiry. With <= it is some years ago, as of a birth.
+    """
+    if kind in LOWER_BOUND_TYPES:
+        return "today" if abs(day - today) <= NEAR_DATE else ""
+    if kind not in ("<=", "<"):
+        return ""
+    for years in (today.year - day.year - 1, today.year - day.year):
+        past = years >= 0 and day_of_number(resolve_value(f"today-{years}y", today))
+        if past and timedelta(0) <= past - day <= NEAR_BIRTHDAY:
+            return f"{years} year{'' if years == 1 else 's'} ago" if years else "today"
+    return ""
 
 
 def equality_predicate(review: Review) -> Findings:

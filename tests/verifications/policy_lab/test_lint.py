@@ -1,7 +1,7 @@
 """Each finding about a policy: one that has it, and the nearest one that does not."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -240,15 +240,40 @@ def test_a_number_that_a_restriction_requires_is_shown_anyway():
         (">=", 20231131, False),
         (">=", 18, False),
         (">=", 19000101, False),
-        ("<=", 20231114, False),
         (">=", "today", False),
         (">=", "today+30d", False),
+        ("<=", 20051114, True),
+        ("<", 20051014, True),
+        ("<=", 20051013, False),
+        ("<=", 20051115, False),
+        ("<=", 20231114, True),
+        ("<=", 20231115, False),
+        ("<=", 19660101, False),
+        ("<=", "today-18y", False),
+        ("<=", 18, False),
     ],
 )
 def test_a_date_that_goes_stale(kind, value, is_found):
     item = predicate("age", kind, DEGREES, predicateValue=value)
     place = ("fixed_date", "predicates[0].predicateValue")
     assert findings_of(item) == ([place] if is_found else [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "day", "today", "words"),
+    [
+        (">=", date(2026, 12, 31), date(2026, 11, 23), "today"),
+        ("<=", date(2026, 11, 23), date(2026, 11, 23), "today"),
+        ("<=", date(2025, 11, 23), date(2026, 11, 23), "1 year ago"),
+        ("<=", date(2008, 11, 1), date(2026, 11, 23), "18 years ago"),
+        ("<=", date(2008, 12, 23), date(2027, 1, 10), "18 years ago"),
+        ("<=", date(2008, 2, 29), date(2026, 3, 1), "18 years ago"),
+        ("<=", date(2030, 11, 23), date(2026, 11, 23), ""),
+        ("==", date(2026, 11, 23), date(2026, 11, 23), ""),
+    ],
+)
+def test_what_is_probably_meant_by_a_fixed_day(kind, day, today, words):
+    assert lint.meant_day(kind, day, today) == words
 
 
 def test_revocation_that_is_not_asked_for():
