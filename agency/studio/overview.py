@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from agency.studio.attention import list_attention_items
-from agency.studio.checklist import checklist_of
+from agency.studio.checklist import STORY, checklist_of
 from agency.studio.exchange.words import EVENTS
 from agency.studio.pages import get_membership, studio_page
 from organizations import statistics
@@ -72,9 +72,7 @@ def overview_context(request: HttpRequest, membership: Membership) -> dict[str, 
     }
     return shown | {
         "tenant": tenant,
-        "next_url": next(
-            (step["url"] for step in shown["checklist"] if step["url"]), ""
-        ),
+        "next_url": next_url(shown["checklist"]),
         "version": sha256(repr(shown).encode()).hexdigest()[:16],
         "look_again_ms": LOOK_AGAIN_MS,
         "days": days,
@@ -83,6 +81,12 @@ def overview_context(request: HttpRequest, membership: Membership) -> dict[str, 
         "height": HEIGHT,
         "bar_width": BAR_WIDTH,
     }
+
+
+def next_url(checklist: list[dict[str, Any]]) -> str:
+    """Where the next step of the story is done, or ""."""
+    story = checklist[: len(STORY)]
+    return next((step["url"] for step in story if step["url"]), "")
 
 
 def charts_of(counts: list[DayCount]) -> list[Chart]:

@@ -21,7 +21,7 @@ from tenants.models import Permission, Tenant
 LINK, CONNECTION = "link", "connection"
 WAYS = (
     (LINK, "QR code or link: anybody you show it to"),
-    (CONNECTION, "A connection or a hosted wallet"),
+    (CONNECTION, "Somebody you are connected with"),
 )
 BY_LINK = "QR code or link: whoever opens it first"
 NOBODY = "Nobody yet"

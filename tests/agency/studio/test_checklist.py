@@ -120,6 +120,7 @@ def test_a_step_is_ticked_once_it_is_done(browser, url, college, stored_keys):
     assert "Verify a proof" not in done()
     alice.auto_selects()
     assert "Verify a proof" in done()
+    assert "Next step" not in browser.get(url).content.decode()
     api.post("/webhooks", {"url": "https://office.example/hook"})
     assert len(done()) == 6
     Membership.objects.create(tenant=college.tenant, user=person("vic"))

@@ -50,6 +50,13 @@ def revoked():
     return Credential.objects.filter(role="issuer", state="Revoked").count()
 
 
+def test_the_definition_leads_there_once_there_is_a_credential(browser, page):
+    definition = page.removesuffix("/revoke")
+    assert "Revoke many" in browser.get(definition).content.decode()
+    Credential.objects.all().delete()
+    assert "Revoke many" not in browser.get(definition).content.decode()
+
+
 def test_it_counts_then_revokes_and_the_holders_are_told(browser, page):
     counted = browser.send(page).content.decode()
     assert "2 credentials can be revoked" in counted and not revoked()

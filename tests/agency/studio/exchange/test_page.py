@@ -37,6 +37,34 @@ def test_each_state_is_shown_with_its_step_and_what_happens_next(
     assert str(row.public_id) in page
 
 
+def test_what_waits_behind_a_link_begins_with_its_qr_code(browser, faber):
+    values = {"name": "Alice", "year": "2020"}
+    definition = faber.defines(*values)["definitionId"]
+    body = {"definitionId": definition, "credentialValues": values}
+    faber.post("/credentials", body)
+    page = text(browser.get(url_of(Credential.objects.get())))
+    assert page.index("qr.svg") < page.index('id="state"')
+    assert "Nobody has accepted it yet." in page
+
+
+@pytest.mark.parametrize(
+    "reach, role, state",
+    [
+        (walks.connection, "inviter", "Invited"),
+        (walks.connection, "inviter", "Connected"),
+        (walks.credential, "issuer", "Offered"),
+        (walks.verification, "verifier", "Requested"),
+    ],
+)
+def test_what_ends_something_is_the_last_on_the_page(
+    browser, walk, reach, role, state
+):
+    page = text(browser.get(url_of(reach(walk, role, state)))).partition("<main")[2]
+    first = page.index("button destructive")
+    assert page.index('id="endings"') < first
+    assert page.index('id="api"') < first
+
+
 @pytest.mark.parametrize("kind, role, state", sorted(words.NEXT_STEPS))
 def test_every_state_of_every_role_has_a_next_step(kind, role, state):
     models = {"connection": Connection, "credential": Credential}
