@@ -19,6 +19,7 @@ MAX_LISTED = 12  # the rest is folded
 # A date is a number in attributes with such names: Aries wallets use the first two, and
 # `validUntil` is what docs/verification.md advises.
 DATE_NAME = re.compile(r"(date|dateint|validuntil|valid_until)$")
+VALIDITY_NAMES = ("validuntil", "valid_until")  # of the end of a credential
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Predicate:
 
     attribute: str
     condition: str
+
+    @property
+    def label(self) -> str:
+        return label_of(self.attribute)
 
 
 @dataclass(frozen=True)
@@ -52,11 +57,12 @@ def contents_of(link: Link) -> Contents:
     goal = str(link.connection.invitation.get("goal") or "") if link.connection else ""
     if isinstance(link.exchange, Credential):
         schema = link.exchange.definition.schema
-        return Contents(schema.name, list(schema.attribute_names), goal=goal)
+        names = [label_of(name) for name in schema.attribute_names]
+        return Contents(schema.name, names, goal=goal)
     if isinstance(link.exchange, Verification):
         items = read_items(link.exchange.require_proof_request())
         return Contents(
-            shown=shown_attributes(items),
+            shown=[label_of(name) for name in shown_attributes(items)],
             proven=[predicate_of(item) for item in items if item.is_predicate],
             goal=goal,
         )
@@ -74,6 +80,15 @@ def shown_attributes(items: list[Item]) -> list[str]:
         for name in [*shown, *item.companions]:
             names.setdefault(normalise_name(name), name)
     return list(names.values())
+
+
+def label_of(name: str) -> str:
+    """What holders read in place of `validUntil`. Other names are the issuer's."""
+    return _("Valid until") if is_validity(name) else name
+
+
+def is_validity(name: str) -> bool:
+    return normalise_name(name) in VALIDITY_NAMES
 
 
 def predicate_of(item: Item) -> Predicate:

@@ -21,7 +21,7 @@ from agency.core import rate_limits
 from agency.core.callers import client_address
 from agency.core.errors import AgencyError
 from agency.holder_pages import colors
-from agency.holder_pages.contents import contents_of, value_words
+from agency.holder_pages.contents import contents_of, label_of, value_words
 from agency.holder_pages.languages import choose_language
 from agency.holder_pages.links import Kind, Link
 from agency.holder_pages.texts import with_name
@@ -122,7 +122,7 @@ def screen_context(kiosk: Kiosk, screen: Screen) -> dict[str, Any]:
     }
     if verification and screen.state == State.VALID:
         context["values"] = [
-            (name, value_words(name, text))
+            (label_of(name), value_words(name, text))
             for name, text in shown_values(kiosk, verification)
         ]
     if verification and verification.connection and screen.state == State.ASKING:

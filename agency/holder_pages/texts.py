@@ -15,14 +15,12 @@ ASK_FOR_REQUEST = gettext_lazy("If you still need it, ask {name} for a new reque
 ASK_FOR_INVITATION = gettext_lazy(
     "If you still want to connect, ask {name} for a new invitation."
 )
-IN_WALLET = gettext_lazy("A wallet has opened it. Go on in the wallet app.")
+IN_WALLET = gettext_lazy("A wallet has opened it. Go on there.")
 
 OFFER: dict[str, Texts] = {
     State.WAITING: (
         gettext_lazy("{name} offers you a credential"),
-        gettext_lazy(
-            "Your wallet app shows you what is in it and asks before it accepts."
-        ),
+        gettext_lazy("You see what is in it before you accept."),
     ),
     State.OPENED: (gettext_lazy("{name} offers you a credential"), IN_WALLET),
     State.ACCEPTED: (
@@ -59,9 +57,7 @@ OFFER: dict[str, Texts] = {
 REQUEST: dict[str, Texts] = {
     State.WAITING: (
         gettext_lazy("{name} asks you for a proof"),
-        gettext_lazy(
-            "Your wallet app asks you first. Nothing is shared before you agree."
-        ),
+        gettext_lazy("You are asked first. Nothing is shown before you agree."),
     ),
     State.OPENED: (gettext_lazy("{name} asks you for a proof"), IN_WALLET),
     State.DONE: (
@@ -99,8 +95,8 @@ INVITATION: dict[str, Texts] = {
     State.WAITING: (
         gettext_lazy("{name} invites you to connect"),
         gettext_lazy(
-            "Your wallet app asks you first. Once connected, {name} can offer you "
-            "credentials and ask for proofs; you decide about each one."
+            "Once connected, {name} can offer you credentials and ask for proofs; "
+            "you decide about each one."
         ),
     ),
     State.OPENED: (gettext_lazy("{name} invites you to connect"), IN_WALLET),

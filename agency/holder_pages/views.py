@@ -158,7 +158,7 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
         "short_url": f"{settings.PUBLIC_URL}/i/{link.token}",
     }
     if context["is_open"]:
-        context["has_wallet"] = sessions.has_session(request, link.tenant)
+        context["has_wallet"] = sessions.knows_wallet(request, link.tenant)
         context["may_make_wallet"] = link.tenant.visitor_wallets
     if context["is_open"] and link.kind == Kind.INVITATION:
         context |= invitation_context(link)

@@ -7,14 +7,14 @@ from typing import Any
 from django.http import QueryDict
 
 from agency.core.errors import Invalid
-from agency.holder_pages.contents import Predicate, predicate_of
+from agency.holder_pages.contents import Predicate, label_of, predicate_of
 from agency.web_wallet.holdings import (
     Page,
     Value,
     name_rows,
     newest,
+    read_values,
     requests_of,
-    values_of,
 )
 from credentials.models import Credential
 from tenants import vault
@@ -51,6 +51,10 @@ class Question:
     may_hide: bool
     choices: list[Choice]
 
+    @property
+    def only_choice(self) -> Choice | None:
+        return self.choices[0] if len(self.choices) == 1 else None
+
 
 @dataclass(frozen=True)
 class Disclosure:
@@ -68,6 +72,8 @@ def questions_of(verification: Verification) -> list[Question]:
     available = prover.find_available(verification)
     cards = {card.pk: card for _, fitting in available for card in fitting}
     name_rows(list(cards.values()))
+    for card in cards.values():
+        read_values(card)
     return [
         build_question(number, item, [cards[card.pk] for card in fitting])
         for number, (item, fitting) in enumerate(available)
@@ -75,20 +81,45 @@ def questions_of(verification: Verification) -> list[Question]:
 
 
 def build_question(number: int, item: Item, cards: list[Credential]) -> Question:
+    """cards: that fit. Those that are valid come first."""
     own = [] if item.is_predicate else list(item.attribute_names)
     shown = [*own, *item.companions]
     return Question(
         number,
-        shown,
+        [label_of(name) for name in shown],
         predicate_of(item) if item.is_predicate else None,
         # A value that is required must be shown.
         not item.is_predicate and not any("value" in one for one in item.restrictions),
-        [Choice(card, values_named(card, shown)) for card in cards],
+        [
+            Choice(card, values_named(card, shown))
+            for card in sorted(cards, key=is_worthless)
+        ],
     )
 
 
-def values_named(card: Credential, names: list[str]) -> list[Value]:
-    return [value for value in values_of(card) if contains_name(names, value.name)]
+def is_worthless(card: Any) -> bool:
+    return card.is_over or card.state == Credential.State.REVOKED
+
+
+def values_named(card: Any, names: list[str]) -> list[Value]:
+    return [value for value in card.values_shown if contains_name(names, value.name)]
+
+
+def consent_context(verification: Verification) -> dict[str, Any]:
+    """What the page says of an open request. source: the card that answers all of it."""
+    questions = questions_of(verification)
+    cards = {
+        choice.card.pk: choice.card for one in questions for choice in one.choices
+    }
+    is_one_card = len(cards) == 1 and all(one.choices for one in questions)
+    return {
+        "questions": questions,
+        "shown": [one for one in questions if not one.predicate],
+        "proven": [one for one in questions if one.predicate],
+        "hideable": [one for one in questions if one.may_hide and one.choices],
+        "source": next(iter(cards.values())) if is_one_card else None,
+        "can_answer": all(one.choices for one in questions),
+    }
 
 
 def read_selections(verification: Verification, form: QueryDict) -> list[Selection]:
@@ -126,7 +157,7 @@ def disclosure_of(verification: Verification) -> Disclosure:
         [
             *names_in(attributes, revealed),
             *(
-                name
+                label_of(name)
                 for item in items
                 for name, referent in item.companions.items()
                 if referent in revealed
@@ -144,7 +175,7 @@ def disclosure_of(verification: Verification) -> Disclosure:
 def names_in(items: list[Item], referents: set[str]) -> list[str]:
     """The names of the attributes that these referents answer, each once."""
     names = {
-        normalise_name(name): name
+        normalise_name(name): label_of(name)
         for item in items
         if referents.issuperset(item.referents)
         for name in item.attribute_names

@@ -7,9 +7,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from agency.api.views import parse_uuid
-from agency.holder_pages.contents import as_day
+from agency.holder_pages.contents import as_day, is_validity, label_of
 from agency.studio.objects import name_in
 from connections.exchange import PARTIES
 from connections.models import Connection
@@ -29,6 +30,10 @@ class Value:
     text: str
     day: date | None
 
+    @property
+    def label(self) -> str:
+        return label_of(self.name)
+
 
 @dataclass(frozen=True)
 class Page:
@@ -39,11 +44,18 @@ class Page:
 
 
 def cards_of(wallet: Wallet, before: str = "") -> Page:
-    """The wallet's credentials, each with `values_shown`."""
+    """The wallet's credentials, each with `values_shown` and `is_over`."""
     page = newest(Credential.in_wallet(wallet), before)
     for row in page.rows:
-        row.values_shown = values_of(row)
+        read_values(row)
     return page
+
+
+def read_values(card: Any) -> None:
+    """Add `values_shown`, and `is_over`: whether the day is past until which it is valid."""
+    card.values_shown = values_of(card)
+    ends = [one.day for one in card.values_shown if one.day and is_validity(one.name)]
+    card.is_over = any(day < timezone.localdate() for day in ends)
 
 
 def offers_of(wallet: Wallet) -> QuerySet[Any]:

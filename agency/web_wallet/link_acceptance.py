@@ -77,11 +77,7 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
         return Acceptance({"values": values}, partial(accept_offer, wallet, offer))
     asked = read_message(found, "verificationData", check_shared_request)
     preview = prover.preview_shared_request(wallet, asked)
-    questions = consent.questions_of(preview)
-    context = {
-        "questions": questions,
-        "can_answer": all(question.choices for question in questions),
-    }
+    context = consent.consent_context(preview)
     return Acceptance(context, partial(answer_request, wallet, asked))
 
 

@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import translation
@@ -14,7 +14,8 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from agency.core.errors import AgencyError, TooOften
+from agency.api import exceptions
+from agency.core.errors import AgencyError, Forbidden, NotFound, TooOften
 from agency.holder_pages.languages import choose_language
 from agency.holder_pages.views import public_host
 from agency.web_wallet import sessions, texts
@@ -26,12 +27,17 @@ View = Callable[..., HttpResponse]
 
 
 def link_page(*methods: str) -> Callable[[View], View]:
-    """Decorator: a page before the PIN, for who has opened a personal link here."""
+    """Decorator: a page before the PIN, for who has opened a personal link here.
+
+    Others read that they are signed out, and how to come back.
+    """
 
     def decorate(view: View) -> View:
         def show(request: HttpRequest, **ids: Any) -> HttpResponse:
-            link = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
-            return show_to(request, link, view, ids)
+            token = request.COOKIES.get(sessions.LINK_COOKIE, "")
+            if not token:
+                return redirect("web_wallet:left")
+            return show_to(request, find_link(token), view, ids)
 
         return guard(methods, view, show)
 
@@ -93,6 +99,9 @@ def show_to(
     with in_language_of(request, tenant) as language:
         try:
             response = view(request, link, **ids)
+        except Http404:
+            missing = NotFound("not_found", "There is nothing at this address.")
+            response = error_page(request, missing, link)
         except AgencyError as error:
             response = error_page(request, error, link)
     return with_language(response, language)
@@ -123,6 +132,14 @@ def error_page(
     return with_language(response, language)
 
 
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A holder reads it in their language; the studio and the API say it as before."""
+    if not request.path.startswith("/w/"):
+        return exceptions.csrf_failure(request, reason)
+    error = Forbidden("forbidden", "The form carries no valid CSRF token.")
+    return error_page(request, error)
+
+
 def show_page(
     request: HttpRequest,
     link: PersonalLink | None,
@@ -138,7 +155,8 @@ def show_page(
         "wallet": link.wallet if link else None,
         "has_colors": tenant and (tenant.primary_color or tenant.secondary_color),
         "host": public_host(),
-        "in_wallet": link and name not in ("pin", "error"),
+        "in_wallet": link and name not in ("pin", "error", "leave"),
+        "is_unkept": bool(request.COOKIES.get(sessions.UNKEPT_COOKIE)),
         "page": name.partition("#")[0],
         **context,
     }

@@ -2,7 +2,7 @@
 
 Opening a personal link stores its token in a cookie too, and leads to an address without
 it: so it is in no address of a page and no referrer, and after a rest the PIN is enough
-in this browser.
+in this browser. Who gives the PIN is remembered here until they sign out.
 """
 
 import secrets
@@ -21,9 +21,18 @@ from tenants import tokens
 from tenants.models import Tenant
 
 SESSION_COOKIE, LINK_COOKIE = "agency_wallet", "agency_wallet_link"
-# Tells the pages of links that there is a session. It holds no secret.
+# Tells the pages of links which wallet was opened here. It holds no secret.
 OPEN_COOKIE = "agency_wallet_open"
-PATHS = {SESSION_COOKIE: "/w/", LINK_COOKIE: "/w/", OPEN_COOKIE: "/i/"}
+# The wallet was made here, and its link may be in no other place yet.
+UNKEPT_COOKIE = "agency_wallet_unkept"
+PATHS = {
+    SESSION_COOKIE: "/w/",
+    LINK_COOKIE: "/w/",
+    OPEN_COOKIE: "/i/",
+    UNKEPT_COOKIE: "/w/",
+}
+# After the last PIN. A phone closes its browser when it likes.
+REMEMBERED = timedelta(days=180)
 REST = timedelta(minutes=15)
 LONGEST = timedelta(hours=12)
 # The time of the last use is stored at most so often.
@@ -52,13 +61,17 @@ def find_session(request: HttpRequest) -> WalletSession | None:
     return rows.select_related("link__wallet__tenant__network").first()
 
 
-def has_session(request: HttpRequest, tenant: Tenant) -> bool:
-    """Whether a wallet of the organization is open in this browser, by OPEN_COOKIE."""
+def knows_wallet(request: HttpRequest, tenant: Tenant) -> bool:
+    """Whether a wallet of the organization was opened in this browser, by OPEN_COOKIE.
+
+    Without a live session, its pages ask for the PIN.
+    """
     try:
         digest = bytes.fromhex(request.COOKIES.get(OPEN_COOKIE, ""))
     except ValueError:
         return False
-    return bool(digest) and live_sessions(tenant=tenant, digest=digest).exists()
+    rows = PersonalLink.objects.filter(tenant=tenant, wallet__deleted_at=None)
+    return bool(digest) and rows.filter(digest=digest).exists()
 
 
 def live_sessions(**conditions: Any) -> QuerySet[WalletSession]:
@@ -83,19 +96,24 @@ def end_session(request: HttpRequest) -> None:
         session.delete()
 
 
-def set_session(response: HttpResponse, secret: str) -> None:
+def set_session(response: HttpResponse, secret: str, link: PersonalLink) -> None:
+    """link: with its token, which this browser remembers from now on."""
     set_cookie(response, SESSION_COOKIE, secret)
-    set_cookie(response, OPEN_COOKIE, tokens.digest_of(secret).hex())
+    set_cookie(response, LINK_COOKIE, link.token, REMEMBERED)
+    set_cookie(response, OPEN_COOKIE, bytes(link.digest).hex(), REMEMBERED)
 
 
-def set_cookie(response: HttpResponse, name: str, value: str) -> None:
-    """A cookie for the pages of wallets alone, until the browser is closed.
+def set_cookie(
+    response: HttpResponse, name: str, value: str, age: timedelta | None = None
+) -> None:
+    """A cookie for the pages of wallets alone. Without an age: for this browser session.
 
     Lax, because a link in a mail leads here from another site.
     """
     response.set_cookie(
         name,
         value,
+        max_age=age,
         path=PATHS[name],
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
@@ -104,8 +122,12 @@ def set_cookie(response: HttpResponse, name: str, value: str) -> None:
 
 
 def delete_cookies(response: HttpResponse) -> None:
-    for name, path in PATHS.items():
-        response.delete_cookie(name, path=path, samesite="Lax")
+    for name in PATHS:
+        delete_cookie(response, name)
+
+
+def delete_cookie(response: HttpResponse, name: str) -> None:
+    response.delete_cookie(name, path=PATHS[name], samesite="Lax")
 
 
 def forget_ended_sessions() -> int:

@@ -13,9 +13,12 @@ ERRORS = {
         "Your personal link does not work, or not any more. Ask the organization that "
         "gave it to you for a new one."
     ),
+    "not_found": gettext_lazy("There is nothing here, or not any more."),
+    "forbidden": gettext_lazy(
+        "The page was open for too long. Go back, load it again and allow cookies."
+    ),
     "wrong_pin": gettext_lazy("This is not the PIN of this wallet."),
     "pin_chosen": gettext_lazy("A PIN was chosen before. Enter that one."),
-    "pins_differ": gettext_lazy("The two PINs are not the same."),
     "pin_not_usable": gettext_lazy(
         "Choose 6 to 12 digits that are neither all the same nor in a row."
     ),

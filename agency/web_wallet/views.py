@@ -4,13 +4,14 @@ import hashlib
 import re
 from functools import partial
 from typing import Any
+from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from agency.api.views import heavy
 from agency.core.callers import client_address
@@ -69,9 +70,8 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
         if retry_after := getattr(error, "retry_after", None):
             response["Retry-After"] = str(retry_after)
         return response
-    response = after_pin(link, take, is_new=not context["has_pin"])
-    secret = sessions.begin_session(link)
-    sessions.set_session(response, secret)
+    response = after_pin(link, take)
+    sessions.set_session(response, sessions.begin_session(link), link)
     return response
 
 
@@ -81,44 +81,47 @@ def given_link(request: HttpRequest) -> str:
     return take if LINK_TOKEN.fullmatch(take) else ""
 
 
-def after_pin(link: PersonalLink, take: str, is_new: bool) -> HttpResponse:
-    """Who has come by the page of a link goes on with it; others to what waits.
-
-    A visitor who has just made a wallet is first shown its own link.
-    """
-    if take and is_new:
-        return redirect(f"{reverse('web_wallet:keep')}?take={take}")
+def after_pin(link: PersonalLink, take: str) -> HttpResponse:
+    """Who has come by the page of a link goes on with it; others to what waits."""
     if take:
         return redirect("web_wallet:accept_link", take)
     awaits_holder = holdings.awaits_holder(link.wallet)
     return redirect("web_wallet:inbox" if awaits_holder else "web_wallet:cards")
 
 
-@wallet_page("GET", "HEAD")
+@wallet_page("GET", "HEAD", "POST")
 def show_own_link(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    """The personal link of this browser, for who has made the wallet here."""
+    """The personal link, which only the browser knows. POST says that it is stored."""
     kept = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
-    if kept.pk != link.pk:
-        return redirect("web_wallet:cards")
-    return show_page(
-        request, link, "keep", {"url": kept.url, "take": given_link(request)}
-    )
+    if kept.pk != link.pk or request.method == "POST":
+        response = redirect("web_wallet:cards")
+        sessions.delete_cookie(response, sessions.UNKEPT_COOKIE)
+        return response
+    mail = {"subject": _("My wallet"), "body": kept.url}
+    context = {"url": kept.url, "mail_query": urlencode(mail, quote_via=quote)}
+    return show_page(request, link, "keep", context)
 
 
 def take_pin(request: HttpRequest, link: PersonalLink) -> None:
     pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
-    if link.pin:
-        pins.check_pin(link, pin, address)
-        return
-    if pin != request.POST.get("again", "").strip():
-        raise Invalid("pins_differ", "The two PINs are not the same.")
-    pins.choose_pin(link, pin, address)
+    choose_or_check = pins.check_pin if link.pin else pins.choose_pin
+    choose_or_check(link, pin, address)
 
 
-@require_POST
+@link_page("GET", "HEAD")
+def ask_to_leave(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    return show_page(request, link, "leave", {})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def leave(request: HttpRequest) -> HttpResponse:
-    """End the session, and forget the link in this browser."""
+    """Ask first. POST ends the session, and forgets the link in this browser.
+
+    It does so too where the link does not work any more.
+    """
+    if request.method != "POST":
+        return ask_to_leave(request)
     sessions.end_session(request)
     response = redirect("web_wallet:left")
     sessions.delete_cookies(response)
@@ -218,9 +221,7 @@ def show_request(
         return redirect("web_wallet:request", object_id=row.pk)
     context = request_context(row)
     if row.state == Verification.State.REQUESTED:
-        questions = consent.questions_of(row)
-        can_answer = all(question.choices for question in questions)
-        context |= {"questions": questions, "can_answer": can_answer}
+        context |= consent.consent_context(row)
     return show_page(request, link, "request", context)
 
 
@@ -242,8 +243,10 @@ def show_request_part(
 
 def request_context(row: Verification) -> dict[str, Any]:
     holdings.name_rows([row])
+    is_answered = row.state == Verification.State.ACCEPTED
     return {
         "asked": row,
+        "told": consent.disclosure_of(row) if is_answered else None,
         "is_watched": row.awaits_peer,
         "version": f"{row.state} {row.is_valid}",
     }

@@ -34,6 +34,7 @@ def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
     link = create_wallet(tenant, request)
     response = to_pin(take=token)
     sessions.set_cookie(response, sessions.LINK_COOKIE, link.token)
+    sessions.set_cookie(response, sessions.UNKEPT_COOKIE, "1", sessions.REMEMBERED)
     return response
 
 

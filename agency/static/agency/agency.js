@@ -37,6 +37,32 @@ function prepareCopyButtons() {
 
 prepareCopyButtons();
 
+// `data-share` is an address that the device's own way of sharing takes, where it has one; else the link leads on.
+function prepareSharing() {
+  for (const link of navigator.share ? document.querySelectorAll("[data-share]") : []) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      navigator.share({ url: link.dataset.share }).catch(() => {});
+    });
+  }
+}
+
+prepareSharing();
+
+// `data-hides` is the id of a field whose text the button hides and shows again.
+for (const button of document.querySelectorAll("[data-hides]")) {
+  const field = document.getElementById(button.dataset.hides);
+  const name = () => {
+    button.textContent = field.type === "password" ? button.dataset.show : button.dataset.hide;
+  };
+  button.addEventListener("click", () => {
+    field.type = field.type === "password" ? "text" : "password";
+    name();
+  });
+  name();
+  button.hidden = false;
+}
+
 // Times are sent in UTC and shown in the reader's zone; the title keeps UTC.
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const minute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });

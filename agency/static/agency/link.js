@@ -1,7 +1,7 @@
 "use strict";
 
 // The page of a link. Its state is read again until it ends (poll.js).
-const WALLET_MS = 2500;
+const WALLET_MS = 2000;
 const RETURN_MS = 5000;
 const returnedKey = `returned from ${location.pathname}`;
 const seenKey = `state of ${location.pathname}`;
@@ -28,16 +28,17 @@ function prepare() {
   const help = document.getElementById("no-wallet");
   if (button && help) {
     button.addEventListener("click", () => {
-      setTimeout(() => { if (!document.hidden) help.open = true; }, WALLET_MS);
+      setTimeout(() => { if (!document.hidden) sayNothingOpened(help); }, WALLET_MS);
     });
   }
-  const share = document.querySelector("[data-share]");
-  if (share && navigator.share) {
-    share.addEventListener("click", (event) => {
-      event.preventDefault();
-      navigator.share({ url: share.dataset.share }).catch(() => {});
-    });
-  }
+}
+
+function sayNothingOpened(help) {
+  const note = help.querySelector("[data-nothing]");
+  help.open = true;
+  note.hidden = false;
+  help.scrollIntoView({ block: "nearest" });
+  document.getElementById("state-change").textContent = note.textContent;
 }
 
 // Lead back to the organization once it is done, and only once: whoever comes back with
@@ -79,6 +80,7 @@ document.addEventListener("htmx:afterSwap", () => {
   document.getElementById("state-change").textContent =
     `${heading.textContent}. ${(state.querySelector(".next") || heading).textContent}`;
   prepareCopyButtons();
+  prepareSharing();
   prepare();
   remember();
   leadBack();

@@ -214,7 +214,18 @@ def test_a_page_that_a_phone_loads_anew_says_done(visit, faber, offer):
     becomes(page, "done", within=2)
 
 
-def test_a_phone_without_a_wallet_is_helped(visit, offer):
+IS_SEEN = "document.querySelector('%s').checkVisibility()"
+TOP = "document.querySelector('%s').getBoundingClientRect().top"
+
+
+@pytest.fixture
+def lets_visitors(faber):
+    """The organization lets visitors make wallets."""
+    faber.tenant.visitor_wallets = True
+    faber.tenant.save()
+
+
+def test_a_phone_without_a_wallet_is_helped(visit, offer, lets_visitors):
     page = visit(offer()["offerUrl"], PHONE)
     is_open = "document.querySelector('%s').open"
     assert page.evaluate(is_open % ".by-camera") is False
@@ -224,8 +235,25 @@ def test_a_phone_without_a_wallet_is_helped(visit, offer):
         "document.getElementById('open-wallet').addEventListener('click',"
         " (event) => event.preventDefault())"
     )
+    assert not page.evaluate(IS_SEEN % "[data-nothing]")
     page.evaluate("document.getElementById('open-wallet').click()")
     page.wait_for(is_open % "#no-wallet")
+    for shown in ("[data-nothing]", "#no-wallet form button"):
+        assert page.evaluate(IS_SEEN % shown)
+    told = page.evaluate("document.getElementById('state-change').textContent")
+    assert told.startswith("No wallet app has opened.")
+
+
+@pytest.mark.parametrize("width, is_code_first", [(DESKTOP, True), (PHONE, False)])
+def test_a_desktop_shows_the_code_first_and_a_phone_the_choices(
+    visit, offer, lets_visitors, width, is_code_first
+):
+    page = visit(offer()["offerUrl"], width)
+    tops = [page.evaluate(TOP % one) for one in (".by-camera", ".choices")]
+    assert (tops[0] < tops[1]) is is_code_first
+    looks = "getComputedStyle(document.querySelector('.choices %s')).background"
+    kinds = {page.evaluate(looks % one) for one in ("a", "form button")}
+    assert len(kinds) == 1
 
 
 def test_it_works_without_scripts(visit, page, faber, offer):

@@ -124,6 +124,17 @@ def test_only_the_chosen_values_are_shown(opens, graduate):
     assert VALUES["year"] in screen.page and SHOWN not in screen.page
 
 
+def test_a_value_that_is_a_day_is_shown_as_one(opens, faber):
+    member, bob = faber.defines("name", "validUntil"), faber.hosts("Bob")
+    bob.receives(faber, member, {"name": "Bob", "validUntil": "20271130"})
+    end = {"policyName": "End", "attributeNames": ["validUntil"]}
+    screen = opens([end], shownItems=["End"])
+    assert screen.state == "asking" and "Valid until" in screen.page
+    take_answer(bob, screen)
+    assert screen.state == "valid"
+    assert "Nov. 30, 2027" in screen.page and "20271130" not in screen.page
+
+
 def test_a_proof_that_is_not_valid_shows_a_cross_and_no_value(opens, graduate):
     screen = opens([*POLICY["attributes"], ELSE])
     assert screen.state == "asking"
@@ -229,7 +240,7 @@ def test_it_speaks_the_language_of_the_device(opens, faber):
     german = {"Accept-Language": "de"}
     assert "Kein Netz" in text_of(screen.open(**german))
     screen.look(**german)
-    assert "Scannen Sie dies mit Ihrer Wallet-App" in screen.page
+    assert "Scannen Sie das mit Ihrem Handy" in screen.page
     faber.tenant.default_language = "fr"
     faber.tenant.save()
     assert screen.open(**{"Accept-Language": "xx"})["Content-Language"] == "fr"

@@ -23,7 +23,7 @@ def test_it_has_the_code_the_sender_what_it_is_for_and_the_link(faber):
     token = Connection.objects.get().token
     assert response.status_code == 200
     assert f'src="/i/{token}/qr.svg"' in page and f"/i/{token}</code>" in page
-    for words in ("<bdi>Faber", "Join the library", "Scan this with your wallet app"):
+    for words in ("<bdi>Faber", "Join the library", "Scan this with your phone"):
         assert words in page, words
     assert "data-print" in page
 

@@ -114,7 +114,7 @@ def issue(fay):
 
 def accept(alice, link):
     alice.opens(link)
-    alice.fills(pin=PIN, again=PIN)
+    alice.fills(pin=PIN)
     alice.click("Choose this PIN")
     alice.click("Degree")
     alice.click("Accept")
@@ -132,7 +132,7 @@ def ask(fay):
 def prove(alice):
     alice.click("Inbox", "nav")
     alice.click("Degree is valid")
-    alice.click("Agree and send")
+    alice.click("Show", "main .actions")
     assert "Your answer was sent and accepted." in alice.text()
 
 

@@ -28,7 +28,7 @@ def opens_wallet(holder, path=None):
     """A browser in which the link was opened and the PIN chosen."""
     browser = Client(headers={"Accept": "text/html", "Accept-Language": "en"})
     browser.get(path or link_of(holder))
-    answer = browser.post("/w/pin", {"pin": PIN, "again": PIN})
+    answer = browser.post("/w/pin", {"pin": PIN})
     assert answer.status_code == 302, answer.content.decode()
     return browser
 

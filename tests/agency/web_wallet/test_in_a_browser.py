@@ -37,11 +37,15 @@ def tab(tmp_path, live_server, settings):
         assert page.evaluate("window.problems") == []
 
 
-def enter(tab, pin, again=False):
+def enter(tab, pin):
     tab.fill("#pin", pin)
-    if again:
-        tab.fill("#again", pin)
-    tab.click("main form button")
+    tab.click("main form button:not([type=button])")
+
+
+def sign_out(tab):
+    tab.click("text=Sign out")
+    tab.click("button:text-is('Sign out')")
+    tab.wait_for_selector("text=You are signed out")
 
 
 def test_a_holder_opens_accepts_answers_and_looks_back(
@@ -49,7 +53,7 @@ def test_a_holder_opens_accepts_answers_and_looks_back(
 ):
     tab.goto(live_server.url + link_of(alice))
     assert tab.url == f"{live_server.url}/w/pin"
-    enter(tab, PIN, again=True)
+    enter(tab, PIN)
     tab.wait_for_selector("text=There are no cards yet.")
     tab.click("text=To the inbox")
     tab.wait_for_selector("text=Nothing is waiting for you.")
@@ -61,28 +65,26 @@ def test_a_holder_opens_accepts_answers_and_looks_back(
     faber.asks(alice, attributes=[NAME], predicates=[OLD])
     tab.click("nav >> text=Inbox")
     tab.click(".list a:has-text('Policy')")
-    tab.wait_for_selector("legend:has-text('Only proven, not shown')")
+    tab.wait_for_selector("h2:has-text('This is only proven, not shown')")
     assert tab.evaluate("document.documentElement.scrollWidth") == 320
-    tab.click("button:has-text('Agree and send')")
+    tab.click("button:text-is('Show')")
     tab.wait_for_selector("text=Your answer was sent and accepted.")
     tab.click("nav >> text=History")
-    tab.wait_for_selector("h3:has-text('Was shown')")
+    tab.wait_for_selector("text=Was shown")
     told = tab.inner_text("main")
     assert "at most 2024" in told and "Balthazar" not in told
     assert faber.get("/verifications")[0]["isValid"] is True
-    tab.click("button:has-text('Leave')")
-    tab.wait_for_selector("text=You have left your wallet")
+    sign_out(tab)
     tab.go_back()
     tab.reload()
-    tab.wait_for_selector("text=Your personal link does not work")
+    tab.wait_for_selector("text=You are signed out")
 
 
 def test_who_guesses_the_pin_is_stopped_after_five(tab, live_server, alice):
     path = link_of(alice)
     tab.goto(live_server.url + path)
-    enter(tab, PIN, again=True)
-    tab.click("button:has-text('Leave')")
-    tab.wait_for_selector("text=You have left your wallet")
+    enter(tab, PIN)
+    sign_out(tab)
     tab.goto(live_server.url + path)
     for _ in range(5):
         enter(tab, "000001")
@@ -99,9 +101,15 @@ def test_a_visitor_makes_a_wallet_and_accepts(tab, live_server, faber, degree):
     tab.goto(
         faber.post("/credentials", body | {"automaticIssuance": True})["offerUrl"]
     )
-    tab.click("text=make one here")
-    enter(tab, PIN, again=True)
-    tab.click("text=I have stored it")
+    tab.click("text=keep it here, in the browser")
+    assert tab.get_attribute("#pin", "type") == "text"
+    tab.click("text=Hide")
+    assert tab.get_attribute("#pin", "type") == "password"
+    enter(tab, PIN)
     tab.wait_for_selector("text=Balthazar-4711")
     tab.click("button:has-text('Accept')")
     tab.wait_for_selector("text=The card is in your wallet.")
+    tab.click("text=Keep the link to your wallet")
+    assert "/w/agw_" in tab.inner_text("#link")
+    tab.click("text=I have kept it")
+    tab.wait_for_selector("text=Balthazar-4711")

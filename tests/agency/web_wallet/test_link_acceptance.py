@@ -4,19 +4,21 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from agency.web_wallet import sessions
+from agency.web_wallet import links, sessions
 from agency.web_wallet.models import WalletSession
 from connections.models import Connection
 from credentials.models import Credential
+from tenants import audit
 from tests.agency.web_wallet.conftest import (
     VALUES,
     newest_of,
     opens_wallet,
     text_of,
+    wallet_of,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
-BUTTON = "Open in my web wallet"
+BUTTON = "/w/take/"
 NAME = {"policyName": "Who", "attributeNames": ["name"]}
 
 
@@ -46,7 +48,7 @@ def ask(faber):
     return make
 
 
-def test_only_who_has_an_open_wallet_of_the_organization_is_led_there(
+def test_only_who_has_opened_a_wallet_of_the_organization_is_led_there(
     wallet, faber, acme, offer
 ):
     token = offer()
@@ -58,8 +60,17 @@ def test_only_who_has_an_open_wallet_of_the_organization_is_led_there(
     ]
     for browser in others:
         assert BUTTON not in text_of(browser.get(f"/i/{token}"))
+    # After a rest too: the wallet then asks for the PIN.
     WalletSession.objects.update(used_at=timezone.now() - sessions.REST)
+    assert BUTTON in text_of(wallet.get(f"/i/{token}"))
+    assert wallet.get(f"/w/take/{token}").url == f"/w/pin?take={token}"
+    wallet.post("/w/leave")
     assert BUTTON not in text_of(wallet.get(f"/i/{token}"))
+
+
+def test_a_link_that_was_replaced_leads_nowhere(wallet, alice, offer):
+    links.create_link(wallet_of(alice), by=audit.SYSTEM)
+    assert BUTTON not in text_of(wallet.get(f"/i/{offer()}"))
 
 
 @pytest.mark.parametrize("note", ["x", "", "00", "agw_1"])
@@ -106,7 +117,7 @@ def test_a_request_is_answered_with_consent(wallet, offer, ask, faber, alice):
 def test_without_a_card_a_request_cannot_be_answered(wallet, ask):
     shown = text_of(wallet.get(f"/w/take/{ask()}"))
     assert "No card in your wallet answers this." in shown
-    assert "Agree and send" not in shown
+    assert 'value="accept"' not in shown
 
 
 def test_an_invitation_is_accepted(wallet, faber, alice):

@@ -1,5 +1,6 @@
 """A personal link and a PIN open a wallet, and nothing else does."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -29,7 +30,7 @@ def visit(path, **address):
 
 
 def give(browser, pin):
-    return browser.post("/w/pin", {"pin": pin, "again": pin})
+    return browser.post("/w/pin", {"pin": pin})
 
 
 def age(model, field, by):
@@ -87,7 +88,7 @@ def test_who_comes_second_does_not_choose(alice):
     path = link_of(alice)
     first, second = visit(path), visit(path)
     give(first, PIN)
-    answer = second.post("/w/pin", {"pin": "715203", "again": "715203"})
+    answer = second.post("/w/pin", {"pin": "715203"})
     assert (answer.status_code, "wrong_pin" in text_of(answer)) == (403, True)
     with pytest.raises(Exception, match="chosen before"):
         pins.choose_pin(PersonalLink.objects.get(), "715203", "192.0.2.1")
@@ -102,10 +103,55 @@ def test_a_pin_that_is_guessed_at_once_is_refused(alice, pin):
     assert PersonalLink.objects.get().pin == ""
 
 
-def test_two_different_pins_are_refused(alice):
-    browser = visit(link_of(alice))
-    answer = browser.post("/w/pin", {"pin": PIN, "again": "280616"})
-    assert "pins_differ" in text_of(answer)
+def test_who_chooses_a_pin_sees_it_and_who_gives_it_does_not(alice):
+    path = link_of(alice)
+    field = re.compile(r'<input id="pin" name="pin" type="(\w+)"')
+    assert field.findall(text_of(visit(path).get("/w/pin"))) == ["text"]
+    opens_wallet(alice, path)
+    assert field.findall(text_of(visit(path).get("/w/pin"))) == ["password"]
+
+
+def test_the_link_is_remembered_once_the_pin_was_given(alice):
+    path = link_of(alice)
+    browser = visit(path)
+    link = browser.cookies[sessions.LINK_COOKIE]
+    assert link["max-age"] == ""
+    give(browser, PIN)
+    kept = browser.cookies[sessions.LINK_COOKIE]
+    days = kept["max-age"] / 24 / 3600
+    assert kept.value == link.value and days == sessions.REMEMBERED.days
+    assert browser.cookies[sessions.SESSION_COOKIE]["max-age"] == ""
+
+
+def test_signing_out_asks_first_and_forgets_the_wallet_here(alice):
+    browser = opens_wallet(alice)
+    asked = text_of(browser.get("/w/leave"))
+    assert "Nothing is deleted" in asked and "cannot be undone" in asked
+    assert browser.get("/w/").status_code == 200
+    assert browser.post("/w/leave").url == "/w/left"
+    assert not any(browser.cookies[name].value for name in sessions.PATHS)
+    assert not WalletSession.objects.exists()
+    assert browser.get("/w/leave").url == browser.get("/w/pin").url == "/w/left"
+
+
+def test_who_has_no_link_any_more_signs_out_too(alice):
+    browser = opens_wallet(alice)
+    PersonalLink.objects.all().delete()
+    assert browser.post("/w/leave").url == "/w/left"
+
+
+def test_errors_are_in_the_language_of_the_holder(alice):
+    browser = Client(
+        enforce_csrf_checks=True,
+        headers={"Accept-Language": "de", "Accept": "text/html"},
+    )
+    browser.get(link_of(alice))
+    old = browser.post("/w/pin", {"pin": PIN})
+    assert (old.status_code, old["Content-Language"]) == (403, "de")
+    assert "zu lange offen" in text_of(old) and "forbidden" in text_of(old)
+    # Other forms are those of the studio.
+    elsewhere = browser.post("/accounts/login/", {})
+    assert "The form is too old" in text_of(elsewhere)
 
 
 def test_five_wrong_pins_from_one_address_stop_all_tries_from_there(alice, faber):
@@ -224,7 +270,7 @@ def test_leaving_ends_it_in_this_browser(alice):
     browser = opens_wallet(alice)
     stolen = browser.cookies["agency_wallet"].value
     assert browser.post("/w/leave").url == "/w/left"
-    assert "You have left" in text_of(browser.get("/w/left"))
+    assert "You are signed out" in text_of(browser.get("/w/left"))
     assert not browser.cookies["agency_wallet_link"].value
     browser.cookies["agency_wallet"] = stolen
     assert browser.get("/w/").url == "/w/pin"

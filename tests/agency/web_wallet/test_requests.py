@@ -1,7 +1,10 @@
 """The consent page of a proof request, and the history of what was shown."""
 
+from datetime import date
+
 import pytest
 
+from agency.web_wallet import holdings
 from credentials.models import Credential
 from tests.agency.web_wallet.conftest import (
     VALUES,
@@ -56,7 +59,7 @@ def test_the_page_says_what_is_shown_and_what_is_only_proven(wallet, ask):
     shown = text_of(wallet.get(page))
     assert "Nothing is shown before you agree." in shown
     assert "Balthazar-4711" in shown and "at most 2024" in shown
-    assert "2021" not in shown.partition("Only proven")[2]
+    assert "2021" not in shown.partition("This is only proven")[2]
 
 
 def test_an_answer_is_sent_and_judged(wallet, ask, faber, graduate):
@@ -67,6 +70,42 @@ def test_an_answer_is_sent_and_judged(wallet, ask, faber, graduate):
     assert told["isValid"] is True
     assert told["proof"]["Who"]["value"] == "Balthazar-4711"
     assert page not in text_of(wallet.get("/w/inbox"))
+
+
+def test_the_page_of_an_answer_says_who_got_what(wallet, ask, graduate, faber):
+    page = ask()
+    send(wallet, page, card_of(graduate))
+    told = text_of(wallet.get(page))
+    assert f"Your answer to <bdi>{faber.tenant.name}</bdi>" in told
+    shown, _, proven = told.partition("Was shown")[2].partition("Was only proven")
+    assert "<bdi>name</bdi>" in shown and "at most 2024" in proven
+    assert "Balthazar" not in told and 'href="/w/"' in told
+
+
+def test_one_card_that_fits_is_no_choice(wallet, ask, graduate):
+    page = text_of(wallet.get(ask()))
+    assert "radio" not in page and page.count("From your card") == 1
+    assert page.count(f'type="hidden" name="card-0" value="{card_of(graduate)}"') == 1
+
+
+def test_the_end_of_a_card_is_a_day(faber, alice, wallet, monkeypatch):
+    member = faber.defines("name", "validUntil", name="Member")
+    alice.receives(faber, member, {"name": "Ada", "validUntil": "20271130"})
+    page = text_of(wallet.get("/w/", headers={"Accept-Language": "de"}))
+    assert "Gültig bis" in page and "30. November 2027" in page
+    for today, is_over in ((date(2027, 11, 30), False), (date(2027, 12, 1), True)):
+        monkeypatch.setattr(holdings.timezone, "localdate", lambda day=today: day)
+        assert ("Expired" in text_of(wallet.get("/w/"))) is is_over
+
+
+def test_a_card_that_is_over_is_not_the_first_choice(faber, alice, wallet, ask):
+    member = faber.defines("name", "validUntil", name="Member")
+    for until in ("20200131", "29991231", "20210131"):
+        alice.receives(faber, member, {"name": until, "validUntil": until})
+    asked = {"attributes": [{"policyName": "validUntil"}], "predicates": []}
+    choices = text_of(wallet.get(ask(**asked))).partition('type="radio"')[2]
+    assert choices.index("31, 2999") < choices.index("31, 2020")
+    assert choices.count("Expired") == 2
 
 
 def test_a_hidden_attribute_is_proven_and_not_shown(wallet, ask, faber, graduate):
@@ -104,7 +143,7 @@ def test_without_a_card_that_fits_nothing_can_be_sent(wallet, ask, graduate):
     page = ask(attributes=[{"policyName": "shoe size"}], predicates=[])
     shown = text_of(wallet.get(page))
     assert "No card in your wallet answers this." in shown
-    assert "Agree and send" not in shown and "Decline" in shown
+    assert 'value="accept"' not in shown and "Decline" in shown
     answer = wallet.post(page, {"action": "accept"})
     assert (answer.status_code, "choice_missing" in text_of(answer)) == (400, True)
     assert graduate.newest("verifications")["state"] == "Requested"

@@ -11,7 +11,7 @@ from tests.agency.web_wallet.conftest import PIN, VALUES, text_of
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
-BUTTON = "make one here"
+BUTTON = "here, in the browser"
 
 
 @pytest.fixture
@@ -28,18 +28,18 @@ def visitor():
     return Client(headers={"Accept": "text/html", "Accept-Language": "en"})
 
 
-def test_a_visitor_makes_a_wallet_keeps_its_link_and_accepts(link):
+def test_a_visitor_makes_a_wallet_accepts_and_keeps_its_link(link):
     browser = visitor()
     assert BUTTON in text_of(browser.get(f"/i/{link}"))
     answer = browser.post(f"/w/new/{link}")
     assert answer.url == f"/w/pin?take={link}"
     assert link in text_of(browser.get(answer.url))
-    answer = browser.post("/w/pin", {"pin": PIN, "again": PIN, "take": link})
-    assert answer.url == f"/w/keep?take={link}"
-    page = text_of(browser.get(answer.url))
-    [own] = set(re.findall(r"/w/agw_\w+", page))
-    assert f"/w/take/{link}" in page
-    browser.post(f"/w/take/{link}")
+    answer = browser.post("/w/pin", {"pin": PIN, "take": link})
+    assert answer.url == f"/w/take/{link}"
+    assert "Balthazar-4711" in text_of(browser.get(answer.url))
+    stored = text_of(browser.get(browser.post(answer.url).url))
+    assert "The card is in your wallet." in stored and 'href="/w/keep"' in stored
+    [own] = set(re.findall(r"/w/agw_\w+", text_of(browser.get("/w/keep"))))
     assert "Balthazar-4711" in text_of(browser.get("/w/"))
     again = visitor()
     again.get(own)
@@ -52,7 +52,7 @@ def test_a_visitor_makes_a_wallet_keeps_its_link_and_accepts(link):
 def test_after_a_rest_the_pin_leads_on_with_the_link(link):
     browser = visitor()
     browser.post(f"/w/new/{link}")
-    browser.post("/w/pin", {"pin": PIN, "again": PIN})
+    browser.post("/w/pin", {"pin": PIN})
     del browser.cookies["agency_wallet"]
     asked = browser.get(f"/w/take/{link}")
     assert asked.url == f"/w/pin?take={link}"
@@ -105,8 +105,28 @@ def test_the_link_is_shown_to_its_holder_alone(link, wallet):
     page = wallet.get("/w/keep")
     assert re.search(r"/w/agw_\w+", text_of(page))
     assert visitor().get("/w/keep").url == "/w/pin"
-    assert wallet.get("/w/keep?take=//evil").status_code == 200
-    assert "evil" not in text_of(wallet.get("/w/keep?take=//evil"))
+
+
+def test_the_pages_ask_to_keep_the_link_until_it_is_kept(link, wallet):
+    browser = visitor()
+    browser.post(f"/w/new/{link}")
+    browser.post("/w/pin", {"pin": PIN})
+    asks = "only this browser knows"
+    assert asks not in text_of(browser.get("/w/"))  # there is nothing to come back to
+    browser.post(f"/w/take/{link}")
+    assert asks in text_of(browser.get("/w/"))
+    assert "have not kept the link" in text_of(browser.get("/w/leave"))
+    assert browser.post("/w/keep").url == "/w/"
+    assert asks not in text_of(browser.get("/w/"))
+    # Who was given a personal link has it elsewhere.
+    assert "have not kept the link" not in text_of(wallet.get("/w/leave"))
+
+
+def test_a_request_makes_no_wallet_as_an_empty_one_could_not_answer(link, faber):
+    policy = {"name": "Policy", "version": "1.0", "attributes": [{"policyName": "a"}]}
+    asked = faber.post("/verifications/policy", policy)["verificationRequestUrl"]
+    page = text_of(visitor().get("/i/" + asked.partition("/i/")[2].partition("?")[0]))
+    assert "My card is in the browser" in page and "/w/new/" not in page
 
 
 def test_a_provider_account_lets_visitors_make_wallets(provider):
