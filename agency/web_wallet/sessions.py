@@ -5,6 +5,7 @@ it: so it is in no address of a page and no referrer, and after a rest the PIN i
 in this browser. Who gives the PIN is remembered here until they sign out.
 """
 
+import contextlib
 import secrets
 from datetime import timedelta
 from typing import Any
@@ -15,7 +16,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from agency.core.errors import Conflict, NotFound
 from agency.core.retention import BatchBudget, delete_in_batches
+from agency.web_wallet.links import find_link
 from agency.web_wallet.models import PersonalLink, WalletSession
 from tenants import tokens
 from tenants.models import Tenant
@@ -89,6 +92,21 @@ def record_use(session: WalletSession) -> None:
     now = timezone.now()
     if session.used_at < now - USE_STEP:
         WalletSession.objects.filter(pk=session.pk).update(used_at=now)
+
+
+def require_kept(request: HttpRequest, token: str = "") -> None:
+    """Raise Conflict `wallet_not_kept` where another wallet would be lost.
+
+    A browser remembers one wallet. token: of the link that takes its place.
+    """
+    known = request.COOKIES.get(LINK_COOKIE, "")
+    if not request.COOKIES.get(UNKEPT_COOKIE) or known == token:
+        return
+    with contextlib.suppress(NotFound):
+        if find_link(known).pin:
+            raise Conflict(
+                "wallet_not_kept", "Keep the link of the other wallet first."
+            )
 
 
 def end_session(request: HttpRequest) -> None:

@@ -32,6 +32,10 @@ ERRORS = {
     "too_many_requests": gettext_lazy(
         "Too many wallets were made here. Try again later."
     ),
+    "wallet_not_kept": gettext_lazy(
+        "This browser has another wallet, whose link you have not kept. Open that one "
+        "and keep its link first: else you lose its cards."
+    ),
     "connection_gone": gettext_lazy(
         "The connection with the other side has ended. Ask them to begin again."
     ),

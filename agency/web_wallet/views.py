@@ -44,6 +44,7 @@ def open_link(request: HttpRequest, token: str) -> HttpResponse:
     """
     try:
         find_link(token)
+        sessions.require_kept(request, token)
     except AgencyError as error:
         response = error_page(request, error)
     else:

@@ -30,6 +30,7 @@ def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
     if not tenant.visitor_wallets:
         raise Http404
     tenant.require_thawed()
+    sessions.require_kept(request)
     limit_wallets(tenant, client_address(request.META))
     link = create_wallet(tenant, request)
     response = to_pin(take=token)

@@ -7,7 +7,7 @@ from django.test import Client
 
 from agency.web_wallet import visitors
 from tenants.models import AuditEntry
-from tests.agency.web_wallet.conftest import PIN, VALUES, text_of
+from tests.agency.web_wallet.conftest import PIN, VALUES, link_of, text_of
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -120,6 +120,22 @@ def test_the_pages_ask_to_keep_the_link_until_it_is_kept(link, wallet):
     assert asks not in text_of(browser.get("/w/"))
     # Who was given a personal link has it elsewhere.
     assert "have not kept the link" not in text_of(wallet.get("/w/leave"))
+
+
+def test_no_wallet_takes_the_place_of_one_whose_link_is_not_kept(link, alice):
+    browser = visitor()
+    browser.post(f"/w/new/{link}")
+    browser.post("/w/pin", {"pin": PIN})
+    path = link_of(alice)
+    for refused in (browser.post(f"/w/new/{link}"), browser.get(path)):
+        told = text_of(refused)
+        assert (refused.status_code, "wallet_not_kept" in told) == (409, True)
+        assert 'href="/w/"' in told
+    assert Wallet.objects.filter(is_organization=False).count() == 2
+    own = "/w/" + browser.cookies["agency_wallet_link"].value
+    assert browser.get(own).status_code == 302
+    browser.post("/w/keep")
+    assert browser.get(path).status_code == 302
 
 
 def test_a_request_makes_no_wallet_as_an_empty_one_could_not_answer(link, faber):
