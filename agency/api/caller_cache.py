@@ -12,9 +12,7 @@ from collections import OrderedDict
 from threading import Lock
 from typing import Any, NamedTuple
 
-from django.db import connection
-
-from agency.core.database.base import run_as_check
+from agency.core.database.base import fetch_rows, run_as_check
 from tenants.models import ApiKey, Tenant
 
 MAX_CALLERS = 1000
@@ -92,9 +90,7 @@ def find_caller(secrets: dict[str, str]) -> Caller | None:
 def read_versions(digests: tuple[bytes, ...]) -> Versions:
     """Return what changes with the rows of these keys and of their organizations."""
     sql = READ_VERSIONS.format(digests=", ".join(["%s"] * len(digests)))
-    with connection.cursor() as cursor:
-        cursor.execute(sql, digests)
-        return cursor.fetchall()
+    return fetch_rows(sql, digests)
 
 
 def load_caller(secrets: dict[str, str]) -> Caller | None:

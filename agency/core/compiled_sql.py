@@ -15,6 +15,8 @@ from django.db import connection, models
 from django.db.models.query import get_related_populators
 from psycopg.types.json import Jsonb
 
+from agency.core.database.base import count_rows, fetch_rows
+
 Row = TypeVar("Row", bound=models.Model)
 ALIAS = "default"
 
@@ -38,9 +40,7 @@ class CompiledQuery(Generic[Row]):
     def all(self, *values: Any) -> list[Row]:
         """The rows for these values of the parameters."""
         plan = self._plan
-        with connection.cursor() as cursor:
-            cursor.execute(plan.sql, plan.parameters(values))
-            rows = cursor.fetchall()
+        rows = fetch_rows(plan.sql, plan.parameters(values))
         return [plan.to_object(row) for row in plan.convert(rows)]
 
     def first(self, *values: Any) -> Row | None:
@@ -123,8 +123,7 @@ def insert_row(row: models.Model) -> None:
         field.get_db_prep_save(field.pre_save(row, True), connection)
         for field in fields
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(sql, values)
+    count_rows(sql, values)
     row._state.adding, row._state.db = False, ALIAS
 
 
@@ -142,9 +141,7 @@ def update_rows(
         field.get_db_prep_save(_stored(value), connection)
         for field, value in zip(fields, changes.values(), strict=True)
     ]
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [*values, *where.values()])
-        return cursor.rowcount
+    return count_rows(sql, [*values, *where.values()])
 
 
 def _stored(value: Any) -> Any:

@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db import connection as database
 from django.db.models import Exists, OuterRef, QuerySet
 
 from agency.core import transactions
 from agency.core.compiled_sql import CompiledQuery
+from agency.core.database.base import fetch_rows
 from connections.messaging.models import OutboundMessage
 from wallets.models import Key
 
@@ -84,9 +84,7 @@ def lock_pairs(
     if not transactions.is_active():
         raise RuntimeError("a lock needs agency.core.transactions.atomic()")
     ids = [row.pk for row in connections]
-    with database.cursor() as cursor:
-        cursor.execute(LOCK_SQL + mode, {"ids": ids})
-        locked = [row[0] for row in cursor.fetchall()]
+    locked = [row[0] for row in fetch_rows(LOCK_SQL + mode, {"ids": ids})]
     # A statement of its own: it sees what was committed during the wait.
     for row in _read(model, locked):
         row.wallet.tenant.require_thawed()

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from django.db import connection, models, transaction
+from django.db import models, transaction
 
 from agency.core import faults, logs, transactions
 from agency.core.compiled_sql import insert_row
+from agency.core.database.base import count_rows
 from agency.core.workers import notify_worker
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook
@@ -136,10 +137,7 @@ def emit_event(event: Event, data: dict[str, Any], state: str | None = None) -> 
     The worker is notified after the commit.
     """
     event.build_body(data, **({"state": state} if state else {}))
-    with connection.cursor() as cursor:
-        cursor.execute(EMIT_SQL, _emit_parameters(event))
-        deliveries = cursor.rowcount
-    if deliveries:
+    if count_rows(EMIT_SQL, _emit_parameters(event)):
         transaction.on_commit(notify_delivery_worker)
 
 

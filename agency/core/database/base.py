@@ -1,15 +1,25 @@
 """The database ENGINE of the settings: Django's PostgreSQL backend with our pool."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC
 from functools import cached_property
 from types import TracebackType
 from typing import Any, TypeVar
 
 import psycopg
-from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+)
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base, operations
 from django.db.utils import DatabaseErrorWrapper
+from psycopg.postgres import types
+from psycopg.pq import Format
 
 from agency.core.database import refused_writes
 from agency.core.database.pool import (
@@ -27,6 +37,10 @@ OUTAGE_SQLSTATES = {"57P01", "57P02", "57P03", "53300", *refused_writes.REASONS}
 
 # Of a statement whose parameters the server binds; the protocol has 16 bits for it.
 MAX_PARAMETERS = 2**16 - 1
+
+
+# In C, unlike Django's. In a session in UTC it returns times in `UTC`, as Django's does.
+TIME_LOADER: Any = psycopg.adapters.get_loader(types["timestamptz"].oid, Format.TEXT)
 
 
 class DatabaseOperations(operations.DatabaseOperations):
@@ -76,6 +90,50 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
         limit_response_time(connection)
         return super()._configure_connection(connection)
+
+    def execute(self, sql: str, parameters: Any = None) -> Any:
+        """Execute a statement, and return a cursor with its result.
+
+        The result is to be read before the next statement. Django makes a cursor for
+        each, and wraps each use of it, which costs more than the statement does.
+        """
+        self.ensure_connection()
+        if self.queries_logged or self.execute_wrappers:
+            cursor = self.cursor()
+            cursor.execute(sql, parameters)
+            return cursor
+        self.validate_no_broken_transaction()
+        with self.wrap_database_errors:
+            # A savepoint has a new name each time, so preparing it is of no use.
+            prepare = None if parameters else False
+            return self._kept_cursor().execute(sql, parameters, prepare=prepare)
+
+    def _kept_cursor(self) -> Any:
+        """The one cursor of the connection for execute()."""
+        kept = getattr(self.connection, "kept_cursor", None)
+        if kept is None:
+            kept = self.connection.kept_cursor = self.create_cursor()
+            if self.timezone is UTC:
+                kept.adapters.register_loader("timestamptz", TIME_LOADER)
+        return kept
+
+    def _savepoint(self, sid: str) -> None:
+        self.execute(self.ops.savepoint_create_sql(sid))
+
+    def _savepoint_commit(self, sid: str) -> None:
+        self.execute(self.ops.savepoint_commit_sql(sid))
+
+
+def fetch_rows(sql: str, parameters: Any) -> list[Any]:
+    """Return the rows of a statement that is executed often."""
+    database = connections[DEFAULT_DB_ALIAS]
+    with database.wrap_database_errors:
+        return database.execute(sql, parameters).fetchall()
+
+
+def count_rows(sql: str, parameters: Any) -> int:
+    """Return how many rows a statement that is executed often has written."""
+    return connections[DEFAULT_DB_ALIAS].execute(sql, parameters).rowcount
 
 
 def run_as_check(statement: Callable[[], T]) -> T:

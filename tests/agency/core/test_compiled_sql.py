@@ -1,10 +1,12 @@
 """Compiled statements have the results of Django's own."""
 
+from datetime import UTC
 from functools import partial
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import DataError, connection, transaction
+from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
@@ -15,6 +17,7 @@ from agency.core.compiled_sql import (
     plain_value,
     update_rows,
 )
+from agency.core.database.base import count_rows, fetch_rows
 from connections.api.exchanges import exchange_in
 from connections.api.scopes import Scope, _connection_by_id
 from connections.exchange import PARTIES, compiled_thread
@@ -24,7 +27,7 @@ from credentials.api.definitions import active_definition
 from credentials.models import Credential
 from credentials.models.credential import definition_with_schema
 from tenants import vault
-from tenants.models import Record
+from tenants.models import Record, Tenant
 from verifications.models import Verification
 from wallets.models import Key
 
@@ -98,6 +101,30 @@ def test_the_objects_are_those_of_the_orm(every_query, faber):
         assert rows
         compiled = sorted(query.all(*values), key=lambda row: row.pk)
         assert [content(row) for row in compiled] == [content(row) for row in rows]
+
+
+def test_times_are_those_of_the_orm(faber):
+    [[stored]] = fetch_rows(
+        "SELECT created_at FROM tenants_tenant WHERE id = %s", [faber.tenant.pk]
+    )
+    read = Tenant.objects.get(pk=faber.tenant.pk).created_at
+    assert stored == read
+    assert stored.tzinfo is read.tzinfo is UTC
+
+
+def test_a_statement_that_fails_raises_what_django_raises(db):
+    with pytest.raises(DataError), transaction.atomic():
+        fetch_rows("SELECT 1 / %s", [0])
+    with transaction.atomic():
+        transaction.set_rollback(True)
+        with pytest.raises(TransactionManagementError):
+            count_rows("SELECT %s", [1])
+
+
+def test_a_new_connection_has_a_new_cursor(transactional_db):
+    assert fetch_rows("SELECT %s", ["a"]) == [("a",)]
+    connection.close()
+    assert fetch_rows("SELECT %s", ["b"]) == [("b",)]
 
 
 def test_a_query_uses_each_of_its_parameters():
