@@ -3,10 +3,10 @@
 from django.db import models
 from django.db.models import Q
 
-from tenants.models.record import Record
+from tenants.models.record import Record, Row
 
 
-class Network(models.Model):
+class Network(Row):
     """A ledger on which DIDs, schemas and definitions are published."""
 
     tenant_id = None  # sealed under the system's data key

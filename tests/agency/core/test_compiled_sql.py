@@ -6,6 +6,8 @@ from uuid import UUID
 
 import pytest
 from django.db import DataError, connection, transaction
+from django.db.models import Model
+from django.db.models.signals import post_init, pre_init
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -27,7 +29,7 @@ from credentials.api.definitions import active_definition
 from credentials.models import Credential
 from credentials.models.credential import definition_with_schema
 from tenants import vault
-from tenants.models import Record, Tenant
+from tenants.models import Network, Record, Tenant
 from verifications.models import Verification
 from wallets.models import Key
 
@@ -101,6 +103,27 @@ def test_the_objects_are_those_of_the_orm(every_query, faber):
         assert rows
         compiled = sorted(query.all(*values), key=lambda row: row.pk)
         assert [content(row) for row in compiled] == [content(row) for row in rows]
+
+
+def test_a_row_is_built_as_django_builds_it(faber):
+    faber.hosts("Alice").meets(faber)
+    for rows in (
+        Connection.objects.all(),
+        Connection.objects.only("pk", "their_key"),
+        Network.objects.all(),
+    ):
+        model = rows.model
+        for signal in (pre_init, post_init):
+            assert not signal.has_listeners(model), "a row is built without them"
+        [*_, row] = rows
+        names = [one for one in vars(row) if one != "_state"]
+        fields = [one.attname for one in model._meta.concrete_fields]
+        assert names == [one for one in fields if one in names]
+        values = [vars(row)[name] for name in names]
+        built = Model.from_db.__func__(model, "default", names, values)
+        assert content(row) == content(built)
+        assert vars(row._state) == vars(built._state)
+        assert row.get_deferred_fields() == built.get_deferred_fields()
 
 
 def test_times_are_those_of_the_orm(faber):
