@@ -15,6 +15,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
 from agency.api import hints
+from agency.api.serializers import SharedFields
 from agency.core.collation import case_insensitive
 from agency.core.errors import Invalid
 from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
@@ -37,7 +38,7 @@ class PrefixField(serializers.CharField):
         return Lower(Value(super().run_validation(data)))
 
 
-class ListQuery(serializers.Serializer):
+class ListQuery(SharedFields):
     """The query parameters of a list. The `source` of a filter is its lookup."""
 
     sorts = BY_CREATION

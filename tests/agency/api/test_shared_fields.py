@@ -1,0 +1,51 @@
+"""Requests share the fields that read them, so a field keeps nothing of a request."""
+
+import pytest
+from rest_framework import serializers
+
+from agency import urls  # noqa: F401  (imports all serializers)
+from agency.api.serializers import Parameters, SharedFields
+from credentials.api.serializers import CredentialOfferParameters
+
+
+def subclasses(kind):
+    for one in kind.__subclasses__():
+        yield one
+        yield from subclasses(one)
+
+
+def inner_fields(field):
+    yield field
+    if child := getattr(field, "child", None):
+        yield from inner_fields(child)
+
+
+def test_no_default_can_be_changed_by_a_request():
+    kinds = {one for one in subclasses(SharedFields) if one.__module__ != __name__}
+    assert CredentialOfferParameters in kinds
+    for kind in kinds:
+        for field in kind().fields.values():
+            for inner in inner_fields(field):
+                assert not isinstance(inner.default, list | dict | set), (kind, field)
+
+
+class Inner(Parameters):
+    level = serializers.IntegerField()
+
+
+class Outer(Parameters):
+    name = serializers.CharField(max_length=3)
+    inner = Inner(many=True)
+
+
+def test_a_refused_request_leaves_nothing_for_the_next_one():
+    first, second = Outer(data={"name": "long"}), Outer(data={"inner": [{}]})
+    for one in (first, second):
+        with pytest.raises(serializers.ValidationError):
+            one.is_valid(raise_exception=True)
+    assert set(first.errors) == set(second.errors) == {"name", "inner"}
+    assert first.errors["inner"] != second.errors["inner"]
+    third = Outer(data={"name": "Bob", "inner": [{"level": "7"}]})
+    assert third.is_valid()
+    assert third.validated_data == {"name": "Bob", "inner": [{"level": 7}]}
+    assert third.fields is first.fields
