@@ -65,6 +65,11 @@ class ListQuery(SharedFields):
         hints.set_error_messages(fields.values(), hints.QUERY_MESSAGES)
         return fields
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether nothing is asked for: the newest rows."""
+        return self.validated_data == {"limit": MAX_LIMIT, "sort": "-createdAt"}
+
     def validate(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """Bounds on the time of creation bound the ids too, which have the index."""
         if after := wanted.get("created_at__gt"):
@@ -110,9 +115,15 @@ class TwoWayPage(NamedTuple):
 
 def paginate(rows: QuerySet, query: ListQuery) -> Page:
     """The page of `rows` that a valid query asks for. 400 `invalid_cursor`."""
-    found, has_more = read_rows(rows, query)
-    cursor = seal_cursor(found[-1], cursor_purpose(query)) if has_more else None
-    return Page(found, cursor)
+    return cut_page(list(select_page(rows, query)), query)
+
+
+def cut_page(found: list[Any], query: ListQuery) -> Page:
+    """The page of what select_page() found."""
+    limit = query.validated_data["limit"]
+    has_more = len(found) > limit
+    cursor = seal_cursor(found[limit - 1], cursor_purpose(query)) if has_more else None
+    return Page(found[:limit], cursor)
 
 
 def paginate_both_ways(
@@ -122,7 +133,9 @@ def paginate_both_ways(
 
     is_backwards: the cursor is that of the page before, as `previous` has it.
     """
-    found, has_more = read_rows(rows, query, is_backwards)
+    limit = query.validated_data["limit"]
+    found = list(select_page(rows, query, is_backwards))
+    found, has_more = found[:limit], len(found) > limit
     came_from = "cursor" in query.validated_data
     has_previous, has_next = came_from, has_more
     if is_backwards:
@@ -139,10 +152,10 @@ def cursor_purpose(query: ListQuery) -> str:
     return f"cursor|{type(query).__name__}|{query.validated_data['sort']}"
 
 
-def read_rows(
+def select_page(
     rows: QuerySet, query: ListQuery, is_backwards: bool = False
-) -> tuple[list[Any], bool]:
-    """At most `limit` rows, and whether there are more.
+) -> QuerySet:
+    """The rows of a page, and one more if there are more.
 
     is_backwards: the rows before the cursor, from the nearest one on.
     """
@@ -159,9 +172,7 @@ def read_rows(
     if cursor:
         last = unseal_cursor(cursor, cursor_purpose(query))
         rows = rows.filter(rows_after(last, "lt" if is_descending else "gt"))
-    # One row more than the page has tells whether there are more.
-    found = list(rows.order_by(f"{sign}sort_key", f"{sign}pk")[: limit + 1])
-    return found[:limit], len(found) > limit
+    return rows.order_by(f"{sign}sort_key", f"{sign}pk")[: limit + 1]
 
 
 def rows_after(last: tuple[str, str], direction: str) -> Q:

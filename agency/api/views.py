@@ -137,6 +137,9 @@ class View(viewsets.ViewSet):
         page = pagination.paginate(
             pagination.only_columns(rows, contract.columns), query
         )
+        return self.page_response(contract, page)
+
+    def page_response(self, contract, page):
         response = Response(contract(page.rows, many=True, context=self.context).data)
         if page.cursor:
             response["Link"] = pagination.next_link(self.request, page.cursor)

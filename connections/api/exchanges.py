@@ -7,8 +7,16 @@ from uuid import UUID
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
+from agency.api.pagination import (
+    ListQuery,
+    cut_page,
+    only_columns,
+    paginate,
+    select_page,
+)
 from agency.api.serializers import Contract
 from agency.api.views import View, or_404, parse_uuid
+from agency.core.compiled_sql import CompiledQuery
 from connections.api.scopes import Scope, find_in_scope
 from connections.exchange import PARTIES, Exchange
 from connections.models import Connection
@@ -22,6 +30,29 @@ SHOWN_WITH = ("connection",)  # what a contract reads besides the exchange
 def exchange_in(scope: Scope, model: type[Exchange], related: tuple[str, ...]) -> Any:
     rows = model.objects.select_related(*related)
     return scope.query(lambda key: rows.filter(pk=key), UUID)
+
+
+def shown_rows(model: type[Exchange], conditions: dict[str, Any]) -> QuerySet[Any]:
+    return model.objects.filter(**conditions).select_related(*SHOWN_WITH)
+
+
+@cache
+def usual_page(
+    model: type[Exchange], contract: Any, query_class: Any, names: tuple[str, ...]
+) -> CompiledQuery[Any]:
+    """The rows of a list of which nothing is asked.
+
+    contract, query_class: its Contract and ListQuery. names: of its conditions,
+    `wallet` first.
+    """
+    query = query_class(data={})
+    query.is_valid(raise_exception=True)
+
+    def build(*values: Any) -> QuerySet[Any]:
+        rows = shown_rows(model, dict(zip(names, values, strict=True)))
+        return select_page(only_columns(rows, contract.columns), query)
+
+    return CompiledQuery(build, UUID, *(str for _ in names[1:]))
 
 
 class ExchangeView(View):
@@ -86,8 +117,27 @@ class WalletExchangeView(WalletView, ExchangeView):
 
     @property
     def rows(self) -> QuerySet[Any]:
-        rows = self.rows_of_wallet(self.wallet)
-        return rows.filter(role=self.held_role) if self.own_wallet else rows
+        return shown_rows(self.model, self.scope)
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """The conditions of the exchanges to show."""
+        if own := self.own_wallet:
+            return {"wallet": own.pk, "role": self.held_role}
+        return {"wallet": self.wallet.pk}
+
+    def list_where(self, query_class: type[ListQuery], **conditions: str) -> Response:
+        """The response to a list of the exchanges to show that meet the conditions."""
+        scope = self.scope | conditions
+        query = self.parse_query(query_class)
+        if query.is_usual:
+            kinds: Any = (self.model, self.contract, query_class)
+            compiled = usual_page(*kinds, tuple(scope))
+            page = cut_page(compiled.all(*scope.values()), query)
+        else:
+            rows = self.rows.filter(**conditions)
+            page = paginate(only_columns(rows, self.contract.columns), query)
+        return self.page_response(self.contract, page)
 
     def find_connection(self, connection_id: str) -> Connection | None:
         if self.own_wallet:

@@ -37,7 +37,7 @@ class WalletCredentials(WalletExchangeView):
         parameters=list_parameters(CredentialQuery),
     )
     def list(self, request, walletId):
-        return self.list_response(CredentialContract, self.rows, CredentialQuery)
+        return self.list_where(CredentialQuery)
 
     @operation(
         "listCredentialsForConnectionId",
@@ -45,8 +45,9 @@ class WalletCredentials(WalletExchangeView):
         parameters=list_parameters(ConnectionCredentialQuery),
     )
     def list_of_connection(self, request, walletId, connectionId):
-        rows = self.rows.filter(connection__connection_id=connectionId)
-        return self.list_response(CredentialContract, rows, ConnectionCredentialQuery)
+        return self.list_where(
+            ConnectionCredentialQuery, connection__connection_id=connectionId
+        )
 
     @operation(
         "proposeCredential",

@@ -40,9 +40,7 @@ class WalletVerifications(WalletExchangeView):
         parameters=list_parameters(WalletVerificationQuery),
     )
     def list(self, request, walletId):
-        return self.list_response(
-            VerificationContract, self.rows, WalletVerificationQuery
-        )
+        return self.list_where(WalletVerificationQuery)
 
     @operation(
         "listVerificationsForConnection",
@@ -50,9 +48,8 @@ class WalletVerifications(WalletExchangeView):
         parameters=list_parameters(ConnectionVerificationQuery),
     )
     def list_of_connection(self, request, walletId, connectionId):
-        rows = self.rows.filter(connection__connection_id=connectionId)
-        return self.list_response(
-            VerificationContract, rows, ConnectionVerificationQuery
+        return self.list_where(
+            ConnectionVerificationQuery, connection__connection_id=connectionId
         )
 
     @operation(

@@ -20,16 +20,26 @@ from agency.core.compiled_sql import (
     update_rows,
 )
 from agency.core.database.base import count_rows, fetch_rows
-from connections.api.exchanges import exchange_in
+from connections.api.exchanges import exchange_in, usual_page
 from connections.api.scopes import Scope, _connection_by_id
 from connections.exchange import PARTIES, compiled_thread
 from connections.messaging.pair_lock import _compiled_pair
 from connections.models import Connection
 from credentials.api.definitions import active_definition
+from credentials.api.serializers import (
+    ConnectionCredentialQuery,
+    CredentialContract,
+    CredentialQuery,
+)
 from credentials.models import Credential
 from credentials.models.credential import definition_with_schema
 from tenants import vault
 from tenants.models import Network, Record, Tenant
+from verifications.api.serializers import (
+    ConnectionVerificationQuery,
+    VerificationContract,
+    WalletVerificationQuery,
+)
 from verifications.models import Verification
 from wallets.models import Key
 
@@ -55,8 +65,25 @@ def every_query(faber):
         for scope in Scope:
             exchange_in(scope, model, PARTIES)
             exchange_in(scope, model, ("connection",))
+    for page in usual_pages():
+        assert page in CompiledQuery.every
     _compiled_pair(Connection)
     return CompiledQuery.every
+
+
+def usual_pages():
+    """The lists of a wallet's exchanges, of which nothing is asked."""
+    over = ("wallet", "connection__connection_id")
+    return [
+        usual_page(Credential, CredentialContract, CredentialQuery, over[:1]),
+        usual_page(Credential, CredentialContract, ConnectionCredentialQuery, over),
+        usual_page(
+            Verification, VerificationContract, WalletVerificationQuery, over[:1]
+        ),
+        usual_page(
+            Verification, VerificationContract, ConnectionVerificationQuery, over
+        ),
+    ]
 
 
 def content(row, above=()):
@@ -98,8 +125,12 @@ def test_the_objects_are_those_of_the_orm(every_query, faber):
         (_connection_by_id, (faber.tenant.pk, connection_row.connection_id)),
         (definition_with_schema, (faber.tenant.pk, credential.definition_id)),
         (active_definition, (faber.tenant.pk, credential.definition_id)),
+        *(
+            (page, (peer.wallet_id, peer.connection_id)[: len(page.types)])
+            for page in usual_pages()
+        ),
     ):
-        rows = list(query.build(*values).order_by("pk"))
+        rows = sorted(query.build(*values), key=lambda row: row.pk)
         assert rows
         compiled = sorted(query.all(*values), key=lambda row: row.pk)
         assert [content(row) for row in compiled] == [content(row) for row in rows]
