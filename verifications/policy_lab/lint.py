@@ -323,7 +323,7 @@ def fixed_date(review: Review) -> Findings:
     today = datetime.fromtimestamp(review.now, UTC).date()
     for index, item in enumerate(review.written_policy["predicates"]):
         day = day_of_number(item["predicateValue"])
-        meant = day and meant_day(item["predicateType"], day, today)
+        meant = meant_day(item["predicateType"], day, today) if day else ""
         if meant:
             message = (
                 f"{quoted_names(item)} is compared with {day}, whenever you ask. If you "
@@ -342,7 +342,9 @@ def meant_day(kind: str, day: date, today: date) -> str:
     if kind not in ("<=", "<"):
         return ""
     for years in (today.year - day.year - 1, today.year - day.year):
-        past = years >= 0 and day_of_number(resolve_value(f"today-{years}y", today))
+        if years < 0:
+            continue
+        past = day_of_number(resolve_value(f"today-{years}y", today))
         if past and timedelta(0) <= past - day <= NEAR_BIRTHDAY:
             return f"{years} year{'' if years == 1 else 's'} ago" if years else "today"
     return ""
