@@ -117,6 +117,7 @@ def page_context(
         **(invitation_of(row) if link else {}),
         "link_token": getattr(connection_of(row), "token", ""),
         "values": values,
+        "are_names_unique": len({value.name for value in values}) == len(values),
         "can_reveal": any(value.text for value in values),
         "related": exchanges_over(row),
         "page_url": name,

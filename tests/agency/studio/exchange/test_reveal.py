@@ -179,6 +179,7 @@ def test_the_verdict_stands_on_top_with_what_was_shown_and_proven(browser, faber
     assert 'class="mark done"' in top and '<h2 id="verdict">Valid</h2>' in top
     assert "less than 2023" in top and "proven, never shown" in top
     assert "Show the values" in top and "<bdi>Full Name</bdi>" in top
+    assert "(item" not in top
     assert page.count('id="id_reason"') == 1 and not holds_value(page)
 
 
