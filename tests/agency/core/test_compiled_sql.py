@@ -5,7 +5,7 @@ from functools import partial
 from uuid import UUID
 
 import pytest
-from django.db import DataError, connection, transaction
+from django.db import DataError, connection, models, transaction
 from django.db.models import Model
 from django.db.models.signals import post_init, pre_init
 from django.db.transaction import TransactionManagementError
@@ -14,6 +14,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from agency.core.compiled_sql import (
+    PLAIN_TYPES,
     CompiledQuery,
     insert_row,
     plain_value,
@@ -213,6 +214,19 @@ def test_an_inserted_row_is_the_one_that_save_would_insert(faber):
     differing = {"id", "connection_id", "created_at", "updated_at"}
     for name in rows[0].keys() - differing:
         assert rows[0][name] == rows[1][name]
+
+
+def test_a_plain_value_is_what_the_field_makes_of_it():
+    values = {UUID: uuid7(), str: "a", bool: True, bytes: b"a"}
+    for name, kind in PLAIN_TYPES.items():
+        if name == "ForeignKey":
+            field = Connection._meta.get_field("my_key")
+        else:
+            field = getattr(models, name)(null=True)
+            assert field.get_db_prep_save(None, connection) is None
+        made = field.get_db_prep_save(values[kind], connection)
+        # Psycopg marks bytes by a class of its own.
+        assert getattr(made, "obj", made) == values[kind]
 
 
 def test_an_update_sets_what_the_orm_would_set(faber):
