@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.indexes import HashIndex
+from django.db import connection as database
 from django.db import models
 from django.db.models import Case, F, Q, When
 from django.db.models.functions import Coalesce
@@ -13,10 +14,16 @@ from uuid_utils.compat import uuid7
 from agency.core import transactions
 from agency.core.collation import case_insensitive
 from agency.core.compiled_sql import CompiledQuery, insert_row
+from agency.core.database.base import fetch_rows
 from agency.core.errors import NotFound
 from tenants import quotas, vault
 from tenants.models import Erasure, LiveRows, Record, Tenant
 from wallets import anoncreds, keys
+
+LOCK_SQL = (
+    "SELECT id FROM wallets_wallet WHERE id = %s AND deleted_at IS NULL "
+    "FOR NO KEY UPDATE"
+)
 
 
 class Wallet(Record):
@@ -125,8 +132,9 @@ class Wallet(Record):
         The lock prevents new connections and the deletion of the wallet. Lock order:
         the wallet before its connections.
         """
-        rows = Wallet.objects.select_for_update(no_key=True)
-        return rows.filter(pk=self.pk).first() is not None
+        if not database.in_atomic_block:
+            raise RuntimeError("a lock needs agency.core.transactions.atomic()")
+        return bool(fetch_rows(LOCK_SQL, [self.pk]))
 
     def lock_or_404(self) -> None:
         if not self.lock():
