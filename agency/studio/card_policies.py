@@ -156,7 +156,7 @@ def name_of_item(names: list[str], definition: CredentialDefinition) -> str:
 
 def card_of_definition(definition: CredentialDefinition) -> CardPolicy:
     """Show each attribute, and only prove that the card has not ended."""
-    name = f"{definition.schema.name} is valid"
+    name = f"Check of {definition.schema.name}"
     card = CardPolicy(
         definition,
         name,

@@ -48,7 +48,7 @@ def test_it_opens_filled_in_for_the_only_definition(browser, url, card):
     assert card.definition_id not in page and "Refuse cards" not in page
     assert re.search("<bdi>valid until</bdi>: <bdi>on [^<]* or later</bdi>", page)
     assert save(browser, url, fields_of(page)) == {
-        "name": "Membership card is valid",
+        "name": "Check of Membership card",
         "version": "1.0",
         "attributes": [
             {

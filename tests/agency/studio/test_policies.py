@@ -449,7 +449,7 @@ def test_a_credential_leads_to_a_policy_and_to_its_holder(browser, url, alice):
     builder = ask_about(browser, url, f"{url}/credentials/{row.pk}")
     page = browser.get(builder).content.decode()
     fields = fields_of(page)
-    assert "Save and ask" in page and fields["name"] == ["Degree is valid"]
+    assert "Save and ask" in page and fields["name"] == ["Check of Degree"]
     saved = browser.send(builder, do="save_and_ask", **fields)
     asked = Verification.objects.get(role="verifier")
     assert saved.url == f"{url}/verifications/{asked.pk}"

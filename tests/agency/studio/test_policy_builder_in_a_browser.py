@@ -66,7 +66,7 @@ def test_and_and_or_are_built_and_go_to_json_and_back_unchanged(builder, definit
 def test_enter_in_a_field_saves_and_never_removes(builder):
     with builder.expect_navigation():
         builder.press("[name=version]", "Enter")
-    assert VerificationPolicy.objects.get().name == "Degree is valid"
+    assert VerificationPolicy.objects.get().name == "Check of Degree"
 
 
 def test_a_policy_is_tried_without_json(builder):

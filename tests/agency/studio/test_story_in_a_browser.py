@@ -131,7 +131,7 @@ def ask(fay):
 
 def prove(alice):
     alice.click("Inbox", "nav")
-    alice.click("Degree is valid")
+    alice.click("Check of Degree")
     alice.click("Show", "main .actions")
     assert "Your answer was sent and accepted." in alice.text()
 
