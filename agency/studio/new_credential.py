@@ -15,6 +15,7 @@ from django.shortcuts import render
 from agency.api.views import heavy, parse_uuid
 from agency.core import network_reads
 from agency.core.errors import AgencyError
+from agency.holder_pages.contents import DATE_NAME
 from agency.studio.api_forms import read_parameters
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
@@ -29,8 +30,10 @@ from credentials.models import Credential, CredentialDefinition
 from credentials.models.definition import DATE, INTEGER
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
+from wallets.anoncreds import normalise_name
 
-WHOLE_NUMBER = "A whole number; a date as 20260131."
+WHOLE_NUMBER = "A whole number."
+DAY_AS_NUMBER = "A whole number, such as 20260131 for a day."
 MAX_VALUE = 10_000  # characters
 
 
@@ -104,14 +107,17 @@ def value_field(name: str, kind: str) -> forms.Field:
         day = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
         return forms.DateField(label=name, input_formats=["%Y-%m-%d"], widget=day)
     attrs = {"autocomplete": "off"}
+    help_text = ""
     if kind == INTEGER:
         attrs["inputmode"] = "numeric"
+        is_date = DATE_NAME.search(normalise_name(name))
+        help_text = DAY_AS_NUMBER if is_date else WHOLE_NUMBER
     return forms.CharField(
         label=name,
         max_length=MAX_VALUE,
         required=False,
         strip=False,
-        help_text=WHOLE_NUMBER if kind == INTEGER else "",
+        help_text=help_text,
         widget=forms.TextInput(attrs=attrs),
     )
 

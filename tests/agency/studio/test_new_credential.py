@@ -222,3 +222,18 @@ def test_a_date_is_chosen_and_signed_as_a_number(browser, url, api):
     offer(browser, path, value_1="2026-12-31")
     [offered] = api.get("/credentials")
     assert offered["values"] == {"name": "Alice Smith", "valid until": "20261231"}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("birthdate", True), ("validUntil", True), ("year", False)]
+)
+def test_a_number_that_is_a_day_by_its_name_says_how_it_is_written(
+    browser, url, api, name, says
+):
+    claims = {name: {"type": "integer"}}
+    body = DEFINITION | {"attributes": ["name", name], "claims": claims}
+    api.post("/definitions/credentials", body)
+    definition = CredentialDefinition.objects.get()
+    path = f"{url}/credentials/new?definition={definition.pk}"
+    shown = browser.get(path).content.decode()
+    assert ("such as 20260131" in shown) == says
