@@ -11,11 +11,12 @@ from uuid import UUID
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from agency.api.views import heavy, parse_uuid
 from agency.core import network_reads
 from agency.core.errors import AgencyError
-from agency.holder_pages.contents import DATE_NAME
+from agency.holder_pages.contents import DATE_NAME, is_validity
 from agency.studio.api_forms import read_parameters
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
@@ -104,7 +105,10 @@ class OfferForm(RecipientForm):
 def value_field(name: str, kind: str) -> forms.Field:
     """The field of an attribute. kind: its type, as the definition declares it."""
     if kind == DATE:
-        day = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+        limits = {"type": "date"}
+        if is_validity(name):  # the browser asks for a day that is still to come
+            limits["min"] = f"{timezone.now():%Y-%m-%d}"
+        day = forms.DateInput(attrs=limits, format="%Y-%m-%d")
         return forms.DateField(label=name, input_formats=["%Y-%m-%d"], widget=day)
     attrs = {"autocomplete": "off"}
     help_text = ""

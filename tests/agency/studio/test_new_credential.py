@@ -212,6 +212,7 @@ def test_a_date_is_chosen_and_signed_as_a_number(browser, url, api):
     path = f"{url}/credentials/new?definition={definition.pk}"
     shown = browser.get(path).content.decode()
     assert re.search('<input type="date" name="value_1"[^>]* required', shown)
+    assert re.search(r' min="\d{4}-\d\d-\d\d"', shown), "no day that is over"
     for wrong in ("", "2026-02-30", "soon"):
         refused = browser.send(path, value_1=wrong, confirmed="yes").content.decode()
         assert 'id="id_value_1_error"' in refused, wrong
