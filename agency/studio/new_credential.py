@@ -16,7 +16,12 @@ from django.utils import timezone
 from agency.api.views import heavy, parse_uuid
 from agency.core import network_reads
 from agency.core.errors import AgencyError
-from agency.holder_pages.contents import DATE_NAME, is_validity
+from agency.holder_pages.contents import (
+    DATE_NAME,
+    is_validity,
+    label_of,
+    value_words,
+)
 from agency.studio.api_forms import read_parameters
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
@@ -196,6 +201,9 @@ def render_form(
         "is_preview": is_preview,
     }
     if is_preview:
-        context["values"] = list(form.values.items())
+        context["values"] = [
+            (label_of(name), value_words(name, text))
+            for name, text in form.values.items()
+        ]
         context["recipient"] = form.recipient
     return render(request, "studio/new_credential.html", context)
