@@ -27,6 +27,7 @@ from wallets.anoncreds import normalise_name
 from wallets.models import Wallet
 
 State = Verification.State
+MAX_REASON = 500  # characters
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,11 @@ def consent_context(verification: Verification) -> dict[str, Any]:
         "source": next(iter(cards.values())) if is_one_card else None,
         "can_answer": all(one.choices for one in questions),
     }
+
+
+def read_reason(form: QueryDict) -> str:
+    """Why the holder declines, which the other side reads."""
+    return form.get("reason", "").strip()[:MAX_REASON]
 
 
 def read_selections(verification: Verification, form: QueryDict) -> list[Selection]:

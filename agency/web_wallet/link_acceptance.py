@@ -22,6 +22,7 @@ from connections.didcomm.message import Message
 from connections.protocols import connectionless, handshakes
 from credentials.issue_credential import handlers
 from credentials.issue_credential.messages import check_shared_offer, read_preview
+from verifications.models import Verification
 from verifications.present_proof import prover
 from verifications.present_proof.messages import check_shared_request
 from wallets.models import Wallet
@@ -33,17 +34,19 @@ USABLE = (State.WAITING, State.OPENED)
 class Acceptance:
     """What a page shows of a link, and what happens when the holder agrees.
 
-    accept: returns the redirection to the next page.
+    accept, decline: return the redirection to the next page. Only a request is
+    declined: an offer that nobody wants just stays.
     """
 
     context: dict[str, Any]
     accept: Callable[[HttpRequest], HttpResponse]
+    decline: Callable[[HttpRequest], HttpResponse] | None = None
 
 
 @heavy
 @wallet_page("GET", "HEAD", "POST")
 def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
-    """The page of a link of the organization inside the wallet. POST agrees.
+    """The page of a link of the organization inside the wallet. POST agrees, or declines.
 
     What the link has become since is on its own page.
     """
@@ -56,11 +59,14 @@ def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRes
         return redirect("invitation", token=token)
     acceptance = prepare_acceptance(found, link.wallet)
     if request.method == "POST":
+        if acceptance.decline and request.POST.get("action") == "decline":
+            return acceptance.decline(request)
         return acceptance.accept(request)
     context = {
         "found": found,
         "heading": link_texts.heading(found.kind, State.WAITING, found.name),
         "contents": contents_of(found),
+        "can_decline": acceptance.decline is not None,
         **acceptance.context,
     }
     return show_page(request, link, "accept_link", context)
@@ -77,8 +83,11 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
         return Acceptance({"values": values}, partial(accept_offer, wallet, offer))
     asked = read_message(found, "verificationData", check_shared_request)
     preview = prover.preview_shared_request(wallet, asked)
-    context = consent.consent_context(preview)
-    return Acceptance(context, partial(answer_request, wallet, asked))
+    return Acceptance(
+        consent.consent_context(preview),
+        partial(answer_request, wallet, asked),
+        partial(decline_request, wallet, asked),
+    )
 
 
 def read_message(found: Link, field: str, check: Callable[[Message], None]) -> Message:
@@ -109,7 +118,17 @@ def answer_request(
 ) -> HttpResponse:
     preview = prover.preview_shared_request(wallet, asked)
     selections = consent.read_selections(preview, request.POST)
-    answered = prover.answer_shared_request(wallet, asked, selections)
+    return show_answered(prover.answer_shared_request(wallet, asked, selections))
+
+
+def decline_request(
+    wallet: Wallet, asked: Message, request: HttpRequest
+) -> HttpResponse:
+    reason = consent.read_reason(request.POST)
+    return show_answered(prover.decline_shared_request(wallet, asked, reason))
+
+
+def show_answered(answered: Verification) -> HttpResponse:
     assert answered.connection
     connectionless.discard_if_beaten(answered.connection, answered)
     return redirect("web_wallet:request", object_id=answered.pk)

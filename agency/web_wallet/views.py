@@ -31,7 +31,6 @@ from agency.web_wallet.pages import (
 from verifications.models import Verification
 from verifications.present_proof import prover
 
-MAX_REASON = 500
 LINK_TOKEN = re.compile(r"[\w-]{1,32}", re.ASCII)
 
 
@@ -173,7 +172,7 @@ def show_offer(
     """An offer or the credential that it became. POST accepts or declines."""
     row = get_object_or_404(holdings.offers_of(link.wallet), pk=object_id)
     if request.method == "POST":
-        act = partial(row.decline, reason_in(request))
+        act = partial(row.decline, consent.read_reason(request.POST))
         do_action(request, {"accept": row.accept, "decline": act})
         return redirect("web_wallet:offer", object_id=row.pk)
     return show_page(request, link, "offer", offer_context(row))
@@ -204,10 +203,6 @@ def do_action(request: HttpRequest, actions: dict[str, Any]) -> None:
     action()
 
 
-def reason_in(request: HttpRequest) -> str:
-    return request.POST.get("reason", "").strip()[:MAX_REASON]
-
-
 @heavy
 @wallet_page("GET", "HEAD", "POST")
 def show_request(
@@ -216,7 +211,7 @@ def show_request(
     """A question of a verifier, and what the holder would show. POST answers it."""
     row = get_object_or_404(holdings.requests_of(link.wallet), pk=object_id)
     if request.method == "POST":
-        decline = partial(row.decline, reason_in(request))
+        decline = partial(row.decline, consent.read_reason(request.POST))
         answer = partial(answer_request, row, request.POST)
         do_action(request, {"accept": answer, "decline": decline})
         return redirect("web_wallet:request", object_id=row.pk)

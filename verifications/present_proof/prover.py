@@ -182,16 +182,30 @@ def answer_shared_request(
     Call `connectionless.discard_if_beaten` after the commit: only then is it known
     whether another wallet answered first.
     """
-    connection = connectionless.accept_shared(wallet, message)
-    rows = Verification.objects.filter(
-        connection=connection, thread_id=message.thread_id
-    )
-    verification = rows.first() or receive_request(connection, message)
+    verification = _receive_shared(wallet, message)
     if selections is None:
         auto_select(verification)
     else:
         submit_selections(verification, selections)
     return verification
+
+
+@network_reads.atomic_with_reads
+def decline_shared_request(
+    wallet: Wallet, message: Message, reason: str = ""
+) -> Verification:
+    """Decline a shared request. As after an answer, call `discard_if_beaten`."""
+    verification = _receive_shared(wallet, message)
+    verification.decline(reason)
+    return verification
+
+
+def _receive_shared(wallet: Wallet, message: Message) -> Verification:
+    connection = connectionless.accept_shared(wallet, message)
+    rows = Verification.objects.filter(
+        connection=connection, thread_id=message.thread_id
+    )
+    return rows.first() or receive_request(connection, message)
 
 
 def find_available(verification: Verification) -> list[tuple[Item, list[Credential]]]:

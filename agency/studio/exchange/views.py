@@ -32,6 +32,7 @@ from connections.messaging import outbox
 from connections.protocols import confirmation
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
+from verifications.models import Verification
 
 MAX_RELATED = 20
 NO_VALUES = "There are no values yet."
@@ -131,9 +132,10 @@ def page_context(
 
 
 def has_verdict(row: Any) -> bool:
-    """Whether it is a proof that the organization asked for and that was judged."""
-    is_asked = (row.OBJECT_TYPE, row.role) == ("verification", "verifier")
-    return is_asked and row.is_valid is not None
+    """Whether the organization asked for a proof, and it was judged or refused."""
+    if (row.OBJECT_TYPE, row.role) != ("verification", "verifier"):
+        return False
+    return row.is_valid is not None or row.state == Verification.State.REJECTED
 
 
 def list_page(row: Any) -> str:

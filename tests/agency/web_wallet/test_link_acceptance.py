@@ -120,6 +120,25 @@ def test_without_a_card_a_request_cannot_be_answered(wallet, ask):
     assert 'value="accept"' not in shown
 
 
+def test_a_request_by_link_is_declined_and_its_verifier_told(wallet, ask, faber):
+    token = ask()
+    path = f"/w/take/{token}"
+    assert 'value="decline"' in text_of(wallet.get(path))
+    form = {"action": "decline", "reason": "My card has ended."}
+    declined = wallet.post(path, form)
+    assert "declined or withdrawn" in text_of(wallet.get(declined.url))
+    [asked] = faber.get("/verifications")
+    assert asked["state"] == "Rejected" and "isValid" not in asked
+    assert asked["reason"] == "My card has ended."
+    assert wallet.post(path, form).url == f"/i/{token}", "the link is used up"
+    assert len(faber.get("/verifications")) == 1
+
+
+def test_an_offer_by_link_has_nothing_to_decline(wallet, offer, alice):
+    path = f"/w/take/{offer()}"
+    assert 'value="decline"' not in text_of(wallet.get(path))
+
+
 def test_an_invitation_is_accepted(wallet, faber, alice):
     made = faber.invites()
     path = f"/w/take/{token_of(made['invitationUrl'])}"

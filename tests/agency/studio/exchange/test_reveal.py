@@ -206,6 +206,17 @@ def test_a_request_without_an_answer_has_neither_verdict_nor_form(browser, faber
     assert 'id="verdict"' not in page and 'id="id_reason"' not in page
 
 
+def test_a_request_that_was_declined_has_a_cross_and_no_form(browser, faber):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    faber.asks(alice, **POLICY)
+    Verification.objects.get(role="prover").decline("I have none.")
+    page = text(browser.get(url_of(Verification.objects.get(role="verifier"))))
+    top = page.partition('id="state"')[0]
+    assert 'class="mark failed"' in top and "ended before a proof came" in top
+    assert 'id="id_reason"' not in page
+
+
 def test_a_proof_that_is_not_valid_has_a_cross_and_the_reason_on_top(browser, proof):
     page = text(browser.get(url_of(proof)))
     top = page.partition('id="state"')[0]
