@@ -33,6 +33,7 @@ from wallets.models import Key
 logger = logging.getLogger(__name__)
 # After this time delivery.py gives up a message to a peer without an endpoint.
 UNFETCHED_EXPIRY = timedelta(days=30)
+THREAD_ENDED = "thread_ended"  # the error of a message that was withdrawn
 _waiting_peer = threading.local()
 
 
@@ -248,7 +249,7 @@ def withdraw_waiting(connection: PeerConnection, thread_id: str) -> None:
         )
         rows.filter(status=OutboundMessage.Status.PENDING).update(
             status=OutboundMessage.Status.DONE,
-            last_error="thread_ended",
+            last_error=THREAD_ENDED,
             body=None,
             envelope=None,
             lease_owner=None,

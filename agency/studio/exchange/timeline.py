@@ -21,6 +21,7 @@ from agency.studio.exchange.words import (
     message_in_words,
 )
 from connections.messaging.envelopes import didcomm_endpoint
+from connections.messaging.outbox import THREAD_ENDED
 from connections.models import (
     BasicMessage,
     Connection,
@@ -85,6 +86,8 @@ def sent_messages(row: Any) -> list[Entry]:
 
 def sent_entry(message: OutboundMessage) -> Entry:
     status, badge = SENT_STATUS[Status(message.status)]
+    if message.last_error == THREAD_ENDED:
+        status, badge = "Withdrawn", ""
     return message_entry("out", message, status, badge)
 
 

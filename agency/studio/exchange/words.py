@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from connections.messaging.outbox import THREAD_ENDED
 from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
@@ -88,6 +89,7 @@ TRANSPORT_ERRORS = {
     "endpoint_unconfirmed": "It was sent, and no answer came in time.",
     "endpoint_unreachable": "The address could not be reached.",
     "internal_error": "It failed here. The log of the server says why.",
+    THREAD_ENDED: "The other side ended the exchange before it was delivered.",
     "not_fetched": "The other agent has no address and did not come to fetch it.",
 }
 

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from connections.messaging.outbox import THREAD_ENDED
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential
 from tests.agency.studio.exchange.conftest import text, url_of
@@ -116,6 +117,14 @@ def test_a_transport_error_is_said_with_its_code_and_attempts(browser, phone, fa
     sent.update(status="exhausted")
     assert "3 failed attempts" in text(browser.get(url_of(row)))
     assert "Given up" in text(browser.get(url_of(row)))
+
+
+def test_a_message_that_was_withdrawn_is_neither_sent_nor_failed(browser, issued):
+    sent = OutboundMessage.objects.filter(type__endswith="offer-credential")
+    assert sent.update(last_error=THREAD_ENDED) == 1
+    page = text(browser.get(url_of(issued)))
+    assert "Withdrawn" in page and "The other side ended the exchange" in page
+    assert "attempt" not in page
 
 
 def test_the_calls_of_webhooks_stand_below_their_event(browser, faber, settings, walk):
