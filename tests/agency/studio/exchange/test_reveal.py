@@ -214,6 +214,7 @@ def test_a_request_that_was_declined_has_a_cross_and_no_form(browser, faber):
     page = text(browser.get(url_of(Verification.objects.get(role="verifier"))))
     top = page.partition('id="state"')[0]
     assert 'class="mark failed"' in top and "ended before a proof came" in top
+    assert "never shown" not in top and "masked" not in top
     assert 'id="id_reason"' not in page
 
 
