@@ -34,11 +34,11 @@ USABLE = (State.WAITING, State.OPENED)
 class Acceptance:
     """What a page shows of a link, and what happens when the holder agrees.
 
-    accept, decline: return the redirection to the next page. Only a request is
-    declined: an offer that nobody wants just stays.
+    show: returns the context of the page. accept, decline: return the redirection to
+    the next page. Only a request is declined: an offer that nobody wants just stays.
     """
 
-    context: dict[str, Any]
+    show: Callable[[], dict[str, Any]]
     accept: Callable[[HttpRequest], HttpResponse]
     decline: Callable[[HttpRequest], HttpResponse] | None = None
 
@@ -46,9 +46,9 @@ class Acceptance:
 @heavy
 @wallet_page("GET", "HEAD", "POST")
 def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
-    """The page of a link of the organization inside the wallet. POST agrees, or declines.
+    """The page of a link of the organization inside the wallet.
 
-    What the link has become since is on its own page.
+    POST agrees, or declines. What the link has become since is on its own page.
     """
     found = find_link(token)
     if found is None or found.tenant.pk != link.tenant_id:
@@ -67,7 +67,7 @@ def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRes
         "heading": link_texts.heading(found.kind, State.WAITING, found.name),
         "contents": contents_of(found),
         "can_decline": acceptance.decline is not None,
-        **acceptance.context,
+        **acceptance.show(),
     }
     return show_page(request, link, "accept_link", context)
 
@@ -76,18 +76,26 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
     """Whoever has to connect first, does; then it is in the inbox."""
     assert found.connection
     if found.kind == Kind.INVITATION or found.connection.carries_exchange:
-        return Acceptance({}, partial(accept_invitation, found, wallet))
+        return Acceptance(dict, partial(accept_invitation, found, wallet))
     if found.kind == Kind.OFFER:
         offer = read_message(found, "credentialData", check_shared_offer)
-        values = holdings.shown_values(read_preview(offer))
-        return Acceptance({"values": values}, partial(accept_offer, wallet, offer))
+        return Acceptance(
+            partial(offer_context, offer), partial(accept_offer, wallet, offer)
+        )
     asked = read_message(found, "verificationData", check_shared_request)
-    preview = prover.preview_shared_request(wallet, asked)
     return Acceptance(
-        consent.consent_context(preview),
+        partial(request_context, wallet, asked),
         partial(answer_request, wallet, asked),
         partial(decline_request, wallet, asked),
     )
+
+
+def offer_context(offer: Message) -> dict[str, Any]:
+    return {"values": holdings.shown_values(read_preview(offer))}
+
+
+def request_context(wallet: Wallet, asked: Message) -> dict[str, Any]:
+    return consent.consent_context(prover.preview_shared_request(wallet, asked))
 
 
 def read_message(found: Link, field: str, check: Callable[[Message], None]) -> Message:
