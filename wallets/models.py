@@ -133,7 +133,7 @@ class Wallet(Record):
         the wallet before its connections.
         """
         if not database.in_atomic_block:
-            raise RuntimeError("a lock needs agency.core.transactions.atomic()")
+            raise RuntimeError("a lock needs an atomic transaction")
         return bool(fetch_rows(LOCK_SQL, [self.pk]))
 
     def lock_or_404(self) -> None:

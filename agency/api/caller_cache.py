@@ -109,7 +109,10 @@ def load_caller(secrets: dict[str, str]) -> Caller | None:
 
 
 def copy_caller(caller: Caller) -> Caller:
-    """The caller with a copy of each row. Pickle and copy take Django many times as long."""
+    """The caller with a copy of each row.
+
+    `pickle` and `copy` take many times as long for Django's rows.
+    """
     copies: dict[int, Any] = {}
     return Caller(
         copy_row(caller.tenant, copies),

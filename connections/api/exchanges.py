@@ -48,11 +48,11 @@ def usual_page(
     query = query_class(data={})
     query.is_valid(raise_exception=True)
 
-    def build(*values: Any) -> QuerySet[Any]:
+    def select_rows(*values: Any) -> QuerySet[Any]:
         rows = shown_rows(model, dict(zip(names, values, strict=True)))
         return select_page(only_columns(rows, contract.columns), query)
 
-    return CompiledQuery(build, UUID, *(str for _ in names[1:]))
+    return CompiledQuery(select_rows, UUID, *(str for _ in names[1:]))
 
 
 class ExchangeView(View):
@@ -117,10 +117,10 @@ class WalletExchangeView(WalletView, ExchangeView):
 
     @property
     def rows(self) -> QuerySet[Any]:
-        return shown_rows(self.model, self.scope)
+        return shown_rows(self.model, self.row_conditions)
 
     @property
-    def scope(self) -> dict[str, Any]:
+    def row_conditions(self) -> dict[str, Any]:
         """The conditions of the exchanges to show."""
         if own := self.own_wallet:
             return {"wallet": own.pk, "role": self.held_role}
@@ -128,12 +128,12 @@ class WalletExchangeView(WalletView, ExchangeView):
 
     def list_where(self, query_class: type[ListQuery], **conditions: str) -> Response:
         """The response to a list of the exchanges to show that meet the conditions."""
-        scope = self.scope | conditions
+        asked = self.row_conditions | conditions
         query = self.parse_query(query_class)
         if query.is_usual:
             kinds: Any = (self.model, self.contract, query_class)
-            compiled = usual_page(*kinds, tuple(scope))
-            page = cut_page(compiled.all(*scope.values()), query)
+            compiled = usual_page(*kinds, tuple(asked))
+            page = cut_page(compiled.all(*asked.values()), query)
         else:
             rows = self.rows.filter(**conditions)
             page = paginate(only_columns(rows, self.contract.columns), query)

@@ -43,9 +43,7 @@ CANCEL_LABELS = {
     ("verification", "verifier"): "Cancel the request",
     ("verification", "prover"): "Decline for the holder",
 }
-
-
-# Of who reads the answer to his own request, unless he writes another.
+# Why somebody reads the answer to their own request, unless they write another.
 READS_ANSWER = "To read the answer"
 
 
