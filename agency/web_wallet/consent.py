@@ -93,13 +93,13 @@ def build_question(number: int, item: Item, cards: list[Credential]) -> Question
         not item.is_predicate and not any("value" in one for one in item.restrictions),
         [
             Choice(card, values_named(card, shown))
-            for card in sorted(cards, key=is_worthless)
+            for card in sorted(cards, key=is_invalid)
         ],
     )
 
 
-def is_worthless(card: Any) -> bool:
-    return card.is_over or card.state == Credential.State.REVOKED
+def is_invalid(card: Any) -> bool:
+    return card.is_expired or card.state == Credential.State.REVOKED
 
 
 def values_named(card: Any, names: list[str]) -> list[Value]:

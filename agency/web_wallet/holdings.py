@@ -44,7 +44,7 @@ class Page:
 
 
 def cards_of(wallet: Wallet, before: str = "") -> Page:
-    """The wallet's credentials, each with `values_shown` and `is_over`."""
+    """The wallet's credentials, each with `values_shown` and `is_expired`."""
     page = newest(Credential.in_wallet(wallet), before)
     for row in page.rows:
         read_values(row)
@@ -52,10 +52,10 @@ def cards_of(wallet: Wallet, before: str = "") -> Page:
 
 
 def read_values(card: Any) -> None:
-    """Add `values_shown`, and `is_over`: whether the day is past until which it is valid."""
+    """Add `values_shown`, and `is_expired`: whether its last valid day is over."""
     card.values_shown = values_of(card)
     ends = [one.day for one in card.values_shown if one.day and is_validity(one.name)]
-    card.is_over = any(day < timezone.localdate() for day in ends)
+    card.is_expired = any(day < timezone.localdate() for day in ends)
 
 
 def offers_of(wallet: Wallet) -> QuerySet[Any]:
