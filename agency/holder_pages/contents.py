@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
@@ -13,7 +13,7 @@ from verifications.models import Verification
 from verifications.proofs.proof_items import Item
 from verifications.proofs.relative_dates import day_of_number
 from verifications.proofs.request_reading import read_items
-from wallets.anoncreds import normalise_name
+from wallets.anoncreds import normalise_name, parse_day
 
 MAX_LISTED = 12  # the rest is folded
 # A date is a number in attributes with such names: Aries wallets use the first two, and
@@ -91,6 +91,10 @@ def is_validity(name: str) -> bool:
     return normalise_name(name) in VALIDITY_NAMES
 
 
+def is_date_name(name: str) -> bool:
+    return bool(DATE_NAME.search(normalise_name(name)))
+
+
 def predicate_of(item: Item) -> Predicate:
     name = item.attribute_names[0]
     condition = condition_of(name, item.predicate_type, item.threshold or 0)
@@ -105,18 +109,12 @@ def condition_of(name: str, kind: str | None, number: int) -> str:
 
 def day_of(name: str, number: int) -> date | None:
     """The day in a number such as 20050131 of an attribute that is a date by name."""
-    if not DATE_NAME.search(normalise_name(name)) or not number >= 10000101:
-        return None
-    try:
-        return datetime.strptime(str(number), "%Y%m%d").date()
-    except ValueError:
-        return None
+    return as_day(name, str(number))
 
 
 def as_day(name: str, text: str) -> date | None:
     """The day in a value of an attribute that is a date by name."""
-    is_number = len(text) == 8 and text.isdecimal() and text.isascii()
-    return day_of(name, int(text)) if is_number else None
+    return parse_day(text) if is_date_name(name) else None
 
 
 def value_words(name: str, text: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from django.http import QueryDict
 
-from agency.holder_pages.contents import DATE_NAME
+from agency.holder_pages.contents import is_date_name, is_validity
 from agency.studio.policy_drafts import (
     MAX_DRAFT_NAMES,
     SHOW,
@@ -19,40 +19,39 @@ from agency.studio.policy_drafts import (
     DraftItem,
 )
 from credentials.models import CredentialDefinition
-from credentials.models.definition import DATE, INTEGER, parse_day
+from credentials.models.definition import DATE, INTEGER
 from tenants.models import Tenant
-from wallets.anoncreds import normalise_name
+from verifications.proofs.relative_dates import is_relative_date, read_offset
+from wallets.anoncreds import normalise_name, parse_day
 
 SKIP, TODAY, DAYS, YEARS, FROM, TO = "", "today", "days", "years", ">=", "<="
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,10}")
 COUNT = re.compile(r"[0-9]{1,3}")
-RELATIVE = re.compile(r"today(?:([+-])([0-9]{1,3})([dy]))?")
 MAX_ITEM_NAME = 256
-END = normalise_name("valid until")
 
 
-class Wish(NamedTuple):
+class Option(NamedTuple):
     """What is asked of an attribute. takes: what its value is, "" for none."""
 
     label: str
     takes: str = ""
 
 
-SHOWN_OR_NOT = {SHOW: Wish("Show it"), SKIP: Wish("Do not ask")}
-WISHES = {
+SHOWN_OR_NOT = {SHOW: Option("Show it"), SKIP: Option("Do not ask")}
+OPTIONS = {
     "": SHOWN_OR_NOT,
     INTEGER: SHOWN_OR_NOT
     | {
-        FROM: Wish("Only prove: at least …", "a whole number"),
-        TO: Wish("Only prove: at most …", "a whole number"),
+        FROM: Option("Only prove: at least …", "a whole number"),
+        TO: Option("Only prove: at most …", "a whole number"),
     },
     DATE: SHOWN_OR_NOT
     | {
-        TODAY: Wish("Only prove: today or later"),
-        DAYS: Wish("Only prove: at least … days from now", "a number up to 999"),
-        YEARS: Wish("Only prove: at least … years ago", "a number up to 999"),
-        FROM: Wish("Only prove: from … on", "a day such as 2026-01-31"),
-        TO: Wish("Only prove: until …", "a day such as 2026-01-31"),
+        TODAY: Option("Only prove: today or later"),
+        DAYS: Option("Only prove: at least … days from now", "a number up to 999"),
+        YEARS: Option("Only prove: at least … years ago", "a number up to 999"),
+        FROM: Option("Only prove: from … on", "a day such as 2026-01-31"),
+        TO: Option("Only prove: until …", "a day such as 2026-01-31"),
     },
 }
 
@@ -67,51 +66,51 @@ class CardLine:
 
     name: str
     kind: str
-    wish: str = SHOW
+    chosen: str = SHOW
     value: str = ""
 
     @property
-    def wishes(self) -> dict[str, Wish]:
-        return WISHES[self.kind]
+    def options(self) -> dict[str, Option]:
+        return OPTIONS[self.kind]
 
     @property
-    def problem(self) -> str:
+    def value_error(self) -> str:
         """What is wrong with the value, in words."""
-        takes = self.wishes[self.wish].takes
+        takes = self.options[self.chosen].takes
         return f"Give {takes}." if takes and not self._is_complete() else ""
 
     def _is_complete(self) -> bool:
         value = self.value.strip()
-        if self.wish in (DAYS, YEARS):
+        if self.chosen in (DAYS, YEARS):
             return bool(COUNT.fullmatch(value))
         if self.kind == DATE:
             return parse_day(value.replace("-", "")) is not None
         return bool(WHOLE_NUMBER.fullmatch(value))
 
-    def comparison(self) -> tuple[str, str]:
+    def to_predicate(self) -> tuple[str, str]:
         """The type of the predicate and its value."""
         value = self.value.strip()
-        if self.wish == TODAY:
+        if self.chosen == TODAY:
             return FROM, "today"
-        if self.wish == DAYS:
+        if self.chosen == DAYS:
             return FROM, f"today+{value}d"
-        if self.wish == YEARS:
+        if self.chosen == YEARS:
             return TO, f"today-{value}y"
-        return self.wish, value.replace("-", "") if self.kind == DATE else value
+        return self.chosen, value.replace("-", "") if self.kind == DATE else value
 
-    def compare(self, kind: str, number: str) -> None:
+    def take_predicate(self, kind: str, number: str) -> None:
         """Take over the type of a predicate and its value. Raises NotOneCard."""
-        found = RELATIVE.fullmatch(number)
-        if not found:
-            self.wish, self.value = kind, number
+        if number == "today":
+            self.chosen = TODAY
+        elif is_relative_date(number):
+            offset, unit = read_offset(number)
+            self.chosen, self.value = YEARS if unit == "y" else DAYS, str(abs(offset))
+        else:
+            self.chosen, self.value = kind, number
             if self.kind == DATE and (day := parse_day(number)):
                 self.value = day.isoformat()
-        elif not found[1]:
-            self.wish = TODAY
-        else:
-            self.wish, self.value = YEARS if found[3] == "y" else DAYS, found[2]
-        is_known = self.wish in self.wishes and not self.problem
-        if not is_known or self.comparison() != (kind, number):
+        is_known = self.chosen in self.options and not self.value_error
+        if not is_known or self.to_predicate() != (kind, number):
             raise NotOneCard(f"it compares {self.name} in another way")
 
 
@@ -125,23 +124,25 @@ class CardPolicy:
     valid_now: bool = True
     lines: list[CardLine] = field(default_factory=list)
 
-    def problems(self) -> dict[str, list[str]]:
+    def find_errors(self) -> dict[str, list[str]]:
         """Sentences by the name of the attribute."""
-        found = {line.name: [line.problem] for line in self.lines if line.problem}
-        if not any(line.wish for line in self.lines):
+        found = {
+            line.name: [line.value_error] for line in self.lines if line.value_error
+        }
+        if not any(line.chosen for line in self.lines):
             found[""] = ["Ask for at least one attribute."]
         return found
 
-    def draft(self) -> Draft:
+    def to_draft(self) -> Draft:
         only_of = {"definition": self.definition.definition_id}
-        shown = [line.name for line in self.lines if line.wish == SHOW]
+        shown = [line.name for line in self.lines if line.chosen == SHOW]
         items = []
         if shown:
             called = name_of_item(shown, self.definition)
             items.append(DraftItem(called=called, names=shown, any_of=[dict(only_of)]))
         for line in self.lines:
-            if line.wish not in (SHOW, SKIP):
-                kind, number = line.comparison()
+            if line.chosen not in (SHOW, SKIP):
+                kind, number = line.to_predicate()
                 item = DraftItem(kind, "", number, [line.name], [dict(only_of)])
                 items.append(item)
         requirement = dict(VALID_NOW) if self.valid_now else {}
@@ -164,10 +165,10 @@ def card_of_definition(definition: CredentialDefinition) -> CardPolicy:
         lines=lines_of(definition),
     )
     for number, line in enumerate(card.lines):
-        if line.kind == DATE and normalise_name(line.name) == END:
-            line.wish = TODAY
+        if line.kind == DATE and is_validity(line.name):
+            line.chosen = TODAY
         elif number >= MAX_DRAFT_NAMES:
-            line.wish = SKIP
+            line.chosen = SKIP
     return card
 
 
@@ -178,9 +179,8 @@ def lines_of(definition: CredentialDefinition) -> list[CardLine]:
 
 def kind_of(definition: CredentialDefinition, name: str) -> str:
     """The declared type. A number may be a date by its name, from before the type."""
-    kind, plain = definition.type_of(name), normalise_name(name)
-    is_date = plain == END or DATE_NAME.search(plain)
-    return DATE if kind == INTEGER and is_date else kind
+    kind = definition.type_of(name)
+    return DATE if kind == INTEGER and is_date_name(name) else kind
 
 
 def read_card(given: QueryDict, definition: CredentialDefinition) -> CardPolicy:
@@ -193,8 +193,8 @@ def read_card(given: QueryDict, definition: CredentialDefinition) -> CardPolicy:
         lines_of(definition),
     )
     for number, line in enumerate(card.lines):
-        wish = given.get(f"wish_{number}", SKIP)
-        line.wish = wish if wish in line.wishes else SKIP
+        chosen = given.get(f"option_{number}", SKIP)
+        line.chosen = chosen if chosen in line.options else SKIP
         line.value = given.get(f"value_{number}", "")[:20]
     return card
 
@@ -214,12 +214,12 @@ def card_of_draft(draft: Draft, tenant: Tenant) -> CardPolicy:
     )
     lines = {normalise_name(line.name): line for line in card.lines}
     for line in card.lines:
-        line.wish = SKIP
+        line.chosen = SKIP
     if len([item for item in items if item.kind == SHOW]) > 1:
         raise NotOneCard("its values may come from several cards")
     for item in items:
         take_over(item, lines)
-    if names_of_items(card.draft().items) != names_of_items(items):
+    if names_of_items(card.to_draft().items) != names_of_items(items):
         raise NotOneCard("an item has a name or an order of its own")
     return card
 
@@ -250,9 +250,9 @@ def take_over(item: DraftItem, lines: dict[str, CardLine]) -> None:
         if not line or line.name != name:
             raise NotOneCard(f"it asks for {name} twice, or the card does not have it")
         if item.kind == SHOW:
-            line.wish = SHOW
+            line.chosen = SHOW
         else:
-            line.compare(item.kind, item.number.strip())
+            line.take_predicate(item.kind, item.number.strip())
 
 
 def names_of_items(items: list[DraftItem]) -> list[tuple[str, list[str]]]:

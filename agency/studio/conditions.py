@@ -3,12 +3,13 @@
 from typing import Any
 
 from agency.holder_pages.contents import condition_of
+from verifications.proofs.relative_dates import read_offset
 
 UNITS = {"d": "day", "m": "month", "y": "year"}
 
 
 def condition_words(item: dict[str, Any]) -> str:
-    """The condition of a predicate of a normalised policy, as "18 years ago or earlier"."""
+    """The condition of a normalised predicate, such as "18 years ago or earlier"."""
     kind, value = item["predicateType"], item["predicateValue"]
     if isinstance(value, int):
         return condition_of(item["attributeName"], kind, value)
@@ -24,9 +25,8 @@ def condition_words(item: dict[str, Any]) -> str:
 
 def relative_words(text: str) -> str:
     """Such as "30 days from today" for `today+30d`."""
-    offset = text.removeprefix("today")
-    if not offset or not int(offset[1:-1]):
+    offset, unit = read_offset(text)
+    if not offset:
         return "today"
-    number, unit = int(offset[1:-1]), UNITS[offset[-1]]
-    amount = f"{number} {unit}" if number == 1 else f"{number} {unit}s"
-    return f"{amount} ago" if offset.startswith("-") else f"{amount} from today"
+    amount = f"{abs(offset)} {UNITS[unit]}{'' if abs(offset) == 1 else 's'}"
+    return f"{amount} ago" if offset < 0 else f"{amount} from today"

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 
+from agency.holder_pages.contents import is_validity
 from agency.studio.api_forms import read_parameters
 from agency.studio.form_tokens import OnceForm
 from credentials.api.serializers import (
@@ -15,7 +16,6 @@ from credentials.api.serializers import (
     CredentialDefinitionParameters,
 )
 from credentials.models.definition import DATE, INTEGER
-from wallets.anoncreds import normalise_name
 
 MAX_ROWS = 90  # of attributes
 FIRST_ROWS = 3
@@ -30,8 +30,6 @@ COST_OF_REVOCATION = (
     "whenever the last is nearly full; a tails file of {kilobytes} kB at first, which "
     "each wallet downloads once; and longer proofs."
 )
-
-
 OF_NEW_SCHEMA = ("name", "version", "valid_until", "header", "header_file", "rows")
 
 
@@ -159,8 +157,7 @@ class DefinitionForm(OnceForm):
         ]
         rows = [(name, kind) for name, kind in rows if name]
         if cleaned.get("valid_until"):
-            end = normalise_name(VALID_UNTIL)
-            rows = [row for row in rows if normalise_name(row[0]) != end]
+            rows = [row for row in rows if not is_validity(row[0])]
             rows.append((VALID_UNTIL, DATE))
         return rows
 

@@ -17,7 +17,7 @@ from agency.api.views import heavy, parse_uuid
 from agency.core import network_reads
 from agency.core.errors import AgencyError
 from agency.holder_pages.contents import (
-    DATE_NAME,
+    is_date_name,
     is_validity,
     label_of,
     value_words,
@@ -36,7 +36,6 @@ from credentials.models import Credential, CredentialDefinition
 from credentials.models.definition import DATE, INTEGER
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
-from wallets.anoncreds import normalise_name
 
 WHOLE_NUMBER = "A whole number."
 DAY_AS_NUMBER = "A whole number, such as 20260131 for a day."
@@ -119,8 +118,7 @@ def value_field(name: str, kind: str) -> forms.Field:
     help_text = ""
     if kind == INTEGER:
         attrs["inputmode"] = "numeric"
-        is_date = DATE_NAME.search(normalise_name(name))
-        help_text = DAY_AS_NUMBER if is_date else WHOLE_NUMBER
+        help_text = DAY_AS_NUMBER if is_date_name(name) else WHOLE_NUMBER
     return forms.CharField(
         label=name,
         max_length=MAX_VALUE,
@@ -135,7 +133,7 @@ def value_field(name: str, kind: str) -> forms.Field:
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:credentials")
 def new_credential(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Choose a definition, write the values, offer; or first see it as the holder will."""
+    """Choose a definition, write the values, see it as the holder will, and offer."""
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     definition_id = parse_uuid(request.GET.get("definition", ""))
@@ -205,5 +203,5 @@ def render_form(
             (label_of(name), value_words(name, text))
             for name, text in form.values.items()
         ]
-        context["recipient"] = form.recipient
+        context["recipient_name"] = form.recipient_name
     return render(request, "studio/new_credential.html", context)

@@ -79,10 +79,10 @@ def policy_in_words(policy: dict[str, Any], tenant: Tenant) -> dict[str, Any]:
     found = []
     for item in policy["attributes"]:
         names = ", ".join(item["attributeNames"])
-        found.append({"names": names, "wish": KINDS["show"]})
+        found.append({"names": names, "request": KINDS["show"]})
     for item in policy["predicates"]:
-        wish = f"Only prove: {condition_words(item)}"
-        found.append({"names": item["attributeName"], "wish": wish})
+        condition = f"Only prove: {condition_words(item)}"
+        found.append({"names": item["attributeName"], "request": condition})
     parts = [*policy["attributes"], *policy["predicates"]]
     names_by_id = name_definitions(tenant, parts)
     for row, item in zip(found, parts, strict=True):

@@ -78,7 +78,7 @@ class PolicyBuilder:
     def read_body(self) -> Json:
         """The policy as it is now. Raises bounded_json.BadJSON."""
         if self.card:
-            return self.card.draft().body()
+            return self.card.to_draft().body()
         if self.view == BUILDER:
             return self.draft.body()
         found = bounded_json.loads(self.text, unique_keys=True)
@@ -88,8 +88,8 @@ class PolicyBuilder:
 
     def check_policy(self) -> None:
         """Set `policy` or `errors`, as the API judges it."""
-        if self.card and (problems := self.card.problems()):
-            self.errors = problems
+        if self.card and (errors := self.card.find_errors()):
+            self.errors = errors
             return
         try:
             body = self.read_body()
@@ -107,7 +107,7 @@ class PolicyBuilder:
                 return
             self.draft = draft_of(self.policy)
         elif self.card:
-            self.draft = self.card.draft()
+            self.draft = self.card.to_draft()
         if refusal := self._refuse_view(view, tenant):
             self.errors = {"": [refusal]}
             return

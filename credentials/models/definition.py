@@ -1,9 +1,7 @@
 """Credential definitions: what an organization issues."""
 
-import re
-from collections.abc import Iterable, Mapping
-from datetime import date
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from django.db import models
@@ -19,10 +17,32 @@ from wallets import anoncreds
 
 # The used share of the newest registry at which the next one is built.
 BUILD_NEXT_AT = 0.7
-WHOLE_NUMBER = "Give a whole number from -2147483648 to 2147483647, at most 80 digits."
-DAY = "Give a day as eight digits: year, month and day, as in 20260131."
-EIGHT_DIGITS = re.compile("[0-9]{8}")
 INTEGER, DATE = "integer", "date"  # types of claims
+
+
+class ClaimType(NamedTuple):
+    """How values of a type are read, and the error for those that are not."""
+
+    parse: Callable[[str], Any]
+    code: str
+    noun: str
+    sentence: str
+
+
+CLAIM_TYPES = {
+    INTEGER: ClaimType(
+        anoncreds.parse_integer,
+        "not_an_integer",
+        "number",
+        "Give a whole number from -2147483648 to 2147483647, at most 80 digits.",
+    ),
+    DATE: ClaimType(
+        anoncreds.parse_day,
+        "not_a_date",
+        "date",
+        "Give a day as eight digits: year, month and day, as in 20260131.",
+    ),
+}
 
 
 class CredentialDefinition(Record):
@@ -141,26 +161,18 @@ class CredentialDefinition(Record):
         return self.claims.get(name, {}).get("type", "")
 
     def _check_types(self, values: Mapping[str, str]) -> None:
-        for kind, parse, code, what, sentence in (
-            (
-                INTEGER,
-                anoncreds.parse_integer,
-                "not_an_integer",
-                "number",
-                WHOLE_NUMBER,
-            ),
-            (DATE, parse_day, "not_a_date", "date", DAY),
-        ):
+        for kind, checked in CLAIM_TYPES.items():
             wrong = [
                 name
                 for name in self.claims
-                if self.type_of(name) == kind and parse(values[name]) is None
+                if self.type_of(name) == kind and checked.parse(values[name]) is None
             ]
             if wrong:
                 raise Invalid(
-                    code,
-                    f"The definition declares a {what}: {', '.join(wrong)}. {sentence}",
-                    {f"credentialValues.{name}": [sentence] for name in wrong},
+                    checked.code,
+                    f"The definition declares a {checked.noun}: {', '.join(wrong)}. "
+                    f"{checked.sentence}",
+                    {f"credentialValues.{name}": [checked.sentence] for name in wrong},
                 )
 
     def check_offer(
@@ -204,16 +216,6 @@ class CredentialDefinition(Record):
         now = timezone.now()
         rows = CredentialDefinition.objects.filter(pk=self.pk)
         rows.update(deleted_at=now, updated_at=now)
-
-
-def parse_day(text: str) -> date | None:
-    """The day that is written as 20260131."""
-    if not EIGHT_DIGITS.fullmatch(text):
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 def normalised_names(names: Iterable[str]) -> list[str]:

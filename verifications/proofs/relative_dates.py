@@ -13,6 +13,8 @@ import re
 from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 
+from wallets.anoncreds import parse_day
+
 # The bounds keep the year between 1000 and 9999, so the number has eight digits.
 PATTERN = r"today([+-]([0-9]{1,5}d|[0-9]{1,4}m|[0-9]{1,3}y))?"
 GRAMMAR = (
@@ -48,20 +50,24 @@ def resolve_value(value: int | str, today: date) -> int:
     """Return the value of a predicate as a number. A number is returned as it is."""
     if isinstance(value, int):
         return value
-    day = today
-    if offset := value.removeprefix("today"):
-        day = _move_day(today, int(offset[:-1]), offset[-1])
+    day = _move_day(today, *read_offset(value))
     return day.year * 10_000 + day.month * 100 + day.day
+
+
+def read_offset(value: str) -> tuple[int, str]:
+    """The distance from today: a number with its sign, and its unit, d, m or y.
+
+    value: a relative date; `today` itself is 0 days.
+    """
+    offset = value.removeprefix("today") or "+0d"
+    return int(offset[:-1]), offset[-1]
 
 
 def day_of_number(number: object) -> date | None:
     """The day that a number such as 20261123 plausibly means, else None."""
     if not isinstance(number, int) or not 1900_01_01 <= number <= 2999_12_31:
         return None
-    try:
-        return date(number // 10_000, number // 100 % 100, number % 100)
-    except ValueError:
-        return None
+    return parse_day(str(number))
 
 
 def _move_day(day: date, number: int, unit: str) -> date:

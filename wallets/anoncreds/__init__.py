@@ -13,6 +13,7 @@ from wallets.anoncreds.encoding import (
     encode_value,
     is_encoding_of,
     normalise_name,
+    parse_day,
     parse_integer,
 )
 from wallets.anoncreds.holding import (
@@ -61,6 +62,7 @@ __all__ = [
     "generate_nonce",
     "is_encoding_of",
     "normalise_name",
+    "parse_day",
     "parse_integer",
     "process_credential",
     "revocation_index",

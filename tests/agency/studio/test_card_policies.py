@@ -83,7 +83,7 @@ def test_a_card_that_can_be_cancelled_must_not_be(browser, url, api, ticked):
 
 
 @pytest.mark.parametrize(
-    ("wish", "value", "kind", "number"),
+    ("option", "value", "kind", "number"),
     [
         ("today", "", ">=", "today"),
         ("days", "30", ">=", "today+30d"),
@@ -93,10 +93,10 @@ def test_a_card_that_can_be_cancelled_must_not_be(browser, url, api, ticked):
     ],
 )
 def test_a_date_is_compared_and_comes_back(
-    browser, url, card, wish, value, kind, number
+    browser, url, card, option, value, kind, number
 ):
     fields = fields_of(open_page(browser, url))
-    asked = {"wish_0": "", "wish_1": "", "wish_2": wish, "value_2": value}
+    asked = {"option_0": "", "option_1": "", "option_2": option, "value_2": value}
     saved = save(browser, url, fields, **asked)
     assert not saved["attributes"]
     [found] = saved["predicates"]
@@ -104,7 +104,7 @@ def test_a_date_is_compared_and_comes_back(
     page = open_page(browser, url, f"?policy={VerificationPolicy.objects.get().pk}")
     again = fields_of(page)
     assert (again["view"], again["version"]) == (["card"], ["1.1"])
-    assert (again["wish_2"], again["wish_0"]) == (wish, "")
+    assert (again["option_2"], again["option_0"]) == (option, "")
     assert again["value_2"][0].replace("-", "") == value.replace("-", "")
     assert save(browser, url, again) == saved | {"version": "1.1"}
 
@@ -112,14 +112,17 @@ def test_a_date_is_compared_and_comes_back(
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"wish_1": ">=", "value_1": "ten"}, "level</bdi>: Give a whole number."),
-        ({"wish_2": "years", "value_2": ""}, "valid until</bdi>: Give a number up to"),
-        ({"wish_2": "<=", "value_2": "2026-02-30"}, "Give a day such as"),
+        ({"option_1": ">=", "value_1": "ten"}, "level</bdi>: Give a whole number."),
         (
-            {"wish_0": "", "wish_1": "", "wish_2": ""},
+            {"option_2": "years", "value_2": ""},
+            "valid until</bdi>: Give a number up to",
+        ),
+        ({"option_2": "<=", "value_2": "2026-02-30"}, "Give a day such as"),
+        (
+            {"option_0": "", "option_1": "", "option_2": ""},
             "Ask for at least one attribute.",
         ),
-        ({"wish_0": ">=", "wish_1": "", "wish_2": ""}, "Ask for at least one"),
+        ({"option_0": ">=", "option_1": "", "option_2": ""}, "Ask for at least one"),
         ({"name": " "}, "name"),
     ],
 )
@@ -134,14 +137,14 @@ def test_what_is_missing_is_said_on_the_page(browser, url, card, fields, sentenc
 def test_a_text_cannot_be_compared(browser, url, api):
     define(api, "Card", claims={})
     page = open_page(browser, url)
-    assert "Only prove" not in page and fields_of(page)["wish_2"] == "show"
+    assert "Only prove" not in page and fields_of(page)["option_2"] == "show"
 
 
 def test_an_end_that_is_declared_a_number_is_a_date(browser, url, api):
     claims = {"valid until": {"type": "integer"}, "level": {"type": "integer"}}
     define(api, "Card", claims=claims)
     fields = fields_of(open_page(browser, url))
-    assert (fields["wish_1"], fields["wish_2"]) == ("show", "today")
+    assert (fields["option_1"], fields["option_2"]) == ("show", "today")
 
 
 def test_of_several_definitions_one_is_chosen_by_name(browser, url, api, card):
@@ -159,14 +162,14 @@ def test_without_any_definition_it_is_the_builder(browser, url, college):
 
 
 def test_all_views_show_the_same_policy(browser, url, card):
-    fields = fields_of(open_page(browser, url)) | {"wish_1": ">=", "value_1": "3"}
+    fields = fields_of(open_page(browser, url)) | {"option_1": ">=", "value_1": "3"}
     first = fields
     for view in ("builder", "json", "card", "try", "card"):
         fields = fields_of(press(browser, url, view, **fields))
         assert fields["view"] == [view]
     names = [*(name for name in first if name != "view")]
     assert {name: fields[name] for name in names} == {
-        name: text if isinstance(text, list) or "wish" in name else [text]
+        name: text if isinstance(text, list) or "option" in name else [text]
         for name, text in first.items()
         if name != "view"
     }

@@ -124,7 +124,7 @@ def accept(alice, link):
 def ask(fay):
     """From the page of the credential, which has seen the acceptance by itself."""
     fay.click("Ask for a proof")
-    fay.fills(wish_1=">=", value_1="2015")
+    fay.fills(option_1=">=", value_1="2015")
     fay.click("Save and ask")
     assert fay.page.evaluate(STATE) == "Requested"
 
