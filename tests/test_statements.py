@@ -13,8 +13,9 @@ CONTROL = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE SAVEPOINT")
 # Statements of each call, without BEGIN, COMMIT and savepoints.
 INVITE, CONNECT, OFFER, ACCEPT, ASK, ANSWER = 4, 21, 11, 14, 10, 12
 CYCLE = 72
-SAVEPOINTS = 11  # of the six calls together; each commits once
+SAVEPOINTS = 9  # of the six calls together; each commits once
 READ = 2
+LIST = 3
 
 
 class Budget:
@@ -84,6 +85,14 @@ def test_reading_one_object_takes_two_statements(faber, definition, kind):
     [found] = faber.get(f"/{kind}")
     with Budget().call(READ, commits=0):
         faber.get(f"/{kind}/{found[ids[kind]]}")
+
+
+def test_a_holder_lists_offers_in_three_statements(faber, definition):
+    alice = faber.hosts("Alice")
+    faber.offers(alice, definition, VALUES)
+    with Budget().call(LIST, commits=0):
+        [found] = alice.get("/credentials", state="Offered")
+    assert found["state"] == "Offered"
 
 
 def test_a_holder_reads_one_object_in_two_statements(faber, definition):

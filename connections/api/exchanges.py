@@ -135,7 +135,7 @@ class WalletExchangeView(WalletView, ExchangeView):
             compiled = usual_page(*kinds, tuple(asked))
             page = cut_page(compiled.all(*asked.values()), query)
         else:
-            rows = self.rows.filter(**conditions)
+            rows = shown_rows(self.model, asked)
             page = paginate(only_columns(rows, self.contract.columns), query)
         return self.page_response(self.contract, page)
 

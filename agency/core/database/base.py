@@ -117,11 +117,40 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 kept.adapters.register_loader("timestamptz", TIME_LOADER)
         return kept
 
+    # A savepoint begins with the first statement in it: one without any, such as that
+    # of a confirmation that changes nothing, takes no round trip to the server.
+
+    def connect(self) -> None:
+        self._due_savepoints: list[str] = []
+        super().connect()
+
     def _savepoint(self, sid: str) -> None:
-        self.execute(self.ops.savepoint_create_sql(sid))
+        self._due_savepoints.append(sid)
 
     def _savepoint_commit(self, sid: str) -> None:
-        self.execute(self.ops.savepoint_commit_sql(sid))
+        if sid in self._due_savepoints:
+            self._due_savepoints.remove(sid)
+        else:
+            self.execute(self.ops.savepoint_commit_sql(sid))
+
+    def _savepoint_rollback(self, sid: str) -> None:
+        if sid not in self._due_savepoints:
+            super()._savepoint_rollback(sid)
+
+    def validate_no_broken_transaction(self) -> None:
+        """Django calls this before each statement."""
+        super().validate_no_broken_transaction()
+        self._begin_savepoints()
+
+    def _cursor(self, name: str | None = None) -> Any:
+        cursor = super()._cursor(name)
+        self._begin_savepoints()  # COPY calls the cursor of psycopg itself
+        return cursor
+
+    def _begin_savepoints(self) -> None:
+        due, self._due_savepoints = self._due_savepoints, []
+        for sid in due:
+            self.execute(self.ops.savepoint_create_sql(sid))
 
 
 def fetch_rows(sql: str, parameters: Any) -> list[Any]:

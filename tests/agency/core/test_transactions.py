@@ -2,6 +2,7 @@
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from agency.core import transactions
 from tenants.models import Network
@@ -253,3 +254,75 @@ def test_a_durable_one_is_never_nested():
         transactions.atomic(durable=True),
     ):
         pass
+
+
+def execute_by_orm(cursor, name):
+    create(name)
+
+
+def execute_with_cursor(cursor, name):
+    cursor.execute("INSERT INTO noted VALUES (%s)", [name])
+
+
+def copy_with_cursor(cursor, name):
+    with connection.cursor() as own, own.copy("COPY noted FROM STDIN") as rows:
+        rows.write_row([name])
+
+
+@pytest.fixture
+def cursor():
+    """One that is older than the savepoints."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE noted (name text) ON COMMIT DROP")
+        yield cursor
+
+
+def test_a_savepoint_without_a_statement_takes_none():
+    with transaction.atomic(), CaptureQueriesContext(connection) as captured:
+        with transaction.atomic(), transaction.atomic():
+            pass
+        with pytest.raises(LookupError), transaction.atomic():
+            raise LookupError
+    assert len(captured) == 0
+
+
+@pytest.mark.parametrize(
+    "write", [execute_by_orm, execute_with_cursor, copy_with_cursor]
+)
+def test_a_rollback_takes_back_what_was_done_since_the_savepoint(cursor, write):
+    write(cursor, "before")
+    with pytest.raises(LookupError), transaction.atomic():
+        with pytest.raises(LookupError), transaction.atomic():
+            write(cursor, "inner")
+            raise LookupError
+        with transaction.atomic():
+            write(cursor, "outer")
+        raise LookupError
+    with transaction.atomic():
+        write(cursor, "after")
+    cursor.execute("SELECT name FROM noted UNION SELECT id FROM tenants_network")
+    assert {"before", "after"} <= (found := {name for [name] in cursor})
+    assert not {"inner", "outer"} & found
+
+
+def test_nested_savepoints_begin_in_their_order():
+    atomic = transaction.atomic
+    with atomic(), CaptureQueriesContext(connection) as captured, atomic(), atomic():
+        create("one")
+    words = [query["sql"].split()[0] for query in captured]
+    assert words == ["SAVEPOINT", "SAVEPOINT", "INSERT", "RELEASE", "RELEASE"]
+    names = [query["sql"].split()[-1] for query in captured]
+    assert names[:2] == names[4:2:-1]
+
+
+def test_a_savepoint_that_was_due_on_a_lost_connection_is_forgotten():
+    with (
+        pytest.raises(LookupError),
+        transaction.atomic(),
+        transaction.atomic(),
+    ):
+        connection.close()
+        raise LookupError
+    with transaction.atomic(), transaction.atomic():
+        create("one")
+    assert exists("one")
