@@ -9,9 +9,12 @@ committed, and nothing here expires.
 
 from collections import OrderedDict
 from copy import deepcopy
+from functools import cache
 from threading import Lock
 from typing import Any, NamedTuple
 
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import JSONField
 from django.db.models.base import ModelState
 
 from agency.core.database.base import fetch_rows, run_as_check
@@ -128,7 +131,9 @@ def copy_row(row: Any, copies: dict[int, Any]) -> Any:
         return found
     model: Any = type(row)
     copied = copies[id(row)] = model.__new__(model)
-    copied.__dict__ = {name: copy_value(one) for name, one in row.__dict__.items()}
+    copied.__dict__ = columns = dict(row.__dict__)
+    for name in mutable_columns(model):
+        columns[name] = deepcopy(columns[name])
     copied._state = state = ModelState()
     state.adding, state.db = False, row._state.db
     for name, joined in row._state.fields_cache.items():
@@ -136,9 +141,11 @@ def copy_row(row: Any, copies: dict[int, Any]) -> Any:
     return copied
 
 
-def copy_value(value: Any) -> Any:
-    """A copy of what a column holds, if it could be changed in its place."""
-    return deepcopy(value) if isinstance(value, list | dict) else value
+@cache
+def mutable_columns(model: Any) -> list[str]:
+    """The columns whose values could be changed in their place."""
+    fields = model._meta.concrete_fields
+    return [one.attname for one in fields if isinstance(one, JSONField | ArrayField)]
 
 
 def remember(digests: tuple[bytes, ...], known: KnownCaller) -> None:
