@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -134,13 +135,20 @@ MENU: list[tuple[str, list[Entry]]] = [
 
 
 class Menu:
-    """What the base template shows of the organization in the address of a page."""
+    """What the base template shows of a page and its organization."""
 
-    def __init__(self, request: HttpRequest) -> None:
+    def __init__(
+        self,
+        request: HttpRequest,
+        page: str | None = None,
+        tenant_id: UUID | None = None,
+    ) -> None:
+        """page, tenant_id: if the address of the request does not say them."""
         self.request = request
         match = request.resolver_match
-        self.page = match.url_name if match else None
-        self.tenant_id = match.kwargs.get("tenant_id") if match else None
+        given = match.kwargs.get("tenant_id") if match else None
+        self.page = page or (match.url_name if match else None)
+        self.tenant_id = tenant_id or given
 
     @cached_property
     def memberships(self) -> list[Membership]:

@@ -1,6 +1,7 @@
 """The page of one organization: its overview, what it is and its keys.
 
-Two views render it: the page itself, and a form for a new key that has errors.
+Views render it: the page itself, the answer to a new organization, with its keys, and
+a form for a new key that has errors.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agency.studio.forms import KeyForm
+from agency.studio.menu import Menu
 from agency.studio.overview import overview_context
 from tenants.models import ApiKey, Membership, Tenant
 
@@ -21,18 +23,21 @@ def render_organization(
     request: HttpRequest,
     membership: Membership,
     form: KeyForm | None = None,
+    **first_keys: Any,
 ) -> HttpResponse:
+    """first_keys: what first_keys.html shows of a new organization."""
     tenant = membership.tenant
     keys = list(list_keys(tenant))
     context = overview_context(request, membership) | {
         "membership": membership,
+        "menu": Menu(request, "organization", tenant.pk),
         "did": tenant.wallets.get(is_organization=True).did,
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
         "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],
         "form": form or key_form(membership, keys=keys),
     }
-    return render(request, "studio/organization.html", context)
+    return render(request, "studio/organization.html", context | first_keys)
 
 
 def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:

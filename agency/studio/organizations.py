@@ -96,18 +96,14 @@ def new_organization(request: HttpRequest) -> HttpResponse:
             status=error.status,
         )
     Kind = ApiKey.Kind
-    context = {
-        "tenant": made.tenant,
-        "secrets": [
-            secret_context(Kind.ACCESS_TOKEN, made.access_token),
-            secret_context(Kind.SUBSCRIPTION_KEY, made.subscription_key),
-            secret_context(Kind.PROVIDER_KEY, made.provider_key),
-        ],
-        "example": example_call(
-            *CREATE_WALLET, made.access_token, made.subscription_key
-        ),
-    }
-    return render(request, "studio/organization_created.html", context)
+    secrets = [
+        secret_context(Kind.ACCESS_TOKEN, made.access_token),
+        secret_context(Kind.SUBSCRIPTION_KEY, made.subscription_key),
+        secret_context(Kind.PROVIDER_KEY, made.provider_key),
+    ]
+    example = example_call(*CREATE_WALLET, made.access_token, made.subscription_key)
+    membership = get_membership(request, made.tenant.pk)
+    return render_organization(request, membership, secrets=secrets, example=example)
 
 
 @studio_page("GET", "HEAD")

@@ -77,6 +77,10 @@ function showTimes() {
 
 showTimes();
 
+// The answer to a form may be a page of its own address: a reload and the way back lead there, and send nothing again.
+const answer = document.querySelector("[data-address]");
+if (answer) history.replaceState(null, "", answer.dataset.address);
+
 for (const button of document.querySelectorAll("[data-print]")) {
   button.hidden = false;
   button.addEventListener("click", () => window.print());

@@ -47,7 +47,6 @@ def test_from_sign_up_to_a_proof_of_a_simulated_holder(fay, worker):
     fay.fills(name="Faber College", is_test=True)
     fay.clicks += 2  # More, and the checkbox
     fay.click("Create organization")
-    fay.click("Continue")
     fay.click("Sandbox", "nav.menu")
     fay.click("Set up the samples")
     wait_until(lambda: Credential.objects.filter(**ISSUED).count() == 4)

@@ -67,6 +67,17 @@ def test_the_example_on_the_page_makes_a_wallet():
     assert response.json()["ownerName"] == "Alice"
 
 
+def test_a_new_organization_begins_with_its_first_steps():
+    response = created(signed_up())
+    page = response.content.decode()
+    own = f"/studio/organizations/{response.context['tenant'].pk}"
+    before, _, folded = page.partition("Keys for developers</summary>")
+    assert f'<details class="small" data-address="{own}">' in before
+    assert not [secret for secret in secrets_on(response) if secret in before]
+    assert f'<a class="button" href="{own}/definitions/new">Next step</a>' in folded
+    assert f'<a href="{own}" aria-current="page">Overview</a>' in page
+
+
 def test_the_keys_are_on_no_other_page():
     browser = signed_up()
     response = created(browser)
