@@ -27,7 +27,7 @@ from agency.studio.definition_forms import (
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import DEFINITIONS, render_list
 from agency.studio.objects import own_wallet
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import get_membership, studio_page, to_page
 from credentials import publications, publishing
 from credentials.api.definitions import read_schema
 from credentials.ledgers.base import schema_id_of
@@ -106,7 +106,9 @@ def new_definition(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     except AgencyError as error:
         form.add_error(None, error.message)
         return render_form(request, membership, form)
-    messages.success(request, "It is published. Now you can issue it.")
+    messages.success(request, "It is published.")
+    if request.POST.get("next") == "issue":
+        return to_page("studio:new_credential", tenant, {"definition": made.pk})
     return redirect("studio:definition", tenant_id=tenant_id, object_id=made.pk)
 
 

@@ -1,5 +1,6 @@
 """Definitions in the studio: what the pages make is what the API makes."""
 
+import re
 from unittest import mock
 
 import pytest
@@ -66,6 +67,16 @@ def test_without_a_version_it_is_the_first(browser, url, api):
     define(browser, url, version="")
     [shown] = api.get("/definitions/credentials")
     assert shown["version"] == "1.0"
+
+
+def test_it_can_lead_on_to_the_first_credential(browser, url, api):
+    page = browser.get(f"{url}/definitions/new").content.decode()
+    primary = re.findall(r'<button class="button"([^>]*)>([^<]*)', page)
+    assert primary == [(' name="next" value="issue"', "Create and issue")]
+    answer = browser.send(f"{url}/definitions/new", **DEGREE, next="issue")
+    made = CredentialDefinition.objects.get()
+    assert answer.url == f"{url}/credentials/new?definition={made.pk}"
+    assert "Issue <bdi>Degree</bdi>" in browser.get(answer.url).content.decode()
 
 
 def test_an_error_in_what_is_folded_opens_it(browser, url, api):

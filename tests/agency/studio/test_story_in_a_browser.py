@@ -93,7 +93,7 @@ def sign_up(fay):
 def define(fay):
     fay.click("Define what your credentials say")
     fay.fills(name="Degree", attribute_0="name", attribute_1="year", type_1="integer")
-    fay.click("Create definition")
+    fay.click("Create and issue")
 
 
 def host_wallet(fay):
