@@ -711,7 +711,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 ACCOUNT_LOGIN_METHODS = {"email"}
-ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 # Sign-up must not disclose whether an address is registered. If addresses are
 # verified, every sign-up leads to the same page, and the rest is in a mail. Otherwise
 # every sign-up creates an account, so one address may have several accounts: nobody

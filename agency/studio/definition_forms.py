@@ -11,6 +11,7 @@ from django.http import QueryDict
 from agency.holder_pages.contents import is_validity
 from agency.studio.api_forms import read_parameters
 from agency.studio.form_tokens import OnceForm
+from agency.studio.forms import focus_field
 from credentials.api.serializers import (
     CredentialDefinitionFromSchemaParameters,
     CredentialDefinitionParameters,
@@ -87,6 +88,8 @@ class DefinitionForm(OnceForm):
             )
         for name in OF_NEW_SCHEMA if schema else ():
             del self.fields[name]
+        if not schema:
+            focus_field(self, "name")
 
     @classmethod
     def with_rows(cls, given: QueryDict, names: list[str] | None = None) -> Self:

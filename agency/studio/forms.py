@@ -26,6 +26,12 @@ KEPT_IF_LEFT_OUT = (
 NOT_ENGLISH = [item for item in branding.LANGUAGES.items() if item[0] != "en"]
 
 
+def focus_field(form: forms.Form, name: str) -> None:
+    """Put the cursor into this field, unless the form is shown again with errors."""
+    if not form.is_bound:
+        form.fields[name].widget.attrs["autofocus"] = True
+
+
 def validate_logo_address(address: str) -> None:
     """Accept https, and pictures that are stored here, on a developer's machine too."""
     if not Asset.path_of(address):
@@ -73,6 +79,7 @@ class OrganizationForm(OnceForm, forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        focus_field(self, "name")
         networks = {LOCAL: "Local network (built in)"}
         networks |= dict(Network.objects.exclude(pk=LOCAL).values_list("pk", "name"))
         self.fields["network_id"].choices = list(networks.items())

@@ -27,6 +27,7 @@ from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
 from agency.studio.exchange.views import object_page
 from agency.studio.form_tokens import once_per_form
+from agency.studio.forms import focus_field
 from agency.studio.lists import DEFINITIONS
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.recipients import RecipientForm
@@ -66,6 +67,8 @@ class OfferForm(RecipientForm):
             self.fields[f"value_{number}"] = value_field(
                 name, definition.type_of(name)
             )
+        if not self.has_choice:  # which comes before the values
+            focus_field(self, "value_0")
 
     @property
     def value_fields(self) -> list[forms.BoundField]:

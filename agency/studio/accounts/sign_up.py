@@ -9,10 +9,18 @@ from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.http import HttpRequest
 
+from agency.studio.forms import focus_field
 from agency.studio.invitations import invitation_of
 
 
 class SignUpForm(SignupForm):
+    """The password is given once: its button shows what was typed."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["password1"].help_text = "At least 12 characters."
+        focus_field(self, "email")
+
     def clean_email(self) -> str:
         """Where sign-up is closed, only the address that was invited is accepted."""
         email: str = super().clean_email()

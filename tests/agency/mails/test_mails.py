@@ -58,7 +58,7 @@ def kim():
 
 
 def signs_up(email="new@faber.example", **headers):
-    form = {"email": email, "password1": PASSWORD, "password2": PASSWORD}
+    form = {"email": email, "password1": PASSWORD}
     return Browser(headers=headers).post("/accounts/signup/", form)
 
 

@@ -70,7 +70,6 @@ def signs_up(browser, email, password=PASSWORD):
         "/accounts/signup/",
         email=email,
         password1=password,
-        password2=password,
     )
 
 

@@ -64,7 +64,7 @@ def test_an_invited_member_signs_up_joins_and_sees_the_pages_of_the_role(
     page.open(live_server.url + link_in(mail.outbox[-1]))
     assert page.evaluate(PATH) == "/studio/invitation"
     click(page, 'main a[href^="/accounts/signup/"]')
-    send(page, email="ada@faber.example", password1=PASSWORD, password2=PASSWORD)
+    send(page, email="ada@faber.example", password1=PASSWORD)
     assert page.evaluate(PATH) == "/studio/invitation"
     click(page, "main form button")
     assert page.evaluate(PATH) == url

@@ -70,6 +70,7 @@ def test_without_any_connection_the_form_begins_with_the_values(browser, page):
     shown = browser.get(page).content.decode()
     assert "id_find" not in shown and "QR code and a link" in shown
     assert "(optional)" not in shown
+    assert re.search(r'name="value_0"[^>]* autofocus', shown)
     row = offer(browser, page)
     assert row.connection.connectionless
 
@@ -102,6 +103,7 @@ def test_the_connection_of_the_address_is_chosen(browser, page, alice):
     connection = Connection.objects.get(connection_id=alice.connection_id)
     shown = browser.get(f"{page}&connection={connection.pk}").content.decode()
     assert re.search(rf'value="{alice.connection_id}" selected', shown)
+    assert "autofocus" not in shown, "the cursor would jump over the choice"
     path = page.partition("/credentials")[0] + f"/connections/{connection.pk}"
     link = f"/credentials/new?connection={connection.pk}"
     assert link in browser.get(path).content.decode()

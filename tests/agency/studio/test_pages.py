@@ -45,6 +45,17 @@ def test_pages_of_ones_own_account_look_like_the_studio(browser, page):
     assert b"agency/agency.css" in response.content
 
 
+def test_the_rule_for_passwords_is_said_before(client, db, settings):
+    [length] = [
+        one["OPTIONS"]["min_length"]
+        for one in settings.AUTH_PASSWORD_VALIDATORS
+        if "MinimumLength" in one["NAME"]
+    ]
+    page = client.get("/accounts/signup/").content.decode()
+    assert f"At least {length} characters." in page
+    assert page.count('type="password"') == 1
+
+
 def test_sign_up_can_be_closed(client, db, settings):
     settings.STUDIO_SIGN_UP = False
     assert "/accounts/signup/" not in client.get("/").content.decode()
@@ -52,7 +63,6 @@ def test_sign_up_can_be_closed(client, db, settings):
     fields = {
         "email": "x@example.org",
         "password1": "long enough 1",
-        "password2": "long enough 1",
     }
     assert (
         "Sign up is closed"

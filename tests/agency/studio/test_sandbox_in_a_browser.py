@@ -42,7 +42,7 @@ def worker(transactional_db):
 
 def test_from_sign_up_to_a_proof_of_a_simulated_holder(fay, worker):
     began = time.monotonic()
-    fay.fills(email="fay@faber.example", password1=PASSWORD, password2=PASSWORD)
+    fay.fills(email="fay@faber.example", password1=PASSWORD)
     fay.click("Create")
     fay.fills(name="Faber College", is_test=True)
     fay.clicks += 2  # More, and the checkbox

@@ -19,7 +19,6 @@ def signed_up():
     fields = {
         "email": "fay@faber.example",
         "password1": PASSWORD,
-        "password2": PASSWORD,
     }
     response = browser.post("/accounts/signup/", fields, follow=True)
     assert response.request["PATH_INFO"] == "/studio/organizations/new"

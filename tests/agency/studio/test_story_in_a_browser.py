@@ -82,7 +82,7 @@ def alice(browser):
 
 
 def sign_up(fay):
-    fay.fills(email="fay@faber.example", password1=PASSWORD, password2=PASSWORD)
+    fay.fills(email="fay@faber.example", password1=PASSWORD)
     fay.click("Create")
     fay.fills(name="Faber College")
     fay.click("Create organization")
@@ -135,6 +135,15 @@ def prove(alice):
     alice.click("Check of Degree")
     alice.click("Show", "main .actions")
     assert "Your answer was sent and accepted." in alice.text()
+
+
+def test_the_cursor_is_in_the_first_field_and_the_password_can_be_seen(fay):
+    kind = "document.getElementById('id_password1').type"
+    button = "document.querySelector('main [data-hides]')"
+    assert fay.page.evaluate("document.activeElement.name") == "email"
+    assert fay.page.evaluate(f"[{kind}, {button}.innerText]") == ["password", "Show"]
+    fay.page.evaluate(f"{button}.click()")
+    assert fay.page.evaluate(f"[{kind}, {button}.innerText]") == ["text", "Hide"]
 
 
 def test_from_sign_up_to_a_verified_credential_by_pages_alone(fay, alice):
