@@ -150,6 +150,7 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "tenant": tenant,
         "form": form,
         "policy": policy,
+        "wanted": urlencode(ids_in(request, "connection", "definition")),
         **policy_in_words(policy.unsealed_body(), tenant),
     }
     return render(request, "studio/new_verification.html", context)
@@ -209,19 +210,21 @@ def render_choice(
 ) -> HttpResponse:
     """The page that asks which policy. back: the name of the list that it belongs to.
 
-    There is nothing to choose from one policy; a definition in the query may want a
-    new one.
+    There is nothing to choose from one policy, unless it is not about the definition
+    in the query, which may want a new one.
     """
     tenant = membership.tenant
     if request.GET.keys() == {"definition"}:
         return lead_to_card(tenant, ids_in(request, "definition"))
     context = choose_from(request, POLICIES, tenant)
-    choices = context["choices"]
+    rows = context["choices"].rows
     wanted = ids_in(request, "connection", "definition")
-    is_only_one = len(choices.rows) == 1 and not choices.text
-    if is_only_one and not {"q", "definition"} & request.GET.keys():
-        wanted |= {"policy": choices.rows[0].pk}
-        return redirect(f"{request.path}?{urlencode(wanted)}")
+    if len(rows) == 1 and "q" not in request.GET:
+        definitions = CredentialDefinition.active_of(tenant)
+        definition = definitions.filter(pk=wanted.get("definition")).first()
+        if definition is None or is_about(rows[0], definition):
+            wanted |= {"policy": rows[0].pk}
+            return redirect(f"{request.path}?{urlencode(wanted)}")
     context |= {
         "membership": membership,
         "tenant": tenant,
@@ -240,11 +243,16 @@ def lead_to_card(tenant: Tenant, wanted: dict[str, UUID]) -> HttpResponse:
     """
     rows = CredentialDefinition.active_of(tenant)
     definition = get_object_or_404(rows, pk=wanted.get("definition"))
-    restricted = [{"credentialDefinitionId": definition.definition_id}]
     policies = VerificationPolicy.objects.filter(tenant=tenant).order_by("-pk")
     for policy in policies[:MAX_SEARCHED]:
-        body = policy.unsealed_body()
-        items = [*body["attributes"], *body["predicates"]]
-        if all(item.get("restrictions") == restricted for item in items):
+        if is_about(policy, definition):
             return to_page("studio:new_verification", tenant, {"policy": policy.pk})
     return to_page("studio:new_policy", tenant, wanted)
+
+
+def is_about(policy: VerificationPolicy, definition: CredentialDefinition) -> bool:
+    """Whether all that a policy asks for must be of this definition."""
+    body = policy.unsealed_body()
+    restricted = [{"credentialDefinitionId": definition.definition_id}]
+    items = [*body["attributes"], *body["predicates"]]
+    return all(item.get("restrictions") == restricted for item in items)

@@ -469,6 +469,22 @@ def test_a_credential_leads_to_the_choice_where_there_are_policies(
     assert f"/policies/new?{connection}&amp;definition={definition.pk}" in page
 
 
+def test_the_only_policy_of_a_credential_is_not_chosen(browser, url, alice):
+    row = Credential.objects.get(role="issuer")
+    builder = ask_about(browser, url, f"{url}/credentials/{row.pk}")
+    fields = fields_of(browser.get(builder).content.decode())
+    browser.send(builder, do="save", **fields)
+    made = VerificationPolicy.objects.get()
+    choice = ask_about(browser, url, f"{url}/credentials/{row.pk}")
+    page = browser.get(choice, follow=True).content.decode()
+    assert f"/policies/{made.pk}" in page
+    assert f'value="{alice.connection_id}" selected' in page
+    other = re.search(r'href="(\?q=[^"]*)">Ask by another policy', page)[1]
+    path = f"{url}/verifications/new{other}".replace("&amp;", "&")
+    shown = browser.get(path).content.decode()
+    assert "By which policy?" in shown and "New policy" in shown
+
+
 def test_of_one_policy_none_is_chosen_for_a_connection(browser, url, alice):
     made = build(browser, url)
     row = Connection.objects.get(connection_id=alice.connection_id)
