@@ -8,7 +8,7 @@ from django.urls import reverse
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Invitation, Membership, Permission, Tenant
-from verifications.models import Verification, VerificationPolicy
+from verifications.models import Verification
 from webhooks.models import Webhook
 
 ISSUED = (Credential.State.ISSUED, Credential.State.REVOKED)
@@ -18,7 +18,8 @@ class Step(NamedTuple):
     """A thing to do first.
 
     page: the route where it is done. model, done: the rows of which one is enough.
-    owner: the lookup of their organization.
+    owner: the lookup of their organization. kinds: those of the pages of one object
+    on the way to it.
     """
 
     name: str
@@ -28,20 +29,31 @@ class Step(NamedTuple):
     model: type[Model]
     done: Q = Q()
     owner: str = "tenant"
+    kinds: tuple[str, ...] = ()
 
 
 # Those of hosted wallets are many more, and the index begins with the wallet.
 OWN = Q(wallet__is_organization=True)
-STEPS = (
+# They lead to the first verified proof. The next one stands above the pages.
+STORY = (
     Step(
-        "definition", "Define what your credentials say", "new_definition",
+        "definition", "Define a card: what stands on it", "new_definition",
         Permission.OPERATE, CredentialDefinition, Q(deleted_at=None),
+        kinds=("definition",),
     ),
     Step(
-        "issue", "Issue the first credential", "new_credential",
+        "issue", "Issue it to somebody", "new_credential",
         Permission.OPERATE, Credential, Q(role="issuer", state__in=ISSUED) & OWN,
-        "wallet__tenant",
+        "wallet__tenant", ("credential",),
     ),
+    Step(
+        "verify", "Check it: ask for a proof", "new_verification",
+        Permission.OPERATE, Verification, Q(role="verifier", state="Accepted") & OWN,
+        "wallet__tenant", ("verification", "policy"),
+    ),
+)  # fmt: skip
+# What may follow the first verified proof, in any order.
+MORE_STEPS = (
     # Done too by whoever issued by a link, and so found a holder without one.
     Step(
         "connection", "Connect with somebody", "new_connection",
@@ -49,33 +61,23 @@ STEPS = (
         Q(connectionless=False, state="Connected") & OWN, "wallet__tenant",
     ),
     Step(
-        "policy", "Write a policy: what you ask for", "new_policy",
-        Permission.OPERATE, VerificationPolicy,
-    ),
-    Step(
-        "verify", "Verify a proof", "new_verification",
-        Permission.OPERATE, Verification, Q(role="verifier", state="Accepted") & OWN,
-        "wallet__tenant",
+        "teammate", "Invite a teammate", "members",
+        Permission.PEOPLE, Invitation,
     ),
     Step(
         "webhook", "Have your software told by a webhook", "webhooks",
         Permission.DEVELOP, Webhook,
     ),
-    Step(
-        "teammate", "Invite a teammate", "members",
-        Permission.PEOPLE, Invitation,
-    ),
 )  # fmt: skip
-# Those that lead to the first verified proof. Their next one stands above the pages.
-STORY = STEPS[:5]
+STEPS = STORY + MORE_STEPS
 
 
 class NextStep(NamedTuple):
-    """number: from 1. kind: of what it makes. url: of the page where it is done."""
+    """number: from 1. kinds: of its pages. url: of the page where it is done."""
 
     number: int
     total: int
-    kind: str
+    kinds: tuple[str, ...]
     label: str
     url: str
 
@@ -102,8 +104,8 @@ def next_step_of(membership: Membership) -> NextStep | None:
         if not done[step.name]:
             if not membership.may(step.permission):
                 return None
-            kind, url = step.page.removeprefix("new_"), page_of(membership, step)
-            return NextStep(number, len(STORY), kind, step.label, url)
+            url = page_of(membership, step)
+            return NextStep(number, len(STORY), step.kinds, step.label, url)
     return None
 
 
@@ -118,7 +120,7 @@ def find_done(membership: Membership, steps: tuple[Step, ...]) -> dict[str, bool
     tenants = Tenant.objects.filter(pk=membership.tenant_id)
     has = tenants.values(**found, has_mates=Exists(others)).get()
     done = {step.name: has[f"has_{step.name}"] for step in steps}
-    done["connection"] |= done["issue"]
+    done["connection"] = done["issue"] or done.get("connection", False)
     if has["has_mates"]:
         done["teammate"] = True
     return done

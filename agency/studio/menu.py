@@ -184,7 +184,7 @@ class Menu:
     def is_at_next_step(self) -> bool:
         """Whether the next step is done on this page, or waits there for somebody."""
         kind = (self.page or "").removeprefix("new_").removesuffix("_live")
-        return self.next_step is not None and kind == self.next_step.kind
+        return self.next_step is not None and kind in self.next_step.kinds
 
     @property
     def may_create(self) -> bool:

@@ -72,6 +72,8 @@ def overview_context(request: HttpRequest, membership: Membership) -> dict[str, 
     }
     return shown | {
         "tenant": tenant,
+        "first_steps": shown["checklist"][: len(STORY)],
+        "more_steps": shown["checklist"][len(STORY) :],
         "next_url": next_url(shown["checklist"]),
         "version": sha256(repr(shown).encode()).hexdigest()[:16],
         "look_again_ms": LOOK_AGAIN_MS,

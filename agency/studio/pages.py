@@ -54,7 +54,8 @@ def ids_in(request: HttpRequest, *names: str) -> dict[str, UUID]:
 
 def to_page(name: str, tenant: Tenant, query: dict[str, UUID]) -> HttpResponse:
     """Redirect to a page of the organization. name: of its route."""
-    return redirect(f"{reverse(name, args=[tenant.pk])}?{urlencode(query)}")
+    address = reverse(name, args=[tenant.pk])
+    return redirect(f"{address}?{urlencode(query)}" if query else address)
 
 
 def list_memberships(request: HttpRequest) -> QuerySet[Membership]:

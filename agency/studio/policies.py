@@ -210,6 +210,7 @@ def render_choice(
 ) -> HttpResponse:
     """The page that asks which policy. back: the name of the list that it belongs to.
 
+    Without any policy, a request begins with a new one, which *Save and ask* sends.
     There is nothing to choose from one policy, unless it is not about the definition
     in the query, which may want a new one.
     """
@@ -219,6 +220,8 @@ def render_choice(
     context = choose_from(request, POLICIES, tenant)
     rows = context["choices"].rows
     wanted = ids_in(request, "connection", "definition")
+    if not rows and back == "verifications" and "q" not in request.GET:
+        return to_page("studio:new_policy", tenant, wanted)
     if len(rows) == 1 and "q" not in request.GET:
         definitions = CredentialDefinition.active_of(tenant)
         definition = definitions.filter(pk=wanted.get("definition")).first()

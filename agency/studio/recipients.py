@@ -23,7 +23,7 @@ WAYS = (
     (LINK, "QR code or link: anybody you show it to"),
     (CONNECTION, "Somebody you are connected with"),
 )
-BY_LINK = "QR code or link: whoever opens it first"
+BY_LINK = "QR code or link, for one person"
 NOBODY = "Nobody yet"
 NOBODY_CHOSEN = "Choose one below, or choose the link."
 USABLE = Q(multi_party=False, state=Connection.State.CONNECTED, left_at=None)

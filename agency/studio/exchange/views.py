@@ -49,7 +49,7 @@ READS_ANSWER = "To read the answer"
 
 class RevealForm(OnceForm):
     reason = forms.CharField(
-        label="Reason",
+        label="Why do you look at them?",
         min_length=5,
         max_length=audit.MAX_REASON,
         help_text="It is written to the log, with your name. Give no values here.",

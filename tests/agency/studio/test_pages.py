@@ -21,6 +21,9 @@ def test_home_says_what_this_is_and_leads_in(client, db):
     page = client.get("/").content.decode()
     for link in ("/accounts/signup/", "/accounts/login/", "/docs"):
         assert f'href="{link}"' in page
+    before, _, after = page.partition("For developers")
+    assert "Create an account" in before
+    assert "curl" not in before and "curl" in after
 
 
 def test_the_docs_are_found_with_a_slash_too(client):

@@ -421,7 +421,8 @@ def test_without_any_connection_the_form_searches_for_nobody(browser, url, api):
 
 def test_the_first_page_asks_for_the_policy_if_there_are_several(browser, url, api):
     path = f"{url}/verifications/new"
-    assert "No policy yet" in browser.get(path).content.decode()
+    assert browser.get(path).url == f"{url}/policies/new"
+    assert "No policy yet" in browser.get(f"{path}?q=").content.decode()
     made = build(browser, url)
     chosen = f"{path}?policy={made.pk}"
     assert browser.get(path).url == chosen

@@ -91,7 +91,7 @@ def sign_up(fay):
 
 
 def define(fay):
-    fay.click("Define what your credentials say")
+    fay.click("Next step")
     fay.fills(name="Degree", attribute_0="name", attribute_1="year", type_1="integer")
     fay.click("Create and issue")
 
