@@ -37,10 +37,12 @@ from credentials.models import Credential, CredentialDefinition
 from credentials.models.definition import DATE, INTEGER
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
+from verifications.proofs.relative_dates import day_of_number, resolve_value
 
 WHOLE_NUMBER = "A whole number."
 DAY_AS_NUMBER = "A whole number, such as 20260131 for a day."
 MAX_VALUE = 10_000  # characters
+FIRST_END = "today+1y"  # of a card, until another day is chosen
 
 
 class OfferForm(RecipientForm):
@@ -113,10 +115,15 @@ def value_field(name: str, kind: str) -> forms.Field:
     """The field of an attribute. kind: its type, as the definition declares it."""
     if kind == DATE:
         limits = {"type": "date"}
+        end = None
         if is_validity(name):  # the browser asks for a day that is still to come
-            limits["min"] = f"{timezone.now():%Y-%m-%d}"
+            today = timezone.now().date()
+            limits["min"] = f"{today:%Y-%m-%d}"
+            end = day_of_number(resolve_value(FIRST_END, today))
         day = forms.DateInput(attrs=limits, format="%Y-%m-%d")
-        return forms.DateField(label=name, input_formats=["%Y-%m-%d"], widget=day)
+        return forms.DateField(
+            label=name, input_formats=["%Y-%m-%d"], initial=end, widget=day
+        )
     attrs = {"autocomplete": "off"}
     help_text = ""
     if kind == INTEGER:

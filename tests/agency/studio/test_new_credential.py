@@ -1,6 +1,7 @@
 """Issuing in the studio: what the page offers is what the API offers."""
 
 import re
+from datetime import date
 
 import pytest
 
@@ -214,7 +215,9 @@ def test_a_date_is_chosen_and_signed_as_a_number(browser, url, api):
     path = f"{url}/credentials/new?definition={definition.pk}"
     shown = browser.get(path).content.decode()
     assert re.search('<input type="date" name="value_1"[^>]* required', shown)
-    assert re.search(r' min="\d{4}-\d\d-\d\d"', shown), "no day that is over"
+    [day, least] = re.search(r' value="([^"]*)"[^>]* min="([^"]*)"', shown).groups()
+    least, day = date.fromisoformat(least), date.fromisoformat(day)
+    assert 365 <= (day - least).days <= 366, "no day that is over, but one in a year"
     for wrong in ("", "2026-02-30", "soon"):
         refused = browser.send(path, value_1=wrong, confirmed="yes").content.decode()
         assert 'id="id_value_1_error"' in refused, wrong

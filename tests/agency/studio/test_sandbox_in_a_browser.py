@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
 ]
-MAX_CLICKS = 12
+MAX_CLICKS = 8
 ISSUED = {"role": "holder", "state": "Issued"}
 
 

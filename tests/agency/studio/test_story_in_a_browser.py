@@ -18,7 +18,7 @@ pytestmark = [
 ]
 PASSWORD = "correct horse battery"
 PIN = "280615"
-MAX_CLICKS = 20
+MAX_CLICKS = 18
 FIND = """(([where, text]) => [...document.querySelectorAll(
     `${where} a, ${where} button:not([aria-hidden]), ${where} summary`)]
   .find((one) => one.textContent.trim().startsWith(text)))"""
