@@ -141,7 +141,7 @@ def test_a_phone_without_scripts_finds_the_reason(visit, page, paths):
     page.wait_for("!!document.querySelector('#failures')")
     page.evaluate("document.querySelector('[aria-labelledby=failures] a').click()")
     page.wait_for("location.pathname.includes('/verification/')")
-    page.wait_for("document.body.textContent.includes('The holder did not answer')")
+    page.wait_for("document.body?.textContent.includes('The holder did not answer')")
 
 
 @pytest.mark.skipif(not PICTURES, reason="SUPPORT_SCREENSHOTS names no folder")

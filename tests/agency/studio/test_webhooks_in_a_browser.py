@@ -54,7 +54,7 @@ def test_a_failing_webhook_is_seen_mended_and_sent_again(
         # The receiver is mended, and the delivery sent again.
         receiver.answers(200, b"Thank you")
         tab.tab.click("text=Send again")
-        tab.wait_for("document.body.textContent.includes('It is sent again')")
+        tab.wait_for("document.body?.textContent.includes('It is sent again')")
         worker_calls()
         tab.tab.reload()
         assert tab.evaluate(BADGE) == "Delivered"
