@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
@@ -45,6 +45,8 @@ def show_link(request: HttpRequest, token: str) -> HttpResponseBase:
     """Answer a link as the Accept header asks: with a page or with the message.
 
     Browsers and proxies keep URLs: a browser is never redirected to one with values.
+    One that knows a wallet of the organization is led into it, unless the address asks
+    for another wallet.
     """
     takes_pages = request.accepts("text/html")
     if not takes_pages or link_messages.wants_json(request):
@@ -63,6 +65,8 @@ def show_link(request: HttpRequest, token: str) -> HttpResponseBase:
     if link is None:
         return page_response(request, None, {"host": public_host()}, status=404)
     context = page_context(request, link)
+    if context.get("has_wallet") and leads_into_wallet(request):
+        return wallet_redirect(token)
     status = 200 if context["is_live"] else 410
     return page_response(request, link, context, status=status)
 
@@ -126,6 +130,20 @@ def show_colors(request: HttpRequest, token: str) -> HttpResponse:
         raise Http404
     css = colors.stylesheet(link.tenant.primary_color, link.tenant.secondary_color)
     return HttpResponse(css, content_type="text/css; charset=utf-8")
+
+
+def leads_into_wallet(request: HttpRequest) -> bool:
+    """Whether a person opens the link, and has not asked for another wallet."""
+    is_opened = request.method == "GET" and wants_html(request)
+    return is_opened and "wallet" not in request.GET
+
+
+def wallet_redirect(token: str) -> HttpResponse:
+    """Lead to the page of the link inside the wallet, after its PIN if it rests."""
+    response = redirect("web_wallet:accept_link", token)
+    response["Referrer-Policy"] = "no-referrer"
+    patch_vary_headers(response, ["Accept", "Cookie"])
+    return response
 
 
 def seen_state(request: HttpRequest) -> str:

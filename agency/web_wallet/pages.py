@@ -1,5 +1,6 @@
 """What the pages of a web wallet share: who may see them, in which language, errors."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -24,19 +25,21 @@ from agency.web_wallet.models import PersonalLink
 from tenants.models import Tenant
 
 View = Callable[..., HttpResponse]
+LINK_TOKEN = re.compile(r"[\w-]{1,32}", re.ASCII)
 
 
 def link_page(*methods: str) -> Callable[[View], View]:
     """Decorator: a page before the PIN, for who has opened a personal link here.
 
-    Others read that they are signed out, and how to come back.
+    Others read that they are signed out, and how to come back. Who came by the page of
+    a link goes on there with another wallet.
     """
 
     def decorate(view: View) -> View:
         def show(request: HttpRequest, **ids: Any) -> HttpResponse:
             token = request.COOKIES.get(sessions.LINK_COOKIE, "")
             if not token:
-                return redirect("web_wallet:left")
+                return to_other_wallets(given_link(request))
             return show_to(request, find_link(token), view, ids)
 
         return guard(methods, view, show)
@@ -76,6 +79,19 @@ def to_pin(take: str) -> HttpResponse:
     """take: the token of a link to go on with, or ""."""
     query = f"?{urlencode({'take': take})}" if take else ""
     return redirect(reverse("web_wallet:pin") + query)
+
+
+def given_link(request: HttpRequest) -> str:
+    """The token of the link with which the holder goes on after the PIN, or ""."""
+    take = request.POST.get("take", request.GET.get("take", ""))
+    return take if LINK_TOKEN.fullmatch(take) else ""
+
+
+def to_other_wallets(take: str) -> HttpResponse:
+    """To the page of the link, which does not lead back here."""
+    if not take:
+        return redirect("web_wallet:left")
+    return redirect(f"{reverse('invitation', args=[take])}?wallet=other")
 
 
 def guard(methods: tuple[str, ...], view: View, show: View) -> View:

@@ -1,7 +1,6 @@
 """The pages of a web wallet. They call what the wallet API calls."""
 
 import hashlib
-import re
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -22,6 +21,7 @@ from agency.web_wallet.links import find_link
 from agency.web_wallet.models import PersonalLink
 from agency.web_wallet.pages import (
     error_page,
+    given_link,
     in_language_of,
     link_page,
     show_page,
@@ -30,8 +30,6 @@ from agency.web_wallet.pages import (
 )
 from verifications.models import Verification
 from verifications.present_proof import prover
-
-LINK_TOKEN = re.compile(r"[\w-]{1,32}", re.ASCII)
 
 
 @require_safe
@@ -73,12 +71,6 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     response = after_pin(link, take)
     sessions.set_session(response, sessions.begin_session(link), link)
     return response
-
-
-def given_link(request: HttpRequest) -> str:
-    """The token of the link with which the holder goes on after the PIN, or ""."""
-    take = request.POST.get("take", request.GET.get("take", ""))
-    return take if LINK_TOKEN.fullmatch(take) else ""
 
 
 def after_pin(link: PersonalLink, take: str) -> HttpResponse:

@@ -113,3 +113,22 @@ def test_a_visitor_makes_a_wallet_and_accepts(tab, live_server, faber, degree):
     assert "/w/agw_" in tab.inner_text("#link")
     tab.click("text=I have kept it")
     tab.wait_for_selector("text=Balthazar-4711")
+
+
+def test_the_link_of_a_request_is_answered_with_one_tap(
+    tab, live_server, faber, alice, degree
+):
+    alice.receives(faber, degree, VALUES)
+    tab.goto(live_server.url + link_of(alice))
+    enter(tab, PIN)
+    tab.wait_for_selector("text=Balthazar-4711")
+    policy = {"name": "Policy", "version": "1.0", "attributes": [NAME]}
+    asked = faber.post("/verifications/policy", policy)["verificationRequestUrl"]
+    tab.goto(asked)
+    assert "/w/take/" in tab.url
+    tab.click("text=Use another wallet")
+    tab.wait_for_selector("#open-wallet")
+    tab.click("text=Use the wallet in this browser")
+    tab.click("button:text-is('Show')")
+    tab.wait_for_selector("text=Your answer was sent and accepted.")
+    assert faber.get("/verifications")[0]["isValid"] is True

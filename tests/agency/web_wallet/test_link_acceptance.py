@@ -1,4 +1,4 @@
-"""The page of a link leads into a web wallet that is open in this browser."""
+"""A link leads into the web wallet that this browser knows."""
 
 import pytest
 from django.test import Client
@@ -52,32 +52,81 @@ def test_only_who_has_opened_a_wallet_of_the_organization_is_led_there(
     wallet, faber, acme, offer
 ):
     token = offer()
-    page = text_of(wallet.get(f"/i/{token}"))
-    assert BUTTON in page and f"/w/take/{token}" in page
+    led = wallet.get(f"/i/{token}")
+    assert (led.status_code, led.url) == (302, f"/w/take/{token}")
+    assert led["Referrer-Policy"] == "no-referrer" and "Cookie" in led["Vary"]
     others = [
         Client(headers={"Accept": "text/html"}),
         opens_wallet(acme.hosts("Bob")),
     ]
     for browser in others:
-        assert BUTTON not in text_of(browser.get(f"/i/{token}"))
+        assert_led_nowhere(browser, token)
     # After a rest too: the wallet then asks for the PIN.
     WalletSession.objects.update(used_at=timezone.now() - sessions.REST)
-    assert BUTTON in text_of(wallet.get(f"/i/{token}"))
-    assert wallet.get(f"/w/take/{token}").url == f"/w/pin?take={token}"
+    assert wallet.get(f"/i/{token}").url == f"/w/take/{token}"
+    asked = wallet.get(f"/w/take/{token}").url
+    assert asked == f"/w/pin?take={token}"
+    assert f"/i/{token}?wallet=other" in text_of(wallet.get(asked))
     wallet.post("/w/leave")
-    assert BUTTON not in text_of(wallet.get(f"/i/{token}"))
+    assert_led_nowhere(wallet, token)
+
+
+def assert_led_nowhere(browser, token):
+    page = browser.get(f"/i/{token}")
+    assert page.status_code == 200 and BUTTON not in text_of(page)
+
+
+def test_another_wallet_can_be_used_instead(wallet, offer):
+    token = offer()
+    other = f"/i/{token}?wallet=other"
+    assert other in text_of(wallet.get(f"/w/take/{token}"))
+    page = text_of(wallet.get(other))
+    assert "open-wallet" in page and f"/w/take/{token}" in page
+    # Without scripts, it is looked at again in the same way.
+    assert f"/i/{token}?wallet=other&amp;seen=waiting" in page
+
+
+@pytest.mark.parametrize("accept", ["application/json", "*/*"])
+def test_wallet_apps_get_the_message_also_where_a_wallet_is_known(
+    wallet, offer, accept
+):
+    path, headers = f"/i/{offer()}", {"Accept": accept}
+    first = wallet.get(path, headers=headers)
+    second = Client().get(path, headers=headers)
+    assert first.status_code == second.status_code in (200, 302)
+    assert first.content == second.content
+    assert first.headers.get("Location") == second.headers.get("Location")
+
+
+def test_looking_uses_nothing_up_and_a_head_is_answered_as_before(
+    wallet, offer, alice
+):
+    path = f"/i/{offer()}"
+    assert wallet.head(path).status_code == 200
+    assert wallet.get(path, follow=True).status_code == 200
+    assert Connection.objects.filter(opened_at=None).count() == 1
+    assert alice.get("/credentials") == []
+
+
+def test_who_is_led_to_a_wallet_that_is_forgotten_comes_back(wallet, offer):
+    path = f"/i/{offer()}"
+    del wallet.cookies[sessions.LINK_COOKIE]
+    del wallet.cookies[sessions.SESSION_COOKIE]
+    back = wallet.get(path, follow=True)
+    assert back.redirect_chain[-1] == (f"{path}?wallet=other", 302)
+    assert back.status_code == 200 and "open-wallet" in text_of(back)
 
 
 def test_a_link_that_was_replaced_leads_nowhere(wallet, alice, offer):
     links.create_link(wallet_of(alice), by=audit.SYSTEM)
-    assert BUTTON not in text_of(wallet.get(f"/i/{offer()}"))
+    assert_led_nowhere(wallet, offer())
 
 
 @pytest.mark.parametrize("note", ["x", "", "00", "agw_1"])
 def test_a_made_up_note_leads_nowhere(wallet, offer, note):
     token = offer()
     wallet.cookies[sessions.OPEN_COOKIE] = note
-    assert BUTTON not in text_of(wallet.get(f"/i/{token}"))
+    assert_led_nowhere(wallet, token)
 
 
 def test_the_note_opens_no_wallet(wallet):
