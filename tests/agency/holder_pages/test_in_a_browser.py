@@ -238,22 +238,21 @@ def test_a_phone_without_a_wallet_is_helped(visit, offer, lets_visitors):
     assert not page.evaluate(IS_SEEN % "[data-nothing]")
     page.evaluate("document.getElementById('open-wallet').click()")
     page.wait_for(is_open % "#no-wallet")
-    for shown in ("[data-nothing]", "#no-wallet form button"):
-        assert page.evaluate(IS_SEEN % shown)
+    assert page.evaluate(IS_SEEN % "[data-nothing]")
     told = page.evaluate("document.getElementById('state-change').textContent")
     assert told.startswith("No wallet app has opened.")
 
 
 @pytest.mark.parametrize("width, is_code_first", [(DESKTOP, True), (PHONE, False)])
-def test_a_desktop_shows_the_code_first_and_a_phone_the_choices(
+def test_a_desktop_shows_the_code_first_and_a_phone_the_one_button(
     visit, offer, lets_visitors, width, is_code_first
 ):
     page = visit(offer()["offerUrl"], width)
-    tops = [page.evaluate(TOP % one) for one in (".by-camera", ".choices")]
+    tops = [page.evaluate(TOP % one) for one in (".by-camera", ".by-wallet")]
     assert (tops[0] < tops[1]) is is_code_first
-    looks = "getComputedStyle(document.querySelector('.choices %s')).background"
-    kinds = {page.evaluate(looks % one) for one in ("a", "form button")}
-    assert len(kinds) == 1
+    buttons = "[...document.querySelectorAll('.hand-over .button:not(.plain)')]"
+    seen = f"{buttons}.filter((one) => one.checkVisibility())"
+    assert page.evaluate(f"{seen}.map((one) => one.innerText)") == ["Continue"]
 
 
 def test_it_works_without_scripts(visit, page, faber, offer):

@@ -101,7 +101,7 @@ def test_a_visitor_makes_a_wallet_and_accepts(tab, live_server, faber, degree):
     tab.goto(
         faber.post("/credentials", body | {"automaticIssuance": True})["offerUrl"]
     )
-    tab.click("text=keep it here, in the browser")
+    tab.click("button:text-is('Continue')")
     assert tab.get_attribute("#pin", "type") == "text"
     tab.click("text=Hide")
     assert tab.get_attribute("#pin", "type") == "password"

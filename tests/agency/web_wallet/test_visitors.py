@@ -11,7 +11,7 @@ from tests.agency.web_wallet.conftest import PIN, VALUES, link_of, text_of
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
-BUTTON = "here, in the browser"
+BUTTON = "/w/new/"
 
 
 @pytest.fixture
