@@ -9,7 +9,7 @@ from connections.messaging.router import (
     on_link_expired,
 )
 from verifications.models import Verification
-from verifications.present_proof.messages import PRESENT_PROOF
+from verifications.present_proof.messages import ABANDONED, PRESENT_PROOF
 
 State = Verification.State
 
@@ -27,10 +27,16 @@ def receive_problem(verification: Verification, message: Message) -> None:
             verification,
             Verification.OPEN,
             State.REJECTED,
-            problem=problem_code(message),
+            problem=peer_problem(message),
             reason=verification.sealed_reason(problem_text(message)),
         )
         verification.withdraw_waiting()
+
+
+def peer_problem(message: Message) -> str:
+    """The code of a peer, which is not mistaken for ours (Verification.decline)."""
+    code = problem_code(message)
+    return ABANDONED if code == "declined" else code
 
 
 on_connection_ended(Verification.decline_open)

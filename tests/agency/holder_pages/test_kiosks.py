@@ -12,10 +12,12 @@ from connections import link_expiry
 from connections.models import Connection
 from tenants.models import Tenant
 from tests.agency.holder_pages.conftest import VALUES, answer, text_of
+from tests.agency.web_wallet.conftest import opens_wallet
 from tests.support.errors import assert_error
 from tests.support.races import at_once
 from verifications import kiosks
 from verifications.models import Kiosk, Verification
+from verifications.present_proof import messages
 
 pytestmark = pytest.mark.django_db(transaction=True)
 POLICY = {
@@ -144,16 +146,26 @@ def test_a_proof_that_is_not_valid_shows_a_cross_and_no_value(opens, graduate):
     assert SHOWN not in screen.page
 
 
-def test_a_declined_request_is_followed_by_the_next(opens, graduate, faber):
-    screen = opens()
+@pytest.mark.parametrize("code", [messages.ABANDONED, "e.not-wanted", "declined"])
+def test_a_request_that_its_holder_declines_by_link_shows_a_cross(
+    opens, faber, code, monkeypatch
+):
+    screen, phone = opens(), opens_wallet(faber.hosts("Alice"))
     assert screen.state == "asking"
-    row = Verification.objects.get()
-    Verification.objects.filter(pk=row.pk).update(
-        state="Rejected", problem="e.not-wanted", updated_at=timezone.now()
-    )
-    assert screen.state == "declined"
+    monkeypatch.setattr(messages, "ABANDONED", code)  # of the report of the wallet
+    phone.post(screen.link.replace("/i/", "/w/take/"), {"action": "decline"})
+    assert screen.state == "declined" and 'class="mark failed"' in screen.page
     make_older(8)
     assert screen.state == "asking"
+
+
+def test_a_request_that_the_organization_cancels_shows_no_cross(opens):
+    screen = opens()
+    assert screen.state == "asking"
+    first = screen.link
+    Verification.objects.get().decline()
+    assert screen.state == "asking" and screen.link != first
+    assert 'class="mark failed"' not in screen.page
 
 
 def test_an_open_request_is_used_again_until_it_is_old(opens, faber):
