@@ -109,7 +109,7 @@ def test_a_visitor_makes_a_wallet_and_accepts(tab, live_server, faber, degree):
     tab.wait_for_selector("text=Balthazar-4711")
     tab.click("button:has-text('Accept')")
     tab.wait_for_selector("text=The card is in your wallet.")
-    tab.click("text=Keep the link to your wallet")
+    tab.click("text=Keep the link")
     assert "/w/agw_" in tab.inner_text("#link")
     tab.click("text=I have kept it")
     tab.wait_for_selector("text=Balthazar-4711")

@@ -38,7 +38,8 @@ def test_a_visitor_makes_a_wallet_accepts_and_keeps_its_link(link):
     assert answer.url == f"/w/take/{link}"
     assert "Balthazar-4711" in text_of(browser.get(answer.url))
     stored = text_of(browser.get(browser.post(answer.url).url))
-    assert "The card is in your wallet." in stored and 'href="/w/keep"' in stored
+    assert "The card is in your wallet." in stored
+    assert "only this browser knows" in stored and 'class="button wide"' not in stored
     [own] = set(re.findall(r"/w/agw_\w+", text_of(browser.get("/w/keep"))))
     assert "Balthazar-4711" in text_of(browser.get("/w/"))
     again = visitor()
