@@ -8,7 +8,7 @@ from django.urls import reverse
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Invitation, Membership, Permission, Tenant
-from verifications.models import Verification
+from verifications.models import Verification, VerificationPolicy
 from webhooks.models import Webhook
 
 ISSUED = (Credential.State.ISSUED, Credential.State.REVOKED)
@@ -59,6 +59,10 @@ MORE_STEPS = (
         "connection", "Connect with somebody", "new_connection",
         Permission.OPERATE, Connection,
         Q(connectionless=False, state="Connected") & OWN, "wallet__tenant",
+    ),
+    Step(
+        "policy", "Write a policy of your own", "new_policy",
+        Permission.OPERATE, VerificationPolicy,
     ),
     Step(
         "teammate", "Invite a teammate", "members",

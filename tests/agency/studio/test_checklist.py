@@ -24,7 +24,7 @@ def steps(browser, url):
 
 def test_each_step_of_a_new_organization_leads_to_its_page(browser, url):
     found = steps(browser, url)
-    assert len(found) == 6 and "done" not in found.values()
+    assert len(found) == 7 and "done" not in found.values()
     page = browser.get(url).content.decode()
     next_url = page.partition("Next step")[0].rpartition('href="')[2]
     assert next_url == f'{url}/definitions/new">'
@@ -117,6 +117,7 @@ def test_a_step_is_ticked_once_it_is_done(browser, url, college, stored_keys):
     assert "Issue it to somebody" in done()
     policy = {"name": "N", "version": "1.0", "attributes": [{"policyName": "name"}]}
     stored = api.post("/verificationPolicies", policy)["policyId"]
+    assert "Write a policy of your own" in done()
     to = invited["connectionId"]
     api.put(f"/verifications/policy/{stored}/connections/{to}")
     assert "Check it: ask for a proof" not in done()
@@ -124,6 +125,6 @@ def test_a_step_is_ticked_once_it_is_done(browser, url, college, stored_keys):
     assert "Check it: ask for a proof" in done()
     assert "Next step" not in browser.get(url).content.decode()
     api.post("/webhooks", {"url": "https://office.example/hook"})
-    assert len(done()) == 5
+    assert len(done()) == 6
     Membership.objects.create(tenant=college.tenant, user=person("vic"))
     assert steps(browser, url) == {}, "all are done, and the list is gone"
