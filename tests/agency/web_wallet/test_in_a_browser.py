@@ -115,16 +115,33 @@ def test_a_visitor_makes_a_wallet_and_accepts(tab, live_server, faber, degree):
     tab.wait_for_selector("text=Balthazar-4711")
 
 
-def test_the_link_of_a_request_is_answered_with_one_tap(
-    tab, live_server, faber, alice, degree
-):
+def ask_by_link(faber, **policy):
+    body = {"name": "Policy", "version": "1.0", "attributes": [NAME]} | policy
+    return faber.post("/verifications/policy", body)["verificationRequestUrl"]
+
+
+@pytest.fixture
+def phone(tab, live_server, faber, alice, degree):
+    """The tab, with an open wallet that has a card."""
     alice.receives(faber, degree, VALUES)
     tab.goto(live_server.url + link_of(alice))
     enter(tab, PIN)
     tab.wait_for_selector("text=Balthazar-4711")
-    policy = {"name": "Policy", "version": "1.0", "attributes": [NAME]}
-    asked = faber.post("/verifications/policy", policy)["verificationRequestUrl"]
-    tab.goto(asked)
+    return tab
+
+
+def test_who_has_no_card_that_fits_tells_the_verifier_with_one_tap(phone, faber):
+    phone.goto(ask_by_link(faber, predicates=[OLD | {"predicateValue": 1999}]))
+    phone.click("text=Tell them that no card fits")
+    phone.wait_for_selector("text=Nothing was shown.")
+    [told] = faber.get("/verifications")
+    assert told["state"] == "Rejected"
+    assert told["reason"] == "No card in the wallet answers this."
+
+
+def test_the_link_of_a_request_is_answered_with_one_tap(phone, faber):
+    tab = phone
+    tab.goto(ask_by_link(faber))
     assert "/w/take/" in tab.url
     tab.click("text=Use another wallet")
     tab.wait_for_selector("#open-wallet")

@@ -167,9 +167,14 @@ def test_without_a_card_a_request_cannot_be_answered(wallet, ask):
     shown = text_of(wallet.get(f"/w/take/{ask()}"))
     assert "No card in your wallet answers this." in shown
     assert 'value="accept"' not in shown
+    assert "Tell them that no card fits" in shown
+    assert shown.count('value="decline"') == 1
 
 
-def test_a_request_by_link_is_declined_and_its_verifier_told(wallet, ask, faber):
+def test_a_request_by_link_is_declined_and_its_verifier_told(
+    wallet, offer, ask, faber
+):
+    wallet.post(f"/w/take/{offer()}")
     token = ask()
     path = f"/w/take/{token}"
     assert 'value="decline"' in text_of(wallet.get(path))
