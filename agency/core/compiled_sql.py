@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import connection, models
 from django.db.models.query import get_related_populators
+from psycopg.sql import Literal
 from psycopg.types.json import Jsonb
 
 from agency.core.database.base import count_rows, fetch_rows
@@ -76,20 +77,30 @@ def plain_value(value: Any) -> Any:
     return value.obj if isinstance(value, Jsonb) else value
 
 
+def literal(value: Any) -> str:
+    """A constant as a part of the statement.
+
+    PostgreSQL plans a prepared statement once, for whatever parameters. It uses an
+    index with a condition only if constants say that the condition is met.
+    """
+    connection.ensure_connection()
+    return Literal(value).as_string(connection.connection).replace("%", "%%")
+
+
 class _Plan:
     """What Django's compiler knows of a queryset."""
 
     def __init__(self, build: Callable[..., Any], markers: list[Any]) -> None:
         self.compiler = build(*markers).query.get_compiler(ALIAS)
-        self.sql, values = self.compiler.as_sql()
-        # By each placeholder: which parameter it takes, or its constant.
-        self.places = [
-            (markers.index(plain), None) if plain in markers else (None, value)
-            for value in values
-            for plain in [plain_value(value)]
-        ]
-        used = {index for index, _ in self.places if index is not None}
-        assert used == set(range(len(markers))), "each parameter is used"
+        sql, values = self.compiler.as_sql()
+        self.sql, *rest = sql.split("%s")
+        self.places = []  # by each placeholder: which parameter it takes
+        for value, part in zip(values, rest, strict=True):
+            is_parameter = (plain := plain_value(value)) in markers
+            if is_parameter:
+                self.places.append(markers.index(plain))
+            self.sql += ("%s" if is_parameter else literal(value)) + part
+        assert {*self.places} == {*range(len(markers))}, "each parameter is used"
         info, select = self.compiler.klass_info, self.compiler.select
         fields = info["select_fields"]
         self.model, self.slice = info["model"], slice(fields[0], fields[-1] + 1)
@@ -102,10 +113,7 @@ class _Plan:
         )
 
     def parameters(self, values: tuple[Any, ...]) -> list[Any]:
-        return [
-            constant if index is None else _stored_json(values[index])
-            for index, constant in self.places
-        ]
+        return [_stored_json(values[index]) for index in self.places]
 
     def convert(self, rows: list[Any]) -> Any:
         if not self.converters:

@@ -17,7 +17,7 @@ from agency.api.pagination import (
 from agency.api.serializers import Contract
 from agency.api.views import View, or_404, parse_uuid
 from agency.core.compiled_sql import CompiledQuery
-from connections.api.scopes import Scope, find_in_scope
+from connections.api.scopes import find_in_scope
 from connections.exchange import PARTIES, Exchange
 from connections.models import Connection
 from wallets.api.wallets import WalletView
@@ -27,9 +27,14 @@ SHOWN_WITH = ("connection",)  # what a contract reads besides the exchange
 
 
 @cache
-def exchange_in(scope: Scope, model: type[Exchange], related: tuple[str, ...]) -> Any:
+def exchange_by_id(model: type[Exchange], related: tuple[str, ...]) -> Any:
+    """By the id alone: whose it is, the caller compares.
+
+    PostgreSQL plans a prepared statement for the usual wallet, which has few exchanges.
+    With the wallet as a condition it would read all exchanges of one that has many.
+    """
     rows = model.objects.select_related(*related)
-    return scope.query(lambda key: rows.filter(pk=key), UUID)
+    return CompiledQuery(lambda key: rows.filter(pk=key), UUID)
 
 
 def shown_rows(model: type[Exchange], conditions: dict[str, Any]) -> QuerySet[Any]:
@@ -93,8 +98,9 @@ class ExchangeView(View):
         return find_in_scope(self.tenant.pk, connection_id)
 
     def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
-        query = exchange_in(Scope.OF_ORGANIZATION, self.model, related)
-        return query.first(self.request.user.wallet.pk, pk)
+        found = exchange_by_id(self.model, related).first(pk)
+        own = self.request.user.wallet
+        return found if found and found.wallet_id == own.pk else None
 
     def exchange_response(self, exchange_id: Any) -> Response:
         """The exchange as it is now. It has moved on if its peer is hosted here."""
@@ -150,10 +156,15 @@ class WalletExchangeView(WalletView, ExchangeView):
         if self.own_wallet:
             found = super().find_exchange(pk, related)
             return found if found and found.role == self.held_role else None
-        query = exchange_in(Scope.OF_HOLDER, self.model, related)
-        found = query.first(*self.path_of_wallet, pk)
+        found = exchange_by_id(self.model, (*related, "wallet")).first(pk)
+        if found and not self._is_of_wallet(found.wallet):
+            found = None
         self._check_wallet(found)
         return found
+
+    def _is_of_wallet(self, wallet: Wallet) -> bool:
+        names = (wallet.tenant_id, wallet.wallet_id)
+        return names == self.path_of_wallet and not wallet.is_organization
 
     def _check_wallet(self, found: Any) -> None:
         """If nothing was found, raise 404 if it is the wallet that there is not."""

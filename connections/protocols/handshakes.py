@@ -64,6 +64,7 @@ answered_requests = CompiledQuery(
             left_at=None,
         )
         .exclude(my_key=None)
+        .exclude(their_key="")
         .select_related("my_key")
         .order_by("pk")[:1]
     ),
@@ -161,7 +162,7 @@ def known_connections(
 
     They are connected, or were begun by the same invitation.
     """
-    same_inviter = Q(inviter_key=inviter_key)
+    same_inviter = Q(inviter_key=inviter_key) & ~Q(inviter_key="")
     for did in dids:
         same_inviter |= Q(invitation__services__contains=[did])
     usable = Q(state=State.CONNECTED) | Q(invitation__contains=invitation)

@@ -69,7 +69,7 @@ class WalletView(View):
 
     @property
     def path_of_wallet(self):
-        """What names the wallet: see Scope.OF_HOLDER."""
+        """What names the wallet: the key of the organization, and the id."""
         return self.tenant.pk, self.kwargs["walletId"]
 
 

@@ -16,6 +16,7 @@ from django.db import connection, models
 from connections.messaging import posting
 from connections.messaging.models import InboundMessage, OutboundMessage
 from connections.models import Connection
+from connections.protocols.handshakes import answered_requests, known_connection
 from credentials.models import Credential
 from credentials.models.credential import automatic_definitions
 from tenants.models import ApiKey
@@ -118,7 +119,8 @@ def objects(faber):
     digest = "sha256(n::text::bytea)"
     multiply(ApiKey, digest=digest, sha256=digest)
     keys = dict.fromkeys(("my_key_id", "invitation_key_id"), NEW_ID)
-    multiply(Connection, connection_id=f"{NEW_ID}::text", token="n::text", **keys)
+    texts = {"connection_id": f"{NEW_ID}::text", "token": "n::text"}
+    multiply(Connection, their_key="n::text", inviter_key="n::text", **texts, **keys)
     for model in (Credential, Verification):
         multiply(model, thread_id=f"{NEW_ID}::text")
     return {
@@ -131,8 +133,8 @@ def objects(faber):
 # By the table: the index that finds one row of it.
 INDEXES = {
     Connection: "one_connection_per_id",
-    Credential: Credential._meta.indexes[0].name,  # of the wallet and the id
-    Verification: Verification._meta.indexes[0].name,
+    Credential: "credentials_credential_pkey",
+    Verification: "verifications_verification_pkey",
 }
 
 
@@ -161,6 +163,25 @@ def test_what_will_be_issued_automatically_is_found_by_its_thread(objects):
     )
     found = indexes_of(generic_plan(*statement), Credential)
     assert found == {"credential_by_thread"}
+
+
+def test_what_answered_a_request_is_found_by_the_peer(objects):
+    """By an index of those that have one: the condition is a constant."""
+    wallet = Connection.objects.first().wallet_id
+    [statement] = statements_of(
+        lambda: answered_requests.first(wallet, "their key", {"@id": "any"})
+    )
+    found = indexes_of(generic_plan(*statement), Connection)
+    assert found == {"connection_by_peer"}
+
+
+def test_whom_a_wallet_knows_is_found_by_the_inviter(objects):
+    wallet = Connection.objects.first().wallet_id
+    [statement] = statements_of(
+        lambda: known_connection.first(wallet, "inviter's key", {"@id": "any"})
+    )
+    found = indexes_of(generic_plan(*statement), Connection)
+    assert found == {"connection_by_inviter"}
 
 
 def is_planned_once(sql: str, params: Any) -> bool:
