@@ -8,7 +8,7 @@ from django.urls import reverse
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Invitation, Membership, Permission, Tenant
-from verifications.models import Verification, VerificationPolicy
+from verifications.models import Kiosk, Verification, VerificationPolicy
 from webhooks.models import Webhook
 
 ISSUED = (Credential.State.ISSUED, Credential.State.REVOKED)
@@ -63,6 +63,10 @@ MORE_STEPS = (
     Step(
         "policy", "Write a policy of your own", "new_policy",
         Permission.OPERATE, VerificationPolicy,
+    ),
+    Step(
+        "kiosk", "Put a screen at your door", "new_kiosk",
+        Permission.OPERATE, Kiosk,
     ),
     Step(
         "teammate", "Invite a teammate", "members",

@@ -141,7 +141,7 @@ class DefinitionForm(OnceForm):
         }
         if self.schema:
             return read_parameters(self, CredentialDefinitionParameters, body)
-        if not rows:
+        if all(is_validity(name) for name, _ in rows):
             self.add_error(None, "Give the name of at least one attribute.")
             return {}
         body |= {"name": cleaned["name"], "version": cleaned["version"] or "1.0"}

@@ -19,6 +19,7 @@ from agency.mails.languages import language_for
 from agency.mails.sending import Change, send_mail
 from agency.studio.accounts.rate_limits import rate_limit_response
 from agency.studio.invitations import invitation_of
+from agency.studio.pages import list_memberships
 
 logger = logging.getLogger(__name__)
 # The name of the link in the context of each mail that has one.
@@ -55,6 +56,14 @@ class AccountAdapter(DefaultAccountAdapter):
             key = self._get_login_attempts_cache_key(request, **credentials)
             answer = rate_limit_response(request, "login_failed", key)
             raise ImmediateHttpResponse(answer) from None
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        """Who works for one organization only begins at its overview."""
+        found = list_memberships(request)[:2]
+        if len(found) == 1:
+            return reverse("studio:organization", args=[found[0].tenant_id])
+        url: str = super().get_login_redirect_url(request)
+        return url
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return settings.STUDIO_SIGN_UP or invitation_of(request) is not None

@@ -32,7 +32,7 @@ from connections.messaging import outbox
 from connections.protocols import confirmation
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
-from verifications.models import Verification
+from verifications.models import Verification, VerificationPolicy
 
 MAX_RELATED = 20
 NO_VALUES = "There are no values yet."
@@ -110,6 +110,7 @@ def page_context(
         "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),
         "form": OnceForm(),
         "has_verdict": verdict,
+        "policy": find_policy(row) if verdict else None,
         "reveal_form": RevealForm(initial={"reason": READS_ANSWER if verdict else ""}),
         "reveal_url": f"{name}_reveal",
         "link": link,
@@ -134,6 +135,12 @@ def has_verdict(row: Any) -> bool:
     if (row.OBJECT_TYPE, row.role) != ("verification", "verifier"):
         return False
     return row.is_valid is not None or row.state == Verification.State.REJECTED
+
+
+def find_policy(row: Verification) -> VerificationPolicy | None:
+    """The policy by which it was asked, with which the next one can be asked."""
+    rows = VerificationPolicy.objects.filter(tenant=row.tenant_id)
+    return rows.filter(pk=row.policy_id).first() if row.policy_id else None
 
 
 def list_page(row: Any) -> str:

@@ -63,6 +63,13 @@ def test_a_tick_adds_the_day_on_which_it_ends(browser, url, api, row):
     assert '<bdi>valid until</bdi> <span class="badge">Date</span>' in page
 
 
+def test_a_day_on_which_it_ends_is_not_enough(browser, url, api):
+    empty = {"attribute_0": "", "attribute_1": "", "valid_until": "on"}
+    page = browser.send(f"{url}/definitions/new", **DEGREE | empty)
+    assert "Give the name of at least one attribute." in page.content.decode()
+    assert not CredentialDefinition.objects.exists()
+
+
 def test_without_a_version_it_is_the_first(browser, url, api):
     define(browser, url, version="")
     [shown] = api.get("/definitions/credentials")

@@ -360,6 +360,24 @@ def test_asking_over_a_connection_is_answered_there(browser, url, api, alice):
     assert AuditEntry.objects.filter(action="verification.requested").count() == 1
 
 
+def test_after_a_verdict_the_next_one_is_asked_with_one_click(browser, url, alice):
+    made = build(browser, url)
+    path = f"{url}/verifications/new?policy={made.pk}"
+    first = browser.send(path, connection_id=alice.connection_id).url
+    assert "Check the next one" not in browser.get(first).content.decode()
+    alice.auto_selects()
+    page = browser.get(first).content.decode()
+    before = page.partition("Check the next one")[0]
+    [*_, action] = re.findall(
+        r'<form class="actions" method="post" action="([^"]+)"', before
+    )
+    assert action == path
+    following = browser.send(action)
+    assert "qr.svg" in browser.get(following.url).content.decode()
+    made.delete()
+    assert "Check the next one" not in browser.get(first).content.decode()
+
+
 def test_asking_by_link_shows_its_qr_code(browser, url, api):
     made = build(browser, url)
     path = f"{url}/verifications/new?policy={made.pk}"

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agency.mails.devices import device_name
+from organizations.provisioning import create_organization
 from tenants import sessions
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import browser_of, person
@@ -39,6 +40,15 @@ def sign_in(user_agent=FIREFOX, address="203.0.113.7", name="fay"):
     form = {"login": f"{name}@faber.example", "password": PASSWORD}
     assert browser.post("/accounts/login/", form)["Location"] == "/studio/"
     return browser
+
+
+def test_who_works_for_one_organization_begins_at_its_overview(fay, college, url):
+    form = {"login": "fay@faber.example", "password": PASSWORD}
+    assert Browser().post("/accounts/login/", form)["Location"] == url
+    wanted = Browser().post("/accounts/login/?next=/accounts/sessions/", form)
+    assert wanted["Location"] == "/accounts/sessions/"
+    create_organization("Second", owner=fay)
+    assert Browser().post("/accounts/login/", form)["Location"] == "/studio/"
 
 
 def text(response):
