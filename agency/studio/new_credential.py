@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
+from django.core.validators import MinValueValidator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -40,6 +41,7 @@ from tenants.models import Membership, Permission, Tenant
 from verifications.proofs.relative_dates import day_of_number, resolve_value
 
 WHOLE_NUMBER = "A whole number."
+DAY_IS_OVER = "Give a day that is not over."
 DAY_AS_NUMBER = "A whole number, such as 20260131 for a day."
 MAX_VALUE = 10_000  # characters
 FIRST_END = "today+1y"  # of a card, until another day is chosen
@@ -115,14 +117,19 @@ def value_field(name: str, kind: str) -> forms.Field:
     """The field of an attribute. kind: its type, as the definition declares it."""
     if kind == DATE:
         limits = {"type": "date"}
-        end = None
-        if is_validity(name):  # the browser asks for a day that is still to come
+        end, validators = None, []
+        if is_validity(name):
             today = timezone.now().date()
             limits["min"] = f"{today:%Y-%m-%d}"
+            validators.append(MinValueValidator(today, DAY_IS_OVER))
             end = day_of_number(resolve_value(FIRST_END, today))
         day = forms.DateInput(attrs=limits, format="%Y-%m-%d")
         return forms.DateField(
-            label=name, input_formats=["%Y-%m-%d"], initial=end, widget=day
+            label=name,
+            input_formats=["%Y-%m-%d"],
+            initial=end,
+            widget=day,
+            validators=validators,
         )
     attrs = {"autocomplete": "off"}
     help_text = ""
