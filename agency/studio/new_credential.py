@@ -32,7 +32,7 @@ from agency.studio.forms import focus_field
 from agency.studio.lists import DEFINITIONS
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.recipients import RecipientForm
-from credentials.api.issuer import make_offer
+from credentials.api.issuer import offer_function
 from credentials.api.serializers import CredentialOfferParameters
 from credentials.models import Credential, CredentialDefinition
 from credentials.models.definition import DATE, INTEGER
@@ -179,7 +179,7 @@ def new_credential(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 
 def send_offer(request: HttpRequest, tenant: Tenant, form: OfferForm) -> Credential:
-    offer = make_offer(tenant, form.parameters)
+    offer = offer_function(tenant, form.parameters)
     recorded = audit.recorded(offer, "credential.offered", by=request)
     return network_reads.retry_transaction(recorded)
 

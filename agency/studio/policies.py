@@ -4,7 +4,6 @@ The calls of the API make policies and requests, with the same options.
 """
 
 from collections import Counter
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -14,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.api.pagination import only_columns
-from agency.api.views import heavy, parse_uuid
+from agency.api.views import heavy, or_404, parse_uuid
 from agency.core import network_reads
 from agency.core.errors import AgencyError
 from agency.studio.choices import choose_from
@@ -31,13 +30,18 @@ from agency.studio.recipients import (
     usable_connections,
 )
 from connections.api.scopes import find_in_scope
+from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
-from verifications.api.verifier import make_request
+from verifications.api.verifier import request_function
 from verifications.models import Verification, VerificationPolicy
 
 MAX_SEARCHED = 20  # policies, the newest
+NOT_CONNECTED = (
+    "The policy is saved, but nobody was asked: that connection is gone or not connected. "
+    "Ask by a link, or choose another connection."
+)
 
 
 @studio_page("GET", "HEAD")
@@ -179,21 +183,39 @@ def send_request(
     policy: VerificationPolicy,
     connection_id: str = "",
 ) -> Verification:
-    """Ask what the policy says, as the API does. By a link without a connection."""
-    connection = find_in_scope(tenant.pk, connection_id) if connection_id else None
-    ask = make_request(tenant, {}, policy.unsealed_body(), policy.pk, connection)
+    """Send the request of a policy over a connection; without an id, make it a link.
+
+    In one transaction with its audit entry, which runs again after each ledger read.
+    404 if the connection is gone, 409 if it is not connected.
+    """
+    connection = None
+    if connection_id:
+        # Never a link instead: anybody could answer that.
+        connection = or_404(find_in_scope(tenant.pk, connection_id), Connection)
+    ask = request_function(
+        tenant,
+        body=policy.unsealed_body(),
+        policy_id=policy.pk,
+        connection=connection,
+        link_options={},
+    )
     recorded = audit.recorded(ask, "verification.requested", by=request)
-    return network_reads.retry_transaction(partial(recorded))
+    return network_reads.retry_transaction(recorded)
 
 
 def ask_now(
     request: HttpRequest, tenant: Tenant, policy: VerificationPolicy
 ) -> HttpResponse:
-    """Ask over the connection in the query, else by a link. Leads to the request.
+    """Ask over the connection in the query; without one, by a link.
 
-    A refusal leads to the page of the policy, with its reason.
+    Leads to the request, or to the page of the policy with the reason of a refusal. A
+    connection in the query that cannot be asked is refused: anybody could answer a link.
     """
-    found = find_chosen(tenant, None, request.GET.get("connection", ""))
+    key = request.GET.get("connection", "")
+    found = find_chosen(tenant, None, key)
+    if key and not found:
+        messages.error(request, NOT_CONNECTED)
+        return redirect("studio:policy", tenant_id=tenant.pk, object_id=policy.pk)
     connection_id = found.connection_id if found else ""
     try:
         return object_page(send_request(request, tenant, policy, connection_id))

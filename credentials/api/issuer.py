@@ -52,8 +52,8 @@ def find_revocable(tenant, body):
     )
 
 
-def make_offer(tenant, body):
-    """Return the function that offers what valid CredentialOfferParameters ask for."""
+def offer_function(tenant, body):
+    """Return a function that offers what valid CredentialOfferParameters ask for."""
     options = {
         "definition": get_definition(tenant, body["definitionId"]),
         "values": body.get("credentialValues"),
@@ -98,7 +98,7 @@ class Credentials(ExchangeView):
     @heavy
     def create(self, request):
         body = self.parse_body(CredentialOfferParameters)
-        offer = make_offer(self.tenant, body)
+        offer = offer_function(self.tenant, body)
         return self.exchange_response(self.perform(offer).pk)
 
     @operation(

@@ -27,25 +27,28 @@ from verifications.present_proof import verifier
 from verifications.proofs import proof_policy
 
 
-def make_request(tenant, given, body, policy_id=None, connection=None):
-    """Return the function that asks over a connection or, without one, by a link.
+def request_function(tenant, *, link_options, body, policy_id=None, connection=None):
+    """Return a function that asks over a connection or, without one, by a link.
 
-    given: valid ExchangeLinkParameters. body: a normalised policy.
+    A function, because its caller runs it in a transaction with more: perform() stores
+    the Idempotency-Key in it, the studio an audit entry.
+
+    link_options: valid ExchangeLinkParameters. body: a normalised policy.
     """
     if connection:
         return partial(verifier.send_request, connection, body, policy_id)
     wallet = organization_wallet(tenant)
-    if given.get("usePublicDid"):
+    if link_options.get("usePublicDid"):
         public_dids.require_endpoint(wallet)
     share = partial(
         verifier.send_request_by_link,
         wallet,
         body,
         policy_id,
-        options=out_of_band_options(given),
-        exchange_version=given.get("exchangeVersion", ""),
+        options=out_of_band_options(link_options),
+        exchange_version=link_options.get("exchangeVersion", ""),
     )
-    return partial(create_link, share, read_link_options(tenant, given))
+    return partial(create_link, share, read_link_options(tenant, link_options))
 
 
 class Verifications(ExchangeView):
@@ -61,9 +64,11 @@ class Verifications(ExchangeView):
         sent = self.perform(verifier.send_request, connection, body, policy_id)
         return self.exchange_response(sent.pk)
 
-    def share_request(self, given, body, policy_id=None):
-        """given: valid ExchangeLinkParameters."""
-        share = make_request(self.tenant, given, body, policy_id)
+    def share_request(self, link_options, body, policy_id=None):
+        """link_options: valid ExchangeLinkParameters."""
+        share = request_function(
+            self.tenant, link_options=link_options, body=body, policy_id=policy_id
+        )
         return self.exchange_response(self.perform(share).pk)
 
     @operation("sendVerificationFromPolicy", response=VerificationContract)

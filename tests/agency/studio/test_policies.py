@@ -4,6 +4,7 @@ import html
 import json
 import re
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import pytest
 from django.http import QueryDict
@@ -358,6 +359,26 @@ def test_asking_over_a_connection_is_answered_there(browser, url, api, alice):
     alice.auto_selects()
     assert api.get(f"/verifications/{asked.pk}")["isValid"] is True
     assert AuditEntry.objects.filter(action="verification.requested").count() == 1
+
+
+def test_a_connection_that_has_gone_is_not_asked_by_a_link(
+    browser, url, alice, monkeypatch
+):
+    path = f"{url}/verifications/new?policy={build(browser, url).pk}"
+    # It was deleted after the form had been checked.
+    monkeypatch.setattr(policies, "find_in_scope", lambda *_: None)
+    page = browser.send(path, connection_id=alice.connection_id).content.decode()
+    assert "There is no such connection" in page
+    assert not Verification.objects.exists()
+
+
+def test_saving_and_asking_over_an_unknown_connection_asks_nobody(browser, url, alice):
+    path = f"{url}/policies/new?connection={uuid4()}"
+    answer = browser.send(path, do="save_and_ask", **ITEMS)
+    made = VerificationPolicy.objects.get()
+    assert answer.url == f"{url}/policies/{made.pk}"
+    assert "nobody was asked" in browser.get(answer.url).content.decode()
+    assert not Verification.objects.exists()
 
 
 def test_after_a_verdict_the_next_one_is_asked_with_one_click(browser, url, alice):
