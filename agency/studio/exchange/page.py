@@ -1,6 +1,5 @@
-"""The context of the exchange page, for the studio and, without values, the admin."""
+"""What the exchange page shows to everybody: the studio's people and support."""
 
-import json
 from hashlib import sha256
 from typing import Any
 
@@ -10,15 +9,20 @@ from agency.studio.exchange import steps, words
 from agency.studio.exchange.kinds import connection_of
 from agency.studio.exchange.timeline import Entry, timeline_of
 from agency.studio.objects import badge_of, label_of, name_of
-from connections import invitation_links
-from connections.api.serializers import was_started_by_link
 from verifications.proofs import failures
 
-WATCHED_AFTER_CHANGE = 30  # seconds: webhooks are called after the last change
+# Seconds for which the page is read again after the last change: webhooks are called
+# soon after it.
+WATCHED_AFTER_CHANGE = 30
 
 
 def exchange_context(row: Any) -> dict[str, Any]:
-    """What the studio and the admin show: no values, and nothing that can be used."""
+    """What the page shows of a connection, credential or verification.
+
+    For the studio and the admin: without values and links, which the studio's
+    page_context() adds. is_watched, version: the browser asks for the version again
+    and again while the page is watched, and reloads it when that has changed.
+    """
     entries = timeline_of(row)
     return {
         "object": row,
@@ -36,31 +40,6 @@ def exchange_context(row: Any) -> dict[str, Any]:
         "has_messages": any(entry.way != "event" for entry in entries),
         "is_watched": is_watched(row),
         "version": version_of(row, entries),
-    }
-
-
-def link_of(row: Any) -> str:
-    """The short link while somebody can use it, or ""."""
-    connection = connection_of(row)
-    if connection is None or not connection.is_open:
-        return ""
-    is_its_own = row is connection or was_started_by_link(connection)
-    ended = row is not connection and steps.has_ended(row)
-    return connection.invitation_url or "" if is_its_own and not ended else ""
-
-
-def invitation_of(row: Any) -> dict[str, str]:
-    """The deep link and the JSON of the invitation of a connection that link_of() shows.
-
-    Not of an offer or a request: their messages name values.
-    """
-    connection = connection_of(row)
-    if row is not connection or invitation_links.shared_request(connection):
-        return {}
-    shared = invitation_links.shared_message(connection)
-    return {
-        "deep_link": invitation_links.deep_link(shared),
-        "invitation_json": json.dumps(shared, indent=2, ensure_ascii=False),
     }
 
 
@@ -83,7 +62,7 @@ def is_watched(row: Any) -> bool:
 
 
 def version_of(row: Any, entries: list[Entry]) -> str:
-    """Changes with whatever the page shows that can change."""
+    """A digest of all on the page that can change."""
     shown: list[Any] = [row.state, row.sequence, is_watched(row)]
     for entry in entries:
         shown.append((entry.row.pk, entry.status, entry.failures))

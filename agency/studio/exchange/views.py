@@ -1,5 +1,6 @@
 """The exchange page: one object, what became of it, and what can be done about it."""
 
+import json
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from django.urls import reverse
 from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.studio.curl import example_call
+from agency.studio.exchange import steps
 from agency.studio.exchange.api_answer import api_path, masked_json
 from agency.studio.exchange.kinds import (
     CREDENTIAL,
@@ -21,15 +23,17 @@ from agency.studio.exchange.kinds import (
     Kind,
     connection_of,
 )
-from agency.studio.exchange.page import exchange_context, invitation_of, link_of
+from agency.studio.exchange.page import exchange_context
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import masked_values, revealed_values
 from agency.studio.exchange.words import ROLES
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.forms import DeletionForm
 from agency.studio.pages import get_membership, studio_page
+from connections import invitation_links
+from connections.api.serializers import was_started_by_link
 from connections.messaging import outbox
-from connections.protocols import confirmation
+from connections.protocols import held_requests
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 from verifications.models import Verification, VerificationPolicy
@@ -127,6 +131,31 @@ def page_context(
         "accept_url": f"{name}_accept",
         "json": masked_json(request, row, links=may_see_links(membership)),
         "curl": example_call(api_path(row)),
+    }
+
+
+def link_of(row: Any) -> str:
+    """The short link while somebody can use it, or ""."""
+    connection = connection_of(row)
+    if connection is None or not connection.is_open:
+        return ""
+    is_its_own = row is connection or was_started_by_link(connection)
+    ended = row is not connection and steps.has_ended(row)
+    return connection.invitation_url or "" if is_its_own and not ended else ""
+
+
+def invitation_of(row: Any) -> dict[str, str]:
+    """The deep link and the JSON of the invitation of a connection that link_of() shows.
+
+    Not of an offer or a request: their messages name values.
+    """
+    connection = connection_of(row)
+    if row is not connection or invitation_links.shared_request(connection):
+        return {}
+    shared = invitation_links.shared_message(connection)
+    return {
+        "deep_link": invitation_links.deep_link(shared),
+        "invitation_json": json.dumps(shared, indent=2, ensure_ascii=False),
     }
 
 
@@ -296,7 +325,7 @@ def remove_connection(
         }
         return render(request, "studio/remove_connection.html", context)
     try:
-        remove = confirmation.refuse_or_remove
+        remove = held_requests.refuse_or_remove
         audit.recorded(remove, "connection.deleted", row, by=request)(row)
     except AgencyError as error:
         messages.error(request, error.message)
