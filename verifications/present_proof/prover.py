@@ -46,7 +46,7 @@ from wallets.models import Wallet
 Role = Verification.Role
 State = Verification.State
 PresentationChange = Callable[[dict[str, Any]], dict[str, Any]]
-# The time in which software has verified a proof.
+# A verifier that judges by itself has answered by then.
 VERDICT_TIME = timedelta(seconds=10)
 
 
@@ -79,44 +79,49 @@ def send_proposal(
 
 
 def _choose_format(connection: Connection, exchange_version: str) -> MessageFormat:
-    """The format of a proposal: once the other one, if the first led to no verdict.
+    """The format of a proposal: the usual one, or once the other.
 
-    A verifier requests in the format of the proposal. ACA-Py with the wallet
-    `askar-anoncreds` does so too, but cannot verify `hlindy/*` and then sends nothing
-    (acapy_agent 1.7.0, present_proof/v2_0/formats/indy/handler.py: verify_pres).
-    Nothing that it discloses tells the format, and of two attached formats it wants
-    to verify both.
+    The other one, if a proof proposed in the usual format got no verdict. A verifier
+    requests in the format of the proposal. ACA-Py with the wallet `askar-anoncreds`
+    does so too, but cannot verify `hlindy/*` and then sends nothing (acapy_agent 1.7.0,
+    present_proof/v2_0/formats/indy/handler.py: verify_pres). Nothing that it discloses
+    tells the format, and of two attached formats it wants to verify both.
     """
     usual = discover_features.choose_format(
         connection, PRESENT_PROOF, exchange_version
     )
     if usual.version == "1.0" or connection.is_hosted:
         return usual
-    if not _is_doubtful(connection, usual.format):
+    if not _may_be_wrong_format(connection, usual.format):
         return usual
     return usual._replace(format=formats.OTHER_FORMAT[usual.format])
 
 
-def _is_doubtful(connection: Connection, form: str) -> bool:
-    """Whether a proof proposed in this format got no verdict, and nothing speaks for it.
+def _may_be_wrong_format(connection: Connection, wire_format: str) -> bool:
+    """Whether a proof proposed in this format got no verdict, and nothing shows it works.
 
-    What does: a verdict, a request that the verifier began, an issued credential.
+    It works if the verifier has ever sent a verdict or begun a request, or if a
+    credential was issued in it on this connection. After the other format was tried
+    too, we stay.
     """
     exchanged = {"connection": connection, "wire_version": "2.0"}
     proofs = Verification.objects.filter(role=Role.PROVER, **exchanged)
     unjudged = proofs.filter(
-        wire_format=form,
+        wire_format=wire_format,
         state=State.ACCEPTED,
         is_valid=None,
         updated_at__lt=timezone.now() - VERDICT_TIME,
     )
     if not unjudged.exists():
         return False
-    working = Q(proposal=None) | Q(is_valid__isnull=False) | ~Q(wire_format=form)
+    was_judged = Q(is_valid__isnull=False)
+    verifier_began = Q(proposal=None)
+    other_was_tried = ~Q(wire_format=wire_format)
+    known = proofs.filter(was_judged | verifier_began | other_was_tried)
     issued = Credential.objects.filter(
-        role=Credential.Role.HOLDER, wire_format=form, **exchanged
+        role=Credential.Role.HOLDER, wire_format=wire_format, **exchanged
     ).exclude(issued_at=None)
-    return not proofs.filter(working).exists() and not issued.exists()
+    return not known.exists() and not issued.exists()
 
 
 @handles("present-proof/1.0/request-presentation")
