@@ -49,7 +49,7 @@ def create_holder(
         tenant=tenant, wallet=wallet, behaviour=behaviour, delay_seconds=delay_seconds
     )
     invited = handshakes.invite(organization_wallet(tenant))
-    handshakes.accept(wallet, didcomm.read(invited.invitation))
+    handshakes.accept_invitation(wallet, didcomm.read(invited.invitation))
     return made
 
 

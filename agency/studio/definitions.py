@@ -131,7 +131,13 @@ def fill_rows(request: HttpRequest) -> DefinitionForm:
 def create_definition(
     request: HttpRequest, tenant: Tenant, form: DefinitionForm, schema_id: str
 ) -> CredentialDefinition:
-    """Publish what the form asks for, as the API does."""
+    """Create and publish what the form asks for, as the API does.
+
+    The key is reserved (on a remote ledger, all is published) before the transaction
+    that stores the definition and its audit entry. If that fails, the key goes back to
+    the pool. 409 `tag_taken`, `schema_exists`, `quota_exceeded`; 503 `key_not_ready`,
+    `ledger_unavailable`.
+    """
     body = form.parameters
     schema = form.schema or build_schema_body(
         tenant, body["name"], body["version"], body["attributes"]

@@ -84,9 +84,15 @@ class SimulatedHolders(View):
 
     @operation("deleteSimulatedHolder")
     def destroy(self, request, holderId):
+        """Delete the holder with its wallet, in one transaction with the audit entry.
+
+        Without perform(), as a DELETE takes no Idempotency-Key.
+        """
         holder = get_or_404(self.own_holders, holderId)
-        remove = partial(remove_holder, holder)
-        audit.recorded(remove, "simulated_holder.deleted", holder, by=request)()
+        remove = audit.recorded(
+            remove_holder, "simulated_holder.deleted", holder, by=request
+        )
+        remove(holder)
         return Response()
 
 
