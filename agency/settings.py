@@ -631,7 +631,7 @@ SPECTACULAR_SETTINGS = {
         "ExchangeVersion": "connections.api.serializers.VERSIONS",
         "InvitationProtocol": "connections.api.serializers.PROTOCOLS",
         "LinkProtocol": "connections.api.serializers.LINK_PROTOCOLS",
-        "Handshake": "connections.protocols.out_of_band.HANDSHAKES",
+        "Handshake": "connections.protocols.out_of_band.HANDSHAKE_VERSIONS",
         "MessageDirection": "connections.models.BasicMessage.Direction",
         "MessageType": "webhooks.api.serializers.MESSAGE_TYPES",
         "TypeEnum": "webhooks.api.serializers.TYPES",

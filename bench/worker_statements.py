@@ -11,7 +11,7 @@ import tenants.retention
 import webhooks.retention
 from agency.mails import webhook_notices
 from agency.ops import queues
-from connections.messaging import posting, return_route
+from connections.messaging import posting_queue, return_route
 from connections.messaging.models import InboundMessage, OutboundMessage
 from credentials.models import CredentialDefinition, Publication
 from credentials.tasks import finish_what_was_left_behind
@@ -31,7 +31,7 @@ WORK = {
         OutboundMessage.claim(10, is_hosted=True)
     ),
     "claim messages to other agents": lambda: require_claimed(
-        posting.claim_due(16, [])
+        posting_queue.claim_due(16, [])
     ),
     "claim received messages": lambda: require_claimed(InboundMessage.claim(10)),
     "claim webhook calls": lambda: require_claimed(claim.claim_due(16, 4)),
@@ -46,7 +46,7 @@ WORK = {
     "claim publications": lambda: Publication.claim(1),
     "delete old events": webhooks.retention.delete_old_events,
     "delete old messages": connections.retention.forget_messages,
-    "delete old replies": return_route.forget_old,
+    "delete old replies": return_route.forget_old_replies,
     "delete old idempotency keys": tenants.idempotency.delete_old_keys,
     "delete old sessions": tenants.retention.delete_expired_sessions,
     "delete pictures without an owner": tenants.retention.delete_ownerless_pictures,

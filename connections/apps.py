@@ -16,5 +16,5 @@ class ConnectionsConfig(AppConfig):
             trust_ping,
         )
 
-        outbox.handle_hosted = delivery.handle_before_commit
-        outbox.deliver_committed = delivery.deliver_queued
+        outbox.handle_hosted = delivery.handle_hosted
+        outbox.deliver_committed = delivery.deliver_committed

@@ -64,4 +64,4 @@ def deep_link(shared: dict[str, Any]) -> str:
 def query_name(shared: dict[str, Any]) -> str:
     """The query parameter for a message: `c_i`, `oob` or `d_m`."""
     names = {"connections/1/invitation": "c_i", "out-of-band/1/invitation": "oob"}
-    return names.get(didcomm.read(shared).family, "d_m")
+    return names.get(didcomm.read(shared).major_type, "d_m")

@@ -175,7 +175,7 @@ class Connection(EventSource):
     features_asked_at = models.DateTimeField(null=True)
 
     # Inviter: whether each request waits until it is confirmed, and the response that
-    # is held back until then, sealed (protocols/confirmation.py).
+    # is held back until then, sealed (protocols/held_requests.py).
     confirms = models.BooleanField(default=False, db_default=False)
     held_response = models.BinaryField(null=True)
 
@@ -296,7 +296,7 @@ class Connection(EventSource):
         if not self.connectionless:
             quotas.require_room(quotas.CONNECTIONS, self.tenant)
         self.save(force_insert=True)
-        pair_lock.add_new(self)
+        pair_lock.add_inserted(self)
 
     def lock(self, is_shared: bool = False) -> bool:
         """Lock and reload this row and the peer's. Return False if it was deleted.
@@ -493,7 +493,7 @@ class Connection(EventSource):
         self.require_connected()
         if self.left_at:
             return
-        router.close_exchanges(self)
+        router.end_exchanges(self)
         if self.supports_rotation or self.is_hosted:
             outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
         self.mark_ended()
@@ -514,7 +514,7 @@ class Connection(EventSource):
         In one transaction, which is as long as what refers to it is large.
         """
         if self.give_up():
-            pair_lock.forget(self)
+            pair_lock.forget_deleted(self)
             self.delete()
             # A retired key receives nothing more, so its digests are not needed.
             SeenMessage.objects.filter(key__in=self.own_keys).delete()
@@ -527,7 +527,7 @@ class Connection(EventSource):
         if not self.lock():
             return False
         with transactions.run_at_end():  # the peer handles it while this row exists
-            router.close_exchanges(self)
+            router.end_exchanges(self)
             # A hosted peer finds the tombstones. Tell another agent if it knows
             # `hangup`.
             is_open = self.state == self.State.CONNECTED and not self.connectionless

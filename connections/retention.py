@@ -13,7 +13,7 @@ def forget_messages() -> int:
     """Delete old messages that are not pending. Return the number of deleted rows.
 
     A reply that went into the response to the peer's own call stays until
-    `return_route.forget_old()` has erased it.
+    `return_route.forget_old_replies()` has erased it.
     """
     budget = BatchBudget()
     sent = old(OutboundMessage.objects.filter(handed_to="")).only("pk")

@@ -6,7 +6,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 
 from connections import link_expiry, retention
-from connections.messaging import delivery, inbox, posting, return_route
+from connections.messaging import delivery, inbox, posting_queue, return_route
 from connections.models import InboundMessage, OutboundMessage
 
 BATCH = 10
@@ -22,12 +22,12 @@ def sweep():
 @shared_task
 def deliver():
     """Post due messages to other agents, in the worker of outgoing calls."""
-    posting.dispatcher.run()
+    posting_queue.dispatcher.run()
 
 
 @worker_shutting_down.connect
 def stop_dispatcher(**signal: Any) -> None:
-    posting.dispatcher.stop()
+    posting_queue.dispatcher.stop()
 
 
 def deliver_some():
@@ -56,4 +56,4 @@ def forget_messages():
 
 @shared_task
 def forget_old_answers():
-    return_route.forget_old()
+    return_route.forget_old_replies()

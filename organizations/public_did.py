@@ -62,6 +62,6 @@ def set_accepts_requests(tenant: Tenant, is_accepting: bool) -> None:
     """Let anybody connect by the public DID (RFC 0023, implicit invitation), or not."""
     wallet = organization_wallet(tenant)
     if is_accepting:
-        public_dids.accept_requests(wallet)
+        public_dids.start_accepting_requests(wallet)
     else:
-        public_dids.refuse_requests(wallet)
+        public_dids.stop_accepting_requests(wallet)

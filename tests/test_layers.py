@@ -42,7 +42,7 @@ CATCH_ALL = {
     # Whatever the broker does, the rows are safe.
     "agency/core/workers.py": {"notify_worker"},
     # What the sender did stands, whatever the handler does.
-    "connections/messaging/delivery.py": {"handle_before_commit"},
+    "connections/messaging/delivery.py": {"handle_hosted"},
     "connections/messaging/leases.py": {"run_leased"},  # the worker's loop
     # What was received stands, and a later attempt issues.
     "credentials/issue_credential/handlers.py": {"_issue_before_commit"},

@@ -108,7 +108,7 @@ def run_at_end() -> Iterator[None]:
         current.run(count)
 
 
-def count_done() -> int:
+def count_deferred_run() -> int:
     """How many functions of before_commit() have begun in this transaction."""
     current = _current()
     return current.done if current else 0

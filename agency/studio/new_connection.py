@@ -22,7 +22,7 @@ from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, studio_page
 from connections.api.connections import create_invitation
 from connections.api.serializers import OUT_OF_BAND, ConnectionInvitationParameters
-from connections.protocols import confirmation
+from connections.protocols import held_requests
 from tenants import audit
 from tenants.models import Membership, Permission
 
@@ -129,7 +129,7 @@ def accept_request(
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KINDS["connection"], object_id)
     accept = audit.recorded(
-        confirmation.accept_request, "connection.accepted", row, by=request
+        held_requests.accept_request, "connection.accepted", row, by=request
     )
     try:
         accept(row)

@@ -194,7 +194,7 @@ def connect(request: HttpRequest, tenant: Tenant, wallet: Wallet) -> Connection:
     invite = audit.recorded(create_invitation, "connection.invited", by=request)
     name = wallet.owner_name or wallet.wallet_id
     made: Connection = invite(own_wallet(tenant), {"name": name})
-    handshakes.accept(wallet, read_invitation(made.invitation_url, tenant))
+    handshakes.accept_invitation(wallet, read_invitation(made.invitation_url, tenant))
     return made
 
 

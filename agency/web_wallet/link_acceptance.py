@@ -110,7 +110,9 @@ def address_of(found: Link) -> str:
 def accept_invitation(
     found: Link, wallet: Wallet, request: HttpRequest
 ) -> HttpResponse:
-    handshakes.accept(wallet, read_invitation(address_of(found), found.tenant))
+    handshakes.accept_invitation(
+        wallet, read_invitation(address_of(found), found.tenant)
+    )
     return redirect("web_wallet:inbox")
 
 

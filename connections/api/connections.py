@@ -31,8 +31,8 @@ from connections.api.serializers import (
 from connections.models import BasicMessage, Connection
 from connections.protocols import (
     basic_message,
-    confirmation,
     handshakes,
+    held_requests,
     out_of_band,
     public_dids,
 )
@@ -66,7 +66,7 @@ def create_invitation(wallet, body):
         connection_id=chosen,
         name=body.get("name", ""),
         multi_party=body.get("multiParty", False),
-        options=out_of_band_options(body, out_of_band.HANDSHAKES),
+        options=out_of_band_options(body, out_of_band.HANDSHAKE_VERSIONS),
         exchange_version=body.get("exchangeVersion", ""),
         confirms=body.get("confirmConnections", False),
         by_public_did=body.get("usePublicDid", False),
@@ -147,13 +147,13 @@ class Connections(OrganizationView):
     @operation("acceptConnection", response=ConnectionContract)
     def confirm_request(self, request, connectionId):
         connection = get_connection(self.wallet, connectionId)
-        self.perform(confirmation.accept_request, connection)
+        self.perform(held_requests.accept_request, connection)
         found = get_connection(self.wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 
     @operation("deleteConnection")
     def destroy(self, request, connectionId):
-        confirmation.refuse_or_remove(get_connection(self.wallet, connectionId))
+        held_requests.refuse_or_remove(get_connection(self.wallet, connectionId))
         return Response()
 
 
@@ -244,7 +244,7 @@ class WalletConnections(WalletView):
         wallet = self.wallet
         given = self.parse_body(AcceptInvitationParameters)["invitation"]
         invitation = read_invitation(given, wallet.tenant)
-        accepted = self.perform(handshakes.accept, wallet, invitation)
+        accepted = self.perform(handshakes.accept_invitation, wallet, invitation)
         connection = get_connection(wallet, accepted.connection_id)
         if connection.problem:
             error = handshakes.request_refused_error(connection)
@@ -293,11 +293,11 @@ class WalletConnections(WalletView):
     def confirm_request(self, request, walletId, connectionId):
         wallet = self.wallet
         connection = get_connection(wallet, connectionId)
-        self.perform(confirmation.accept_request, connection)
+        self.perform(held_requests.accept_request, connection)
         found = get_connection(wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 
     @operation("deleteWalletConnection")
     def destroy(self, request, walletId, connectionId):
-        confirmation.refuse_or_remove(get_connection(self.wallet, connectionId))
+        held_requests.refuse_or_remove(get_connection(self.wallet, connectionId))
         return Response()

@@ -82,7 +82,7 @@ class LinkParameters(Parameters):
         help_text="`out-of-band`: as an out-of-band invitation.",
     )
     handshakes = serializers.ListField(
-        child=serializers.ChoiceField(out_of_band.HANDSHAKES),
+        child=serializers.ChoiceField(out_of_band.HANDSHAKE_VERSIONS),
         required=False,
         min_length=1,
         max_length=3,
@@ -230,10 +230,10 @@ class ConnectionRequestParameters(Parameters):
         help_text="Of the connection; without it, the name that the other side gives.",
     )
     handshake = serializers.ChoiceField(
-        out_of_band.HANDSHAKES,
+        out_of_band.HANDSHAKE_VERSIONS,
         required=False,
         help_text="The protocol to connect by; without it, "
-        f"`{out_of_band.HANDSHAKES[0]}`.",
+        f"`{out_of_band.HANDSHAKE_VERSIONS[0]}`.",
     )
 
 

@@ -22,7 +22,9 @@ TYPE = re.compile(
 )
 MAX_REASON = 500  # characters of an explanation that is kept
 MAX_ID = 128
-HANDSHAKES = ("connections", "didexchange")
+HANDSHAKE_PROTOCOLS = ("connections", "didexchange")
+# Major types of the messages that come to the key of an invitation.
+CONNECTION_REQUESTS = ("connections/1/request", "didexchange/1/request")
 HANDSHAKE_CODES = {
     "request": "request_not_accepted",
     "response": "response_not_accepted",
@@ -54,8 +56,11 @@ class Message:
         return replace(self, sender=sender)
 
     @cached_property
-    def family(self) -> str:
-        """The key of handlers: the type without minor version, `-` in place of `_`."""
+    def major_type(self) -> str:
+        """The type without its minor version, with `-` in place of `_`.
+
+        A handler gets all minor versions. As in `connections/1/request`.
+        """
         protocol, version, name = self.type.split("/")
         return f"{protocol}/{version.partition('.')[0]}/{name.replace('_', '-')}"
 
@@ -99,7 +104,7 @@ class Message:
 
     @cached_property
     def is_problem_report(self) -> bool:
-        return self.family.endswith("/problem-report")
+        return self.major_type.endswith("/problem-report")
 
 
 def _member(body: dict[str, Any], name: str) -> dict[str, Any]:
@@ -166,7 +171,7 @@ def problem_report(answered: Message, code: str, explanation: str) -> dict:
     kind = "problem-report"
     members: dict[str, Any] = {}
     # The handshake protocols have a spelling and codes of their own.
-    if protocol in HANDSHAKES:
+    if protocol in HANDSHAKE_PROTOCOLS:
         kind, code = "problem_report", HANDSHAKE_CODES.get(name, code)
         members = {"problem-code": code, "explain": explanation}
     members["description"] = {"code": code, "en": explanation}

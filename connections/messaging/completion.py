@@ -1,4 +1,7 @@
-"""Mark messages as sent, and confirm the connection if it was the response."""
+"""Mark messages as sent, and connect the inviter if one was its response.
+
+delivery.py and return_route.py both need this.
+"""
 
 from typing import Any
 
@@ -19,15 +22,15 @@ def mark_sent(row: OutboundMessage, **changes: Any) -> None:
     if not row.finish(**({"body": None, "envelope": None} | changes)):
         raise LostLease
     if inviter:
-        handshakes.confirm(inviter)
+        handshakes.connect_inviter(inviter)
 
 
-def on_handled(sent: HostedMessage) -> None:
+def mark_handled(sent: HostedMessage) -> None:
     """Like mark_sent(), for a message that was handled before the commit."""
     is_response = message.read(sent.body).type == connections_1_0.RESPONSE
-    inviter: Any = sent.connection
-    if is_response and inviter and inviter.lock():
-        handshakes.confirm(inviter)
+    connection: Any = sent.connection
+    if is_response and connection and connection.lock():
+        handshakes.connect_inviter(connection)
 
 
 def lock_inviter(row: OutboundMessage) -> Connection | None:

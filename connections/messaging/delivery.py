@@ -30,26 +30,28 @@ from connections.models import Connection
 from wallets.models import Key
 
 logger = logging.getLogger(__name__)
-MAX_DEFERRED = 16  # functions before the commit of one transaction
+MAX_HANDLED_BEFORE_COMMIT = 16  # messages of one transaction; the rest become rows
 MAX_ROWS_PER_CALL = 16  # after the commit
 FIRST_TIMEOUT_SECONDS = 3.0  # for an endpoint that has never answered
 _queue = threading.local()
 
 
-def handle_before_commit(sent: HostedMessage) -> None:
+def handle_hosted(sent: HostedMessage) -> None:
     """Handle a message to a wallet hosted here, in the transaction of the sender.
 
-    Nobody else can have this message, so nothing is stored to recognise a repetition.
+    The message exists only in this transaction and cannot come twice, so nothing is
+    stored.
     A refusal (PeerError, Conflict) is answered by a problem report here. After any
     other exception, such as a ledger that must be read first, the message becomes a
     row that is delivered after the commit. So does what follows it on the connection,
-    and what comes after MAX_DEFERRED functions.
+    and what comes after MAX_HANDLED_BEFORE_COMMIT messages.
     """
     connection = sent.connection
     if connection:
         connection.lock()
-    is_behind = connection and connection.has_waiting_messages
-    if is_behind or transactions.count_done() > MAX_DEFERRED:
+    # An earlier message of this connection is a row already, so this one must wait.
+    must_wait = connection and connection.has_waiting_messages
+    if must_wait or transactions.count_deferred_run() > MAX_HANDLED_BEFORE_COMMIT:
         outbox.enqueue_leased(sent)
         return
     try:
@@ -71,14 +73,14 @@ def _handle_or_refuse(sent: HostedMessage) -> None:
         with transactions.atomic():
             inbox.handle(sent.recipient_key, received)
             faults.fault_point("inside_handling")
-            completion.on_handled(sent)
+            completion.mark_handled(sent)
     except (PeerError, Conflict) as error:
         with transactions.atomic():
-            inbox.refuse(sent.recipient_key, received, error)
-            completion.on_handled(sent)
+            inbox.report_error(sent.recipient_key, received, error)
+            completion.mark_handled(sent)
 
 
-def deliver_queued(row: OutboundMessage) -> None:
+def deliver_committed(row: OutboundMessage) -> None:
     """Deliver a leased row, then the messages that its handlers send, one by one.
 
     The outermost commit runs the loop, one per thread; nested commits only add rows to
@@ -129,7 +131,7 @@ def _deliver_locally(row: OutboundMessage) -> None:
         with transactions.atomic():
             completion.mark_sent(row)
             inbox.store(key, received, InboundMessage.Status.DONE)
-            inbox.refuse(key, received, error)
+            inbox.report_error(key, received, error)
 
 
 @network_reads.atomic_with_reads
@@ -171,7 +173,8 @@ def _post(row: OutboundMessage) -> None:
 def _give_up(row: OutboundMessage, code: str) -> None:
     """Give up a message to a peer that is gone.
 
-    Our exchange in its thread ends as if the peer had sent a problem report.
+    Our exchange in its thread ends as if the peer had sent a problem report: we build
+    the report and give it to its handler.
     """
     with transactions.atomic():
         connection = completion.lock_connection(row)
@@ -179,8 +182,8 @@ def _give_up(row: OutboundMessage, code: str) -> None:
             raise LostLease
         if not connection:
             return
-        family, version, _ = row.type.split("/")
-        kind = f"{family}/{version}/problem-report"
+        protocol, version, _ = row.type.split("/")
+        kind = f"{protocol}/{version}/problem-report"
         body = {"description": {"code": code}}
         report = Message(kind, "", "", row.thread_id, body)
         with suppress(PeerError, Conflict), transactions.atomic():

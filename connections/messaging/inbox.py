@@ -1,6 +1,12 @@
-"""The inbox: open, store once and handle received messages.
+"""The inbox: each message that a wallet here receives ends in handle().
 
-If the sender asks for it, the response to its call contains the reply (RFC 0092).
+accept_envelope   from POST /didcomm: stored; a worker calls process(), or this call
+                  does, if its response may contain the reply (RFC 0092)
+accept_reply      from the response to a message of ours: stored, for a worker
+receive           of a row to a wallet hosted here (delivery.py): stored as done,
+                  and handled, in one transaction
+handle            before the commit of a hosted sender (delivery.py): nothing is
+                  stored
 """
 
 import logging
@@ -20,7 +26,7 @@ from connections.messaging import outbox, pair_lock, return_route, router
 from connections.messaging.envelopes import RetiredKey, open_envelope
 from connections.messaging.leases import LostLease, run_leased
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
-from connections.messaging.refusals import report_refusal
+from connections.messaging.refusals import send_problem_report
 from connections.models import CONNECTIONS, Connection
 from connections.protocols import (
     connectionless,
@@ -43,7 +49,10 @@ Status = InboundMessage.Status
 
 
 class SeenBefore(Exception):
-    """The message was received long ago: only its digest is left."""
+    """The message was received long ago: only its digest is left.
+
+    Rolls back the insert in store().
+    """
 
 
 def accept_envelope(data: bytes) -> bytes | None:
@@ -144,9 +153,9 @@ def _process(row: InboundMessage) -> None:
         with transactions.atomic():
             is_finished = row.finish(body=None)
             if is_finished:
-                refuse(key, received, error)
+                report_error(key, received, error)
         if is_finished:
-            public_dids.report_refusal(key, received)
+            public_dids.report_to_stranger(key, received)
 
 
 @network_reads.atomic_with_reads
@@ -166,7 +175,11 @@ def receive(key: Key, received: Message) -> None:
 def store(
     key: Key, received: Message, status: str, is_leased: bool = False
 ) -> InboundMessage | None:
-    """Store a message. Return None if this key has received it before."""
+    """Store a message. Return None if this key has received it before.
+
+    status: DONE if it is handled now, and stored only to recognise a repetition;
+    PENDING to store its body too, sealed, for process().
+    """
     assert key.tenant_id, "nothing is stored for a tombstone"
     row = InboundMessage(
         tenant_id=key.tenant_id,
@@ -197,31 +210,34 @@ def handle(key: Key, received: Message) -> None:
     """Lock the connection of the recipient's key, check the sender, call the handler.
 
     In the caller's transaction, once per message. The caller reports a PeerError or
-    Conflict by refuse().
+    Conflict by report_error().
 
     A message also changes the connection: an inviter becomes Connected, a new key of
     the peer or of ours is confirmed, and the first responder to a link becomes its
     peer.
     """
     connection = find_connection(key, received.parent_id)
-    if not connection and received.family in public_dids.OPENINGS:
-        connection = public_dids.find_by_request(key, received.parent_id)
+    if not connection and received.major_type in message.CONNECTION_REQUESTS:
+        connection = public_dids.find_for_request(key, received.parent_id)
     if not connection or not connection.lock():
         raise PeerError("unknown_connection", "unknown recipient key")
     if connection.left_at:
         raise PeerError("connection_gone", "this connection was ended")
     if received.is_expired(timezone.now()):
         raise PeerError("message_expired", "the sender's expires_time is over")
-    by_invitation = key.pk not in (connection.my_key_id, connection.other_key_id)
-    if by_invitation != (received.family in public_dids.OPENINGS):
-        raise PeerError("unexpected_message", f"{received.type} does not belong here")
-    if not by_invitation:
+    # To the key of an invitation come requests to connect, and nothing else does.
+    is_to_invitation = key.pk not in (connection.my_key_id, connection.other_key_id)
+    if is_to_invitation != (received.major_type in message.CONNECTION_REQUESTS):
+        raise PeerError(
+            "unexpected_message", f"{received.type} does not belong to this key"
+        )
+    if not is_to_invitation:
         if connection.connectionless and connectionless.refuse_late_responder(
             connection, received
         ):
             return
         _check_or_bind_sender(connection, received)
-        handshakes.confirm(connection)
+        handshakes.connect_inviter(connection)
         did_rotate.on_key_used(connection, key, received.sender)
         connection.record_formats(received)
     router.dispatch(connection, received)
@@ -235,7 +251,7 @@ def find_connection(key: Key, parent_id: str = "") -> Connection | None:
     if locked := pair_lock.find_locked_by_key(Connection, key.verkey):
         return locked[0]
     found = connection_by_key.first(key.pk)
-    return found or handshakes.find_invitation(key, parent_id)
+    return found or handshakes.find_by_public_key(key, parent_id)
 
 
 def _check_or_bind_sender(connection: Connection, received: Message) -> None:
@@ -247,14 +263,14 @@ def _check_or_bind_sender(connection: Connection, received: Message) -> None:
             raise PeerError(
                 "wrong_sender", "the sender is not the peer of this connection"
             )
-    elif received.protocol[0] not in message.HANDSHAKES:
+    elif received.protocol[0] not in message.HANDSHAKE_PROTOCOLS:
         raise PeerError("wrong_sender", "the peer of this connection is not known yet")
 
 
-def refuse(key: Key, received: Message, error: AgencyError) -> None:
+def report_error(key: Key, received: Message, error: AgencyError) -> None:
     """Send a problem report to the sender if it is the peer of a connection."""
     connection = find_connection(key)
     if connection and connection.their_key and connection.is_peer(received.sender):
         # The attempt was rolled back, and with it the use of the keys.
         did_rotate.on_key_used(connection, key, received.sender)
-        report_refusal(connection, received, error)
+        send_problem_report(connection, received, error)

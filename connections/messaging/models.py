@@ -203,7 +203,7 @@ class OutboundMessage(Record, QueuedJob):
         return True
 
     def claim_following(self) -> "list[OutboundMessage]":
-        """Claim the next message that had to wait for this one.
+        """Claim the next message that had to wait for this one: a list of it, or [].
 
         Another call may have queued it in the meantime and left it to this call.
         """
@@ -215,7 +215,8 @@ class OutboundMessage(Record, QueuedJob):
 
     @classmethod
     def due(cls):
-        # Order is kept (see _in_line): only the first is due.
+        # Only the first of each line is due. This is the rule of _in_line for all rows
+        # in one statement: change both.
         earlier = cls.objects.filter(
             status=cls.Status.PENDING, pk__lt=models.OuterRef("pk")
         )

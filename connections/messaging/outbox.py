@@ -33,8 +33,9 @@ from wallets.models import Key
 logger = logging.getLogger(__name__)
 # After this time delivery.py gives up a message to a peer without an endpoint.
 UNFETCHED_EXPIRY = timedelta(days=30)
+MAX_UNDELIVERED = 100  # responses by one invitation; refusals by one key
 THREAD_ENDED = "thread_ended"  # the error of a message that was withdrawn
-_waiting_peer = threading.local()
+_buffer = threading.local()
 
 
 class PeerConnection(Protocol):
@@ -85,10 +86,11 @@ def enqueue(
 ) -> None:
     """Enqueue a message to the peer of a connection, in the caller's transaction.
 
-    is_optional: it is tried once only.
+    is_optional: tried once only; what follows does not wait for it.
 
-    409 `connection_gone` if either side has ended the connection. Nothing is sent to a
-    peer without a key: a prover may stay anonymous.
+    409 `connection_gone` if either side has ended the connection.
+
+    Nothing is sent to a peer without a key: a prover may stay anonymous.
     """
     if connection.left_at:
         raise connection_gone()
@@ -116,7 +118,7 @@ def enqueue_to_party(
 ) -> None:
     """Enqueue a message to a party. 409 `connection_gone` if its key was retired.
 
-    is_optional: it is tried once only.
+    is_optional: tried once only; what follows does not wait for it.
     """
     hosted = _find_hosted_key(party.verkey, connection)
     if hosted and hosted.is_retired:
@@ -273,6 +275,18 @@ def pack_pending(my_keys: list[Key], limit: int | None = None) -> int:
     return len(packed)
 
 
+def undelivered_messages(**conditions: Any) -> QuerySet[OutboundMessage]:
+    """The pending messages to other agents that match the conditions."""
+    return OutboundMessage.objects.filter(
+        status="pending", is_hosted=False, **conditions
+    )
+
+
+def is_full(rows: QuerySet[OutboundMessage]) -> bool:
+    """Whether the limit is reached. Counting stops there."""
+    return rows[:MAX_UNDELIVERED].count() >= MAX_UNDELIVERED
+
+
 @contextmanager
 def buffer_replies(recipient_key: str) -> Iterator[None]:
     """Buffer replies to a peer that accepts them in its own call (RFC 0092).
@@ -280,24 +294,25 @@ def buffer_replies(recipient_key: str) -> Iterator[None]:
     What this thread enqueues to the peer stays leased, for return_route.hand_over().
     At the end, messages that were not handed over are released to the workers.
     """
-    _waiting_peer.key, _waiting_peer.rows = recipient_key, []
+    _buffer.key, _buffer.rows = recipient_key, []
     try:
         yield
     finally:
-        left = _waiting_peer.rows
-        _waiting_peer.key, _waiting_peer.rows = None, []
+        left = _buffer.rows
+        _buffer.key, _buffer.rows = None, []
         for row in left:
             release_to_worker(row)
 
 
 def _buffer_reply(row: OutboundMessage) -> None:
     """Lease an unsaved row to this call if its recipient waits for a reply."""
-    if row.recipient_key == getattr(_waiting_peer, "key", None):
-        _waiting_peer.rows.append(row.lease())
+    if row.recipient_key == getattr(_buffer, "key", None):
+        _buffer.rows.append(row.lease())
 
 
 def is_buffered(row: OutboundMessage) -> bool:
-    return row in _waiting_peer.rows
+    """Whether this call buffers the row, which it has leased."""
+    return row in getattr(_buffer, "rows", ())
 
 
 def release_to_worker(row: OutboundMessage) -> None:

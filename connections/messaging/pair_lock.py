@@ -43,7 +43,7 @@ FOR_CHANGES = "FOR NO KEY UPDATE"
 # Excludes deletion only.
 FOR_READING = "FOR KEY SHARE"
 MAX_SEARCHED = 20
-PARTIES = (
+LOADED_WITH_ROW = (
     "wallet__tenant__network",
     "wallet__tenant__provider",
     "my_key",
@@ -56,8 +56,8 @@ Row = TypeVar("Row", bound=Any)  # a Connection, whose module imports this one
 def lock_pair(connection: Any, is_shared: bool = False) -> bool:
     """Lock and reload both rows of a connection. Return False if it was deleted.
 
-    is_shared: only keep it from being deleted. This transaction cannot lock it fully
-    later.
+    is_shared: others may lock it so at the same time; it only cannot be deleted. This
+    transaction cannot lock it fully later.
 
     Until the transaction ends or the savepoint is rolled back, nobody else can change,
     end or delete either. Objects on which this was called share one `__dict__`.
@@ -69,7 +69,7 @@ def lock_pair(connection: Any, is_shared: bool = False) -> bool:
         row = find_locked(model, connection.pk)
     if row is None:
         return False
-    # Not a copy: whoever changes one of the objects changes the other.
+    # From now on this object is the locked row: whoever changes one changes the other.
     connection.__dict__ = row.__dict__
     return True
 
@@ -113,18 +113,18 @@ def _rows(model: Any) -> QuerySet[Any]:
         is_hosted=True,
     )
     # Of deleted connections too: their peers are told that they are gone.
-    rows = model._base_manager.select_related(*PARTIES)
+    rows = model._base_manager.select_related(*LOADED_WITH_ROW)
     # Without its data key, a deleted organization can neither send nor receive.
     rows = rows.filter(wallet__tenant__deleted_at=None)
     return rows.annotate(has_waiting_messages=Exists(waiting))
 
 
-def add_new(connection: Any) -> None:
+def add_inserted(connection: Any) -> None:
     """Count a row that this transaction has inserted as locked: nobody else sees it."""
     transactions.locked_rows()[type(connection), connection.pk] = connection
 
 
-def forget(connection: Any) -> None:
+def forget_deleted(connection: Any) -> None:
     """Call this before the row is deleted."""
     transactions.locked_rows().pop((type(connection), connection.pk), None)
 

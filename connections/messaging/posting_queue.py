@@ -1,4 +1,4 @@
-"""Choose which queued messages to other agents are posted next.
+"""The queue of messages to other agents: which are posted next.
 
 Any peer, strangers included, may name any endpoint. So an endpoint gets only a share
 of the threads, and so does an organization. Endpoints that have never answered, and
@@ -23,11 +23,10 @@ SLOW_SECONDS = 5.0  # from which an attempt counts as slow
 # endpoints.
 SLOW_ATTEMPTS = 3
 MAX_KNOWN = 10_000  # endpoints whose slow attempts are remembered
-
-threads = settings.MESSAGE_THREADS
-PER_ENDPOINT = max(1, threads // 4)
-PER_TENANT = max(1, threads // 2)
-FOR_SLOW = max(1, threads // 4)
+THREADS = settings.MESSAGE_THREADS
+PER_ENDPOINT = max(1, THREADS // 4)
+PER_TENANT = max(1, THREADS // 2)
+FOR_SLOW = max(1, THREADS // 4)
 SLOW_PER_TENANT = max(1, FOR_SLOW // 2)
 
 
@@ -105,13 +104,13 @@ class Load:
             one for one in self.slow_by_tenant if one and not self._slow_has_room(one)
         ]
         if self.slow_by_tenant.total() >= FOR_SLOW:
-            rows = rows.filter(has_answered_in_time())
+            rows = rows.filter(quick_rows())
         elif slow:
-            rows = rows.filter(~Q(tenant__in=slow) | has_answered_in_time())
+            rows = rows.filter(~Q(tenant__in=slow) | quick_rows())
         return rows.select_related("connection").order_by("due_at", "pk")
 
 
-def has_answered_in_time() -> Q:
+def quick_rows() -> Q:
     """The condition for rows that are not slow."""
     known = Q(connection__answering_endpoint=F("endpoint"))
     return known & ~Q(endpoint__in=slow_endpoints.names())
@@ -122,14 +121,16 @@ def is_slow(row: OutboundMessage) -> bool:
     return row.endpoint in slow_endpoints or not row.endpoint_has_answered
 
 
-def claim_due(free: int, at_work: Sequence[OutboundMessage]) -> list[OutboundMessage]:
-    """Lease up to `free` due rows for which there is room beside those at work."""
-    load = Load(at_work)
+def claim_due(
+    limit: int, in_progress: Sequence[OutboundMessage]
+) -> list[OutboundMessage]:
+    """Lease due rows for which there is room beside the attempts in progress."""
+    load = Load(in_progress)
     claimed: list[OutboundMessage] = []
-    while len(claimed) < free:
+    while len(claimed) < limit:
         chosen: list[OutboundMessage] = []
-        for row in load.candidates()[: 4 * threads]:
-            if len(claimed) + len(chosen) < free and load.has_room_for(row):
+        for row in load.candidates()[: 4 * THREADS]:
+            if len(claimed) + len(chosen) < limit and load.has_room_for(row):
                 load.add(row)
                 chosen.append(row)
         if not chosen:
@@ -160,4 +161,4 @@ def send_and_time(row: OutboundMessage) -> None:
     slow_endpoints.record(row.endpoint, time.monotonic() - started)
 
 
-dispatcher = Dispatcher("messages", threads, claim_due, send_and_time)
+dispatcher = Dispatcher("messages", THREADS, claim_due, send_and_time)

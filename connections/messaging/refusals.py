@@ -1,4 +1,7 @@
-"""Report to the peer that its message was not accepted."""
+"""Report to the peer that its message was not accepted.
+
+Apart from inbox.py, because the protocols below it need this too.
+"""
 
 import logging
 
@@ -12,23 +15,30 @@ logger = logging.getLogger(__name__)
 
 
 def dispatch_or_report(connection: Connection, received: Message) -> None:
-    """Handle an attached message. Report an error to the peer; do not raise it."""
+    """Handle the message that was attached to an invitation.
+
+    An error is reported to the peer and not raised: the connection that was just made
+    stays.
+    """
     try:
         with transactions.atomic():
             router.dispatch(connection, received)
     except (PeerError, Conflict) as error:
-        report_refusal(connection, received, error)
+        send_problem_report(connection, received, error)
 
 
-def report_refusal(
+def send_problem_report(
     connection: Connection, received: Message, error: AgencyError
 ) -> None:
-    """Send the peer a problem report with the code only, never the reason.
+    """Send the peer a problem report: the code and a fixed sentence.
 
-    A problem report or ack gets no answer.
+    The reason stays in our log, as it may tell a stranger too much. A handshake has
+    codes of its own (didcomm.message.problem_report). A problem report or an ack is
+    never answered, else two agents could answer each other for ever. Call this after
+    the attempt was rolled back. Does nothing if the peer is gone.
     """
     logger.info("%s refused: %s %s", received.type, error.code, error.message)
-    if received.is_problem_report or received.family.endswith("/ack"):
+    if received.is_problem_report or received.major_type.endswith("/ack"):
         return
     report = problem_report(received, error.code, "The message was not accepted.")
     outbox.enqueue_if_possible(connection, report)

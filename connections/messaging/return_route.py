@@ -67,7 +67,7 @@ def forget_previous(received: Message) -> None:
     handed.update(handed_to="", envelope=None)
 
 
-def forget_old() -> int:
+def forget_old_replies() -> int:
     """Erase handed-over replies older than REPLY_RETENTION. Return how many."""
     before = timezone.now() - REPLY_RETENTION
     handed = OutboundMessage.objects.filter(~Q(handed_to=""), created_at__lt=before)

@@ -21,21 +21,21 @@ _merge_handlers: list[MergeHandler] = []
 _expiry_handlers: list[EndHandler] = []
 
 
-def handles(kind: str, *minors: str) -> Callable[[AnyHandler], AnyHandler]:
+def handles(kind: str, *also: str) -> Callable[[AnyHandler], AnyHandler]:
     """Register a handler `(connection, message)` of a message type.
 
     kind: a type like `connections/1.0/request`; the handler gets every minor version.
-    minors: further versions that we disclose as supported, besides the one in `kind`.
+    also: further versions that we disclose as supported, as in "1.1".
     """
     message = Message(kind, "", "", "", {})
     name, version = message.protocol
-    family = message.family
+    family = message.major_type
 
     def register(handler: AnyHandler) -> AnyHandler:
         if family in _handlers:
             raise RuntimeError(f"{family} has two handlers")
         _handlers[family] = handler
-        _protocols.update(f"{name}/{minor}" for minor in (version, *minors))
+        _protocols.update(f"{name}/{minor}" for minor in (version, *also))
         return handler
 
     return register
@@ -61,24 +61,27 @@ def on_link_expired(handler: EndHandler) -> EndHandler:
 
 def dispatch(connection: Connection, message: Message) -> None:
     """Call the handler of a message. PeerError `unsupported_message` without one."""
-    handler = _handlers.get(message.family)
+    handler = _handlers.get(message.major_type)
     if handler:
         handler(connection, message)
     elif not message.is_problem_report:
         raise PeerError("unsupported_message", f"{message.type} is not supported here")
 
 
-def close_exchanges(connection: Connection) -> None:
+def end_exchanges(connection: Connection) -> None:
+    """End the open exchanges of a connection that ends."""
     for handler in _end_handlers:
         handler(connection)
 
 
 def move_exchanges(connection: Connection, to: Connection) -> None:
+    """Move the exchanges of an invitation to the connection that is reused."""
     for handler in _merge_handlers:
         handler(connection, to)
 
 
 def expire_exchanges(connection: Connection) -> None:
+    """End the open exchange of a link whose time is over."""
     for handler in _expiry_handlers:
         handler(connection)
 

@@ -18,7 +18,6 @@ from connections.link_expiry import LinkExpired, require_unexpired
 from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import out_of_band
-from connections.protocols.handshakes import is_full, undelivered_messages
 from connections.protocols.out_of_band import OutOfBandOptions
 from tenants import vault
 from wallets.models import Key, Wallet
@@ -129,8 +128,9 @@ def _find_hosted_link(verkey: str) -> Connection | None:
 def discard_if_beaten(connection: Connection, exchange: models.Model) -> None:
     """If another wallet answered first, delete our exchange and connection. Raise 409.
 
-    The lock of the link excludes this, unless our answer was delivered by a row. So
-    this runs after `perform()`: it undoes the effect and refuses, and so does a retry.
+    Usually the lock of the link makes all but one wallet fail before. But an answer
+    that is delivered as a row, after the commit, may come second. Call this after
+    perform(), outside of its transaction; a repeated call finds and does the same.
     """
     starter = Connection.objects.filter(my_key__verkey=connection.their_key).first()
     assert connection.my_key, "whoever answers has a key"
@@ -167,8 +167,8 @@ def refuse_late_responder(connection: Connection, message: Message) -> bool:
         return False
     party = _read_responder(message)
     assert connection.my_key, "create_link() gave it a key"
-    waiting = undelivered_messages(my_key=connection.my_key, connection=None)
-    if party.verkey and not is_full(waiting):
+    waiting = outbox.undelivered_messages(my_key=connection.my_key, connection=None)
+    if party.verkey and not outbox.is_full(waiting):
         error = LinkExpired()
         report = problem_report(message, error.code, error.message)
         outbox.enqueue_to_party(party, report, connection.my_key, None)

@@ -133,7 +133,7 @@ def read_invitation(message: Message, tenant: Tenant) -> Party:
     It has a DID only if the invitation names it by its public DID. tenant: the
     organization on whose behalf that is resolved.
     """
-    if message.family != "connections/1/invitation":
+    if message.major_type != "connections/1/invitation":
         raise PeerError(
             "bad_invitation", f"{message.type} is not a connection invitation"
         )

@@ -30,24 +30,23 @@ def rotate(connection: Connection) -> None:
     409 `rotation_pending` while the last rotation is not answered, or messages to the
     key before the last one may be on their way.
     """
-    connection.require_connected()
+    connection.require_connected()  # locks it
     if not (connection.supports_rotation or connection.is_hosted):
         message = "The peer has not said that it speaks did-rotate/1.0."
         raise Conflict("rotation_unknown", message)
-    former = Connection.objects.select_related("other_key").get(pk=connection.pk)
-    if former.rotation_id:
+    if connection.rotation_id:
         raise Conflict(
             "rotation_pending", "The peer has not agreed to the last rotation yet."
         )
-    if former.other_key:
+    if connection.other_key:
+        # A hosted peer's waiting messages may be addressed to the key erased here.
         peer = pair_lock.find_locked_by_key(Connection, connection.their_key)
         if peer and peer[0].has_waiting_messages:
-            # They may be addressed to the key that would be erased now.
             raise Conflict(
                 "rotation_pending", "Messages of the peer are on their way: try again."
             )
-        outbox.pack_pending([former.other_key])
-        former.other_key.retire()
+        outbox.pack_pending([connection.other_key])
+        connection.other_key.retire()
     key = connection.wallet.create_key()
     did = dids.peer_4(key.verkey, didcomm_endpoint())
     body = build(ROTATE, connection.message_prefix, to_did=did)
@@ -115,7 +114,7 @@ def receive_rotate(connection: Connection, message: Message) -> None:
     connection.their_key = message.sender or ""
     ack = build(ACK, message.prefix, message.thread_id, status="OK")
     outbox.enqueue(connection, ack)
-    is_again = message.sender == connection.their_former_key
+    is_repeated = message.sender == connection.their_former_key
     end = timezone.now() + FORMER_KEY_RETENTION
     connection.update_columns(
         their_did=party.did,
@@ -123,7 +122,7 @@ def receive_rotate(connection: Connection, message: Message) -> None:
         their_endpoint=party.endpoint,
         their_routing_keys=party.routing_keys,
         their_former_key=message.sender,
-        their_former_until=connection.their_former_until if is_again else end,
+        their_former_until=connection.their_former_until if is_repeated else end,
     )
 
 
@@ -149,7 +148,7 @@ def _read_next_party(connection: Connection, did: str) -> Party:
 
 
 def on_key_used(connection: Connection, key: Key, sender: str | None) -> None:
-    """Confirm a new key of either side by its first use.
+    """Adopt a new key of either side at its first use.
 
     key: ours, to which the peer wrote. sender: the peer's, which packed the message.
     """
@@ -168,4 +167,4 @@ def on_key_used(connection: Connection, key: Key, sender: str | None) -> None:
 def receive_hangup(connection: Connection, message: Message) -> None:
     """The peer has ended the connection: close its open exchanges."""
     connection.mark_ended()
-    router.close_exchanges(connection)
+    router.end_exchanges(connection)

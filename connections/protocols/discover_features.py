@@ -150,7 +150,7 @@ def receive_disclosures(connection: Connection, message: Message) -> None:
 
 def read_protocols(message: Message) -> list[str]:
     """The disclosed protocols that are known here, as in `issue-credential/2.0`."""
-    first = message.family.startswith("discover-features/1/")
+    first = message.major_type.startswith("discover-features/1/")
     member, name = ("protocols", "pid") if first else ("disclosures", "id")
     found = [
         NAMED.search(str(one.get(name))) for one in _entries(message.body, member)

@@ -20,11 +20,10 @@ from agency.core.states import move
 from connections import resolver
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
-from connections.didcomm.message import Message, build, problem_code, problem_report
+from connections.didcomm.message import Message, problem_code
 from connections.link_expiry import LinkExpired, require_unexpired
 from connections.messaging import outbox, pair_lock
 from connections.messaging.envelopes import didcomm_endpoint
-from connections.messaging.models import OutboundMessage
 from connections.messaging.router import handles
 from connections.models import CONNECTIONS, Connection
 from connections.protocols import (
@@ -33,14 +32,13 @@ from connections.protocols import (
     discover_features,
     out_of_band,
 )
+from connections.protocols.connection_requests import read_requester, refuse_request
 from connections.protocols.out_of_band import Invited, OutOfBandOptions
 from tenants import vault
-from tenants.models import Tenant
 from tenants.quotas import QuotaExceeded
 from wallets.models import Key, Wallet
 
 MAX_HELD = 1000  # requests to one wallet that wait to be confirmed
-MAX_UNDELIVERED = 100  # responses by one invitation; refusals by one key
 # How long a requester without an endpoint may take to fetch its response.
 UNFETCHED_RESPONSE_GRACE = timedelta(minutes=1)
 TOO_MANY = "too_many_undelivered"
@@ -54,7 +52,7 @@ invitation_by_key = CompiledQuery(
     lambda verkey: Connection.of_live_wallets().filter(invitation_key__verkey=verkey),
     str,
 )
-answered_requests = CompiledQuery(
+answered_connection = CompiledQuery(
     lambda wallet, verkey, invitation: (
         Connection.objects.filter(
             wallet=wallet,
@@ -94,7 +92,7 @@ def invite(
     name: shown to invitees, and the name of the connection. Without a name, invitees
     see the name of the wallet, and the connection gets the invitee's label.
     exchange_version: of later exchanges; see Connection.message_format_for().
-    confirms: whether requests wait to be confirmed (confirmation.py).
+    confirms: whether requests wait to be confirmed (held_requests.py).
     by_public_did: the invitation of connections/1.0 names the wallet by its public
     DID. For out-of-band there is an option.
     """
@@ -126,11 +124,14 @@ def invite(
 
 
 @network_reads.atomic_with_reads
-def accept(wallet: Wallet, invitation: Message) -> Connection:
+def accept_invitation(wallet: Wallet, invitation: Message) -> Connection:
     """Accept an invitation and send a request to connect.
 
     The existing connection is returned if the wallet has accepted this single-use
     invitation before, or knows the inviter by a lasting DID or key.
+
+    400 `own_invitation`; 409 `invitation_gone`, `invitation_used`, `link_expired`,
+    `quota_exceeded`; PeerError `bad_invitation`.
     """
     invited = out_of_band.read(invitation, wallet.tenant)
     wallet.lock_or_404()
@@ -150,7 +151,11 @@ def accept(wallet: Wallet, invitation: Message) -> Connection:
         raise invitation_used_error()
     if hosted:
         require_unexpired(hosted)
-    body = {k: v for k, v in invitation.body.items() if k != "requests~attach"}
+    body = {
+        name: value
+        for name, value in invitation.body.items()
+        if name != "requests~attach"
+    }
     request = out_of_band.request_of(invitation)
     return connect(wallet, invited, body, invitation.prefix, request)
 
@@ -184,7 +189,7 @@ def lock_known_connection(
         spellings = resolver.spellings_of(invited.did)
         rows = known_connections(wallet.pk, inviter_key, same, *spellings)
         known = rows.first()
-    else:
+    else:  # the usual inviter has no public DID
         known = known_connection.first(wallet.pk, inviter_key, same)
     return known if known and known.lock() and not known.left_at else None
 
@@ -198,7 +203,8 @@ def connect(
 ) -> Connection:
     """Create a connection and send a request to connect.
 
-    body: what stands for the invitation, with its id. request: what was attached.
+    body: the accepted invitation, or what stands for one (public_dids.py), with its
+    `@id`. request: the message attached to it, which is handled once connected.
     """
     connection = Connection(
         tenant=wallet.tenant,
@@ -225,14 +231,14 @@ def find_hosted_invitation(verkey: str, invitation_id: str) -> Connection | None
     key = Key.find(verkey)
     if not key:
         return None
-    found = find_invitation(key, invitation_id)
+    found = find_by_public_key(key, invitation_id)
     if key.is_retired or not found:
         raise invitation_gone_error()
     return found
 
 
-def find_invitation(key: Key, invitation_id: str) -> Connection | None:
-    """The invitation with this id that uses the wallet's public key."""
+def find_by_public_key(key: Key, invitation_id: str) -> Connection | None:
+    """The invitation with this id that has no key but that of the public DID."""
     try:
         pk = uuid.UUID(invitation_id)
     except ValueError:
@@ -286,6 +292,11 @@ def _build_request(connection: Connection, my_key: Key) -> dict[str, Any]:
 @handles(connections_1_0.REQUEST)
 @handles("didexchange/1.0/request", "1.1")
 def receive_request(connection: Connection, message: Message) -> None:
+    """Inviter: answer a request, or refuse it with a report of its own.
+
+    Not by a PeerError: the requester is no peer yet, and report_error() in inbox.py
+    tells a stranger nothing.
+    """
     try:
         answer_request(connection, message)
     except WrongState:
@@ -306,25 +317,35 @@ def answer_request(invitation: Connection, message: Message) -> None:
     TooManyHeld come before any change.
     """
     party = read_requester(message, invitation.wallet.tenant)
+    # The order of what follows is the contract: nothing changes before the last check.
     if not pair_lock.find_locked_by_key(Connection, party.verkey):
         _limit_undelivered(invitation)
-    known = _find_answered(invitation, party)
-    if known:
-        assert known.my_key, "who has answered a request has a key"
-        if known.is_held:
-            return
-        outbox.enqueue(known, _build_response(invitation, known.my_key, message))
+    same_invitation = {"@id": invitation.invitation["@id"]}
+    answered = answered_connection.first(
+        invitation.wallet_id, party.verkey, same_invitation
+    )
+    if answered:
+        assert answered.my_key, "who has answered a request has a key"
+        if not answered.is_held:
+            response = _build_response(invitation, answered.my_key, message)
+            outbox.enqueue(answered, response)
         return
     if invitation.state != State.INVITED:
         raise WrongState(invitation, [State.INVITED])
     require_unexpired(invitation)
     if invitation.confirms:
-        _limit_held(invitation)
+        held = invitation.wallet.connections.filter(held_response__isnull=False)
+        if held[:MAX_HELD].count() >= MAX_HELD:
+            raise TooManyHeld
     connection = invitation
     if invitation.multi_party:
         connection = _spawn_connection(invitation)
     my_key = invitation.wallet.create_key()
     response = _build_response(invitation, my_key, message)
+    held_response = {}
+    if connection.confirms:
+        sealed = vault.sealed(connection, "held_response", response)
+        held_response = {"held_response": sealed}
     connection.bind_peer(
         [State.INVITED],
         State.NEGOTIATING,
@@ -333,24 +354,10 @@ def answer_request(invitation: Connection, message: Message) -> None:
         my_key=my_key,
         my_did=_own_did(response),
         handshake="/".join(didcomm.read(response).protocol),
-        **_held_columns(connection, response),
+        **held_response,
     )
     if not connection.is_held:
         outbox.enqueue(connection, response)
-
-
-def _held_columns(connection: Connection, response: dict[str, Any]) -> dict[str, Any]:
-    """The columns that hold the response back, if requests must be confirmed."""
-    if not connection.confirms:
-        return {}
-    return {"held_response": vault.sealed(connection, "held_response", response)}
-
-
-def _limit_held(invitation: Connection) -> None:
-    """Raise TooManyHeld if very many requests to the wallet wait to be confirmed."""
-    held = invitation.wallet.connections.filter(held_response__isnull=False)
-    if held[:MAX_HELD].count() >= MAX_HELD:
-        raise TooManyHeld
 
 
 def _limit_undelivered(invitation: Connection) -> None:
@@ -359,17 +366,17 @@ def _limit_undelivered(invitation: Connection) -> None:
     At the limit, give up the oldest response that could not be posted or was not
     fetched. Unavailable if there is none: the request is then retried later.
     """
-    rows = undelivered_messages(
+    rows = outbox.undelivered_messages(
         type__endswith="/response",
         connection__wallet=invitation.wallet_id,
         connection__role=Role.INVITER,
     )
     # Count those of the whole wallet first: it often avoids the search by invitation.
-    if not is_full(rows):
+    if not outbox.is_full(rows):
         return
     invitation_id = invitation.invitation["@id"]
     rows = rows.filter(connection__invitation__contains={"@id": invitation_id})
-    if not is_full(rows):
+    if not outbox.is_full(rows):
         return
     is_posted_in_vain = Q(attempts__gt=0)
     before = timezone.now() - UNFETCHED_RESPONSE_GRACE
@@ -380,12 +387,6 @@ def _limit_undelivered(invitation: Connection) -> None:
         raise Unavailable(
             TOO_MANY, "too many answers to this invitation wait undelivered"
         )
-
-
-def _find_answered(invitation: Connection, party: Party) -> Connection | None:
-    """The connection that an earlier request of this party to this invitation made."""
-    same = {"@id": invitation.invitation["@id"]}
-    return answered_requests.first(invitation.wallet_id, party.verkey, same)
 
 
 def _build_response(
@@ -413,53 +414,21 @@ def _spawn_connection(invitation: Connection) -> Connection:
     return connection
 
 
-def refuse_request(connection: Connection, message: Message, explanation: str) -> None:
-    """Send a problem report to a requester that was not accepted.
-
-    Nothing is sent if too many such reports by the invitation's key are undelivered.
-    """
-    rows = undelivered_messages(my_key=connection.inviting_key, connection=None)
-    if is_full(rows):
-        return
-    requester = read_requester(message, connection.wallet.tenant)
-    for report in refusal_reports(message, explanation):
-        outbox.enqueue_to_party(requester, report, connection.inviting_key, None)
-
-
-def refusal_reports(message: Message, explanation: str) -> list[dict[str, Any]]:
-    """Build the report in both message types that are in use: no agent knows both.
-
-    The first is Credo's (`connection/1.0/problem-report` for connections/1.0), the
-    second that of the RFCs and ACA-Py. A phone without an endpoint gets only the
-    first.
-    """
-    report = problem_report(message, "request_not_accepted", explanation)
-    name, version = message.protocol
-    family = "connection" if name == "connections" else name
-    members = {
-        name: report[name]
-        for name in report
-        if name not in ("@type", "@id", "~thread")
-    }
-    kind = f"{family}/{version}/problem-report"
-    return [build(kind, message.prefix, message.thread_id, **members), report]
-
-
 @handles(connections_1_0.RESPONSE)
 @handles("didexchange/1.0/response", "1.1")
 def receive_response(connection: Connection, message: Message) -> None:
     """Invitee: check the signature of the invitation's key, and connect."""
-    name, _, version = connection.handshake.partition("/")
+    protocol, version = connection.handshake.split("/")
     # In connections/1.0 the keys identify the response: old agents confuse threads.
     is_answer = (
         connection.handshake == CONNECTIONS
         or message.thread_id == connection.thread_id
     )
-    if message.protocol[0] != name or not is_answer:
+    if message.protocol[0] != protocol or not is_answer:
         raise PeerError(
             "response_not_accepted", "unexpected response: no request is pending"
         )
-    if name == "didexchange":
+    if protocol == "didexchange":
         party = did_exchange.read_response(
             message, connection.inviter_key, connection.wallet.tenant
         )
@@ -468,10 +437,10 @@ def receive_response(connection: Connection, message: Message) -> None:
     if message.sender not in (party.verkey, connection.inviter_key):
         raise PeerError(
             "response_not_accepted",
-            "the sender is not the document's key",
+            "the sender is neither the document's key nor the invitation's",
         )
     connection.bind_peer([State.NEGOTIATING], State.CONNECTED, party, message)
-    if name == "didexchange":
+    if protocol == "didexchange":
         last = did_exchange.complete(
             version=version,
             thread_id=connection.thread_id,
@@ -488,13 +457,16 @@ def receive_response(connection: Connection, message: Message) -> None:
 @handles(connections_1_0.ACK)
 @handles(did_exchange.COMPLETE)
 def receive_complete(connection: Connection, message: Message) -> None:
-    """Do nothing: any message of the invitee confirms (see inbox.handle())."""
+    """Do nothing: any message of the invitee connects the inviter (inbox.handle()).
+
+    The acks of other protocols, which need no answer, come here too.
+    """
 
 
-def confirm(connection: Connection) -> None:
-    """Inviter: connect, when the response was delivered or the peer has written.
+def connect_inviter(connection: Connection) -> None:
+    """Inviter: become Connected, once the response was delivered or the peer has written.
 
-    Later calls do nothing.
+    Later calls do nothing, and none does anything while the response is held back.
     """
     if connection.role != Role.INVITER or connection.state != State.NEGOTIATING:
         return
@@ -503,12 +475,15 @@ def confirm(connection: Connection) -> None:
     try:
         move(connection, [State.NEGOTIATING], State.CONNECTED)
         _query_features(connection)
-    except WrongState:  # the delivery and the peer's first message may both confirm
+    except WrongState:  # the delivery and the peer's first message may both get here
         connection.refresh_from_db(fields=["state", "sequence"])
 
 
 def _query_features(connection: Connection) -> None:
-    """Ask a new peer for its protocols, unless its agent may not know the message."""
+    """Ask a new peer for its protocols, unless its agent may not know the message.
+
+    Peers of connections/1.0 are asked when needed: discover_features.choose_format().
+    """
     if connection.handshake != CONNECTIONS and not connection.is_hosted:
         outbox.enqueue(
             connection, discover_features.queries(connection.message_prefix)
@@ -550,33 +525,10 @@ def invitation_used_error() -> Conflict:
     )
 
 
-def undelivered_messages(**conditions: Any) -> QuerySet[OutboundMessage]:
-    """The pending messages to other agents that match the conditions."""
-    rows = OutboundMessage.objects
-    return rows.filter(status="pending", is_hosted=False, **conditions)
-
-
-def is_full(rows: QuerySet[OutboundMessage]) -> bool:
-    """Whether the limit is reached. Counting stops there."""
-    return rows[:MAX_UNDELIVERED].count() >= MAX_UNDELIVERED
-
-
-def read_requester(message: Message, tenant: Tenant | None = None) -> Party:
-    """The requester. PeerError unless its own key packed the request.
-
-    tenant: the organization that was asked, on whose behalf a public DID is resolved.
-    Without it, PeerError for a DID without a document.
-    """
-    if message.protocol[0] == "didexchange":
-        party = did_exchange.read_request(message, tenant)
-    else:
-        party = connections_1_0.read_request(message)
-    if message.sender != party.verkey:
-        raise PeerError("request_not_accepted", "the sender is not the document's key")
-    return party
-
-
 def _own_did(body: dict[str, Any]) -> str:
-    """Our DID in a DID exchange message, in short form; else "" (the key counts)."""
+    """Our DID in a DID exchange message, in short form, else "".
+
+    A peer of connections/1.0 knows us by our key.
+    """
     did: str = body.get("did", "")
     return did.rpartition(":")[0] if did.startswith("did:peer:4") else did

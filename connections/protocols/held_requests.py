@@ -1,4 +1,4 @@
-"""Requests to connect that wait until the inviter confirms them, or refuses.
+"""Requests to connect that are held until the inviter accepts or refuses them.
 
 An invitation with `confirms` holds the response to each request back: handshakes.py
 seals it into the row, in state Negotiating.
@@ -9,7 +9,7 @@ from agency.core.errors import Conflict
 from connections.didcomm.message import Message
 from connections.messaging import outbox
 from connections.models import Connection
-from connections.protocols import handshakes
+from connections.protocols import connection_requests
 from connections.removal import remove_connection
 from tenants import vault
 
@@ -41,15 +41,17 @@ def refuse_or_remove(connection: Connection) -> None:
     if connection.lock() and connection.held_response is not None:
         # A hosted peer handles the report while this row and its key exist.
         with transactions.run_at_end():
-            for report in handshakes.refusal_reports(
-                _held_request(connection), REFUSED
-            ):
+            request = _held_request(connection)
+            for report in connection_requests.refusal_reports(request, REFUSED):
                 outbox.enqueue_if_possible(connection, report)
     remove_connection(connection)
 
 
 def _held_request(connection: Connection) -> Message:
-    """What a report needs of the request: its protocol and its thread."""
+    """Stand in for the request, which is not stored.
+
+    A report needs only its protocol and its thread.
+    """
     return Message(
         f"{connection.handshake}/request",
         connection.message_prefix,

@@ -23,7 +23,7 @@ from wallets.models import Wallet
 INVITATION = "out-of-band/1.1/invitation"
 REUSE = "out-of-band/1.1/handshake-reuse"
 PROBLEM = "out-of-band/1.1/problem_report"
-HANDSHAKES = ("didexchange/1.1", "didexchange/1.0", "connections/1.0")
+HANDSHAKE_VERSIONS = ("didexchange/1.1", "didexchange/1.0", "connections/1.0")
 ACCEPT = ["didcomm/aip1", "didcomm/aip2;env=rfc19"]
 OFFERED = re.compile(r"(?:^|[/;])(connections|didexchange)/1\.(\d{1,4})/?$")
 MAX_LISTED = 8
@@ -41,7 +41,7 @@ class OutOfBandOptions(NamedTuple):
     endpoint. It is lasting, too.
     """
 
-    handshakes: tuple[str, ...] = HANDSHAKES
+    handshakes: tuple[str, ...] = HANDSHAKE_VERSIONS
     goal_code: str = ""
     goal: str = ""
     is_lasting: bool = False
@@ -70,7 +70,7 @@ def invitation(
     label: str,
     image_url: str,
     party: Party,
-    handshakes: tuple[str, ...] = HANDSHAKES,
+    handshakes: tuple[str, ...] = HANDSHAKE_VERSIONS,
     **goals: str,
 ) -> dict:
     """Build an invitation to connect or, without handshakes, only to answer."""
@@ -123,7 +123,7 @@ def read(received: Message, tenant: Tenant) -> Invited:
 
     tenant: the organization on whose behalf a DID is resolved.
     """
-    if received.family != "out-of-band/1/invitation":
+    if received.major_type != "out-of-band/1/invitation":
         inviter = connections_1_0.read_invitation(received, tenant)
         return Invited(inviter, "connections/1.0", inviter.did)
     handshake = _handshake(received)
@@ -199,7 +199,7 @@ def unwrap_request(received: Message, tenant: Tenant) -> Message:
     shared by itself. Any other message is returned unchanged.
     tenant: the organization on whose behalf a DID is resolved.
     """
-    if received.family != "out-of-band/1/invitation" or _handshake(received):
+    if received.major_type != "out-of-band/1/invitation" or _handshake(received):
         return received
     request = request_of(received)
     if request is None:

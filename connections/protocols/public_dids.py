@@ -17,12 +17,11 @@ from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.messaging import outbox
 from connections.models import Connection
-from connections.protocols import handshakes
-from connections.protocols.out_of_band import HANDSHAKES, Invited
+from connections.protocols import connection_requests, handshakes
+from connections.protocols.out_of_band import HANDSHAKE_VERSIONS, Invited
 from wallets.models import Key, Wallet
 
-HANDSHAKE = HANDSHAKES[0]
-OPENINGS = ("connections/1/request", "didexchange/1/request")
+HANDSHAKE = HANDSHAKE_VERSIONS[0]
 REFUSED = "Requests to connect without an invitation are not accepted."
 # Reports of this to one address in a minute, from all organizations together.
 REFUSALS_PER_ADDRESS = 6
@@ -39,7 +38,7 @@ def find_open_invitation(wallet: Wallet) -> Connection | None:
 
 
 @transactions.atomic()
-def accept_requests(wallet: Wallet) -> None:
+def start_accepting_requests(wallet: Wallet) -> None:
     """Answer requests to the public DID from now on. 409 `connection_id_taken`."""
     wallet.lock_or_404()
     if accepts_requests(wallet):
@@ -64,19 +63,19 @@ def accept_requests(wallet: Wallet) -> None:
 
 
 @transactions.atomic()
-def refuse_requests(wallet: Wallet) -> None:
+def stop_accepting_requests(wallet: Wallet) -> None:
     """Answer requests to the public DID no longer. Its connections stay."""
     wallet.lock_or_404()
     if row := find_open_invitation(wallet):
         row.remove()
 
 
-def find_by_request(key: Key, parent_id: str) -> Connection | None:
+def find_for_request(key: Key, parent_id: str) -> Connection | None:
     """The open invitation to which a request to this key belongs, or None.
 
-    parent_id: of the request: the DID, its service, or "".
+    parent_id: the `pthid` of the request: the DID, a service of it, or "".
     """
-    if not names_did(parent_id, key.did):
+    if not is_uninvited(parent_id, key.did):
         return None
     wallet = owner_of(key)
     return find_open_invitation(wallet) if wallet else None
@@ -88,39 +87,49 @@ def owner_of(key: Key) -> Wallet | None:
     return wallets.filter(tenant__deleted_at=None).first()
 
 
-def names_did(parent_id: str, did: str) -> bool:
+def is_uninvited(parent_id: str, did: str) -> bool:
     """Whether a request with this `pthid` was sent without an invitation."""
     return resolver.normalise_did(parent_id) in ("", did)
 
 
+def is_request_to(key: Key, received: Message) -> bool:
+    """Whether this is a request to connect with the key's DID, without an invitation."""
+    is_request = received.major_type in didcomm.CONNECTION_REQUESTS
+    return is_request and is_uninvited(received.parent_id, key.did)
+
+
 def limit_requests(key: Key, received: Message) -> None:
     """Raise TooOften if too many requests come to a public DID in a minute."""
-    if received.family not in OPENINGS or not names_did(received.parent_id, key.did):
+    if received.major_type not in didcomm.CONNECTION_REQUESTS or not is_uninvited(
+        received.parent_id, key.did
+    ):
         return
     if owner_of(key):
         rate_limits.take_token("did_request", key.did, settings.REQUESTS_PER_DID)
 
 
-def report_refusal(key: Key, received: Message) -> None:
+def report_to_stranger(key: Key, received: Message) -> None:
     """Tell a stranger that the owner of a DID accepts no requests, if that is so.
 
     Outside of transactions, as it counts the reports to the address: a stranger may
     name anybody's. It must stand in the request: no DID is resolved for this. No
     connection is stored, and each report is tried once.
     """
-    if received.family not in OPENINGS or not names_did(received.parent_id, key.did):
+    if received.major_type not in didcomm.CONNECTION_REQUESTS or not is_uninvited(
+        received.parent_id, key.did
+    ):
         return
     wallet = owner_of(key)
     if not wallet or accepts_requests(wallet):
         return
     try:
-        requester = handshakes.read_requester(received)
+        requester = connection_requests.read_requester(received)
         if requester.endpoint:
             host = addresses.parse_url(requester.endpoint).host
             rate_limits.take_token("did_refusal", host, REFUSALS_PER_ADDRESS)
     except (PeerError, TooOften, ValueError):
         return
-    reports = handshakes.refusal_reports(received, REFUSED)
+    reports = connection_requests.refusal_reports(received, REFUSED)
     if not requester.endpoint:  # it gets one, in the response to its call, or none
         reports = reports[:1] if received.return_route[0] != "none" else []
     with suppress(Conflict), transactions.atomic():
@@ -151,7 +160,7 @@ def request_connection(
 
     The existing connection is returned if the wallet has connected by this DID before,
     or has asked and waits. name: of the connection; by default the owner's label.
-    handshake: the protocol, as in out_of_band.HANDSHAKES.
+    handshake: the protocol, as in out_of_band.HANDSHAKE_VERSIONS.
     Raises DidNotResolved; 400 `own_did`; 409 `requests_not_accepted` for an
     organization here that accepts none.
     """
@@ -165,7 +174,7 @@ def request_connection(
     known = handshakes.lock_known_connection(wallet, invited, parent)
     if known and not known.problem:
         return known
-    hosted = find_by_request(key, parent) if key else None
+    hosted = find_for_request(key, parent) if key else None
     if key and not (hosted and hosted.lock(is_shared=True)):
         raise requests_not_accepted_error(did)
     body = {"@id": parent, "services": [parent], "label": name}

@@ -134,7 +134,7 @@ def read_revocation(message: Message) -> tuple[str, int]:
 
 def check_shared_offer(message: Message) -> None:
     """PeerError unless this is an offer that can be accepted without a connection."""
-    protocol, _, name = message.family.split("/")
+    protocol, _, name = message.major_type.split("/")
     if (protocol, name) != (ISSUE_CREDENTIAL, "offer-credential"):
         raise PeerError("bad_offer", f"{message.type} is not a credential offer")
     read_service(message)

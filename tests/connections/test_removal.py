@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from agency.core.retention import BatchBudget
 from connections import removal
 from connections.models import BasicMessage, Connection
-from connections.protocols import confirmation
+from connections.protocols import held_requests
 from credentials.models import Credential
 from organizations import erasure
 from tenants.models import Erasure
@@ -204,7 +204,7 @@ def count_statements(faber, alice, texts):
         write(faber, alice, str(number))
     row = Connection.objects.get(connection_id=alice.known_as(faber))
     with CaptureQueriesContext(database) as captured:
-        confirmation.refuse_or_remove(row)
+        held_requests.refuse_or_remove(row)
     assert BasicMessage.objects.filter(connection=row).count() == texts
     return len(captured)
 

@@ -171,7 +171,7 @@ def test_an_answer_that_may_be_asked_for_again_stays(text, settings):
         OutboundMessage.objects.all(),
         return_route.REPLY_RETENTION / timedelta(days=0.9),
     )
-    return_route.forget_old()
+    return_route.forget_old_replies()
     retention.forget_messages()
     assert not OutboundMessage.objects.exists()
 

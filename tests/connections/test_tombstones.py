@@ -76,7 +76,7 @@ def test_a_tombstone_keeps_neither_seed_nor_wallet(faber, alice, deletes):
 
 @pytest.mark.slow
 def test_deleting_a_wallet_with_many_connections_ends_them_all(faber, alice):
-    count = delivery.MAX_DEFERRED + 2
+    count = delivery.MAX_HANDLED_BEFORE_COMMIT + 2
     badge = faber.defines("name", "level")
     for _ in range(count):
         alice.meets(faber)

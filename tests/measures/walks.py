@@ -98,7 +98,7 @@ def walked_in_workers(caller: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
     Workers use threads, which are not walked: here their functions are called one by
     one.
     """
-    from connections.messaging import delivery, posting
+    from connections.messaging import delivery, posting_queue
     from connections.models import Connection
     from connections.protocols import trust_ping
     from connections.tasks import process_some
@@ -115,7 +115,7 @@ def walked_in_workers(caller: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
                 agent.post(ping)
             with Walk() as answered:
                 process_some()
-                for row in posting.claim_due(1, []):
+                for row in posting_queue.claim_due(1, []):
                     delivery.deliver(row)
         yield "message of another agent, stored", stored.figures()
         yield "the same, handled and answered", answered.figures()

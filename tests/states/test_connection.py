@@ -6,7 +6,7 @@ from agency.core import transactions
 from agency.core.errors import Conflict, WrongState
 from connections.didcomm.message import build
 from connections.models import Connection
-from connections.protocols import confirmation, connections_1_0, handshakes
+from connections.protocols import connections_1_0, handshakes, held_requests
 from tests.support import queues, walks
 from tests.support.races import error_codes, transitions
 from wallets.models import Key
@@ -43,7 +43,7 @@ def receive_response(row):
 
 def confirm(row):
     row.lock()
-    handshakes.confirm(row)
+    handshakes.connect_inviter(row)
 
 
 @pytest.mark.parametrize(
@@ -172,14 +172,14 @@ def test_nothing_else_can_be_accepted(walk, role, state):
     row = walks.connection(walk, role, state)
     before = walks.everything()
     with pytest.raises(Conflict) as refused:
-        confirmation.accept_request(row)
+        held_requests.accept_request(row)
     assert refused.value.code == "nothing_to_confirm"
     assert walks.everything() == before
 
 
 def test_one_of_many_acceptances_sends_the_response(held, monkeypatch):
     sent = queues.record_sent(monkeypatch)
-    answers = transitions(held, *[confirmation.accept_request] * 8)
+    answers = transitions(held, *[held_requests.accept_request] * 8)
     assert error_codes(answers) == ["nothing_to_confirm"] * 7
     assert sent.count(connections_1_0.RESPONSE) == 1
     states = Connection.objects.values_list("state", flat=True)
@@ -188,7 +188,7 @@ def test_one_of_many_acceptances_sends_the_response(held, monkeypatch):
 
 def test_accepting_and_refusing_at_once_happen_in_one_of_the_two_orders(held):
     answers = transitions(
-        held, confirmation.accept_request, confirmation.refuse_or_remove
+        held, held_requests.accept_request, held_requests.refuse_or_remove
     )
     left = Connection.objects.get()  # the inviter's row is deleted in both orders
     assert left.role == "invitee"
@@ -203,11 +203,11 @@ def test_a_death_while_accepting_leaves_the_request_waiting(held, monkeypatch):
     def dies(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(confirmation.outbox, "enqueue", dies)
+    monkeypatch.setattr(held_requests.outbox, "enqueue", dies)
     before = walks.everything()
     with pytest.raises(KeyboardInterrupt):
-        confirmation.accept_request(walks.fresh(held))
+        held_requests.accept_request(walks.fresh(held))
     monkeypatch.undo()
     assert walks.everything() == before
-    confirmation.accept_request(walks.fresh(held))
+    held_requests.accept_request(walks.fresh(held))
     assert set(Connection.objects.values_list("state", flat=True)) == {"Connected"}

@@ -150,7 +150,7 @@ def test_a_second_requester_of_did_exchange_is_refused(invited, state):
     if state == "Connected":
         with transactions.atomic():
             invited.lock()
-            handshakes.confirm(invited)
+            handshakes.connect_inviter(invited)
     walks.refuses(lambda: request(walks.fresh(invited)))
 
 

@@ -119,7 +119,7 @@ def test_what_begins_while_the_connection_ends_is_closed_with_it(
 def test_what_begins_after_the_end_began_is_error_codes(
     row, begins, monkeypatch, what, last
 ):
-    meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
+    meanwhile = Meanwhile(monkeypatch, router, "end_exchanges")
     answers = meanwhile.runs(lambda: getattr(copy(row), last)(), begins[what])
     assert error_codes(answers) == ["connection_gone"]
     assert not Credential.objects.exists() and not Verification.objects.exists()
@@ -144,7 +144,7 @@ def test_an_invitation_accepted_while_the_known_connection_is_deleted_connects_a
     alice, terms = faber.hosts(), {"protocol": "out-of-band", "reuse": True}
     first, second = faber.invites(**terms), faber.invites(**terms)
     mine = alice.accepts_invitation(first["invitation"])
-    meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
+    meanwhile = Meanwhile(monkeypatch, router, "end_exchanges")
     _, anew = meanwhile.runs(
         lambda: alice.delete(f"/connections/{mine['connectionId']}"),
         lambda: alice.accepts_invitation(second["invitation"]),
@@ -196,7 +196,7 @@ def test_what_is_proposed_after_the_end_began_is_error_codes(
     proposes, monkeypatch, last
 ):
     propose, mine = proposes
-    meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
+    meanwhile = Meanwhile(monkeypatch, router, "end_exchanges")
     answers = meanwhile.runs(lambda: getattr(copy(mine), last)(), propose)
     assert (
         error_codes(answers) == ["connection_gone"] and not Credential.objects.exists()
@@ -302,7 +302,7 @@ def test_a_connection_is_deleted_while_its_response_arrives(
         queues.deliver_by_rows(monkeypatch)
         meanwhile = Meanwhile(monkeypatch, OutboundMessage, "finish", is_response)
     else:
-        meanwhile = Meanwhile(monkeypatch, completion, "on_handled", holds_response)
+        meanwhile = Meanwhile(monkeypatch, completion, "mark_handled", holds_response)
     accepts = quietly(lambda: alice.accepts_invitation(invited["invitation"]))
     removes = quietly(lambda: Connection.objects.get(role="inviter").remove())
     assert meanwhile.runs(accepts, removes) == ["", ""]

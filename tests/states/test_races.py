@@ -208,7 +208,7 @@ def test_stale_copies_that_confirm_at_once_all_succeed(walk):
 
     def confirm(copy):
         copy.lock()
-        handshakes.confirm(copy)
+        handshakes.connect_inviter(copy)
 
     assert error_codes(transitions(row, *[confirm] * N)) == []
     walks.arrived(row, "Connected")

@@ -78,7 +78,7 @@ class Walk:
         That many are handled in the transaction; the rest are rows, never delivered.
         """
         with self.monkeypatch.context() as stopped:
-            stopped.setattr(delivery, "MAX_DEFERRED", messages)
+            stopped.setattr(delivery, "MAX_HANDLED_BEFORE_COMMIT", messages)
             stopped.setattr(outbox, "deliver_committed", lambda row: None)
             step()
         OutboundMessage.objects.filter(status="pending").delete()

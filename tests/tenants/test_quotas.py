@@ -6,8 +6,9 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from agency.core.metrics import registry
+from connections.messaging import outbox
 from connections.models import Connection, InboundMessage
-from connections.protocols import connections_1_0, handshakes
+from connections.protocols import connections_1_0
 from credentials.models import Credential
 from organizations.provisioning import create_organization, remove_organization
 from tenants import audit, quotas
@@ -96,7 +97,7 @@ def test_of_strangers_whose_endpoints_do_not_answer_only_some_are_told(
     club, phone, settings, monkeypatch
 ):
     """What is refused leaves no more rows behind than what is accepted."""
-    monkeypatch.setattr(handshakes, "MAX_UNDELIVERED", 4)
+    monkeypatch.setattr(outbox, "MAX_UNDELIVERED", 4)
     settings.QUOTA_CONNECTIONS = 1
     invited = club.invites(multiParty=True)
     row = Connection.objects.get(connection_id=invited["connectionId"])

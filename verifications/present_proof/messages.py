@@ -47,7 +47,7 @@ def build_request(
 
 def check_shared_request(message: Message) -> None:
     """Raise PeerError unless the request can be answered without a connection."""
-    protocol, _, name = message.family.split("/")
+    protocol, _, name = message.major_type.split("/")
     if (protocol, name) != (PRESENT_PROOF, "request-presentation"):
         raise PeerError("bad_request", f"{message.type} is not a proof request")
     read_service(message)

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from django.db import connection, models
 
-from connections.messaging import posting
+from connections.messaging import posting_queue
 from connections.messaging.models import InboundMessage, OutboundMessage
 from connections.models import Connection
 from connections.protocols.handshakes import answered_requests, known_connection
@@ -217,7 +217,7 @@ def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(
     multiply(InboundMessage, message_id="n::text", **done)
     multiply(Delivery, event_id=NEW_ID, **done)
     looks = {
-        OutboundMessage: (lambda: posting.claim_due(4, []), {"outbound_due"}),
+        OutboundMessage: (lambda: posting_queue.claim_due(4, []), {"outbound_due"}),
         InboundMessage: (InboundMessage.claim, {"inbound_due"}),
         Delivery: (
             lambda: claim.claim_due(4, 1),

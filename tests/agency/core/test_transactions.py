@@ -182,9 +182,9 @@ def test_the_functions_that_have_begun_are_counted():
     counts = []
 
     def count():
-        counts.append(transactions.count_done())
+        counts.append(transactions.count_deferred_run())
 
-    assert transactions.count_done() == 0
+    assert transactions.count_deferred_run() == 0
     for _ in range(2):
         with transactions.atomic():
             count()

@@ -76,7 +76,7 @@ def test_two_organizations_write_to_each_other(faber, acme):
     invited, row = faber.invites(), Connection.objects.get
     theirs = acme.tenant.wallets.get(is_organization=True)
     invitation = didcomm.read(didcomm.decode_json(invited["invitation"]))
-    mine = handshakes.accept(theirs, invitation)
+    mine = handshakes.accept_invitation(theirs, invitation)
     writes(acme, mine.connection_id, "Offer?")
     [got] = listed(faber, row(pk=invited["connectionId"]).connection_id)
     assert (got["text"], got["direction"]) == ("Offer?", "Incoming")

@@ -337,7 +337,7 @@ def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
 def test_more_messages_than_a_transaction_handles_all_arrive_in_order(
     faber, alice, badge, connection
 ):
-    count = delivery.MAX_DEFERRED + 4
+    count = delivery.MAX_HANDLED_BEFORE_COMMIT + 4
     numbers = [str(number) for number in range(count)]
     with transactions.atomic():
         for number in numbers:

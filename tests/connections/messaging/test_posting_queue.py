@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from connections import tasks
-from connections.messaging import delivery, posting
+from connections.messaging import delivery, outbox, posting_queue
 from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import basic_message, connections_1_0, handshakes
 from tests.support.outside_agent import Agent, listening
@@ -22,7 +22,7 @@ ANY = 100
 def new_worker(settings, monkeypatch):
     """It knows nothing of any endpoint, and may call this machine."""
     settings.OUTGOING_ALLOW_LOOPBACK = True
-    monkeypatch.setattr(posting, "slow_endpoints", posting.SlowEndpoints())
+    monkeypatch.setattr(posting_queue, "slow_endpoints", posting_queue.SlowEndpoints())
 
 
 def peers(organization, number, endpoint="http://127.0.0.1:1/{}", has_answered=True):
@@ -49,13 +49,13 @@ def write_to(rows):
 
 
 def claimed(at_work=()):
-    return posting.claim_due(ANY, at_work)
+    return posting_queue.claim_due(ANY, at_work)
 
 
 def test_an_endpoint_gets_a_quarter_of_the_threads(faber):
     write_to(peers(faber, 6, endpoint="http://127.0.0.1:1/same"))
     rows = claimed()
-    assert len(rows) == posting.PER_ENDPOINT == 4
+    assert len(rows) == posting_queue.PER_ENDPOINT == 4
     OutboundMessage.objects.filter(pk=rows[0].pk).update(
         status="done", lease_owner=None
     )
@@ -66,7 +66,7 @@ def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
     write_to(peers(faber, 10) + peers(acme, 2))
     rows = claimed()
     of = [row.tenant_id for row in rows]
-    assert of.count(faber.tenant.pk) == posting.PER_TENANT == 8
+    assert of.count(faber.tenant.pk) == posting_queue.PER_TENANT == 8
     assert of.count(acme.tenant.pk) == 2
     assert claimed(rows) == [], "its share is at work"
 
@@ -80,7 +80,7 @@ def test_endpoints_that_never_answered_share_a_quarter(faber, acme):
     write_to(reversed(both))
     rows = claimed()
     unproven = [row for row in rows if not row.endpoint_has_answered]
-    assert len(unproven) == posting.FOR_SLOW == 4
+    assert len(unproven) == posting_queue.FOR_SLOW == 4
     assert proven.pk in {row.connection_id for row in rows}
     assert claimed(rows) == []
 
@@ -90,18 +90,20 @@ def test_of_those_an_organization_gets_half(faber, acme):
     write_to(peers(faber, 70, has_answered=False) + peers(acme, 1, has_answered=False))
     rows = claimed()
     of = [row.tenant_id for row in rows]
-    assert of.count(faber.tenant.pk) == posting.SLOW_PER_TENANT == 2
+    assert of.count(faber.tenant.pk) == posting_queue.SLOW_PER_TENANT == 2
     assert of.count(acme.tenant.pk) == 1
     assert claimed(rows) == []
 
 
 def test_an_endpoint_that_was_slow_three_times_gets_one_thread(faber):
     write_to(peers(faber, 3, endpoint="http://127.0.0.1:1/same"))
-    for _ in range(posting.SLOW_ATTEMPTS):
-        posting.slow_endpoints.record("http://127.0.0.1:1/same", posting.SLOW_SECONDS)
+    for _ in range(posting_queue.SLOW_ATTEMPTS):
+        posting_queue.slow_endpoints.record(
+            "http://127.0.0.1:1/same", posting_queue.SLOW_SECONDS
+        )
     assert len(claimed()) == 1
-    posting.slow_endpoints.record("http://127.0.0.1:1/same", 0.1)
-    assert "http://127.0.0.1:1/same" not in posting.slow_endpoints
+    posting_queue.slow_endpoints.record("http://127.0.0.1:1/same", 0.1)
+    assert "http://127.0.0.1:1/same" not in posting_queue.slow_endpoints
 
 
 def test_what_another_process_has_taken_is_not_claimed(faber):
@@ -145,25 +147,25 @@ def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
         )
         worker = Thread(target=tasks.deliver, daemon=True)
         worker.start()
-        eventually(lambda: open_calls.count() == posting.SLOW_PER_TENANT)
+        eventually(lambda: open_calls.count() == posting_queue.SLOW_PER_TENANT)
         basic_message.send_text(Connection.objects.get(pk=mine.pk), "Hello")
         eventually(lambda: friend.inbox[-1].body.get("content") == "Hello", 6)
-        assert open_calls.count() == posting.SLOW_PER_TENANT, (
+        assert open_calls.count() == posting_queue.SLOW_PER_TENANT, (
             "the tarpits hold their calls still"
         )
         assert not OutboundMessage.objects.filter(
             connection__in=held, attempts__gt=0
         ).exists()
-    posting.dispatcher.stop()
+    posting_queue.dispatcher.stop()
     worker.join(30)
-    posting.dispatcher.is_stopped = False
+    posting_queue.dispatcher.is_stopped = False
 
 
 class Strangers:
     """Agents that answer an invitation for many, and where nothing listens."""
 
     def __init__(self, organization, monkeypatch):
-        monkeypatch.setattr(handshakes, "MAX_UNDELIVERED", 3)
+        monkeypatch.setattr(outbox, "MAX_UNDELIVERED", 3)
         identifier = organization.invites(multiParty=True)["connectionId"]
         self.invitation = Connection.objects.get(connection_id=identifier).invitation
 

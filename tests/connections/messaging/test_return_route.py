@@ -121,7 +121,7 @@ def test_a_call_asked_again_after_others_is_answered_empty(row, pocket):
 def test_an_answer_that_nobody_asks_for_again_is_forgotten_in_the_end(row, pocket):
     asked = ping(pocket)
     pocket.asks(asked)
-    assert return_route.forget_old() == 0
+    assert return_route.forget_old_replies() == 0
     OutboundMessage.objects.update(
         created_at=timezone.now() - return_route.REPLY_RETENTION * 1.1
     )

@@ -139,7 +139,7 @@ def test_a_message_type_has_one_handler():
 def test_any_minor_version_and_either_spelling_finds_the_handler(minor):
     for name in ("problem-report", "problem_report"):
         message = Message(f"issue-credential/1.{minor}/{name}", "", "", "", {})
-        assert message.family == "issue-credential/1/problem-report"
+        assert message.major_type == "issue-credential/1/problem-report"
 
 
 def test_a_message_of_an_unknown_thread_is_refused_and_changes_nothing(

@@ -95,7 +95,7 @@ def states():
 
 def reply_to(phone):
     """The reply to the phone's last message: none or one, by the end of its type."""
-    kinds = [one.family.rpartition("/")[2] for one in phone.inbox]
+    kinds = [one.major_type.rpartition("/")[2] for one in phone.inbox]
     return kinds[0] if kinds else SILENCE
 
 

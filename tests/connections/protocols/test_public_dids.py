@@ -403,7 +403,7 @@ def test_who_is_hosted_here_connects_by_a_public_did(open_faber, acme, is_wallet
     assert Connection.objects.filter(role="invitee").count() == 1
 
 
-@pytest.mark.parametrize("handshake", out_of_band.HANDSHAKES)
+@pytest.mark.parametrize("handshake", out_of_band.HANDSHAKE_VERSIONS)
 def test_the_protocol_of_a_request_can_be_chosen(open_faber, acme, shop, handshake):
     """Of one to a DID here, and of one to an agent elsewhere."""
     alice = acme.hosts("Alice")
