@@ -39,13 +39,9 @@ from connections.protocols import (
 from wallets.api.wallets import WalletView
 
 
-def with_keys(rows):
-    rows = rows.filter(connectionless=False)
-    return rows.select_related("my_key", "invitation_key")
-
-
 def connections_of(wallet):
-    return with_keys(wallet.connections)
+    rows = wallet.connections.filter(connectionless=False)
+    return rows.select_related("my_key", "invitation_key")
 
 
 def get_connection(wallet, connection_id):

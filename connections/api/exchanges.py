@@ -157,14 +157,13 @@ class WalletExchangeView(WalletView, ExchangeView):
             found = super().find_exchange(pk, related)
             return found if found and found.role == self.held_role else None
         found = exchange_by_id(self.model, (*related, "wallet")).first(pk)
-        if found and not self._is_of_wallet(found.wallet):
-            found = None
+        if found:
+            wallet = found.wallet
+            names = (wallet.tenant_id, wallet.wallet_id)
+            if names != self.path_of_wallet or wallet.is_organization:
+                found = None
         self._check_wallet(found)
         return found
-
-    def _is_of_wallet(self, wallet: Wallet) -> bool:
-        names = (wallet.tenant_id, wallet.wallet_id)
-        return names == self.path_of_wallet and not wallet.is_organization
 
     def _check_wallet(self, found: Any) -> None:
         """If nothing was found, raise 404 if it is the wallet that there is not."""

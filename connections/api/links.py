@@ -106,19 +106,15 @@ def show_message(request, token):
         return ended
     if request.accepts("text/html") and not carries_message(request):
         return HttpResponseRedirect(invitation_links.landing_url(connection))
-    record_opening(request, connection)
+    # Store when a wallet first read the message. This uses nothing up.
+    if request.method == "GET" and not connection.opened_at:
+        rows = Connection.objects.filter(pk=connection.pk, opened_at=None)
+        rows.update(opened_at=timezone.now())
     return JsonResponse(invitation_links.shared_message(connection))
 
 
 def carries_message(request):
     return bool(request.GET.keys() & {"c_i", "oob", "d_m"})
-
-
-def record_opening(request, connection):
-    """Store when a wallet first read the message. This uses nothing up."""
-    if request.method == "GET" and not connection.opened_at:
-        rows = Connection.objects.filter(pk=connection.pk, opened_at=None)
-        rows.update(opened_at=timezone.now())
 
 
 def wants_json(request):
@@ -133,9 +129,8 @@ def show_qr_code(request, token, form):
     if ended := ended_response(connection):
         return ended
     content_type, _ = qr_codes.FORMS[form]
-    return HttpResponse(
-        qr_codes.render_image(connection, form), content_type=content_type
-    )
+    picture = qr_codes.draw_code(qr_codes.code_of(connection), form)
+    return HttpResponse(picture, content_type=content_type)
 
 
 def connection_or_404(token):

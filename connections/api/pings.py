@@ -1,6 +1,6 @@
 """Trust pings (RFC 0048): whether the other side of a connection still answers."""
 
-from functools import partial
+from dataclasses import dataclass
 
 from rest_framework import serializers
 
@@ -36,11 +36,11 @@ class PingContract(Contract):
         )
 
 
+@dataclass(frozen=True)
 class LastPing:
     """The last ping of a connection, for a reader that waits for its answer."""
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
+    connection: Connection
 
     @property
     def awaits_peer(self) -> bool:
@@ -49,34 +49,32 @@ class LastPing:
 
 
 class Pings(OrganizationView):
-    def find_ping(self, connection_id):
-        return LastPing(get_connection(self.wallet, connection_id))
-
     @operation("pingConnection", response=PingContract)
     def create(self, request, connectionId):
         connection = get_connection(self.wallet, connectionId)
         self.perform(trust_ping.send_ping, connection)
-        return self.to_response(PingContract, self.find_ping(connectionId))
+        found = get_connection(self.wallet, connectionId)
+        return self.to_response(PingContract, LastPing(found))
 
     @operation("getConnectionPing", response=PingContract, parameters=[PREFER])
     def retrieve(self, request, connectionId):
         return self.wait_for_change(
-            PingContract, partial(self.find_ping, connectionId)
+            PingContract,
+            lambda: LastPing(get_connection(self.wallet, connectionId)),
         )
 
 
 class WalletPings(WalletView):
-    def find_ping(self, connection_id):
-        return LastPing(get_connection(self.wallet, connection_id))
-
     @operation("pingWalletConnection", response=PingContract)
     def create(self, request, walletId, connectionId):
         connection = get_connection(self.wallet, connectionId)
         self.perform(trust_ping.send_ping, connection)
-        return self.to_response(PingContract, self.find_ping(connectionId))
+        found = get_connection(self.wallet, connectionId)
+        return self.to_response(PingContract, LastPing(found))
 
     @operation("getWalletConnectionPing", response=PingContract, parameters=[PREFER])
     def retrieve(self, request, walletId, connectionId):
         return self.wait_for_change(
-            PingContract, partial(self.find_ping, connectionId)
+            PingContract,
+            lambda: LastPing(get_connection(self.wallet, connectionId)),
         )

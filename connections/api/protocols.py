@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from agency.api.openapi.operation import operation
-from agency.api.serializers import Contract, Parameters
+from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.connections import OrganizationView, get_connection
 from connections.models import Connection
 from connections.protocols import did_rotate
@@ -26,7 +26,7 @@ class ProtocolParameters(Parameters):
 class ProtocolContract(Contract):
     """The protocols and versions that are used on a connection."""
 
-    connectionId = serializers.CharField(source="connection_id")
+    connectionId = serializers.CharField()
     handshake = serializers.CharField(
         required=False, help_text="The protocol it was made by."
     )
@@ -40,22 +40,21 @@ class ProtocolContract(Contract):
     rotationPending = serializers.BooleanField(
         help_text="Whether the peer has still to agree to a new key of ours."
     )
-    endedAtUtc = serializers.DateTimeField(source="left_at", required=False)
+    endedAtUtc = serializers.DateTimeField(required=False)
 
-    def get_handshake(self, connection):
-        return connection.handshake or None
-
-    def get_exchangeVersion(self, connection):
-        return connection.exchange_version or AUTO
-
-    def get_issueCredential(self, connection):
-        return connection.message_format_for("issue-credential").version
-
-    def get_presentProof(self, connection):
-        return connection.message_format_for("present-proof").version
-
-    def get_rotationPending(self, connection):
-        return bool(connection.rotation_id)
+    def to_representation(self, connection):
+        issuing = connection.message_format_for("issue-credential")
+        proving = connection.message_format_for("present-proof")
+        return drop_nulls(
+            connectionId=connection.connection_id,
+            handshake=connection.handshake or None,
+            exchangeVersion=connection.exchange_version or AUTO,
+            issueCredential=issuing.version,
+            presentProof=proving.version,
+            disclosed=connection.disclosed,
+            rotationPending=bool(connection.rotation_id),
+            endedAtUtc=format_utc(connection.left_at),
+        )
 
 
 def choose_version(view, connection):

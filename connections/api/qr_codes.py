@@ -24,11 +24,6 @@ OF_SERVICE = {"routingKeys", "priority"}
 STRONGER = (constants.ERROR_CORRECT_Q, constants.ERROR_CORRECT_M)
 
 
-def render_image(connection: Connection, form: str) -> bytes:
-    """The code of a link as `svg` or `png`."""
-    return draw_code(code_of(connection), form)
-
-
 def data_address(text: str) -> str:
     """The code of a text as an address that holds the picture.
 
@@ -41,6 +36,7 @@ def data_address(text: str) -> str:
 
 
 def draw_code(code: QRCode, form: str) -> bytes:
+    """The picture of a code as `svg` or `png`."""
     data = io.BytesIO()
     code.make_image(image_factory=FORMS[form][1]).save(data)
     return data.getvalue()
@@ -75,17 +71,14 @@ def without_optional(invitation: dict) -> dict:
     """The invitation without members that an agent does not need to accept it."""
     kept = {name: value for name, value in invitation.items() if name not in OPTIONAL}
     if "services" in kept:
+        # A public DID among the services stays as it is.
         kept["services"] = [
-            without_optional_service(service) for service in kept["services"]
+            service
+            if isinstance(service, str)
+            else {name: service[name] for name in service if name not in OF_SERVICE}
+            for service in kept["services"]
         ]
     return kept
-
-
-def without_optional_service(service: dict | str) -> dict | str:
-    """The service; a public DID stays as it is."""
-    if isinstance(service, str):
-        return service
-    return {name: value for name, value in service.items() if name not in OF_SERVICE}
 
 
 def link_with(connection: Connection, invitation: dict) -> str:

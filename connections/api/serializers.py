@@ -304,6 +304,15 @@ class ConnectionContract(Contract):
 
     def to_representation(self, connection):
         key = connection.my_key
+        endpoint = None
+        if connection.their_key:
+            endpoint = drop_nulls(
+                did=connection.their_did or None,
+                verkey=dialects.endpoint_verkey(
+                    self.context["request"], connection.their_proven_key
+                ),
+                uri=connection.their_endpoint or None,
+            )
         return drop_nulls(
             connectionId=connection.connection_id,
             name=connection.name or None,
@@ -314,7 +323,7 @@ class ConnectionContract(Contract):
             theirKey=connection.their_proven_key or None,
             state=connection.state,
             **self.invitation_of(connection),
-            endpoint=self.their_endpoint(connection),
+            endpoint=endpoint,
             createdAtUtc=format_utc(connection.created_at),
             endedAtUtc=format_utc(connection.left_at),
             multiParty=connection.multi_party,
@@ -343,17 +352,6 @@ class ConnectionContract(Contract):
         else:
             return {}
         return {"invitation": data, "invitationUrl": url}
-
-    def their_endpoint(self, connection):
-        if not connection.their_key:
-            return None
-        return drop_nulls(
-            did=connection.their_did or None,
-            verkey=dialects.endpoint_verkey(
-                self.context["request"], connection.their_proven_key
-            ),
-            uri=connection.their_endpoint or None,
-        )
 
 
 class BasicMessageParameters(Parameters):
