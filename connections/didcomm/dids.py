@@ -73,7 +73,14 @@ def of_document(did: str, document: dict[str, Any]) -> Party:
     """
     if len(did) > MAX_DID:
         raise unknown("the DID is too long")
-    known, service = _public_keys(document), _service(document)
+    entries = [entry for member in METHODS for entry in _dicts(document, member)]
+    # Ed25519 keys by the fragment of their id, authentication keys first.
+    found = {
+        str(entry.get("id")).rpartition("#")[2]: _public_key(entry)
+        for entry in entries
+    }
+    known = {name: key for name, key in found.items() if key}
+    service = _service(document)
     recipients = [_resolve(key, known) for key in texts(service, "recipientKeys")]
     recipients = recipients or [keys.normalise_verkey(next(iter(known.values()), ""))]
     routing_keys = [_resolve(key, known) for key in texts(service, "routingKeys")]
@@ -103,16 +110,6 @@ def _dicts(document: dict[str, Any], member: str) -> list[dict[str, Any]]:
         if isinstance(listed, list)
         else []
     )
-
-
-def _public_keys(document: dict[str, Any]) -> dict[str, str]:
-    """Ed25519 keys by the fragment of their id, authentication keys first."""
-    entries = [entry for member in METHODS for entry in _dicts(document, member)]
-    found = {
-        str(entry.get("id")).rpartition("#")[2]: _public_key(entry)
-        for entry in entries
-    }
-    return {name: key for name, key in found.items() if key}
 
 
 def _public_key(entry: dict[str, Any]) -> str:
@@ -187,18 +184,13 @@ def _expanded(did: str) -> dict[str, Any]:
         if part.startswith("S"):
             content = decode_json(part[1:])
             listed = content if isinstance(content, list) else [content]
+            # The service may name no recipient: of_document() then uses the first key.
             document["service"] += [
-                _spelled_out(one) for one in listed if isinstance(one, dict)
+                {SHORT_NAMES.get(name) or name: value for name, value in one.items()}
+                for one in listed
+                if isinstance(one, dict)
             ]
     return document
-
-
-def _spelled_out(service: dict[str, Any]) -> dict[str, Any]:
-    """Write out the short member names of a did:peer:2 service.
-
-    The service may name no recipient: of_document() then uses the first key.
-    """
-    return {SHORT_NAMES.get(name, name): value for name, value in service.items()}
 
 
 def document(verkey: str, endpoint: str) -> dict[str, Any]:
