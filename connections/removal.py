@@ -37,8 +37,19 @@ def remove_connection(connection: Connection) -> None:
     """
     if not connection.lock():
         return
-    if not has_many(connection, *open_rows(connection)):
-        if not has_many(connection, *related_rows(connection)):
+    exchanges = Exchange.__subclasses__()
+    # What ends with the connection, by its keys.
+    ends = [
+        model.objects.filter(connection=connection, state__in=model.OPEN)
+        for model in exchanges
+    ]
+    ends.append(outbox.unpacked_messages(connection.own_keys))
+    if not has_many(connection, ends):
+        models: list[Any] = [BasicMessage, OutboundMessage, *exchanges]
+        # What refers to the connection or its keys.
+        refers = [model.objects.filter(connection=connection) for model in models]
+        refers.append(SeenMessage.objects.filter(key__in=connection.own_keys))
+        if not has_many(connection, refers):
             connection.remove()
             return
         connection.give_up()
@@ -49,28 +60,12 @@ def remove_connection(connection: Connection) -> None:
     Erasure.start(Erasure.Kind.CONNECTION, connection)
 
 
-def has_many(connection: Connection, *tables: QuerySet[Any]) -> bool:
+def has_many(connection: Connection, tables: list[QuerySet[Any]]) -> bool:
     """Whether any of the tables has more than MAX_IN_CALL of these rows."""
     is_many = Q()
     for rows in tables:
         is_many |= Q(Exists(rows.order_by()[MAX_IN_CALL : MAX_IN_CALL + 1]))
     return Connection.objects.filter(is_many, pk=connection.pk).exists()
-
-
-def open_rows(connection: Connection) -> list[QuerySet[Any]]:
-    """What ends with a connection, by its keys."""
-    exchanges = [
-        model.objects.filter(connection=connection, state__in=model.OPEN)
-        for model in Exchange.__subclasses__()
-    ]
-    return [*exchanges, outbox.unpacked_messages(connection.own_keys)]
-
-
-def related_rows(connection: Connection) -> list[QuerySet[Any]]:
-    """What refers to a connection or its keys."""
-    models: list[Any] = [BasicMessage, OutboundMessage, *Exchange.__subclasses__()]
-    rows = [model.objects.filter(connection=connection) for model in models]
-    return [*rows, SeenMessage.objects.filter(key__in=connection.own_keys)]
 
 
 @transactions.atomic()
