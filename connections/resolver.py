@@ -122,25 +122,26 @@ def spellings_of(did: str) -> list[str]:
 def _read_and_remember(did: str, tenant: Tenant, is_stranger: bool) -> Party:
     who = f"{'strangers' if is_stranger else 'own'}:{tenant.pk}"
     rate_limits.take_token("did", who, settings.DIDS_PER_MINUTE)
-    party = _read(did, tenant.network)
+    if INDY_DID.fullmatch(did):
+        party = read_from_ledger(tenant.network, did)
+        if party is None:
+            raise DidNotResolved(did, f"it is not on {tenant.network}")
+    elif did.startswith("did:web:"):
+        party = _read_web(did)
+    else:
+        raise DidNotResolved(did, "this kind of DID is not supported")
     if party.endpoint:  # one that has none yet may be published at any moment
         resolved_dids.add(tenant.network, did, party)
     return party
 
 
-def _read(did: str, network: Network) -> Party:
-    if INDY_DID.fullmatch(did):
-        party = read_from_ledger(network, did)
-        if party is None:
-            raise DidNotResolved(did, f"it is not on {network}")
-        return party
-    if did.startswith("did:web:"):
-        return _read_web(did)
-    raise DidNotResolved(did, "this kind of DID is not supported")
-
-
 def _read_web(did: str) -> Party:
-    url = web_address(did)
+    match = WEB_DID.fullmatch(did)
+    if not match or len(did) > dids.MAX_DID:
+        raise DidNotResolved(did, "it is not a did:web")
+    host = unquote(match[1])
+    path = match[2].replace(":", "/") or "/.well-known"
+    url = f"https://{host}{path}/did.json"
     try:
         response = http.get(
             url,
@@ -163,13 +164,3 @@ def _read_web(did: str) -> Party:
         return dids.of_document(did, document)
     except PeerError as error:
         raise DidNotResolved(did, error.message) from None
-
-
-def web_address(did: str) -> str:
-    """The address of the document of a did:web. Raises DidNotResolved."""
-    match = WEB_DID.fullmatch(did)
-    if not match or len(did) > dids.MAX_DID:
-        raise DidNotResolved(did, "it is not a did:web")
-    host = unquote(match[1])
-    path = match[2].replace(":", "/") or "/.well-known"
-    return f"https://{host}{path}/did.json"
