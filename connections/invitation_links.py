@@ -35,24 +35,16 @@ def encoded_message(connection: Connection) -> str:
     return didcomm.encode_url(shared_message(connection))
 
 
-def long_url(connection: Connection) -> str:
-    """The link with the message in its query, under the name that wallets read."""
-    shared = shared_message(connection)
-    name = query_name(shared)
-    return f"{connection.invitation_url}?{name}={didcomm.encode_url(shared)}"
-
-
 def landing_url(connection: Connection) -> str:
-    """The URL to which the short link redirects.
+    """The URL to which the short link redirects: it has the message in its query.
 
     The wallets of the original service read `d_m` there, others `c_i`; those that know
     both look for `c_i` first.
     """
     shared = shared_message(connection)
-    url = long_url(connection)
-    if query_name(shared) != "c_i":
-        return url
-    return f"{url}&d_m={didcomm.encode_url(shared)}"
+    name, data = query_name(shared), didcomm.encode_url(shared)
+    url = f"{connection.invitation_url}?{name}={data}"
+    return f"{url}&d_m={data}" if name == "c_i" else url
 
 
 def deep_link(shared: dict[str, Any]) -> str:
