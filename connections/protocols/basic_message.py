@@ -34,13 +34,6 @@ STATES: dict[str, DeliveryState] = {
 }
 
 
-def build_message(row: BasicMessage, content: str, prefix: str) -> dict[str, Any]:
-    """The message of an outgoing text. Its id is the row's: see read_states()."""
-    sent_time = row.sent_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    message = build(MESSAGE, prefix, content=content, sent_time=sent_time)
-    return message | {"@id": str(row.pk)}
-
-
 def read_message(message: Message, now: datetime) -> tuple[str, datetime]:
     """The text and its `sent_time`, or `now` if that is missing or not plausible."""
     content = text(message.body, "content")
@@ -63,8 +56,12 @@ def send_text(connection: Connection, content: str) -> BasicMessage:
     row = _save_text(
         connection, BasicMessage.Direction.OUTGOING, content, timezone.now()
     )
-    body = build_message(row, content, connection.message_prefix)
-    outbox.enqueue(connection, body)
+    sent_time = row.sent_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    body = build(
+        MESSAGE, connection.message_prefix, content=content, sent_time=sent_time
+    )
+    # The message has the id of the row: see read_states().
+    outbox.enqueue(connection, body | {"@id": str(row.pk)})
     return row
 
 

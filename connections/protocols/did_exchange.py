@@ -29,7 +29,11 @@ def request(
     Agents that know only 1.0 read legacy DIDs. seed: of `party`'s key. parent: the id
     of the invitation.
     """
-    did, document = _legacy(party) if version == "1.0" else (_peer_4(party), None)
+    document = None
+    if version == "1.0":
+        did, document = _legacy(party)
+    else:
+        did = dids.peer_4(party.verkey, party.endpoint)
     body = build(f"didexchange/{version}/request", prefix, label=label, did=did)
     if document:
         body["did_doc~attach"] = _signed_document(document, seed)
@@ -57,7 +61,7 @@ def response(
     if asked.startswith("did:peer:1"):
         did, document = dids.peer_1(party.verkey, party.endpoint)
     elif asked.startswith("did:") and not asked.startswith("did:sov:"):
-        did = _peer_4(party)
+        did = dids.peer_4(party.verkey, party.endpoint)
     else:
         did, document = _legacy(party)
     body = build(
@@ -116,10 +120,6 @@ def _read(message: Message, tenant: Tenant | None) -> Party:
     if tenant and document is None:
         return resolver.resolve(did, tenant, is_stranger=True)
     return dids.read(did, document)
-
-
-def _peer_4(party: Party) -> str:
-    return dids.peer_4(party.verkey, party.endpoint)
 
 
 def _legacy(party: Party) -> tuple[str, dict[str, Any]]:

@@ -109,7 +109,10 @@ def queries(prefix: str) -> dict[str, Any]:
 def receive_query(connection: Connection, message: Message) -> None:
     """Answer a query of version 1.0."""
     protocols = [
-        {"pid": message.prefix + protocol, "roles": _roles_in(protocol)}
+        {
+            "pid": message.prefix + protocol,
+            "roles": ROLES[protocol.partition("/")[0]],
+        }
         for protocol in _matching_protocols(text(message.body, "query"))
     ]
     answer = build(DISCLOSE, message.prefix, message.thread_id, protocols=protocols)
@@ -131,7 +134,7 @@ def receive_queries(connection: Connection, message: Message) -> None:
         {
             "feature-type": "protocol",
             "id": message.prefix + protocol,
-            "roles": _roles_in(protocol),
+            "roles": ROLES[protocol.partition("/")[0]],
         }
         for protocol in sorted(found)
     ]
@@ -175,7 +178,3 @@ def _matching_protocols(query: str) -> list[str]:
     return [
         n for n in names if any(pattern.fullmatch(p + n) for p in (PREFIX, OLD_PREFIX))
     ]
-
-
-def _roles_in(protocol: str) -> list[str]:
-    return ROLES[protocol.partition("/")[0]]

@@ -39,23 +39,16 @@ def accept_request(connection: Connection) -> None:
 def refuse_or_remove(connection: Connection) -> None:
     """Delete a connection. A request that waits on it is refused first."""
     if connection.lock() and connection.held_response is not None:
+        # Stands in for the request, which is not stored: a report needs only these.
+        request = Message(
+            f"{connection.handshake}/request",
+            connection.message_prefix,
+            connection.thread_id,
+            connection.thread_id,
+            {},
+        )
         # A hosted peer handles the report while this row and its key exist.
         with transactions.run_at_end():
-            request = _held_request(connection)
             for report in connection_requests.refusal_reports(request, REFUSED):
                 outbox.enqueue_if_possible(connection, report)
     remove_connection(connection)
-
-
-def _held_request(connection: Connection) -> Message:
-    """Stand in for the request, which is not stored.
-
-    A report needs only its protocol and its thread.
-    """
-    return Message(
-        f"{connection.handshake}/request",
-        connection.message_prefix,
-        connection.thread_id,
-        connection.thread_id,
-        {},
-    )

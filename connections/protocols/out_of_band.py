@@ -47,11 +47,6 @@ class OutOfBandOptions(NamedTuple):
     is_lasting: bool = False
     by_public_did: bool = False
 
-    @property
-    def goal_members(self) -> dict[str, str]:
-        given = {"goal_code": self.goal_code, "goal": self.goal}
-        return {name: value for name, value in given.items() if value}
-
 
 class Invited(NamedTuple):
     """A received invitation to connect.
@@ -222,13 +217,14 @@ def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
         )
         key = connection.my_key
     connection.handshake = next(iter(options.handshakes), "")
+    goals = {"goal_code": options.goal_code, "goal": options.goal}
     connection.invitation = invitation(
         identifier=str(connection.pk),
         label=connection.inviter_name,
         image_url=wallet.image_url,
         party=connection.own_party(key),
         handshakes=options.handshakes,
-        **options.goal_members,
+        **{name: value for name, value in goals.items() if value},
     )
     if options.by_public_did:
         connection.invitation["services"] = [wallet.qualified_did]

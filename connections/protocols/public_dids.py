@@ -176,13 +176,9 @@ def request_connection(
         return known
     hosted = find_for_request(key, parent) if key else None
     if key and not (hosted and hosted.lock(is_shared=True)):
-        raise requests_not_accepted_error(did)
+        raise Conflict(
+            "requests_not_accepted",
+            f"{did} accepts no requests to connect. Ask its owner for an invitation.",
+        )
     body = {"@id": parent, "services": [parent], "label": name}
     return handshakes.connect(wallet, invited, body, didcomm.PREFIX)
-
-
-def requests_not_accepted_error(did: str) -> Conflict:
-    return Conflict(
-        "requests_not_accepted",
-        f"{did} accepts no requests to connect. Ask its owner for an invitation.",
-    )
