@@ -71,40 +71,33 @@ class Link:
             return ""
         return self.tenant.logo_path
 
-    def is_for_many(self) -> bool:
-        """Whether it stays open after each use, so that its state never changes."""
-        return bool(self.connection and self.connection.multi_party)
-
     def state(self, was_seen_live: bool) -> State:
         """The state for a page. was_seen_live: whether the page showed a live state."""
         state = self._state()
         return State.USED if state in SEEN_ONLY and not was_seen_live else state
 
     def _state(self) -> State:
-        if isinstance(self.exchange, Credential):
-            return self._credential_state(self.exchange)
-        if isinstance(self.exchange, Verification):
-            return self._verification_state(self.exchange)
-        if self.closed:
+        exchange = self.exchange
+        if isinstance(exchange, Credential):
+            if exchange.state in (Credential.State.ISSUED, Credential.State.REVOKED):
+                return State.DONE
+            if exchange.state == Credential.State.REQUESTED:
+                return State.ACCEPTED
+        elif isinstance(exchange, Verification):
+            if exchange.state == Verification.State.ACCEPTED:
+                return State.DONE if exchange.is_valid else State.FAILED
+        elif self.closed:
             is_used = self.closed.reason == ClosedLink.Reason.USED
             return State.DONE if is_used else State.WITHDRAWN
-        return self._connection_state()
-
-    def _credential_state(self, credential: Credential) -> State:
-        if credential.state in (Credential.State.ISSUED, Credential.State.REVOKED):
-            return State.DONE
-        if credential.state == Credential.State.REJECTED:
-            return rejected_state(credential)
-        if credential.state == Credential.State.REQUESTED:
-            return State.ACCEPTED
-        return self._open_state()
-
-    def _verification_state(self, verification: Verification) -> State:
-        if verification.state == Verification.State.ACCEPTED:
-            return State.DONE if verification.is_valid else State.FAILED
-        if verification.state == Verification.State.REJECTED:
-            return rejected_state(verification)
-        return self._open_state()
+        else:
+            return self._connection_state()
+        if exchange.state != exchange.State.REJECTED:
+            return self._open_state()
+        if exchange.problem == LINK_EXPIRED:
+            return State.EXPIRED
+        # `declined` is our own code (Exchange.decline); others are the holder's.
+        is_ours = exchange.problem == "declined"
+        return State.WITHDRAWN if is_ours else State.DECLINED
 
     def _connection_state(self) -> State:
         """Of an invitation, or of a link whose exchange was deleted."""
@@ -123,14 +116,6 @@ class Link:
         if self.connection.is_expired:
             return State.EXPIRED
         return State.OPENED if self.connection.opened_at else State.WAITING
-
-
-def rejected_state(exchange: Exchange) -> State:
-    """`declined` is our own problem code (Exchange.decline); others are the holder's."""
-    if exchange.problem == LINK_EXPIRED:
-        return State.EXPIRED
-    is_ours = exchange.problem == "declined"
-    return State.WITHDRAWN if is_ours else State.DECLINED
 
 
 def find_link(token: str) -> Link | None:

@@ -65,8 +65,13 @@ def show_link(request: HttpRequest, token: str) -> HttpResponseBase:
     if link is None:
         return page_response(request, None, {"host": public_host()}, status=404)
     context = page_context(request, link)
-    if context.get("has_wallet") and leads_into_wallet(request):
-        return wallet_redirect(token)
+    is_opened = request.method == "GET" and wants_html(request)
+    if context.get("has_wallet") and is_opened and "wallet" not in request.GET:
+        # To the page of the link inside the wallet, after its PIN if it rests.
+        response = redirect("web_wallet:accept_link", token)
+        response["Referrer-Policy"] = "no-referrer"
+        patch_vary_headers(response, ["Accept", "Cookie"])
+        return response
     status = 200 if context["is_live"] else 410
     return page_response(request, link, context, status=status)
 
@@ -81,7 +86,8 @@ def show_status(request: HttpRequest, token: str) -> HttpResponse:
     link = find_link(token)
     if link is None:
         return page_response(request, None, {}, status=404, template=STATE)
-    if seen_state(request) == link.state(was_seen_live=is_seen_live(request)):
+    seen = request.GET.get("seen", "")
+    if seen == link.state(was_seen_live=seen in LIVE):
         return HttpResponse(status=204)
     return page_response(request, link, page_context(request, link), template=STATE)
 
@@ -132,35 +138,13 @@ def show_colors(request: HttpRequest, token: str) -> HttpResponse:
     return HttpResponse(css, content_type="text/css; charset=utf-8")
 
 
-def leads_into_wallet(request: HttpRequest) -> bool:
-    """Whether a person opens the link, and has not asked for another wallet."""
-    is_opened = request.method == "GET" and wants_html(request)
-    return is_opened and "wallet" not in request.GET
-
-
-def wallet_redirect(token: str) -> HttpResponse:
-    """Lead to the page of the link inside the wallet, after its PIN if it rests."""
-    response = redirect("web_wallet:accept_link", token)
-    response["Referrer-Policy"] = "no-referrer"
-    patch_vary_headers(response, ["Accept", "Cookie"])
-    return response
-
-
-def seen_state(request: HttpRequest) -> str:
-    """The state that the page showed last."""
-    return request.GET.get("seen", "")
-
-
-def is_seen_live(request: HttpRequest) -> bool:
-    return seen_state(request) in LIVE
-
-
 def public_host() -> str:
     return urlsplit(settings.PUBLIC_URL).netloc
 
 
 def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
-    state = link.state(was_seen_live=is_seen_live(request))
+    state = link.state(was_seen_live=request.GET.get("seen", "") in LIVE)
+    is_for_many = bool(link.connection and link.connection.multi_party)
     is_live = state in LIVE
     context: dict[str, Any] = {
         "link": link,
@@ -169,7 +153,8 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
         # Only a wallet that has not answered yet can use the link.
         "is_open": state in (State.WAITING, State.OPENED)
         and bool(link.connection and link.connection.is_open),
-        "is_watched": is_live and not link.is_for_many(),
+        # The state of a link for many never changes.
+        "is_watched": is_live and not is_for_many,
         "host": public_host(),
         "has_colors": link.tenant.primary_color or link.tenant.secondary_color,
         "return_url": "" if is_live else return_url(link),
@@ -178,8 +163,14 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
     if context["is_open"]:
         context["has_wallet"] = sessions.knows_wallet(request, link.tenant)
         context["may_make_wallet"] = link.tenant.visitor_wallets
-    if context["is_open"] and link.kind == Kind.INVITATION:
-        context |= invitation_context(link)
+    if link.connection and context["is_open"] and link.kind == Kind.INVITATION:
+        # An invitation to connect holds no values, so the page shows it whole.
+        shared = invitation_links.shared_message(link.connection)
+        context |= {
+            "deep_link": invitation_links.deep_link(shared),
+            "invitation_data": message.encode_url(shared),
+            "json": json.dumps(shared, indent=2, ensure_ascii=False),
+        }
     return context
 
 
@@ -194,29 +185,13 @@ def return_url(link: Link) -> str:
 
 def wallet_apps(link: Link) -> list[dict[str, Any]]:
     """The recommended apps: name, and `(label, address)` for each place to get it."""
-    return [
-        {
-            "name": app["name"],
-            "places": [(store_name(url), url) for url in app["urls"]],
-        }
-        for app in link.tenant.wallet_apps or []
-    ]
-
-
-def store_name(url: str) -> str:
-    host = urlsplit(url).hostname or ""
-    return STORES.get(host, host)
-
-
-def invitation_context(link: Link) -> dict[str, Any]:
-    """An invitation to connect holds no values, so the page shows it whole."""
-    assert link.connection
-    shared = invitation_links.shared_message(link.connection)
-    return {
-        "deep_link": invitation_links.deep_link(shared),
-        "invitation_data": message.encode_url(shared),
-        "json": json.dumps(shared, indent=2, ensure_ascii=False),
-    }
+    apps = []
+    for app in link.tenant.wallet_apps or []:
+        hosts = [urlsplit(url).hostname or "" for url in app["urls"]]
+        labels = [STORES.get(host, host) for host in hosts]
+        places = list(zip(labels, app["urls"], strict=True))
+        apps.append({"name": app["name"], "places": places})
+    return apps
 
 
 def page_response(
