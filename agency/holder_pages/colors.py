@@ -26,11 +26,11 @@ def to_hex(color: Rgb) -> str:
 
 
 def luminance(color: Rgb) -> float:
-    def linear(part: int) -> float:
-        share = part / 255
-        return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
-
-    red, green, blue = map(linear, color)
+    shares = [part / 255 for part in color]
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+        for share in shares
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 

@@ -103,13 +103,24 @@ def predicate_of(item: Item) -> Predicate:
 
 def condition_of(name: str, kind: str | None, number: int) -> str:
     """The comparison with a number in words. Who compares with a day means a date."""
-    day = day_of(name, number) or day_of_number(number)
-    return date_condition(kind, day) if day else number_condition(kind, number)
-
-
-def day_of(name: str, number: int) -> date | None:
-    """The day in a number such as 20050131 of an attribute that is a date by name."""
-    return as_day(name, str(number))
+    if day := as_day(name, str(number)) or day_of_number(number):
+        words = {
+            ">=": _("on %(date)s or later"),
+            ">": _("after %(date)s"),
+            "<=": _("on %(date)s or earlier"),
+            "<": _("before %(date)s"),
+        }
+        shown = {"date": date_format(day, "DATE_FORMAT")}
+        return words.get(kind or "", _("exactly on %(date)s")) % shown
+    words = {
+        ">=": _("at least %(number)s"),
+        ">": _("more than %(number)s"),
+        "<=": _("at most %(number)s"),
+        "<": _("less than %(number)s"),
+    }
+    # A number may be a year, so it has no thousands separators.
+    shown = {"number": str(number)}
+    return words.get(kind or "", _("exactly %(number)s")) % shown
 
 
 def as_day(name: str, text: str) -> date | None:
@@ -121,30 +132,3 @@ def value_words(name: str, text: str) -> str:
     """The value of an attribute as people read it: a date in the active language."""
     day = as_day(name, text)
     return date_format(day, "DATE_FORMAT") if day else text
-
-
-def number_condition(kind: str | None, number: int) -> str:
-    # A number may be a year, so it has no thousands separators.
-    values = {"number": str(number)}
-    if kind == ">=":
-        return _("at least %(number)s") % values
-    if kind == ">":
-        return _("more than %(number)s") % values
-    if kind == "<=":
-        return _("at most %(number)s") % values
-    if kind == "<":
-        return _("less than %(number)s") % values
-    return _("exactly %(number)s") % values
-
-
-def date_condition(kind: str | None, day: date) -> str:
-    values = {"date": date_format(day, "DATE_FORMAT")}
-    if kind == ">=":
-        return _("on %(date)s or later") % values
-    if kind == ">":
-        return _("after %(date)s") % values
-    if kind == "<=":
-        return _("on %(date)s or earlier") % values
-    if kind == "<":
-        return _("before %(date)s") % values
-    return _("exactly on %(date)s") % values
