@@ -23,19 +23,16 @@ OF_LINK, LINK_PERIOD = 20, timedelta(days=1)
 
 def require_usable(pin: str) -> None:
     """Raise Invalid `pin_not_usable` for one that is too short or guessed at once."""
-    is_long_enough = MIN_DIGITS <= len(pin) <= MAX_DIGITS
-    if not (pin.isascii() and pin.isdecimal() and is_long_enough) or is_simple(pin):
+    is_number = pin.isascii() and pin.isdecimal()
+    steps = {ord(two) - ord(one) for one, two in zip(pin, pin[1:], strict=False)}
+    # All digits are the same, or one after the other.
+    is_simple = steps in ({0}, {1}, {-1})
+    if not (is_number and MIN_DIGITS <= len(pin) <= MAX_DIGITS) or is_simple:
         raise Invalid(
             "pin_not_usable",
             f"A PIN has {MIN_DIGITS} to {MAX_DIGITS} digits, which are neither all "
             "the same nor in a row.",
         )
-
-
-def is_simple(pin: str) -> bool:
-    """Whether all digits are the same, or one after the other."""
-    pairs = zip(pin, pin[1:], strict=False)
-    return {int(two) - int(one) for one, two in pairs} in ({0}, {1}, {-1})
 
 
 @transaction.atomic
@@ -57,24 +54,22 @@ def check_pin(link: PersonalLink, pin: str, address: str) -> None:
     The try counts before the PIN is compared, so that tries at the same time are no
     more than one after the other.
     """
-    tried = record_try(link, vault.keyed_digest(address))
+    digest = vault.keyed_digest(address)
+    with transaction.atomic():
+        PersonalLink.objects.select_for_update().get(pk=link.pk)
+        wait = max(
+            wait_for(
+                PinTry.objects.filter(address=digest), OF_ADDRESS, ADDRESS_PERIOD
+            ),
+            wait_for(PinTry.objects.filter(link=link), OF_LINK, LINK_PERIOD),
+        )
+        if wait:
+            raise TooOften("too_many_pins", "The PIN was wrong too often.", wait)
+        tried = PinTry(tenant_id=link.tenant_id, link=link, address=digest)
+        tried.save(force_insert=True)
     if not check_password(pin, link.pin):
         raise Forbidden("wrong_pin", "This is not the PIN of the wallet.")
     tried.delete()
-
-
-@transaction.atomic
-def record_try(link: PersonalLink, address: bytes) -> PinTry:
-    PersonalLink.objects.select_for_update().get(pk=link.pk)
-    wait = max(
-        wait_for(PinTry.objects.filter(address=address), OF_ADDRESS, ADDRESS_PERIOD),
-        wait_for(PinTry.objects.filter(link=link), OF_LINK, LINK_PERIOD),
-    )
-    if wait:
-        raise TooOften("too_many_pins", "The PIN was wrong too often.", wait)
-    tried = PinTry(tenant_id=link.tenant_id, link=link, address=address)
-    tried.save(force_insert=True)
-    return tried
 
 
 def wait_for(rows: "QuerySet[Any]", limit: int, period: timedelta) -> int:
