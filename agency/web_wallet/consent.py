@@ -8,14 +8,7 @@ from django.http import QueryDict
 
 from agency.core.errors import Invalid
 from agency.holder_pages.contents import Predicate, label_of, predicate_of
-from agency.web_wallet.holdings import (
-    Page,
-    Value,
-    name_rows,
-    newest,
-    read_values,
-    requests_of,
-)
+from agency.web_wallet.holdings import Value, name_rows, read_values
 from credentials.models import Credential
 from tenants import vault
 from verifications.models import Verification
@@ -24,9 +17,7 @@ from verifications.proofs.proof_items import Item, contains_name
 from verifications.proofs.request_reading import read_items
 from verifications.proofs.selection import Selection
 from wallets.anoncreds import normalise_name
-from wallets.models import Wallet
 
-State = Verification.State
 MAX_REASON = 500  # characters
 
 
@@ -81,10 +72,12 @@ def questions_of(verification: Verification) -> list[Question]:
     ]
 
 
-def build_question(number: int, item: Item, cards: list[Credential]) -> Question:
+def build_question(number: int, item: Item, cards: list[Any]) -> Question:
     """cards: that fit. Those that are valid come first."""
     own = [] if item.is_predicate else list(item.attribute_names)
     shown = [*own, *item.companions]
+    revoked = Credential.State.REVOKED
+    cards = sorted(cards, key=lambda card: card.is_expired or card.state == revoked)
     return Question(
         number,
         [label_of(name) for name in shown],
@@ -92,18 +85,13 @@ def build_question(number: int, item: Item, cards: list[Credential]) -> Question
         # A value that is required must be shown.
         not item.is_predicate and not any("value" in one for one in item.restrictions),
         [
-            Choice(card, values_named(card, shown))
-            for card in sorted(cards, key=is_invalid)
+            Choice(
+                card,
+                [one for one in card.values_shown if contains_name(shown, one.name)],
+            )
+            for card in cards
         ],
     )
-
-
-def is_invalid(card: Any) -> bool:
-    return card.is_expired or card.state == Credential.State.REVOKED
-
-
-def values_named(card: Any, names: list[str]) -> list[Value]:
-    return [value for value in card.values_shown if contains_name(names, value.name)]
 
 
 def consent_context(verification: Verification) -> dict[str, Any]:
@@ -138,12 +126,6 @@ def read_selections(verification: Verification, form: QueryDict) -> list[Selecti
         Selection(item.policy_name, card, bool(form.get(f"hide-{number}")))
         for number, (item, card) in enumerate(zip(items, chosen, strict=True))
     ]
-
-
-def history_of(wallet: Wallet, before: str = "") -> Page:
-    """The wallet's answers to requests, newest first."""
-    page = newest(requests_of(wallet).filter(state=State.ACCEPTED), before)
-    return Page([disclosure_of(row) for row in page.rows], page.older)
 
 
 def disclosure_of(verification: Verification) -> Disclosure:

@@ -53,7 +53,7 @@ def cards_of(wallet: Wallet, before: str = "") -> Page:
 
 def read_values(card: Any) -> None:
     """Add `values_shown`, and `is_expired`: whether its last valid day is over."""
-    card.values_shown = values_of(card)
+    card.values_shown = shown_values(card.unsealed_values() or {})
     ends = [one.day for one in card.values_shown if one.day and is_validity(one.name)]
     card.is_expired = any(day < timezone.localdate() for day in ends)
 
@@ -100,15 +100,13 @@ def name_rows(rows: Sequence[Any]) -> None:
     hosted = find_hosted(keys) if keys else {}
     for row in rows:
         row.is_offer = isinstance(row, Credential)
-        row.title = title_of(row)
+        # The name of the credential, or what the verifier calls its request.
+        row.title = (
+            name_in(row.schema_id)
+            if row.is_offer
+            else str(row.unsealed_policy().get("name") or "")
+        )
         row.peer = peer_name(row.connection, hosted) if row.connection else ""
-
-
-def title_of(row: Any) -> str:
-    """The name of the credential, or what the verifier calls its request."""
-    if row.is_offer:
-        return name_in(row.schema_id)
-    return str(row.unsealed_policy().get("name") or "")
 
 
 def find_hosted(keys: list[str]) -> dict[str, Key]:
@@ -129,10 +127,6 @@ def peer_name(connection: Connection, hosted: dict[str, Key]) -> str:
         return owner
     host = urlsplit(connection.their_endpoint).hostname or ""
     return connection.name or owner or host
-
-
-def values_of(credential: Credential) -> list[Value]:
-    return shown_values(credential.unsealed_values() or {})
 
 
 def shown_values(values: dict[str, str]) -> list[Value]:

@@ -75,44 +75,28 @@ def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRes
 def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
     """Whoever has to connect first, does; then it is in the inbox."""
     assert found.connection
+    address, tenant = f"{settings.PUBLIC_URL}/i/{found.token}", found.tenant
     if found.kind == Kind.INVITATION or found.connection.carries_exchange:
-        return Acceptance(dict, partial(accept_invitation, found, wallet))
+        return Acceptance(dict, partial(accept_invitation, wallet, address))
     if found.kind == Kind.OFFER:
-        offer = read_message(found, "credentialData", check_shared_offer)
+        offer = resolve_message(address, "credentialData", check_shared_offer, tenant)
         return Acceptance(
-            partial(offer_context, offer), partial(accept_offer, wallet, offer)
+            lambda: {"values": holdings.shown_values(read_preview(offer))},
+            partial(accept_offer, wallet, offer),
         )
-    asked = read_message(found, "verificationData", check_shared_request)
+    asked = resolve_message(address, "verificationData", check_shared_request, tenant)
     return Acceptance(
-        partial(request_context, wallet, asked),
+        lambda: consent.consent_context(prover.preview_shared_request(wallet, asked)),
         partial(answer_request, wallet, asked),
         partial(decline_request, wallet, asked),
     )
 
 
-def offer_context(offer: Message) -> dict[str, Any]:
-    return {"values": holdings.shown_values(read_preview(offer))}
-
-
-def request_context(wallet: Wallet, asked: Message) -> dict[str, Any]:
-    return consent.consent_context(prover.preview_shared_request(wallet, asked))
-
-
-def read_message(found: Link, field: str, check: Callable[[Message], None]) -> Message:
-    message: Message = resolve_message(address_of(found), field, check, found.tenant)
-    return message
-
-
-def address_of(found: Link) -> str:
-    return f"{settings.PUBLIC_URL}/i/{found.token}"
-
-
 def accept_invitation(
-    found: Link, wallet: Wallet, request: HttpRequest
+    wallet: Wallet, address: str, request: HttpRequest
 ) -> HttpResponse:
-    handshakes.accept_invitation(
-        wallet, read_invitation(address_of(found), found.tenant)
-    )
+    """address: of a link of the wallet's organization."""
+    handshakes.accept_invitation(wallet, read_invitation(address, wallet.tenant))
     return redirect("web_wallet:inbox")
 
 

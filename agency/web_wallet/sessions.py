@@ -8,11 +8,9 @@ in this browser. Who gives the PIN is remembered here until they sign out.
 import contextlib
 import secrets
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -60,7 +58,14 @@ def find_session(request: HttpRequest) -> WalletSession | None:
     secret = request.COOKIES.get(SESSION_COOKIE, "")
     if not secret:
         return None
-    rows = live_sessions(digest=tokens.digest_of(secret))
+    now = timezone.now()
+    rows = WalletSession.objects.filter(
+        used_at__gt=now - REST,
+        created_at__gt=now - LONGEST,
+        link__wallet__deleted_at=None,
+        link__wallet__tenant__deleted_at=None,
+        digest=tokens.digest_of(secret),
+    )
     return rows.select_related("link__wallet__tenant__network").first()
 
 
@@ -75,17 +80,6 @@ def knows_wallet(request: HttpRequest, tenant: Tenant) -> bool:
         return False
     rows = PersonalLink.objects.filter(tenant=tenant, wallet__deleted_at=None)
     return bool(digest) and rows.filter(digest=digest).exists()
-
-
-def live_sessions(**conditions: Any) -> QuerySet[WalletSession]:
-    now = timezone.now()
-    return WalletSession.objects.filter(
-        used_at__gt=now - REST,
-        created_at__gt=now - LONGEST,
-        link__wallet__deleted_at=None,
-        link__wallet__tenant__deleted_at=None,
-        **conditions,
-    )
 
 
 def record_use(session: WalletSession) -> None:
@@ -107,11 +101,6 @@ def require_kept(request: HttpRequest, token: str = "") -> None:
             raise Conflict(
                 "wallet_not_kept", "Keep the link of the other wallet first."
             )
-
-
-def end_session(request: HttpRequest) -> None:
-    if session := find_session(request):
-        session.delete()
 
 
 def set_session(response: HttpResponse, secret: str, link: PersonalLink) -> None:
@@ -137,11 +126,6 @@ def set_cookie(
         httponly=True,
         samesite="Lax",
     )
-
-
-def delete_cookies(response: HttpResponse) -> None:
-    for name in PATHS:
-        delete_cookie(response, name)
 
 
 def delete_cookie(response: HttpResponse, name: str) -> None:

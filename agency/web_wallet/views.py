@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -58,8 +58,10 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     context: dict[str, Any] = {"has_pin": bool(link.pin), "take": take}
     if request.method != "POST":
         return show_page(request, link, "pin", context)
+    pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
+    choose_or_check = pins.check_pin if link.pin else pins.choose_pin
     try:
-        take_pin(request, link)
+        choose_or_check(link, pin, address)
     except AgencyError as error:
         link.refresh_from_db(fields=["pin"])
         context |= {"has_pin": bool(link.pin), "error": error}
@@ -68,17 +70,15 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
         if retry_after := getattr(error, "retry_after", None):
             response["Retry-After"] = str(retry_after)
         return response
-    response = after_pin(link, take)
+    # Who has come by the page of a link goes on with it; others to what waits.
+    if take:
+        response = redirect("web_wallet:accept_link", take)
+    elif holdings.awaits_holder(link.wallet):
+        response = redirect("web_wallet:inbox")
+    else:
+        response = redirect("web_wallet:cards")
     sessions.set_session(response, sessions.begin_session(link), link)
     return response
-
-
-def after_pin(link: PersonalLink, take: str) -> HttpResponse:
-    """Who has come by the page of a link goes on with it; others to what waits."""
-    if take:
-        return redirect("web_wallet:accept_link", take)
-    awaits_holder = holdings.awaits_holder(link.wallet)
-    return redirect("web_wallet:inbox" if awaits_holder else "web_wallet:cards")
 
 
 @wallet_page("GET", "HEAD", "POST")
@@ -92,12 +92,6 @@ def show_own_link(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     mail = {"subject": _("My wallet"), "body": kept.url}
     context = {"url": kept.url, "mail_query": urlencode(mail, quote_via=quote)}
     return show_page(request, link, "keep", context)
-
-
-def take_pin(request: HttpRequest, link: PersonalLink) -> None:
-    pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
-    choose_or_check = pins.check_pin if link.pin else pins.choose_pin
-    choose_or_check(link, pin, address)
 
 
 @link_page("GET", "HEAD")
@@ -114,9 +108,11 @@ def leave(request: HttpRequest) -> HttpResponse:
     """
     if request.method != "POST":
         return ask_to_leave(request)
-    sessions.end_session(request)
+    if session := sessions.find_session(request):
+        session.delete()
     response = redirect("web_wallet:left")
-    sessions.delete_cookies(response)
+    for name in sessions.PATHS:
+        sessions.delete_cookie(response, name)
     return response
 
 
@@ -183,7 +179,7 @@ def show_offer_part(
 
 def offer_context(row: Any) -> dict[str, Any]:
     holdings.name_rows([row])
-    return {"offer": row, "values": holdings.values_of(row)}
+    return {"offer": row, "values": holdings.shown_values(row.unsealed_values() or {})}
 
 
 def do_action(request: HttpRequest, actions: dict[str, Any]) -> None:
@@ -203,18 +199,19 @@ def show_request(
     """A question of a verifier, and what the holder would show. POST answers it."""
     row = get_object_or_404(holdings.requests_of(link.wallet), pk=object_id)
     if request.method == "POST":
-        decline = partial(row.decline, consent.read_reason(request.POST))
-        answer = partial(answer_request, row, request.POST)
-        do_action(request, {"accept": answer, "decline": decline})
+        form = request.POST
+        actions = {
+            "accept": lambda: prover.submit_selections(
+                row, consent.read_selections(row, form)
+            ),
+            "decline": lambda: row.decline(consent.read_reason(form)),
+        }
+        do_action(request, actions)
         return redirect("web_wallet:request", object_id=row.pk)
     context = request_context(row)
     if row.state == Verification.State.REQUESTED:
         context |= consent.consent_context(row)
     return show_page(request, link, "request", context)
-
-
-def answer_request(row: Verification, form: QueryDict) -> None:
-    prover.submit_selections(row, consent.read_selections(row, form))
 
 
 @wallet_page("GET", "HEAD")
@@ -243,7 +240,10 @@ def request_context(row: Verification) -> dict[str, Any]:
 @wallet_page("GET", "HEAD")
 def show_history(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     """Who has seen what, by the names of attributes."""
-    history = consent.history_of(link.wallet, request.GET.get("before", ""))
+    rows = holdings.requests_of(link.wallet).filter(state=Verification.State.ACCEPTED)
+    page = holdings.newest(rows, request.GET.get("before", ""))
+    told = [consent.disclosure_of(row) for row in page.rows]
+    history = holdings.Page(told, page.older)
     return show_page(request, link, "history", {"history": history})
 
 

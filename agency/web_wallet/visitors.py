@@ -8,10 +8,8 @@ from agency.core.callers import client_address
 from agency.holder_pages.links import find_link
 from agency.web_wallet import sessions
 from agency.web_wallet.links import create_link
-from agency.web_wallet.models import PersonalLink
 from agency.web_wallet.pages import guard, to_pin
 from tenants import audit
-from tenants.models import Tenant
 from wallets.models import Wallet
 
 OF_ADDRESS = 3  # wallets an hour, in one organization
@@ -31,8 +29,15 @@ def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
         raise Http404
     tenant.require_thawed()
     sessions.require_kept(request)
-    limit_wallets(tenant, client_address(request.META))
-    link = create_wallet(tenant, request)
+    of_address = f"{tenant.pk} {client_address(request.META)}"
+    rate_limits.take_token("wallets_of_visitor", of_address, OF_ADDRESS, minutes=60)
+    rate_limits.take_token(
+        "wallets_of_visitors", str(tenant.pk), OF_ORGANIZATION, minutes=24 * 60
+    )
+    with transaction.atomic():
+        wallet = Wallet.create(tenant)
+        audit.record("wallet.created", wallet, by=request)
+        link = create_link(wallet, by=request)
     response = to_pin(take=token)
     sessions.set_cookie(response, sessions.LINK_COOKIE, link.token)
     sessions.set_cookie(response, sessions.UNKEPT_COOKIE, "1", sessions.REMEMBERED)
@@ -40,20 +45,3 @@ def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
 
 
 new_wallet = guard(("POST",), make_wallet, make_wallet)
-
-
-def limit_wallets(tenant: Tenant, address: str) -> None:
-    """Raises TooOften `too_many_requests`."""
-    name = f"{tenant.pk} {address}"
-    rate_limits.take_token("wallets_of_visitor", name, OF_ADDRESS, minutes=60)
-    day = 24 * 60
-    rate_limits.take_token(
-        "wallets_of_visitors", str(tenant.pk), OF_ORGANIZATION, minutes=day
-    )
-
-
-@transaction.atomic
-def create_wallet(tenant: Tenant, request: HttpRequest) -> PersonalLink:
-    wallet = Wallet.create(tenant)
-    audit.record("wallet.created", wallet, by=request)
-    return create_link(wallet, by=request)
