@@ -342,18 +342,16 @@ class NetworkForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         """Check the genesis. A file or a URL takes precedence over the text field."""
         given = super().clean()
+        genesis = given.get("genesis", "")
         try:
-            given["genesis"] = check_genesis(self.read_genesis(given))
+            if file := given.get("file"):
+                genesis = file.read(MAX_GENESIS_BYTES + 1).decode(errors="replace")
+            elif address := given.get("address"):
+                genesis = fetch_genesis(address)
+            given["genesis"] = check_genesis(genesis)
         except AgencyError as error:
             self.add_error("genesis", error.message)
         return given
-
-    def read_genesis(self, given: dict[str, Any]) -> str:
-        if file := given.get("file"):
-            return file.read(MAX_GENESIS_BYTES + 1).decode(errors="replace")
-        if address := given.get("address"):
-            return fetch_genesis(address)
-        return given.get("genesis", "")
 
 
 @admin.register(Network)

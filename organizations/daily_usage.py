@@ -84,29 +84,25 @@ class MonthlyUsage(NamedTuple):
 
 
 def count_usage() -> None:
-    """Count each day since the last count, and the day of that count again.
+    """Count each day from the one before the last count on; at first, all of them.
 
     One statement for each day and table, so that none exceeds the timeout.
     """
     today = timezone.now().astimezone(UTC).date()
-    day = first_uncounted_day(today)
+    newest = DailyUsage.objects.aggregate(day=Max("day"))["day"]
+    if newest:
+        # A transaction that began before midnight may have been committed after the
+        # count.
+        day = newest - DAY
+    else:
+        created = Event.objects.order_by("pk").values_list("created_at", flat=True)
+        oldest = created.first()
+        day = oldest.astimezone(UTC).date() if oldest else today
     while day <= today:
         count_day(day)
         day += DAY
     old = DailyUsage.objects.filter(day__lt=today - RETENTION_DAYS * DAY)
     delete_in_batches(old.only("pk", "day"), BatchBudget(), by="day")
-
-
-def first_uncounted_day(today: date) -> date:
-    """The day before the last one that was counted; at first, that of the oldest event.
-
-    A transaction that began before midnight may have been committed after the count.
-    """
-    newest = DailyUsage.objects.aggregate(day=Max("day"))["day"]
-    if newest:
-        return newest - DAY
-    oldest = Event.objects.order_by("pk").values_list("created_at", flat=True).first()
-    return oldest.astimezone(UTC).date() if oldest else today
 
 
 def count_day(day: date) -> None:
@@ -123,8 +119,9 @@ def first_id_of(day: date) -> Any:
 
 def usage_by_month(tenant: Tenant, today: date) -> list[MonthlyUsage]:
     """Return the last MONTHS months, newest first, in one query."""
-    number = today.year * 12 + today.month - 1
-    starts = [month_start(number - before) for before in range(MONTHS)]
+    this_month = today.year * 12 + today.month - 1  # counted from the year 0
+    months = [this_month - before for before in range(MONTHS)]
+    starts = [date(month // 12, month % 12 + 1, 1) for month in months]
     rows = DailyUsage.objects.filter(tenant=tenant, day__gte=starts[-1])
     sums = {f"sum_{column}": Sum(column) for column in COLUMNS}
     by_month = rows.order_by().values(month=TruncMonth("day")).annotate(**sums)
@@ -135,8 +132,3 @@ def usage_by_month(tenant: Tenant, today: date) -> list[MonthlyUsage]:
         MonthlyUsage(start, *counted.get(start, [0] * len(COLUMNS)))
         for start in starts
     ]
-
-
-def month_start(number: int) -> date:
-    """number: of the month, counted from the year 0."""
-    return date(number // 12, number % 12 + 1, 1)

@@ -9,7 +9,6 @@ from django.db.models.functions import TruncMonth
 from credentials.models import Credential
 from tenants.models import Provider, Tenant
 from verifications.models import Verification
-from wallets.models import Wallet
 
 MONTHS = 24
 
@@ -26,11 +25,6 @@ class Usage(NamedTuple):
 def tenants_of(provider: Provider) -> QuerySet[Tenant]:
     """Return the organizations that a provider account created and may access."""
     return Tenant.objects.filter(provider=provider, made_by_provider=True)
-
-
-def count_cloud_wallets(provider: Provider) -> int:
-    tenants = tenants_of(provider)
-    return Wallet.objects.filter(tenant__in=tenants, is_organization=False).count()
 
 
 def usage_by_month(

@@ -38,6 +38,7 @@ from organizations.provisioning import (
 )
 from tenants import assets, audit, vault
 from tenants.models import ApiKey, Provider, Tenant
+from wallets.models import Wallet
 
 KEY_MEMBERS = {
     ApiKey.Kind.ACCESS_TOKEN: "accessToken",
@@ -195,9 +196,9 @@ class ProviderAssets(ProviderView):
 class Analytics(ProviderView):
     @operation("getCloudWalletCount", response=CloudWalletAnalyticsContract)
     def count_wallets(self, request: Request) -> Response:
-        return self.to_response(
-            CloudWalletAnalyticsContract, usage.count_cloud_wallets(self.provider)
-        )
+        tenants = usage.tenants_of(self.provider)
+        hosted = Wallet.objects.filter(tenant__in=tenants, is_organization=False)
+        return self.to_response(CloudWalletAnalyticsContract, hosted.count())
 
     @operation("getCurrentUsage", response=UsageContract)
     def current_usage(self, request: Request) -> Response:

@@ -36,12 +36,6 @@ class PublicDidContract(Contract):
         help_text="Whether anybody who knows the DID may connect without an invitation.",
     )
 
-    def get_endpoint(self, shown: public_did.PublicDid) -> str | None:
-        return shown.endpoint or None
-
-    def get_problem(self, shown: public_did.PublicDid) -> str | None:
-        return shown.problem or None
-
 
 class PublicDids(View):
     @operation("getPublicDid", response=PublicDidContract)
