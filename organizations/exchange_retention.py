@@ -33,23 +33,15 @@ def delete_old_exchanges() -> int:
     """
     budget = BatchBudget()
     wants = Q(values_kept_days__isnull=False) | Q(exchanges_kept_days__isnull=False)
-    return sum(
-        delete_of_organization(tenant, model, budget)
-        for tenant in Tenant.objects.filter(wants).order_by("pk")
-        for model in VALUES
-    )
-
-
-def delete_of_organization(
-    tenant: Tenant, model: type[Exchange], budget: BatchBudget
-) -> int:
     done = 0
-    if tenant.exchanges_kept_days is not None:
-        before = days_ago(tenant.exchanges_kept_days)
-        done += delete_records(finished_rows(tenant, model, before), budget)
-    if tenant.values_kept_days is not None:
-        before = days_ago(tenant.values_kept_days)
-        done += delete_values(finished_rows(tenant, model, before), budget)
+    for tenant in Tenant.objects.filter(wants).order_by("pk"):
+        for model in VALUES:
+            if tenant.exchanges_kept_days is not None:
+                before = days_ago(tenant.exchanges_kept_days)
+                done += delete_records(finished_rows(tenant, model, before), budget)
+            if tenant.values_kept_days is not None:
+                before = days_ago(tenant.values_kept_days)
+                done += delete_values(finished_rows(tenant, model, before), budget)
     return done
 
 
