@@ -80,21 +80,25 @@ def erase_organization(key: UUID, budget: BatchBudget) -> bool:
     """Remove rows of a deleted organization. Return whether none is left.
 
     Its data key is gone, so nothing can be signed: its peers here are told without a
-    message.
+    message. What is packed and not sent yet still goes out.
     """
-
-    def erase_table(model: type[models.Model]) -> bool:
+    own = Q(tenant=key)
+    if not repeat(lambda: bury_keys(own, tenant=None), budget):
+        return False
+    is_packed = Q(status=OutboundMessage.Status.PENDING, envelope__isnull=False)
+    sent = OutboundMessage.objects.filter(own & ~is_packed).only("pk", "tenant")
+    delete_in_batches(sent, budget, by="tenant_id")
+    # At most what end_few_connections() has packed.
+    OutboundMessage.objects.filter(own).filter(is_packed).update(tenant=None)
+    if not budget.take_batch():
+        return False
+    for model in owned_tables(Tenant, "tenant"):
         if model is Connection and not repeat(lambda: part_connections(key), budget):
             return False
-        return delete_rows(model, "tenant", key, budget)
-
-    own = Q(tenant=key)
-    return (
-        bury_keys(own, budget, tenant=None)
-        and delete_messages(own, budget)
-        and all(map(erase_table, owned_tables(Tenant, "tenant")))
-        and bool(Tenant._base_manager.filter(pk=key).delete())
-    )
+        if not delete_rows(model, "tenant", key, budget):
+            return False
+    Tenant._base_manager.filter(pk=key).delete()
+    return True
 
 
 def erase_wallet(key: UUID, budget: BatchBudget) -> bool:
@@ -108,7 +112,7 @@ def erase_wallet(key: UUID, budget: BatchBudget) -> bool:
         all(erase_connection(row.pk, budget) for row in deleted.only("pk"))
         and delete_tables(FINISHED, key, budget)
         and repeat(lambda: end_connections(key), budget)
-        and bury_keys(Q(wallet=key), budget)
+        and repeat(lambda: bury_keys(Q(wallet=key)), budget)
         and delete_tables(tables, key, budget)
         and bool(live.delete())
     )
@@ -196,23 +200,9 @@ def delete_seen_messages(found: list[Any]) -> None:
     SeenMessage.objects.filter(key__in=[key.pk for key in found]).delete()
 
 
-def delete_messages(own: Q, budget: BatchBudget) -> bool:
-    """Delete what was sent. What is packed and not sent yet still goes out."""
-    is_packed = Q(status=OutboundMessage.Status.PENDING, envelope__isnull=False)
-    sent = OutboundMessage.objects.filter(own & ~is_packed).only("pk", "tenant")
-    delete_in_batches(sent, budget, by="tenant_id")
-    # At most what end_few_connections() has packed.
-    OutboundMessage.objects.filter(own).filter(is_packed).update(tenant=None)
-    return budget.take_batch()
-
-
-def bury_keys(own: Q, budget: BatchBudget, **changes: Any) -> bool:
-    """Turn keys into tombstones. Return False if the budget ends before."""
-    return repeat(lambda: bury_some_keys(own, changes), budget)
-
-
 @transactions.atomic()
-def bury_some_keys(own: Q, changes: dict[str, Any]) -> int:
+def bury_keys(own: Q, **changes: Any) -> int:
+    """Turn some keys into tombstones, with these changes. Return how many."""
     found = list(Key.objects.filter(own).only("pk")[:KEYS_AT_ONCE])
     delete_seen_messages(found)
     rows = Key.objects.filter(pk__in=[key.pk for key in found])
@@ -254,22 +244,20 @@ def part_connections(tenant: UUID) -> int:
 @cache
 def owned_tables(owner: type[models.Model], column: str) -> list[type[models.Model]]:
     """The tables whose rows go with their owner; what refers to others comes first."""
-    found = [model for model in apps.get_models() if goes_with(model, owner, column)]
+    found = [
+        model
+        for model in apps.get_models()
+        if any(
+            isinstance(field, models.ForeignKey)
+            and field.name == column
+            and field.related_model is owner
+            and field.remote_field.on_delete is models.CASCADE
+            for field in model._meta.concrete_fields
+        )
+    ]
     references: dict[Any, set[Any]] = {model: set() for model in found}
     for model in found:
         for field in model._meta.concrete_fields:
             if field.related_model in references and field.related_model is not model:
                 references[field.related_model].add(model)
     return list(TopologicalSorter(references).static_order())
-
-
-def goes_with(
-    model: type[models.Model], owner: type[models.Model], column: str
-) -> bool:
-    return any(
-        field.name == column
-        and field.related_model is owner
-        and field.remote_field.on_delete is models.CASCADE
-        for field in model._meta.concrete_fields
-        if isinstance(field, models.ForeignKey)
-    )
