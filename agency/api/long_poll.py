@@ -46,8 +46,15 @@ def wait_for_change(
         return row, seconds
     if not slots.acquire(blocking=False):
         return row, None
+    end = monotonic() + seconds
+    pause = MIN_PAUSE_SECONDS
     try:
-        return poll_until_changed(row, read, monotonic() + seconds), seconds
+        while row.awaits_peer and (remaining := end - monotonic()) > 0:
+            close_old_connections()
+            sleep(min(pause, remaining))
+            pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
+            row = read()
+        return row, seconds
     finally:
         slots.release()
 
@@ -60,13 +67,3 @@ def requested_seconds(preferences: str) -> int | None:
         if match := PREFERENCE.fullmatch(preference):
             return min(int(match[1]), MAX_WAIT_SECONDS)
     return None
-
-
-def poll_until_changed(row: Any, read: Callable[[], Any], end: float) -> Any:
-    pause = MIN_PAUSE_SECONDS
-    while row.awaits_peer and (remaining := end - monotonic()) > 0:
-        close_old_connections()
-        sleep(min(pause, remaining))
-        pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
-        row = read()
-    return row
