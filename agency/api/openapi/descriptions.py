@@ -20,7 +20,3 @@ def describe_parameter(path: str, name: str) -> str | None:
         if part in path and name in texts:
             return texts[name]
     return PARAMETERS.get(name)
-
-
-def describe_property(schema: str, name: str) -> str | None:
-    return PROPERTIES_OF.get(schema, {}).get(name) or PROPERTIES.get(name)

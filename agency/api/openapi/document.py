@@ -27,12 +27,8 @@ def document() -> Document:
     return Document(etag, plain, gzip.compress(plain, mtime=0))
 
 
-def _document_etag(request: HttpRequest) -> str:
-    return document().etag
-
-
 @require_safe
-@condition(etag_func=_document_etag)
+@condition(etag_func=lambda request: document().etag)
 def serve_document(request: HttpRequest) -> HttpResponse:
     accepted = request.headers.get("Accept-Encoding", "")
     is_compressed = "gzip" in accepted

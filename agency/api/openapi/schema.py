@@ -152,16 +152,26 @@ def add_errors(result, generator, request, public):
     result["components"]["schemas"]["Error"] = ERROR
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
-            answer_with_200(operation["responses"])
+            responses = operation["responses"]
+            # Each success is a 200: the original clients accept no other.
+            for status in ("201", "204"):
+                if status in responses:
+                    done = {"description": "Done"}
+                    responses["200"] = responses.pop(status) | done
             if method.upper() in idempotency.METHODS:
                 operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
-            declared = [
-                int(status) for status in operation["responses"] if status >= "400"
-            ]
+            declared = [int(status) for status in responses if status >= "400"]
             for status in error_statuses(path, method, operation) + declared:
-                operation["responses"][str(status)] = error_response(status, path)
+                responses[str(status)] = error_response(status, path)
             if operation["operationId"] in OPERATIONS_WITH_QUOTA:
-                add_quota_exceeded(operation["responses"]["409"])
+                # Beside the other code of the same status.
+                responses["409"]["description"] += " or quota_exceeded"
+                content = responses["409"]["content"]["application/json"]
+                other = content.pop("example")
+                quota = {"code": "quota_exceeded", "message": QUOTA_EXCEEDED}
+                content["examples"] = {
+                    one["code"]: {"value": one} for one in (other, quota)
+                }
     return result
 
 
@@ -172,40 +182,27 @@ def add_descriptions(result, generator, request, public):
     operation's.
     """
     for name, schema in result["components"]["schemas"].items():
-        for member, shape in schema.get("properties", {}).items():
-            text = descriptions.describe_property(name, member)
-            if text and "description" not in shape:
-                schema["properties"][member] = with_description(shape, text)
+        texts = descriptions.PROPERTIES | descriptions.PROPERTIES_OF.get(name, {})
+        properties = schema.get("properties", {})
+        for member, shape in properties.items():
+            if member in texts and "description" not in shape:
+                # OpenAPI 3.0 ignores what stands beside a reference.
+                described = {"allOf": [shape]} if "$ref" in shape else shape
+                properties[member] = described | {"description": texts[member]}
             if example := examples.BY_FORM_FIELD.get(f"{name}.{member}"):
-                schema["properties"][member]["example"] = example
+                properties[member]["example"] = example
     for path, operations in result["paths"].items():
         for operation in operations.values():
             for parameter in operation.get("parameters", []):
-                complete_parameter(parameter, path, operation["operationId"])
+                name = parameter["name"]
+                if text := descriptions.describe_parameter(path, name):
+                    parameter.setdefault("description", text)
+                example = examples.find_parameter_example(
+                    path, operation["operationId"], name
+                )
+                if parameter.get("required") and example:
+                    parameter.setdefault("example", example)
     return result
-
-
-def with_description(shape, text):
-    if "$ref" in shape:  # OpenAPI 3.0 ignores what stands beside it
-        shape = {"allOf": [shape]}
-    return shape | {"description": text}
-
-
-def complete_parameter(parameter, path, operation_id):
-    name = parameter["name"]
-    if text := descriptions.describe_parameter(path, name):
-        parameter.setdefault("description", text)
-    if parameter.get("required") and (
-        example := examples.find_parameter_example(path, operation_id, name)
-    ):
-        parameter.setdefault("example", example)
-
-
-def answer_with_200(responses):
-    """Document each success as 200: the original clients accept no other."""
-    for status in ("201", "204"):
-        if status in responses:
-            responses["200"] = responses.pop(status) | {"description": "Done"}
 
 
 def error_statuses(path, method, operation):
@@ -219,15 +216,6 @@ def error_statuses(path, method, operation):
     found += [408, 413] if "requestBody" in operation else []
     found += [429]
     return found + ([409] if changes else []) + ([422] if keyed else [])
-
-
-def add_quota_exceeded(response):
-    """Beside the other code of the same status."""
-    response["description"] += " or quota_exceeded"
-    content = response["content"]["application/json"]
-    other = content.pop("example")
-    examples = [other, {"code": "quota_exceeded", "message": QUOTA_EXCEEDED}]
-    content["examples"] = {one["code"]: {"value": one} for one in examples}
 
 
 def error_response(status, path):
