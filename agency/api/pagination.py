@@ -170,32 +170,24 @@ def select_page(
     sort_key = query.sorts[sort.removeprefix("-")]
     rows = rows.filter(**lookups).annotate(sort_key=F(sort_key))
     if cursor:
-        last = unseal_cursor(cursor, cursor_purpose(query))
-        rows = rows.filter(rows_after(last, "lt" if is_descending else "gt"))
+        last = vault.unseal_text(cursor, cursor_purpose(query))
+        if last is None:
+            message = (
+                "This cursor belongs to another list or sort order. Follow the Link "
+                "header."
+            )
+            raise Invalid("invalid_cursor", message, {"cursor": [message]})
+        key, pk = last
+        to = "lt" if is_descending else "gt"
+        behind = Q(**{f"sort_key__{to}": key}) | Q(**{f"pk__{to}": pk})
+        # The first condition is redundant, but it is the one that the index serves.
+        rows = rows.filter(Q(**{f"sort_key__{to}e": key}) & behind)
     return rows.order_by(f"{sign}sort_key", f"{sign}pk")[: limit + 1]
-
-
-def rows_after(last: tuple[str, str], direction: str) -> Q:
-    """The rows behind `last` in the order (sort_key, pk).
-
-    The first condition is redundant, but it is the one that the index serves.
-    """
-    key, pk = last
-    tie = Q(**{f"sort_key__{direction}": key}) | Q(**{f"pk__{direction}": pk})
-    return Q(**{f"sort_key__{direction}e": key}) & tie
 
 
 def seal_cursor(row: Any, purpose: str) -> str:
     """A cursor is sealed, as its sort key may be a name, and URLs are logged."""
     return vault.seal_text([str(row.sort_key), str(row.pk)], purpose)
-
-
-def unseal_cursor(cursor: str, purpose: str) -> tuple[str, str]:
-    values = vault.unseal_text(cursor, purpose)
-    if values is None:
-        message = "This cursor belongs to another list or sort order. Follow the Link header."
-        raise Invalid("invalid_cursor", message, {"cursor": [message]})
-    return values[0], values[1]
 
 
 def only_columns(rows: QuerySet, columns: tuple[str, ...]) -> QuerySet:
