@@ -38,24 +38,21 @@ class Contract(serializers.Serializer):
 
     # The columns that a list reads. Without them: all that are not sealed.
     columns: tuple[str, ...] = ()
+    # The name, how to read the value, whether by a method, and how to write it.
     _members: tuple[tuple[str, Callable, bool, Callable | None], ...] = ()
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
-        cls._members = tuple(
-            cls._prepare_member(name, field)
-            for name, field in cls._declared_fields.items()
-        )
-
-    @classmethod
-    def _prepare_member(cls, name, field):
-        """The name, how to read the value, whether by a method, and how to write it."""
-        write = _writer_of(field)
-        if method := getattr(cls, f"get_{name}", None):
-            return name, method, True, write
-        if write is str and not field.required:
-            write = _write_optional_text
-        return name, attrgetter(field.source or name), False, write
+        members = []
+        for name, field in cls._declared_fields.items():
+            write = _writer_of(field)
+            if method := getattr(cls, f"get_{name}", None):
+                members.append((name, method, True, write))
+                continue
+            if write is str and not field.required:
+                write = _write_optional_text
+            members.append((name, attrgetter(field.source or name), False, write))
+        cls._members = tuple(members)
 
     def to_representation(self, instance):
         members = {}
@@ -117,15 +114,13 @@ class Parameters(SharedFields):
 
     def to_internal_value(self, data):
         if isinstance(data, dict):
+            fields = self.fields
             data = {
                 self.aliases.get(name, name): value
                 for name, value in data.items()
-                if value is not None or self.takes_null(name)
+                if value is not None or (name in fields and fields[name].allow_null)
             }
         return super().to_internal_value(data)
-
-    def takes_null(self, name):
-        return name in self.fields and self.fields[name].allow_null
 
 
 @extend_schema_field(
