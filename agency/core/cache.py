@@ -19,24 +19,15 @@ from agency.core import rate_limits
 LOCAL_ENTRIES = 10_000
 
 
-class JSONSerializer:
-    """Stores values as JSON.
+class BrokerClient(RedisCacheClient):
+    """Uses the connections of agency/core/rate_limits.py, with short timeouts.
 
-    With pickle, anybody who can write to the server could run code in this process.
+    Values are stored as JSON: with pickle, anybody who can write to the server could
+    run code in this process.
     """
 
-    def dumps(self, value: Any) -> str:
-        return json.dumps(value)
-
-    def loads(self, data: bytes) -> Any:
-        return json.loads(data)
-
-
-class BrokerClient(RedisCacheClient):
-    """Uses the connections of agency/core/rate_limits.py, with short timeouts."""
-
     def __init__(self, servers: Sequence[str], **options: Any):
-        super().__init__(servers, serializer=JSONSerializer, **options)
+        super().__init__(servers, serializer=json, **options)
 
     def get_client(self, key: str | None = None, *, write: bool = False) -> Redis:
         return rate_limits.redis_client()
