@@ -17,7 +17,6 @@ import stat
 import struct
 import tempfile
 import time
-from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -105,25 +104,28 @@ class SiblingProcesses:
     def have_others_than(self, caller: str, seconds: float) -> bool:
         """Whether other callers called the other processes in the last seconds."""
         key, begin = key_of(caller), time.monotonic() - seconds
-        return any(
-            other != key and at > begin
-            for record in self._records()
-            for other, at in last_callers(record)
-        )
+        for record in self._records():
+            _, first, first_at, second, second_at = HEAD.unpack_from(record)
+            if first != key and first_at > begin:
+                return True
+            if second != key and second_at > begin:
+                return True
+        return False
 
     def calls_of(self, caller: str) -> Calls:
         """The calls of the caller in the other processes, all together."""
         key = key_of(caller)
-        found = [
-            calls
-            for record in self._records()
-            for other, calls in calls_in(record)
-            if other == key
-        ]
-        return Calls(
-            sum(calls.busy for calls in found),
-            min((calls.waiting_since for calls in found), default=NEVER),
-        )
+        busy, waiting_since = 0, NEVER
+        for record in self._records():
+            for index in range(MAX_CALLERS):
+                offset = HEAD.size + index * CALLS.size
+                other, running, since = CALLS.unpack_from(record, offset)
+                if not other:  # the places from here on are not used
+                    break
+                if other == key:
+                    busy += running
+                    waiting_since = min(waiting_since, since)
+        return Calls(busy, waiting_since)
 
     def _create_own(self) -> "OwnFile | None":
         """A new file; None if this process has no others, or cannot have a file."""
@@ -231,17 +233,3 @@ def key_of(caller: str) -> int:
     """A number that only this caller has. Never zero, which marks unused places."""
     digest = blake2b(caller.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1
-
-
-def last_callers(file: mmap.mmap) -> list[tuple[int, float]]:
-    _, first, first_at, second, second_at = HEAD.unpack_from(file)
-    return [(first, first_at), (second, second_at)]
-
-
-def calls_in(file: mmap.mmap) -> Iterator[tuple[int, Calls]]:
-    for index in range(MAX_CALLERS):
-        offset = HEAD.size + index * CALLS.size
-        key, busy, waiting_since = CALLS.unpack_from(file, offset)
-        if not key:
-            return
-        yield key, Calls(busy, waiting_since)
