@@ -64,7 +64,16 @@ def delete_in_batches(
     while budget.take_batch():
         # Start after the last batch, to skip its dead entries in the index.
         remaining = rows if last is None else rows.filter(**{f"{by}__gte": last})
-        batch = _delete_batch(remaining.order_by(by), before_delete)
+        with transaction.atomic():
+            free = remaining.order_by(by).select_for_update(
+                skip_locked=True, of=["self"]
+            )
+            batch = list(free[:BATCH_ROWS])
+            if batch and before_delete:
+                before_delete(batch)
+            if batch:
+                keys = [row.pk for row in batch]
+                rows.model._base_manager.filter(pk__in=keys).delete()
         if not batch:
             break
         metrics.count_deleted(rows.model._meta.label, len(batch))
@@ -72,15 +81,3 @@ def delete_in_batches(
         last = getattr(batch[-1], by)
         time.sleep(PAUSE_SECONDS)
     return deleted
-
-
-@transaction.atomic
-def _delete_batch(
-    rows: QuerySet, before_delete: Callable[[list[Any]], None] | None
-) -> list[Any]:
-    batch = list(rows.select_for_update(skip_locked=True, of=["self"])[:BATCH_ROWS])
-    if batch and before_delete:
-        before_delete(batch)
-    if batch:
-        rows.model._base_manager.filter(pk__in=[row.pk for row in batch]).delete()
-    return batch
