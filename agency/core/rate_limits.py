@@ -45,33 +45,23 @@ def take_token(kind: str, name: str, size: int, *, minutes: int = 1) -> None:
     kind: what is limited, such as "address"; a label of the metrics. name: identifies
     the bucket. size: of the bucket; 0 for no limit. minutes: in which it is refilled.
     """
-    if not size:
+    if not size or is_paused():
         return
-    wait = _seconds_to_wait(f"{kind}:{name}", size, minutes * PERIOD_SECONDS)
-    if wait:
-        metrics.count_refusal(kind)
-        raise TooOften("too_many_requests", "That is too fast.", math.ceil(wait))
-
-
-def _seconds_to_wait(name: str, size: int, period: float) -> float:
-    """Return the seconds until the next token.
-
-    0: a token was taken, or the server is out of reach.
-    """
-    if is_paused():
-        return 0
+    period = minutes * PERIOD_SECONDS
     try:
         wait = redis_client().eval(
             TAKE_TOKEN,
             1,  # the number of keys
-            KEY_PREFIX + name,
+            f"{KEY_PREFIX}{kind}:{name}",
             period / size,
             period,
         )
     except UNREACHABLE as error:
         pause_after_failure(error)
-        return 0
-    return float(wait)
+        return
+    if seconds := float(wait):
+        metrics.count_refusal(kind)
+        raise TooOften("too_many_requests", "That is too fast.", math.ceil(seconds))
 
 
 def is_paused() -> bool:
