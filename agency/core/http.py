@@ -14,7 +14,7 @@ import math
 import re
 import socket
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -211,27 +211,19 @@ def send_request(
     finally:
         # It is closed unless the whole response was read.
         idle_connections.put_back(request.target.origin, connection)
+    # Repeated headers are joined by commas (RFC 9110, section 5.2).
+    joined: dict[str, str] = {}
+    for raw_name, raw_value in head.headers:
+        name, value = raw_name.decode(), raw_value.decode("latin-1")
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return Response(
         status=head.status_code,
-        headers=join_headers(head.headers),
+        headers=joined,
         body=content,
         is_complete=is_complete,
         seconds=deadline.elapsed,
         address=connection.address,
     )
-
-
-def join_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return one value for each name, with repeated headers joined by commas.
-
-    See RFC 9110, section 5.2.
-    """
-    joined: dict[str, str] = {}
-    for raw_name, raw_value in headers:
-        name = raw_name.decode()
-        value = raw_value.decode("latin-1")
-        joined[name] = f"{joined[name]}, {value}" if name in joined else value
-    return joined
 
 
 @contextmanager

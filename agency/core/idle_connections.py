@@ -80,11 +80,17 @@ class IdleConnections:
 
     def take(self, origin: Origin) -> Connection | None:
         """Return the connection that was used last, or None if none is usable."""
-        while connection := self._pop(origin):
+        while True:
+            with self._lock:
+                connections = self._by_origin.get(origin)
+                if not connections:
+                    return None
+                connection = connections.pop()
+                if not connections:
+                    del self._by_origin[origin]
             if connection.is_usable():
                 return connection
             connection.close()
-        return None
 
     def put_back(self, origin: Origin, connection: Connection) -> None:
         """Keep the connection, or close it if it is not fit for another request."""
@@ -95,16 +101,6 @@ class IdleConnections:
                     self._start_timer()
                     return
         connection.close()
-
-    def _pop(self, origin: Origin) -> Connection | None:
-        with self._lock:
-            connections = self._by_origin.get(origin)
-            if not connections:
-                return None
-            connection = connections.pop()
-            if not connections:
-                del self._by_origin[origin]
-            return connection
 
     def _start_timer(self) -> None:
         """Close idle connections later, even if no other call is made."""

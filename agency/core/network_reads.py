@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from django.db import connection
 
@@ -34,12 +34,11 @@ class ReadNeeded(Exception):
         self.name, self.read = name, read
 
 
-class ReadCache:
+class ReadCache(NamedTuple):
     """The values that were read for one transaction, by name, and its start time."""
 
-    def __init__(self) -> None:
-        self.values: dict[Hashable, Any] = {}
-        self.began = int(time.time())
+    values: dict[Hashable, Any]
+    began: int
 
 
 def read_once(name: Hashable, read: Callable[[], Result]) -> Result:
@@ -88,7 +87,7 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
         return run()
     outer_cache = _current_cache()
     end = time.monotonic() + TIMEOUT_SECONDS
-    _local.cache = cache = ReadCache()
+    _local.cache = cache = ReadCache({}, int(time.time()))
     try:
         while time.monotonic() < end:
             try:
@@ -108,13 +107,11 @@ def atomic_with_reads(function: Callable[Given, Result]) -> Callable[Given, Resu
     See `retry_transaction`.
     """
 
+    run = transactions.atomic()(function)
+
     @wraps(function)
     def retried(*arguments: Given.args, **named: Given.kwargs) -> Result:
-        def run() -> Result:
-            with transactions.atomic():
-                return function(*arguments, **named)
-
-        return retry_transaction(run)
+        return retry_transaction(lambda: run(*arguments, **named))
 
     return retried
 

@@ -34,20 +34,19 @@ def read_quotas() -> Iterator[float]:
     except OSError:  # not Linux
         return
     for line in lines:
-        if line.startswith("0::/"):
-            folder = CGROUP_ROOT / line.removeprefix("0::/")
-            for group in (folder, *folder.parents):
-                if group.is_relative_to(CGROUP_ROOT):
-                    yield from read_quota(group / "cpu.max")
-
-
-def read_quota(path: Path) -> Iterator[float]:
-    """Yield the limit in a file such as `150000 100000`; nothing for `max 100000`."""
-    try:
-        quota, period = path.read_text().split()
-        yield int(quota) / int(period)
-    except (OSError, ValueError):  # no such cgroup, no limit
-        return
+        if not line.startswith("0::/"):
+            continue
+        folder = CGROUP_ROOT / line.removeprefix("0::/")
+        groups = [
+            group
+            for group in (folder, *folder.parents)
+            if group.is_relative_to(CGROUP_ROOT)
+        ]
+        for group in groups:
+            # Such as `150000 100000`. There is no number in `max 100000`.
+            with contextlib.suppress(OSError, ValueError):  # no such cgroup, no limit
+                quota, period = (group / "cpu.max").read_text().split()
+                yield int(quota) / int(period)
 
 
 if __name__ == "__main__":
