@@ -50,24 +50,19 @@ def choose_format(
     whose version depends on it. Its answer is awaited for ANSWER_SECONDS. In a
     transaction that raises ReadNeeded (agency/core/network_reads.py).
     """
-    if not version and _may_learn_version(connection, protocol):
+    asked_at = connection.features_asked_at
+    # A peer without an endpoint would take the question in place of the exchange.
+    may_ask = (
+        not (version or connection.exchange_version or connection.connectionless)
+        and bool(connection.their_endpoint)
+        and connection.state == Connection.State.CONNECTED
+    )
+    # Not asked yet, or it may still answer in time.
+    is_pending = asked_at is None or _seconds_left(asked_at) > 0
+    if may_ask and is_pending and connection.is_version_unknown(protocol):
         read = partial(_ask_and_wait, connection.pk)
         network_reads.read_once(("features", connection.pk), read)
     return connection.message_format_for(protocol).in_version(version)
-
-
-def _may_learn_version(connection: Connection, protocol: str) -> bool:
-    """Whether the peer was not asked yet, or may still answer in time.
-
-    A peer without an endpoint would take the question in place of the exchange.
-    """
-    if connection.exchange_version or not connection.their_endpoint:
-        return False
-    if connection.state != connection.State.CONNECTED or connection.connectionless:
-        return False
-    asked_at = connection.features_asked_at
-    is_pending = asked_at is None or _seconds_left(asked_at) > 0
-    return is_pending and connection.is_version_unknown(protocol)
 
 
 def _seconds_left(asked_at: datetime) -> float:
