@@ -49,7 +49,7 @@ def read_public_did(tenant: Tenant) -> PublicDid:
         endpoint=job.object_id if job else "",
         state=STATES[job.step] if job else UNPUBLISHED,
         problem=error.partition(": ")[2] or error,
-        accepts_requests=public_dids.accepts_requests(wallet),
+        accepts_requests=public_dids.find_open_invitation(wallet) is not None,
     )
 
 

@@ -27,10 +27,6 @@ REFUSED = "Requests to connect without an invitation are not accepted."
 REFUSALS_PER_ADDRESS = 6
 
 
-def accepts_requests(wallet: Wallet) -> bool:
-    return find_open_invitation(wallet) is not None
-
-
 def find_open_invitation(wallet: Wallet) -> Connection | None:
     """The invitation that stands for the wallet's public DID, or None."""
     rows = wallet.connections.filter(connection_id=wallet.did, multi_party=True)
@@ -41,7 +37,7 @@ def find_open_invitation(wallet: Wallet) -> Connection | None:
 def start_accepting_requests(wallet: Wallet) -> None:
     """Answer requests to the public DID from now on. 409 `connection_id_taken`."""
     wallet.lock_or_404()
-    if accepts_requests(wallet):
+    if find_open_invitation(wallet):
         return
     row = Connection(
         tenant=wallet.tenant,
@@ -120,7 +116,7 @@ def report_to_stranger(key: Key, received: Message) -> None:
     ):
         return
     wallet = owner_of(key)
-    if not wallet or accepts_requests(wallet):
+    if not wallet or find_open_invitation(wallet):
         return
     try:
         requester = connection_requests.read_requester(received)
