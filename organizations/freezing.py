@@ -55,26 +55,20 @@ def freeze(tenant: Tenant, by: Any) -> None:
     start = time.monotonic()
     while time.monotonic() < start + WAIT_SECONDS:
         is_late = time.monotonic() > start + settings.LEDGER_TIMEOUT + MARGIN_SECONDS
-        if is_late and is_quiet(tenant, frozen_at):
+        waiting = [waiting_rows(model, tenant) for model in QUEUES]
+        # All transactions from before must have ended, and all rows must be held.
+        if (
+            is_late
+            and not transactions.count_older(frozen_at)
+            and not any(rows.exists() for rows in waiting)
+        ):
             return
-        hold_rows(tenant)
+        for rows in waiting:
+            # A row that a worker has claimed is left to it.
+            free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=Now()))
+            free.update(due_at=F("due_at") + timedelta(days=HELD_DAYS))
         time.sleep(0.2)
     raise StillBusy
-
-
-def is_quiet(tenant: Tenant, frozen_at: Any) -> bool:
-    """Return whether all transactions from before have ended, and all rows are held."""
-    if transactions.count_older(frozen_at):
-        return False
-    return not any(waiting_rows(model, tenant).exists() for model in QUEUES)
-
-
-def hold_rows(tenant: Tenant) -> None:
-    """Hold what waits. A row that a worker has claimed is left to it."""
-    is_free = Q(lease_until=None) | Q(lease_until__lt=Now())
-    for model in QUEUES:
-        rows = waiting_rows(model, tenant).filter(is_free)
-        rows.update(due_at=F("due_at") + timedelta(days=HELD_DAYS))
 
 
 @transactions.atomic()
