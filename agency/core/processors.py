@@ -7,7 +7,6 @@ the project.
 
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
@@ -24,29 +23,25 @@ def count_processors() -> int:
         number = len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
         number = os.cpu_count() or 1
-    return max(1, int(min([number, *read_quotas()])))
-
-
-def read_quotas() -> Iterator[float]:
-    """Yield the limits of the cgroups (version 2) around this process, in processors."""
     try:
         lines = CGROUP_OF_PROCESS.read_text().splitlines()
     except OSError:  # not Linux
-        return
-    for line in lines:
-        if not line.startswith("0::/"):
-            continue
-        folder = CGROUP_ROOT / line.removeprefix("0::/")
-        groups = [
-            group
-            for group in (folder, *folder.parents)
-            if group.is_relative_to(CGROUP_ROOT)
-        ]
-        for group in groups:
+        lines = []
+    # The cgroups (version 2) around this process.
+    folders = [
+        CGROUP_ROOT / line.removeprefix("0::/")
+        for line in lines
+        if line.startswith("0::/")
+    ]
+    groups = [group for folder in folders for group in (folder, *folder.parents)]
+    limits: list[float] = [number]
+    for group in groups:
+        if group.is_relative_to(CGROUP_ROOT):
             # Such as `150000 100000`. There is no number in `max 100000`.
             with contextlib.suppress(OSError, ValueError):  # no such cgroup, no limit
                 quota, period = (group / "cpu.max").read_text().split()
-                yield int(quota) / int(period)
+                limits.append(int(quota) / int(period))
+    return max(1, int(min(limits)))
 
 
 if __name__ == "__main__":
