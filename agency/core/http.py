@@ -145,7 +145,7 @@ def post(
     """
     sent = {"Content-Type": content_type, "Content-Length": str(len(body))}
     sent |= headers or {}
-    return send_counted("POST", url, sent, body, Deadline(timeout), max_bytes)
+    return send_request("POST", url, sent, body, Deadline(timeout), max_bytes)
 
 
 def get(
@@ -161,15 +161,15 @@ def get(
     """
     deadline = Deadline(timeout)
     headers = {"Accept": accept}
-    response = send_counted("GET", url, headers, b"", deadline, max_bytes)
+    response = send_request("GET", url, headers, b"", deadline, max_bytes)
     for _ in range(max_redirects):
         url = urljoin(url, response.headers.get("location", ""))
         if response.status in REDIRECTS and url.startswith(("http://", "https://")):
-            response = send_counted("GET", url, headers, b"", deadline, max_bytes)
+            response = send_request("GET", url, headers, b"", deadline, max_bytes)
     return response
 
 
-def send_counted(
+def send_request(
     method: str,
     url: str,
     headers: dict[str, str],
@@ -184,33 +184,22 @@ def send_counted(
     network_reads.forbid_in_transaction()
     before = deadline.elapsed
     try:
-        response = send_request(method, url, headers, body, deadline, max_bytes)
+        with raising_call_failed("address_refused", deadline):
+            request = Request(method, addresses.parse_url(url), headers, body)
+        with raising_call_failed("endpoint_unreachable", deadline):
+            connection = send_on_idle(request, deadline)
+            connection = connection or send_on_new(request, deadline)
+        try:
+            with raising_call_failed("endpoint_unconfirmed", deadline):
+                head = read_head(connection, deadline)
+            content, is_complete = read_body(connection, deadline, max_bytes)
+        finally:
+            # It is closed unless the whole response was read.
+            idle_connections.put_back(request.target.origin, connection)
     except CallFailed as error:
         metrics.count_call(error.code, deadline.elapsed - before)
         raise
-    metrics.count_call(f"{response.status // 100}xx", deadline.elapsed - before)
-    return response
-
-
-def send_request(
-    method: str,
-    url: str,
-    headers: dict[str, str],
-    body: bytes,
-    deadline: Deadline,
-    max_bytes: int,
-) -> Response:
-    with raising_call_failed("address_refused", deadline):
-        request = Request(method, addresses.parse_url(url), headers, body)
-    with raising_call_failed("endpoint_unreachable", deadline):
-        connection = send_on_idle(request, deadline) or send_on_new(request, deadline)
-    try:
-        with raising_call_failed("endpoint_unconfirmed", deadline):
-            head = read_head(connection, deadline)
-        content, is_complete = read_body(connection, deadline, max_bytes)
-    finally:
-        # It is closed unless the whole response was read.
-        idle_connections.put_back(request.target.origin, connection)
+    metrics.count_call(f"{head.status_code // 100}xx", deadline.elapsed - before)
     # Repeated headers are joined by commas (RFC 9110, section 5.2).
     joined: dict[str, str] = {}
     for raw_name, raw_value in head.headers:
