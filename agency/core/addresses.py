@@ -145,10 +145,13 @@ def look_up(host: str, port: int, flags: int = 0) -> list[SocketAddress]:
 
 
 def is_allowed(address: IPv4Address | IPv6Address) -> bool:
-    # A listed loopback address is allowed without OUTGOING_ALLOW_LOOPBACK.
-    if address.is_loopback and not is_listed(address):
+    if is_listed(address):  # a loopback address too, without OUTGOING_ALLOW_LOOPBACK
+        return True
+    if address.is_loopback:
         return settings.OUTGOING_ALLOW_LOOPBACK
-    return is_listed(address) or is_public(address)
+    if any(address in network for network in NON_PUBLIC_NETWORKS):
+        return False
+    return address.is_global and (address.version == 4 or address in GLOBAL_UNICAST)
 
 
 def is_in_own_network(address: str) -> bool:
@@ -162,9 +165,3 @@ def is_in_own_network(address: str) -> bool:
 
 def is_listed(address: IPv4Address | IPv6Address) -> bool:
     return any(address in network for network in settings.OUTGOING_ALLOWED_NETWORKS)
-
-
-def is_public(address: IPv4Address | IPv6Address) -> bool:
-    if any(address in network for network in NON_PUBLIC_NETWORKS):
-        return False
-    return address.is_global and (address.version == 4 or address in GLOBAL_UNICAST)
