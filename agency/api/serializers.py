@@ -145,24 +145,21 @@ class IdentifierField(serializers.CharField):
 
     def to_internal_value(self, data):
         value = super().to_internal_value(data)
-        if not is_identifier(value):
+        is_identifier = (
+            1 <= len(value) <= 128
+            and value.isprintable()
+            and unicodedata.is_normalized("NFC", value)
+            and value == value.strip()
+            and value not in (".", "..")
+            and not set(value) & set("/?#")
+        )
+        if not is_identifier:
             self.fail("invalid")
         if value in RESERVED_WORDS:
             raise serializers.ValidationError(
                 f"`{value}` is a word of our paths; choose another."
             )
         return value
-
-
-def is_identifier(text):
-    return (
-        1 <= len(text) <= 128
-        and text.isprintable()
-        and unicodedata.is_normalized("NFC", text)
-        and text == text.strip()
-        and text not in (".", "..")
-        and not set(text) & set("/?#")
-    )
 
 
 def drop_nulls(**members):
