@@ -90,7 +90,25 @@ def read_screen(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpRe
         return kiosk_response(request, token, None, {"state": CLOSED}, "#state")
     if request.GET.get("seen") == name_of_screen(screen):
         return HttpResponse(status=204)
-    context = screen_context(kiosk, screen)
+    verification = screen.verification
+    context: dict[str, Any] = {
+        "state": screen.state,
+        "seen": urlencode({"seen": name_of_screen(screen)}),
+        "seconds": screen.seconds,
+    }
+    if verification and screen.state == State.VALID:
+        context["values"] = [
+            (label_of(name), value_words(name, text))
+            for name, text in shown_values(kiosk, verification)
+        ]
+    if verification and verification.connection and screen.state == State.ASKING:
+        context["link"] = Link(
+            token=verification.connection.token,
+            tenant=kiosk.tenant,
+            kind=Kind.REQUEST,
+            connection=verification.connection,
+            exchange=verification,
+        )
     return kiosk_response(request, token, kiosk, context, "#state")
 
 
@@ -111,29 +129,6 @@ def name_of_screen(screen: Screen) -> str:
     """Of what is on the screen: it changes with the state and with the request."""
     key = screen.verification.pk.hex[-12:] if screen.verification else ""
     return f"{screen.state}-{key}"
-
-
-def screen_context(kiosk: Kiosk, screen: Screen) -> dict[str, Any]:
-    verification = screen.verification
-    context: dict[str, Any] = {
-        "state": screen.state,
-        "seen": urlencode({"seen": name_of_screen(screen)}),
-        "seconds": screen.seconds,
-    }
-    if verification and screen.state == State.VALID:
-        context["values"] = [
-            (label_of(name), value_words(name, text))
-            for name, text in shown_values(kiosk, verification)
-        ]
-    if verification and verification.connection and screen.state == State.ASKING:
-        context["link"] = Link(
-            token=verification.connection.token,
-            tenant=kiosk.tenant,
-            kind=Kind.REQUEST,
-            connection=verification.connection,
-            exchange=verification,
-        )
-    return context
 
 
 def kiosk_response(
