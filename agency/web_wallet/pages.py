@@ -39,7 +39,11 @@ def link_page(*methods: str) -> Callable[[View], View]:
         def show(request: HttpRequest, **ids: Any) -> HttpResponse:
             token = request.COOKIES.get(sessions.LINK_COOKIE, "")
             if not token:
-                return to_other_wallets(given_link(request))
+                take = given_link(request)
+                if not take:
+                    return redirect("web_wallet:left")
+                # The page of that link does not lead back here.
+                return redirect(f"{reverse('invitation', args=[take])}?wallet=other")
             return show_to(request, find_link(token), view, ids)
 
         return guard(methods, view, show)
@@ -50,29 +54,27 @@ def link_page(*methods: str) -> Callable[[View], View]:
 def wallet_page(*methods: str) -> Callable[[View], View]:
     """Decorator: a page of the wallet. Without a live session, it asks for the PIN.
 
-    A part of a page that is read again (`HX-Request`) does not keep the session alive.
+    A part of a page that is read again (`HX-Request`) does not keep the session alive;
+    without one, it leads the whole page to the PIN.
     """
 
     def decorate(view: View) -> View:
         def show(request: HttpRequest, **ids: Any) -> HttpResponse:
             session = sessions.find_session(request)
+            is_part = "HX-Request" in request.headers
+            if session is None and is_part:
+                pin = reverse("web_wallet:pin")
+                return HttpResponse(status=204, headers={"HX-Redirect": pin})
             if session is None:
-                return ask_for_pin(request)
-            if "HX-Request" not in request.headers:
+                match = request.resolver_match
+                return to_pin(take=match.kwargs.get("token", "") if match else "")
+            if not is_part:
                 sessions.record_use(session)
             return show_to(request, session.link, view, ids)
 
         return guard(methods, view, show)
 
     return decorate
-
-
-def ask_for_pin(request: HttpRequest) -> HttpResponse:
-    """Lead to the page of the PIN; a part of a page leads the whole page there."""
-    if "HX-Request" not in request.headers:
-        match = request.resolver_match
-        return to_pin(take=match.kwargs.get("token", "") if match else "")
-    return HttpResponse(status=204, headers={"HX-Redirect": reverse("web_wallet:pin")})
 
 
 def to_pin(take: str) -> HttpResponse:
@@ -85,13 +87,6 @@ def given_link(request: HttpRequest) -> str:
     """The token of the link with which the holder goes on after the PIN, or ""."""
     take = request.POST.get("take", request.GET.get("take", ""))
     return take if LINK_TOKEN.fullmatch(take) else ""
-
-
-def to_other_wallets(take: str) -> HttpResponse:
-    """To the page of the link, which does not lead back here."""
-    if not take:
-        return redirect("web_wallet:left")
-    return redirect(f"{reverse('invitation', args=[take])}?wallet=other")
 
 
 def guard(methods: tuple[str, ...], view: View, show: View) -> View:
