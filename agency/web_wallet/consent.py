@@ -59,19 +59,6 @@ class Disclosure:
     hidden: list[str]
 
 
-def questions_of(verification: Verification) -> list[Question]:
-    """The items of an open request, with the cards that fit each."""
-    available = prover.find_available(verification)
-    cards = {card.pk: card for _, fitting in available for card in fitting}
-    name_rows(list(cards.values()))
-    for card in cards.values():
-        read_values(card)
-    return [
-        build_question(number, item, [cards[card.pk] for card in fitting])
-        for number, (item, fitting) in enumerate(available)
-    ]
-
-
 def build_question(number: int, item: Item, cards: list[Any]) -> Question:
     """cards: that fit. Those that are valid come first."""
     own = [] if item.is_predicate else list(item.attribute_names)
@@ -96,10 +83,15 @@ def build_question(number: int, item: Item, cards: list[Any]) -> Question:
 
 def consent_context(verification: Verification) -> dict[str, Any]:
     """What the page says of an open request. source: the card that answers all of it."""
-    questions = questions_of(verification)
-    cards = {
-        choice.card.pk: choice.card for one in questions for choice in one.choices
-    }
+    available = prover.find_available(verification)
+    cards = {card.pk: card for _, fitting in available for card in fitting}
+    name_rows(list(cards.values()))
+    for card in cards.values():
+        read_values(card)
+    questions = [
+        build_question(number, item, [cards[card.pk] for card in fitting])
+        for number, (item, fitting) in enumerate(available)
+    ]
     is_one_card = len(cards) == 1 and all(one.choices for one in questions)
     return {
         "questions": questions,

@@ -43,14 +43,6 @@ class Page:
     older: str
 
 
-def cards_of(wallet: Wallet, before: str = "") -> Page:
-    """The wallet's credentials, each with `values_shown` and `is_expired`."""
-    page = newest(Credential.in_wallet(wallet), before)
-    for row in page.rows:
-        read_values(row)
-    return page
-
-
 def read_values(card: Any) -> None:
     """Add `values_shown`, and `is_expired`: whether its last valid day is over."""
     card.values_shown = shown_values(card.unsealed_values() or {})
@@ -66,13 +58,6 @@ def offers_of(wallet: Wallet) -> QuerySet[Any]:
 def requests_of(wallet: Wallet) -> QuerySet[Any]:
     rows = Verification.objects.filter(wallet=wallet, role=Verification.Role.PROVER)
     return rows.select_related(*PARTIES)
-
-
-def inbox_of(wallet: Wallet) -> list[Any]:
-    """Open offers and requests, newest first, at most MAX_SHOWN of each."""
-    offers = offers_of(wallet).filter(state__in=OPEN_OFFERS)
-    found = newest(offers).rows + newest(open_requests(wallet)).rows
-    return sorted(found, key=lambda row: row.pk, reverse=True)
 
 
 def open_requests(wallet: Wallet) -> QuerySet[Any]:
@@ -96,8 +81,11 @@ def newest(rows: QuerySet[Any], before: str = "") -> Page:
 
 def name_rows(rows: Sequence[Any]) -> None:
     """Add `title`, and `peer`: the name of the other side, or ""."""
-    keys = [row.connection.their_key for row in rows if row.connection]
-    hosted = find_hosted(keys) if keys else {}
+    verkeys = [row.connection.their_key for row in rows if row.connection]
+    # The keys of parties here, with their wallets and organizations.
+    keys = Key.objects.filter(verkey__in=verkeys).select_related("wallet", "tenant")
+    columns = ("verkey", "wallet__is_organization", "tenant__name")
+    hosted = {key.verkey: key for key in keys.only(*columns)} if verkeys else {}
     for row in rows:
         row.is_offer = isinstance(row, Credential)
         # The name of the credential, or what the verifier calls its request.
@@ -107,13 +95,6 @@ def name_rows(rows: Sequence[Any]) -> None:
             else str(row.unsealed_policy().get("name") or "")
         )
         row.peer = peer_name(row.connection, hosted) if row.connection else ""
-
-
-def find_hosted(keys: list[str]) -> dict[str, Key]:
-    """The keys of parties here, with their wallets and organizations."""
-    rows = Key.objects.filter(verkey__in=keys).select_related("wallet", "tenant")
-    columns = ("verkey", "wallet__is_organization", "tenant__name")
-    return {key.verkey: key for key in rows.only(*columns)}
 
 
 def peer_name(connection: Connection, hosted: dict[str, Key]) -> str:

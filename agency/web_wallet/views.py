@@ -28,6 +28,7 @@ from agency.web_wallet.pages import (
     wallet_page,
     with_language,
 )
+from credentials.models import Credential
 from verifications.models import Verification
 from verifications.present_proof import prover
 
@@ -125,10 +126,11 @@ def show_left(request: HttpRequest) -> HttpResponse:
 
 @wallet_page("GET", "HEAD")
 def show_cards(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    before = request.GET.get("before", "")
-    return show_page(
-        request, link, "cards", {"cards": holdings.cards_of(link.wallet, before)}
-    )
+    held = Credential.in_wallet(link.wallet)
+    page = holdings.newest(held, request.GET.get("before", ""))
+    for card in page.rows:
+        holdings.read_values(card)
+    return show_page(request, link, "cards", {"cards": page})
 
 
 @wallet_page("GET", "HEAD")
@@ -146,7 +148,11 @@ def show_inbox_part(request: HttpRequest, link: PersonalLink) -> HttpResponse:
 
 
 def inbox_context(link: PersonalLink) -> dict[str, Any]:
-    rows = holdings.inbox_of(link.wallet)
+    """Open offers and requests, newest first, at most MAX_SHOWN of each."""
+    offers = holdings.offers_of(link.wallet).filter(state__in=holdings.OPEN_OFFERS)
+    requests = holdings.open_requests(link.wallet)
+    rows = holdings.newest(offers).rows + holdings.newest(requests).rows
+    rows.sort(key=lambda row: row.pk, reverse=True)
     listed = " ".join(f"{row.pk} {row.state}" for row in rows)
     version = hashlib.sha256(listed.encode()).hexdigest()[:16]
     return {"rows": rows, "version": version}
