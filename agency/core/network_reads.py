@@ -21,7 +21,6 @@ from agency.core.errors import Unavailable
 TIMEOUT_SECONDS = 25.0
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
-_local = threading.local()
 
 
 class ReadNeeded(Exception):
@@ -41,6 +40,13 @@ class ReadCache(NamedTuple):
     began: int
 
 
+class _Local(threading.local):
+    cache: ReadCache | None = None
+
+
+_local = _Local()
+
+
 def read_once(name: Hashable, read: Callable[[], Result]) -> Result:
     """Return the value of `read`, which makes a network call.
 
@@ -49,7 +55,7 @@ def read_once(name: Hashable, read: Callable[[], Result]) -> Result:
     """
     if not connection.in_atomic_block:
         return read()
-    cache = _current_cache()
+    cache = _local.cache
     if cache and name in cache.values:
         return cache.values[name]
     raise ReadNeeded(name, read)
@@ -72,7 +78,7 @@ def now() -> int:
     While a transaction is retried, it is the time of the first try. So a read whose
     name contains the time has the same name in each try.
     """
-    cache = _current_cache()
+    cache = _local.cache
     return cache.began if cache else int(time.time())
 
 
@@ -85,7 +91,7 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
     """
     if connection.in_atomic_block:
         return run()
-    outer_cache = _current_cache()
+    outer_cache = _local.cache
     end = time.monotonic() + TIMEOUT_SECONDS
     _local.cache = cache = ReadCache({}, int(time.time()))
     try:
@@ -114,7 +120,3 @@ def atomic_with_reads(function: Callable[Given, Result]) -> Callable[Given, Resu
         return retry_transaction(lambda: run(*arguments, **named))
 
     return retried
-
-
-def _current_cache() -> ReadCache | None:
-    return getattr(_local, "cache", None)
