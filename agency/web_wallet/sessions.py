@@ -41,16 +41,22 @@ USE_STEP = timedelta(minutes=1)
 MAX_SESSIONS = 5  # of one link; the oldest end
 
 
-@transaction.atomic
-def begin_session(link: PersonalLink) -> str:
-    """Return the secret for the cookie."""
+def begin_session(response: HttpResponse, link: PersonalLink) -> None:
+    """Begin a session in this browser, which remembers the link from now on.
+
+    link: with its token.
+    """
     secret = secrets.token_urlsafe(32)
-    WalletSession.objects.create(
-        tenant_id=link.tenant_id, link=link, digest=tokens.digest_of(secret)
-    )
-    newest = link.sessions.order_by("-pk").values("pk")[:MAX_SESSIONS]
-    link.sessions.exclude(pk__in=list(newest.values_list("pk", flat=True))).delete()
-    return secret
+    with transaction.atomic():
+        WalletSession.objects.create(
+            tenant_id=link.tenant_id, link=link, digest=tokens.digest_of(secret)
+        )
+        newest = link.sessions.order_by("-pk").values("pk")[:MAX_SESSIONS]
+        kept = list(newest.values_list("pk", flat=True))
+        link.sessions.exclude(pk__in=kept).delete()
+    set_cookie(response, SESSION_COOKIE, secret)
+    set_cookie(response, LINK_COOKIE, link.token, REMEMBERED)
+    set_cookie(response, OPEN_COOKIE, bytes(link.digest).hex(), REMEMBERED)
 
 
 def find_session(request: HttpRequest) -> WalletSession | None:
@@ -101,13 +107,6 @@ def require_kept(request: HttpRequest, token: str = "") -> None:
             raise Conflict(
                 "wallet_not_kept", "Keep the link of the other wallet first."
             )
-
-
-def set_session(response: HttpResponse, secret: str, link: PersonalLink) -> None:
-    """link: with its token, which this browser remembers from now on."""
-    set_cookie(response, SESSION_COOKIE, secret)
-    set_cookie(response, LINK_COOKIE, link.token, REMEMBERED)
-    set_cookie(response, OPEN_COOKIE, bytes(link.digest).hex(), REMEMBERED)
 
 
 def set_cookie(

@@ -78,7 +78,7 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
         response = redirect("web_wallet:inbox")
     else:
         response = redirect("web_wallet:cards")
-    sessions.set_session(response, sessions.begin_session(link), link)
+    sessions.begin_session(response, link)
     return response
 
 
