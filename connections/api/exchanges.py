@@ -81,18 +81,17 @@ class ExchangeView(View):
         """The connection that a new exchange runs over, or 404."""
         return or_404(self.find_connection(connection_id), Connection)
 
-    def get_exchange(self, exchange_id: Any) -> Any:
-        """The exchange to show, or 404."""
-        return self._get(exchange_id, SHOWN_WITH)
-
-    def get_with_parties(self, exchange_id: Any) -> Any:
-        """The exchange to act on, or 404, with the rows that its functions read."""
-        return self._get(exchange_id, PARTIES)
-
-    def _get(self, exchange_id: Any, related: tuple[str, ...]) -> Any:
+    def get_exchange(
+        self, exchange_id: Any, related: tuple[str, ...] = SHOWN_WITH
+    ) -> Any:
+        """The exchange, or 404, with what its contract reads or the `related` rows."""
         pk = parse_uuid(exchange_id)
         row = self.find_exchange(pk, related) if pk else None
         return or_404(row, self.model)
+
+    def get_with_parties(self, exchange_id: Any) -> Any:
+        """The exchange to act on, or 404, with the rows that its functions read."""
+        return self.get_exchange(exchange_id, PARTIES)
 
     def find_connection(self, connection_id: str) -> Connection | None:
         return find_in_scope(self.tenant.pk, connection_id)
