@@ -143,10 +143,14 @@ def record(
     if action not in ACTIONS:
         raise ValueError(f"{action} is not in ACTIONS.")
     actor = by if isinstance(by, Actor) else actor_of(by)
+    if tenant is None and isinstance(target, Tenant):
+        tenant = target
+    elif tenant is None:
+        tenant = getattr(target, "tenant_id", None)
     request_id = logs.request_id.get()
     AuditEntry.objects.create(
         action=action,
-        tenant_id=tenant_id_of(target) if tenant is None else pk_of(tenant),
+        tenant_id=tenant.pk if isinstance(tenant, Tenant) else tenant,
         actor_kind=actor.kind,
         actor_id=actor.id,
         actor_name=actor.name[:254],
@@ -214,29 +218,16 @@ def actor_of_command(name: str) -> Actor:
     return Actor(AuditEntry.ActorKind.COMMAND, name, name, socket.gethostname())
 
 
-def tenant_id_of(target: models.Model) -> UUID | None:
-    return (
-        target.pk
-        if isinstance(target, Tenant)
-        else pk_of(getattr(target, "tenant_id", None))
-    )
-
-
-def pk_of(tenant: Tenant | UUID | None) -> UUID | None:
-    return tenant.pk if isinstance(tenant, Tenant) else tenant
-
-
 def describe_changes(row: models.Model, changes: dict[str, Any]) -> dict[str, Any]:
     """Return the columns that the changes give another value, each with both values."""
-    return {
-        name: [text_of(getattr(row, name)), text_of(value)]
-        for name, value in changes.items()
-        if getattr(row, name) != value and (getattr(row, name) or value)
-    }
-
-
-def text_of(value: Any) -> str:
-    return "" if value is None else str(value)[:MAX_VALUE]
+    described = {}
+    for name, value in changes.items():
+        former = getattr(row, name)
+        if former != value and (former or value):
+            described[name] = [
+                "" if one is None else str(one)[:MAX_VALUE] for one in (former, value)
+            ]
+    return described
 
 
 def delete_old_entries() -> int:
