@@ -64,20 +64,18 @@ def clean_return_urls(urls: Iterable[str]) -> list[str]:
 
 def clean_wallet_apps(apps: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """`[{"name", "urls"}]`: wallet apps, and where each can be installed."""
-    cleaned = [_clean_wallet_app(app) for app in apps]
+    cleaned = []
+    for app in apps:
+        name = str(app["name"]).strip()
+        if not name or len(name) > MAX_APP_NAME:
+            raise ValueError(f"Give each wallet app a name of at most {MAX_APP_NAME}.")
+        urls = [clean_https_url(url) for url in app["urls"]]
+        if not 1 <= len(urls) <= MAX_APP_URLS:
+            raise ValueError(f"Give {name!r} one to {MAX_APP_URLS} addresses.")
+        cleaned.append({"name": name, "urls": urls})
     if len(cleaned) > MAX_WALLET_APPS:
         raise ValueError(f"Give at most {MAX_WALLET_APPS} wallet apps.")
     return cleaned
-
-
-def _clean_wallet_app(app: dict[str, Any]) -> dict[str, Any]:
-    name = str(app["name"]).strip()
-    if not name or len(name) > MAX_APP_NAME:
-        raise ValueError(f"Give each wallet app a name of at most {MAX_APP_NAME}.")
-    urls = [clean_https_url(url) for url in app["urls"]]
-    if not 1 <= len(urls) <= MAX_APP_URLS:
-        raise ValueError(f"Give {name!r} one to {MAX_APP_URLS} addresses.")
-    return {"name": name, "urls": urls}
 
 
 def allows_return(allowed: Iterable[str], url: str) -> bool:
@@ -89,15 +87,12 @@ def allows_return(allowed: Iterable[str], url: str) -> bool:
     # A browser or the server resolves such segments: the path would lead elsewhere.
     if any(segment in (".", "..") for segment in unquote(path).split("/")):
         return False
-    return any(
-        origin == _origin(base) and _is_below(path, urlsplit(base).path)
-        for base in allowed
-    )
-
-
-def _is_below(path: str, base: str) -> bool:
-    folder = base.rstrip("/")
-    return path == folder or path.startswith(f"{folder}/")
+    for base in allowed:
+        if origin == _origin(base):
+            folder = urlsplit(base).path.rstrip("/")
+            if path == folder or path.startswith(f"{folder}/"):
+                return True
+    return False
 
 
 def _origin(url: str) -> tuple[str, str, int] | None:
