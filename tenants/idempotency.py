@@ -57,8 +57,14 @@ class IdempotentRequest:
         operation: str,
         fingerprint: bytes,
     ) -> None:
+        if len(key) > MAX_KEY_LENGTH or not PRINTABLE.fullmatch(key):
+            message = (
+                f"Give 1 to {MAX_KEY_LENGTH} printable ASCII characters, "
+                "best a new UUID."
+            )
+            raise Invalid("invalid_idempotency_key", message, {HEADER: [message]})
         self.owner = owner
-        self.key = check_key(key)
+        self.key = key
         self.operation = operation
         self.fingerprint = fingerprint
         self.row: IdempotencyKey | None = None
@@ -70,7 +76,7 @@ class IdempotentRequest:
         Raises 409 `idempotency_in_progress`, 409 `already_created`, 422
         `idempotency_key_reused`.
         """
-        with self._advisory_lock(), being_handled(self.key):
+        with self._advisory_lock():
             self.row = IdempotencyKey.objects.filter(
                 **self.owner, key=self.key
             ).first()
@@ -79,7 +85,13 @@ class IdempotentRequest:
                 self._require_same_request(self.row)
             if self.row and self.row.answer:
                 return vault.unseal(self.row, "answer")["body"], True
-            body = self._run_handler(handle)
+            try:
+                body = handle()
+            except AgencyError as error:
+                # The handler has undone its effect before it raises a 4xx.
+                if self.row and self.has_performed and error.status < 500:
+                    self.row.delete()
+                raise
             self._store_response(self.row or self._claim_key(None, False), body)
             return body, is_known
 
@@ -115,13 +127,16 @@ class IdempotentRequest:
 
     @contextmanager
     def _advisory_lock(self) -> Iterator[None]:
+        """Lock the key. In the block, current_key() returns it."""
         [owner] = self.owner.values()
         name = f"{owner.pk} {self.key}"
         if not call_lock_function("pg_try_advisory_lock", name):
             raise in_progress_error()
+        _local.key = self.key
         try:
             yield
         finally:
+            _local.key = ""
             call_lock_function("pg_advisory_unlock", name)
 
     def _require_same_request(self, row: IdempotencyKey) -> None:
@@ -134,18 +149,6 @@ class IdempotentRequest:
             raise Unprocessable("idempotency_key_reused", message)
         if row.shown_once:
             raise already_created_error()
-
-    def _run_handler(self, handle: Callable[[], Any]) -> Any:
-        """Run the handler. If it fails with 4xx after `perform`, release the key.
-
-        The handler has undone its effect before it raises such an error.
-        """
-        try:
-            return handle()
-        except AgencyError as error:
-            if self.row and self.has_performed and error.status < 500:
-                self.row.delete()
-            raise
 
     def _claim_key(self, result: Any, shown_once: bool) -> IdempotencyKey:
         row = IdempotencyKey(key=self.key, operation=self.operation, **self.owner)
@@ -179,16 +182,6 @@ class IdempotentRequest:
             rows.update(answer=answer, updated_at=timezone.now())
 
 
-@contextmanager
-def being_handled(key: str) -> Iterator[None]:
-    """Let current_key() return this key in the block."""
-    _local.key = key
-    try:
-        yield
-    finally:
-        _local.key = ""
-
-
 def current_key() -> str:
     """The key of the write that this thread handles, or "".
 
@@ -196,15 +189,6 @@ def current_key() -> str:
     So whatever was begun with it was begun by a call that has ended.
     """
     return getattr(_local, "key", "")
-
-
-def check_key(key: str) -> str:
-    if len(key) > MAX_KEY_LENGTH or not PRINTABLE.fullmatch(key):
-        message = (
-            f"Give 1 to {MAX_KEY_LENGTH} printable ASCII characters, best a new UUID."
-        )
-        raise Invalid("invalid_idempotency_key", message, {HEADER: [message]})
-    return key
 
 
 def request_fingerprint(
@@ -263,12 +247,9 @@ def already_created_error() -> Conflict:
 
 def delete_old_keys() -> int:
     """Delete keys past their retention, in batches. Return the number of rows."""
+    old = IdempotencyKey.objects.filter(created_at__lt=timezone.now() - RETENTION)
+    oldest = old.order_by("created_at").values_list("pk", flat=True)
     deleted = 0
-    while ids := old_ids():
+    while ids := list(oldest[:BATCH]):
         deleted += IdempotencyKey.objects.filter(pk__in=ids).delete()[0]
     return deleted
-
-
-def old_ids() -> list[Any]:
-    old = IdempotencyKey.objects.filter(created_at__lt=timezone.now() - RETENTION)
-    return list(old.order_by("created_at").values_list("pk", flat=True)[:BATCH])
