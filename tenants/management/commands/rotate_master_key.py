@@ -21,10 +21,16 @@ class Command(BaseCommand):
     )
 
     def handle(self, **options: Any) -> None:
-        self.require_known_keys()
+        known = vault.known_master_keys()
+        for key_id, number in rotation.count_by_master_key().items():
+            if key_id not in known:
+                raise CommandError(
+                    f"{number:,} data keys are wrapped by the master key {key_id}. Give "
+                    "it as AGENCY_OLD_MASTER_KEY. Nothing was changed."
+                )
         rotation.put_master_key_in_force()
         progress = Progress(self.stderr, "{:,} data keys are wrapped again.")
-        while self.is_unfinished():
+        while set(rotation.count_by_master_key()) != {vault.master_key_id()}:
             wrapped = rotation.wrap_batch()
             progress.advance(wrapped)
             faults.fault_point("after_wrapped_batch")
@@ -41,15 +47,3 @@ class Command(BaseCommand):
                 "Remove AGENCY_OLD_MASTER_KEY and restart all processes. Keep the old "
                 "key as long as you keep a backup from before."
             )
-
-    def is_unfinished(self) -> bool:
-        return set(rotation.count_by_master_key()) != {vault.master_key_id()}
-
-    def require_known_keys(self) -> None:
-        known = vault.known_master_keys()
-        for key_id, number in rotation.count_by_master_key().items():
-            if key_id not in known:
-                raise CommandError(
-                    f"{number:,} data keys are wrapped by the master key {key_id}. Give "
-                    "it as AGENCY_OLD_MASTER_KEY. Nothing was changed."
-                )
