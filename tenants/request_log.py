@@ -163,18 +163,15 @@ def write_noted() -> None:
     calls = iter(buffer.take_all())
     try:
         for batch in iter(lambda: list(islice(calls, ROWS_PER_STATEMENT)), []):
-            insert_calls(batch)
+            columns = [list(column) for column in zip(*batch, strict=True)]
+            with connection.cursor() as cursor:
+                cursor.execute(INSERT, columns)
     except (DatabaseError, InterfaceError) as error:
         lost = len(batch) + len(list(calls))
         metrics.count_unlogged("database", lost)
         logger.warning("%s calls are missing in the log of calls: %s", lost, error)
     finally:
         connection.close()
-
-
-def insert_calls(calls: list[Call]) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT, [list(column) for column in zip(*calls, strict=True)])
 
 
 def delete_old_requests() -> None:
