@@ -58,18 +58,17 @@ class SealedTable(NamedTuple):
 
 def list_sealed_tables() -> list[SealedTable]:
     """Return all tables with sealed columns, in the order of their names."""
-    found = (
-        SealedTable(model, tuple(sealed_columns_of(model)))
-        for model in apps.get_models()
-    )
-    return sorted((one for one in found if one.columns), key=lambda one: one.name)
-
-
-def sealed_columns_of(model: type[models.Model]) -> Iterator[str]:
-    for field in model._meta.concrete_fields:
-        place = f"{model._meta.db_table}.{field.column}"
-        if isinstance(field, models.BinaryField) and place not in NOT_SEALED:
-            yield field.attname
+    found = []
+    for model in apps.get_models():
+        columns = tuple(
+            field.attname
+            for field in model._meta.concrete_fields
+            if isinstance(field, models.BinaryField)
+            and f"{model._meta.db_table}.{field.column}" not in NOT_SEALED
+        )
+        if columns:
+            found.append(SealedTable(model, columns))
+    return sorted(found, key=lambda one: one.name)
 
 
 def batches_of(rows: models.QuerySet[Any]) -> Iterator[list[Any]]:
@@ -90,18 +89,16 @@ def opens(row: Any, column: str) -> bool:
     A row that was deleted counts as one that does. So does one of a deleted
     organization, whose data key is gone, until a worker removes it.
     """
-    if try_to_open(row, column) or is_erased(row):
+    if try_to_open(row, column):
+        return True
+    tenants = Tenant._base_manager.filter(pk=row.tenant_id)
+    if tenants.exclude(deleted_at=None).exists():
         return True
     try:
         row.refresh_from_db(fields=[column])
     except ObjectDoesNotExist:
         return True
     return try_to_open(row, column)
-
-
-def is_erased(row: Any) -> bool:
-    found = Tenant._base_manager.filter(pk=row.tenant_id)
-    return found.exclude(deleted_at=None).exists()
 
 
 def try_to_open(row: Any, column: str) -> bool:
