@@ -51,7 +51,7 @@ CATCH_ALL = {
     "credentials/tasks.py": {"finish"},  # the worker's loop
     "organizations/erasure.py": {"try_job"},  # the worker's loop
     "sandbox/answering.py": {"try_answer"},  # the worker's loop
-    "webhooks/delivery/call.py": {"try_call"},  # the worker's loop
+    "webhooks/delivery/call.py": {"call_webhook"},  # the worker's loop
     "webhooks/delivery/recording.py": {"record_all"},  # the worker's loop
     "webhooks/events/stream.py": {"run"},  # the loop that serves all listeners
 }

@@ -30,7 +30,14 @@ def make_call(delivery: Delivery) -> None:
 def call_webhook(delivery: Delivery) -> Outcome:
     """Call the webhook once for a delivery leased to the caller. Never raises."""
     with logs.continue_request(delivery.request_id):
-        outcome = try_call(delivery)
+        try:
+            outcome = post_event(delivery)
+        except Exception:  # a bug must stop neither the worker nor the delivery
+            connection.close()
+            logger.exception("delivery %s was not made", delivery.pk)
+            outcome = Outcome(Result.NOT_MADE, timezone.now(), 0.0, "internal_error")
+        else:
+            faults.fault_point("after_post_before_mark")
         fields = {
             "webhook": str(delivery.webhook_id),
             "event": str(delivery.event_id),
@@ -39,17 +46,6 @@ def call_webhook(delivery: Delivery) -> Outcome:
         }
         text = "webhook %(webhook)s event %(event)s %(outcome)s %(milliseconds)sms"
         logger.info(text, fields, extra=fields)
-    return outcome
-
-
-def try_call(delivery: Delivery) -> Outcome:
-    try:
-        outcome = post_event(delivery)
-    except Exception:  # a bug must stop neither the worker nor the delivery
-        connection.close()
-        logger.exception("delivery %s was not made", delivery.pk)
-        return Outcome(Result.NOT_MADE, timezone.now(), 0.0, "internal_error")
-    faults.fault_point("after_post_before_mark")
     return outcome
 
 
