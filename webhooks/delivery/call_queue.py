@@ -75,7 +75,13 @@ class CallQueue:
             if len(self._calling) == self._threads:
                 return None
             heads = (rows[0] for rows in self._waiting.values())
-            row = next(filter(self._has_room, heads), None)
+            within_share = (
+                row
+                for row in heads
+                if self._calls[row.webhook_id] < per_webhook_limit()
+                and self._calls[row.tenant_id] < per_tenant_limit()
+            )
+            row = next(within_share, None)
             if row is None:
                 return None
             self._waiting[row.webhook_id].popleft()
@@ -86,12 +92,6 @@ class CallQueue:
             self._calls.update((row.webhook_id, row.tenant_id))
             return row
 
-    def _has_room(self, row: Delivery) -> bool:
-        return (
-            self._calls[row.webhook_id] < per_webhook_limit()
-            and self._calls[row.tenant_id] < per_tenant_limit()
-        )
-
     def finish(self, row: Delivery, outcome: Outcome | None) -> None:
         """Add what came of a call. None: it was not made."""
         with self._lock:
@@ -101,9 +101,14 @@ class CallQueue:
 
     def return_waiting(self, even_new: bool = False) -> None:
         """Finish deliveries that have waited too long, without a call."""
+        soonest_end = timezone.now() + LEASE - MAX_WAIT
         with self._lock:
             for webhook_id, rows in list(self._waiting.items()):
-                while rows and (even_new or has_waited_too_long(rows[0])):
+                while rows and (
+                    even_new
+                    or not rows[0].lease_until
+                    or rows[0].lease_until < soonest_end
+                ):
                     self._finished.append((rows.popleft(), None))
                 if not rows:
                     del self._waiting[webhook_id]
@@ -125,7 +130,3 @@ class CallQueue:
     @property
     def has_waiting(self) -> bool:
         return bool(self._waiting)
-
-
-def has_waited_too_long(row: Delivery) -> bool:
-    return not row.lease_until or row.lease_until < timezone.now() + LEASE - MAX_WAIT
