@@ -9,7 +9,6 @@ share together.
 
 from collections import Counter
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -23,13 +22,6 @@ from webhooks.delivery.models import Delivery
 CLAIM_LOCK = 0x61676364  # the advisory lock of the one claim that runs at a time
 
 
-class Capacity(NamedTuple):
-    """The number of calls that a locked webhook may get now."""
-
-    webhook: Webhook
-    calls: int
-
-
 def per_webhook_limit() -> int:
     """Maximum concurrent calls to one webhook, and to all slow webhooks together."""
     return max(1, settings.WEBHOOK_THREADS // 4)
@@ -38,11 +30,6 @@ def per_webhook_limit() -> int:
 def per_tenant_limit() -> int:
     """Maximum concurrent calls to all webhooks of one organization."""
     return max(1, settings.WEBHOOK_THREADS // 2)
-
-
-def no_queue(key: UUID) -> int:
-    """The depth of a worker that leases only what it calls at once."""
-    return 1
 
 
 class Load:
@@ -71,10 +58,6 @@ class Load:
             if strikes >= SLOW_LIMIT:
                 self.slow.add(webhook)
 
-    def add(self, webhook: Webhook) -> None:
-        self.ours[webhook.pk] += 1
-        self.ours[webhook.tenant_id] += 1
-
     def room_of_webhook(self, webhook: UUID, is_slow: bool) -> int:
         if is_slow:
             return 1 - self.ours[webhook] - self.others[webhook]
@@ -82,17 +65,6 @@ class Load:
 
     def room_of_tenant(self, tenant: UUID) -> int:
         return self._room(tenant, per_tenant_limit())
-
-    def full_webhooks(self) -> list[UUID]:
-        return [
-            webhook
-            for webhook in self.webhooks
-            if self.room_of_webhook(webhook, webhook in self.slow) <= 0
-        ]
-
-    def full_tenants(self) -> list[UUID]:
-        tenants = set(self.webhooks.values())
-        return [tenant for tenant in tenants if self.room_of_tenant(tenant) <= 0]
 
     def _room(self, key: UUID, share: int) -> int:
         if self.others[key]:
@@ -105,7 +77,7 @@ def claim_due(
     slow_limit: int,
     after: UUID | None = None,
     owners: Collection[UUID | None] = (),
-    depth: Callable[[UUID], int] = no_queue,
+    depth: Callable[[UUID], int] = lambda key: 1,
 ) -> list[Delivery]:
     """Lease up to `limit` due deliveries, with their webhooks and events loaded.
 
@@ -116,23 +88,23 @@ def claim_due(
     webhooks with nothing due. owners, depth: see `Load`.
     """
     with transaction.atomic():
-        wait_for_claims_of_others()
+        # One claim runs at a time, until the end of its transaction. Else two workers
+        # could find the same organization below its share at the same time.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
         load = Load(owners, depth)
         webhooks = lock_webhooks(load, limit, slow_limit, after)
         if not webhooks:
             return []
-        due = Delivery.next_due(allot_calls(load, webhooks, limit))
+        # How many due deliveries of each webhook are worth reading.
+        even_part = max(per_webhook_limit(), -(-limit // len(webhooks)))
+        wanted = [
+            (one, min(even_part, load.room_of_webhook(one.pk, one.is_slow)))
+            for one in webhooks
+        ]
+        due = Delivery.next_due(wanted)
         rows = choose_within_limits(load, due, limit, slow_limit)
         return Delivery.lease_all(rows) if rows else []
-
-
-def wait_for_claims_of_others() -> None:
-    """Let one claim run at a time, until the end of the transaction.
-
-    Else two workers could find the same organization below its share at the same time.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
 
 
 def lock_webhooks(
@@ -141,8 +113,14 @@ def lock_webhooks(
     """Lock and return webhooks that have due deliveries and are below their limits."""
     pending = Delivery.pending().filter(webhook=OuterRef("pk"))
     rows = Webhook.objects.filter(is_enabled=True)
-    rows = rows.exclude(pk__in=load.full_webhooks())
-    rows = rows.exclude(tenant__in=load.full_tenants())
+    full_webhooks = [
+        webhook
+        for webhook in load.webhooks
+        if load.room_of_webhook(webhook, webhook in load.slow) <= 0
+    ]
+    tenants = set(load.webhooks.values())
+    full_tenants = [one for one in tenants if load.room_of_tenant(one) <= 0]
+    rows = rows.exclude(pk__in=full_webhooks).exclude(tenant__in=full_tenants)
     if slow_limit <= 0:
         rows = rows.exclude(strikes__gte=SLOW_LIMIT)
     rows = rows.alias(
@@ -161,17 +139,6 @@ def in_flight() -> "models.QuerySet[Delivery]":
     return leased.filter(lease_until__gt=timezone.now())
 
 
-def allot_calls(load: Load, webhooks: list[Webhook], limit: int) -> list[Capacity]:
-    """Return how many due deliveries of each locked webhook are worth reading."""
-    even_part = max(per_webhook_limit(), -(-limit // len(webhooks)))
-    return [
-        Capacity(
-            webhook, min(even_part, load.room_of_webhook(webhook.pk, webhook.is_slow))
-        )
-        for webhook in webhooks
-    ]
-
-
 def choose_within_limits(
     load: Load, due: list[Delivery], limit: int, slow_limit: int
 ) -> list[Delivery]:
@@ -187,6 +154,6 @@ def choose_within_limits(
             if slow_limit <= 0:
                 continue
             slow_limit -= 1
-        load.add(webhook)
+        load.ours.update((webhook.pk, webhook.tenant_id))
         chosen.append(delivery)
     return chosen
