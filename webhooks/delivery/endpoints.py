@@ -254,10 +254,6 @@ class Webhook(Record):
         return secret, previous_until
 
     @property
-    def receives_calls(self) -> bool:
-        return self.type not in self.NEVER_CALLED
-
-    @property
     def is_slow(self) -> bool:
         """Whether its last calls were all slow. It then gets one call at a time."""
         return self.strikes >= SLOW_LIMIT

@@ -128,7 +128,7 @@ def create_missed(webhook: Webhook) -> int:
     Events older than the retention are left out: the webhook may have received them,
     and their deliveries may be deleted.
     """
-    if not webhook.receives_calls:
+    if webhook.type in Webhook.NEVER_CALLED:
         return 0
     assert webhook.recover_since
     since = max(webhook.recover_since, webhook.created_at)
