@@ -32,20 +32,21 @@ def update_health(calls: Sequence[tuple[Delivery, Outcome]]) -> dict[UUID, Webho
         # Skipped if the address has changed: the outcome belongs to the old one.
         if webhook and webhook.url == row.webhook.url:
             outcomes.setdefault(webhook.pk, []).append(outcome)
-    changing = [pk for pk in outcomes if changes_webhook(webhooks[pk], outcomes[pk])]
+    changing = [
+        pk
+        for pk, found in outcomes.items()
+        if has_failed_for_days(webhooks[pk])
+        or any(
+            outcome.result is Result.GONE or health_changes(webhooks[pk], outcome)
+            for outcome in found
+        )
+    ]
     locked = Webhook.objects.select_for_update(no_key=True).filter(pk__in=changing)
     for webhook in locked.order_by("pk") if changing else ():
         if webhook.url == webhooks[webhook.pk].url:
             count_outcomes(webhook, outcomes[webhook.pk])
         webhooks[webhook.pk] = webhook
     return webhooks
-
-
-def changes_webhook(webhook: Webhook, outcomes: Sequence[Outcome]) -> bool:
-    return has_failed_for_days(webhook) or any(
-        outcome.result is Result.GONE or health_changes(webhook, outcome)
-        for outcome in outcomes
-    )
 
 
 def count_outcomes(webhook: Webhook, outcomes: Sequence[Outcome]) -> None:
