@@ -36,6 +36,6 @@ def send_example(webhook: Webhook, message_type: str) -> Delivery:
         wallet_id = str(uuid7())  # these types exist in hosted wallets only
         data |= {"wallet_id": wallet_id, "WalletId": wallet_id}
     event.save_with_body(data, example=True)
-    Delivery.create_for(event, [webhook.pk])
+    Delivery.build(event, webhook.pk).save(force_insert=True)
     transaction.on_commit(notify_delivery_worker)
     return Delivery.objects.select_related("event").get(event=event, webhook=webhook)

@@ -1,6 +1,6 @@
 """Deliveries, one row per event and webhook, and attempts, one row per call."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -178,12 +178,6 @@ class Delivery(Record, CausedJob):
 
     def __str__(self) -> str:
         return str(self.pk)
-
-    @classmethod
-    def create_for(cls, event: Event, webhook_ids: Iterable[UUID]) -> int:
-        """Create one delivery of the event for each webhook. Return their number."""
-        rows = [cls.build(event, webhook_id) for webhook_id in webhook_ids]
-        return len(Delivery.objects.bulk_create(rows))
 
     @classmethod
     def build(cls, event: Event, webhook_id: UUID) -> "Delivery":

@@ -71,7 +71,7 @@ def add_events(chain, count):
         event = last.event
         event.pk, event.sequence = uuid7(), sequence
         event.save(force_insert=True)
-        Delivery.create_for(event, [last.webhook_id])
+        Delivery.build(event, last.webhook_id).save(force_insert=True)
 
 
 def test_a_failing_head_holds_the_next_back(receiver, chain):
