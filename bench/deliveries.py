@@ -24,7 +24,7 @@ from organizations.provisioning import create_organization
 from tests.support import http_endpoints
 from webhooks.delivery import call, claim, examples
 from webhooks.delivery.call_queue import MAX_DEPTH
-from webhooks.delivery.worker import new_dispatcher
+from webhooks.delivery.worker import DeliveryLoop
 from webhooks.events.emit import emit_event
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
@@ -118,7 +118,7 @@ def compare_rates(scheme, webhooks):
     for _ in range(ROUNDS):
         send_examples(webhooks, CALLS)
         rates.append(
-            (per_second(new_dispatcher().run), per_second(lambda: call_bare(webhooks)))
+            (per_second(DeliveryLoop().run), per_second(lambda: call_bare(webhooks)))
         )
         if Delivery.objects.filter(status="done").count() != CALLS:
             raise RuntimeError("calls failed")
@@ -182,7 +182,7 @@ def compare_delays(webhooks, hanging, notify):
 
 def delays(webhooks, notify):
     """Milliseconds of all receivers but the last, with the Procfile's two threads."""
-    dispatcher, end = new_dispatcher(), time.monotonic() + SECONDS
+    dispatcher, end = DeliveryLoop(), time.monotonic() + SECONDS
     with ThreadPoolExecutor(2) as threads:
         notify.side_effect = lambda task: threads.submit(heard, dispatcher)
         for number in range(int(SECONDS / EVERY)):

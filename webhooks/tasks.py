@@ -7,9 +7,9 @@ from celery.signals import worker_shutting_down
 
 from webhooks import retention
 from webhooks.delivery import recovery
-from webhooks.delivery.worker import new_dispatcher
+from webhooks.delivery.worker import DeliveryLoop
 
-dispatcher = new_dispatcher()
+dispatcher = DeliveryLoop()
 
 
 @shared_task

@@ -14,7 +14,7 @@ from django.db import connections
 from django.utils import timezone
 
 from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
-from webhooks.delivery.worker import new_dispatcher
+from webhooks.delivery.worker import DeliveryLoop
 from webhooks.models import Attempt, Delivery, Event
 
 
@@ -106,7 +106,7 @@ def receiving() -> Iterator[Receiver]:
 
 def worker_calls() -> None:
     """Make all due calls as the worker does. Returns when none is left."""
-    new_dispatcher().run()
+    DeliveryLoop().run()
 
 
 def time_passes(**much: float) -> None:

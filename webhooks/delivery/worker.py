@@ -47,28 +47,27 @@ class DeliveryLoop(NotifiedLoop):
             connection.close()
 
     def _work(self, threads: ThreadPoolExecutor) -> None:
+        """Record, claim and start calls, until there are none."""
         try:
-            while self._work_once(threads):
+            while True:
+                self.notified.clear()
+                try:
+                    self.queue.return_waiting(even_new=self.is_stopped)
+                    self._record()
+                    if not self.is_stopped:
+                        self._claim()
+                finally:
+                    connection.close()  # back to the pool while the calls run
+                while delivery := self.queue.start_next():
+                    threads.submit(self._call, delivery)
+                if not self.queue.at_work():
+                    return
                 self.notified.wait(POLL_SECONDS)
                 # Not where calls wait for one that hangs: it would delay other claims.
                 if self.recorded >= self.threads // 2 and self.queue.has_waiting:
                     time.sleep(COLLECT_SECONDS)
         finally:
             self.queue.return_waiting(even_new=True)
-
-    def _work_once(self, threads: ThreadPoolExecutor) -> bool:
-        """Record, claim and start calls. Return whether there are any."""
-        self.notified.clear()
-        try:
-            self.queue.return_waiting(even_new=self.is_stopped)
-            self._record()
-            if not self.is_stopped:
-                self._claim()
-        finally:
-            connection.close()  # back to the pool while the calls run
-        while delivery := self.queue.start_next():
-            threads.submit(self._call, delivery)
-        return bool(self.queue.at_work())
 
     def _claim(self) -> None:
         at_work = self.queue.at_work()
@@ -105,7 +104,3 @@ class DeliveryLoop(NotifiedLoop):
             self.queue.finish(delivery, outcome)
             self.notified.set()
             delivery = self.queue.start_next()
-
-
-def new_dispatcher() -> DeliveryLoop:
-    return DeliveryLoop()

@@ -14,7 +14,7 @@ from tests.support.races import at_once
 from tests.support.webhook_receiver import receiving, time_passes, worker_calls
 from webhooks.delivery import call, claim
 from webhooks.delivery.endpoints import SLOW_LIMIT
-from webhooks.delivery.worker import new_dispatcher
+from webhooks.delivery.worker import DeliveryLoop
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -125,7 +125,7 @@ def test_a_deleted_webhook_is_not_called(faber, examples, registers):
 def test_many_workers_at_once_make_each_call_once(examples, registers, receiver):
     for _ in range(3):
         examples(registers(), 10)
-    at_once(*[lambda: new_dispatcher().run()] * 4)
+    at_once(*[lambda: DeliveryLoop().run()] * 4)
     ids = [call.headers["webhook-id"] for call in receiver.calls]
     assert len(ids) == 30 and len(set(ids)) == 30
     assert Attempt.objects.count() == 30
@@ -310,7 +310,7 @@ def follow(head, sequences):
         event = Event.objects.get(pk=head.event_id)
         event.pk, event.sequence = uuid.uuid4(), sequence
         event.save(force_insert=True)
-        Delivery.create_for(event, [head.webhook_id])
+        Delivery.build(event, head.webhook_id).save(force_insert=True)
 
 
 def claim_queries():

@@ -17,7 +17,7 @@ from webhooks.delivery import call_queue, claim, recording
 from webhooks.delivery.call_queue import MAX_DEPTH, CallQueue, CallTimes
 from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.delivery.outcomes import Outcome, Result
-from webhooks.delivery.worker import new_dispatcher
+from webhooks.delivery.worker import DeliveryLoop
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,7 +77,7 @@ def test_several_workers_that_lease_ahead_keep_to_the_shares(examples, registers
         for receiver in receivers:
             meter.watch(receiver)
             examples(registers(url=receiver.url), 40)
-        at_once(*[lambda: new_dispatcher().run()] * 3)
+        at_once(*[lambda: DeliveryLoop().run()] * 3)
         calls = [call for receiver in receivers for call in receiver.calls]
     assert len(calls) == 120
     assert len({call.headers["webhook-id"] for call in calls}) == 120
@@ -151,7 +151,7 @@ def test_nothing_is_leased_for_threads_that_are_all_in_use(
     examples(registers(), 2)
     elsewhere = acme.post("/webhooks", {"url": receiver.url, "type": "Notification"})
     examples(elsewhere, 2, acme)
-    loop = new_dispatcher()
+    loop = DeliveryLoop()
     worker = Thread(target=lambda: (loop.run(), connection.close()))
     worker.start()
     eventually(lambda: receiver.calls)
@@ -218,7 +218,7 @@ def test_stopped_it_ends_the_calls_that_run_and_returns_the_others(
     monkeypatch.setattr(call_queue, "MAX_WAIT", timedelta(seconds=59))
     receiver.silent = True
     examples(registers(), 8)
-    loop = new_dispatcher()
+    loop = DeliveryLoop()
     worker = Thread(target=lambda: (loop.run(), connection.close()))
     worker.start()
     eventually(lambda: len(receiver.calls) == 2)
@@ -252,7 +252,7 @@ def test_calls_that_were_made_are_recorded_though_the_loop_fails(
     monkeypatch.setattr("webhooks.delivery.worker.claim_due", breaks)
     examples(registers(), 2)
     with pytest.raises(RuntimeError):
-        new_dispatcher().run()
+        DeliveryLoop().run()
     assert set(Delivery.objects.values_list("status", "lease_owner")) == {
         ("done", None)
     }
