@@ -96,10 +96,6 @@ class Listener:
             self.queue.append(message)
         self.has_output.set()
 
-    def enqueue_heartbeat(self, position: Position, id_line: bytes) -> None:
-        self.last_heartbeat = (position, id_line)
-        self.has_output.set()
-
     def close(self, closing_message: bytes = b"") -> None:
         self.is_closed = True
         self.closing_message = closing_message
@@ -256,7 +252,8 @@ class Broadcaster:
         if now >= self.next_heartbeat:
             self.next_heartbeat = now + self.heartbeat_seconds
             for listener in self.all_listeners():
-                listener.enqueue_heartbeat(batch.position, batch.id_line)
+                listener.last_heartbeat = (batch.position, batch.id_line)
+                listener.has_output.set()
         if now >= self.next_key_check:
             self.next_key_check = now + self.key_check_seconds
             await self.close_with_revoked_keys()
@@ -274,7 +271,8 @@ class Broadcaster:
     async def close_with_revoked_keys(self) -> None:
         listeners = self.all_listeners()
         key_ids = {key_id for listener in listeners for key_id in listener.key_ids}
-        live = await self.run_in_thread(live_key_ids, key_ids)
+        live_keys = ApiKey.live().filter(pk__in=key_ids).values_list("pk", flat=True)
+        live: set[UUID] = await self.run_in_thread(set, live_keys)
         for listener in listeners:
             if not live.issuperset(listener.key_ids):
                 listener.close(REVOKED_MESSAGE)
@@ -287,25 +285,21 @@ class Broadcaster:
 
 def read_batch(events: "QuerySet[Event]", start: Position) -> Batch:
     page = feed.read_page(events, start, BATCH_SIZE)
+    messages = []
+    for event in page.events:
+        position = feed.position_of(event)
+        text = f"id: {feed.cursor_for(position)}\ndata: {event.body}\n\n"
+        message = Message(
+            position=position,
+            tenant_id=event.tenant_id,
+            type=event.type,
+            object_id=event.object_id,
+            text=text.encode(),
+        )
+        messages.append(message)
     return Batch(
-        messages=[to_message(event) for event in page.events],
+        messages=messages,
         position=page.position,
         is_full=page.is_full,
         id_line=f"id: {feed.cursor_for(page.position)}\n\n".encode(),
     )
-
-
-def to_message(event: Event) -> Message:
-    position = feed.position_of(event)
-    text = f"id: {feed.cursor_for(position)}\ndata: {event.body}\n\n"
-    return Message(
-        position=position,
-        tenant_id=event.tenant_id,
-        type=event.type,
-        object_id=event.object_id,
-        text=text.encode(),
-    )
-
-
-def live_key_ids(key_ids: set[UUID]) -> set[UUID]:
-    return set(ApiKey.live().filter(pk__in=key_ids).values_list("pk", flat=True))
