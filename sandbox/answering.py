@@ -1,6 +1,7 @@
 """The queue of simulated answers: written with what arrives, taken by the worker."""
 
 import logging
+from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
@@ -57,14 +58,10 @@ def enqueue_answer(source: EventSource) -> None:
         holder=holder,
         kind=kind,
         exchange_id=source.pk,
-        due_at=timezone.now() + holder.delay,
+        due_at=timezone.now() + timedelta(seconds=holder.delay_seconds),
     )
     if not holder.delay_seconds:
-        transaction.on_commit(notify_answers)
-
-
-def notify_answers() -> None:
-    notify_worker("sandbox.tasks.answer_exchanges")
+        transaction.on_commit(lambda: notify_worker("sandbox.tasks.answer_exchanges"))
 
 
 class AnswerLoop(NotifiedLoop):

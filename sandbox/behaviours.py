@@ -7,6 +7,7 @@ by its own checks (verifications/proofs/checks.py).
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from connections.exchange import PARTIES
@@ -42,13 +43,11 @@ def answer_exchange(behaviour: str, exchange: Credential | Verification) -> None
         PROVE[behaviour](exchange)
 
 
-def show_changed_values(verification: Verification) -> None:
-    """Prove as usual, but show other values than those that were signed."""
-    prover.auto_select(verification, change_values)
-
-
 def change_values(presentation: dict[str, Any]) -> dict[str, Any]:
-    """The presentation with each shown value changed, beside its signed encoding."""
+    """The presentation with each shown value changed, beside its signed encoding.
+
+    So it shows other values than those that were signed.
+    """
     changed = copy.deepcopy(presentation)
     shown = changed["requested_proof"]
     groups = shown.get("revealed_attr_groups", {}).values()
@@ -112,7 +111,7 @@ def revoke_candidate(tenant: Tenant, candidate: Candidate) -> None:
 
 PROVE: dict[str, Callable[[Verification], None]] = {
     Behaviour.ACCEPT: prover.auto_select,
-    Behaviour.WRONG_VALUE: show_changed_values,
+    Behaviour.WRONG_VALUE: partial(prover.auto_select, change=change_values),
     Behaviour.REVOKED: prove_with_revoked,
     Behaviour.PREDICATE_FAILS: leave_out_comparisons,
 }

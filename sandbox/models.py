@@ -1,6 +1,5 @@
 """Simulated holders of test organizations, and the queue of their answers."""
 
-from datetime import timedelta
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
@@ -50,10 +49,6 @@ class SimulatedHolder(Record):
     @property
     def audit_facts(self) -> dict[str, str | int]:
         return {"behaviour": self.behaviour, "delay_seconds": self.delay_seconds}
-
-    @property
-    def delay(self) -> timedelta:
-        return timedelta(seconds=self.delay_seconds)
 
     @classmethod
     def live_rows(cls, tenant: Tenant | UUID) -> QuerySet[Any]:

@@ -44,6 +44,14 @@ def delete_of_organization(tenant: Tenant, budget: BatchBudget) -> int:
     texts = BasicMessage.objects.filter(
         connection__tenant=tenant, created_at__lt=old["created_at__lt"]
     )
+    # Without those of simulated holders, on either side.
+    holders = SimulatedHolder.objects.filter(tenant=tenant)
+    simulated = Connection.objects.filter(wallet__in=holders.values("wallet"))
+    keys = simulated.values("my_key__verkey")
+    connections = Connection.objects.filter(**old, wallet__deleted_at=None)
+    connections = connections.exclude(
+        Q(pk__in=simulated.values("pk")) | Q(their_key__in=keys)
+    ).select_related("wallet__tenant", "my_key", "invitation_key")
     failed = SimulatedAnswer.objects.filter(**old)
     return (
         remove_rows(wallets, Wallet.remove, budget)
@@ -51,20 +59,10 @@ def delete_of_organization(tenant: Tenant, budget: BatchBudget) -> int:
         + remove_rows(
             verifications.select_related(*PARTIES), Verification.remove, budget
         )
-        + remove_rows(connections_of(tenant, old), remove_connection, budget)
+        + remove_rows(connections, remove_connection, budget)
         + delete_in_batches(texts.only("pk"), budget)
         + delete_in_batches(failed.only("pk"), budget)
     )
-
-
-def connections_of(tenant: Tenant, old: dict[str, Any]) -> QuerySet[Connection]:
-    """The old ones, without those of simulated holders, on either side."""
-    holders = SimulatedHolder.objects.filter(tenant=tenant)
-    simulated = Connection.objects.filter(wallet__in=holders.values("wallet"))
-    keys = simulated.values("my_key__verkey")
-    rows = Connection.objects.filter(**old, wallet__deleted_at=None)
-    rows = rows.exclude(Q(pk__in=simulated.values("pk")) | Q(their_key__in=keys))
-    return rows.select_related("wallet__tenant", "my_key", "invitation_key")
 
 
 def remove_rows(

@@ -63,7 +63,15 @@ def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
     """
     require_test(tenant)
     create_missing_holders(tenant, by)
-    return find_or_create_definition(tenant)
+    if found := find_definition(tenant):
+        return found
+    # On the local network its credentials can be revoked.
+    is_local = tenant.network.kind == Network.Kind.LOCAL
+    schema = build_schema_body(tenant, NAME, VERSION, ATTRIBUTES)
+    claims = {"age": {"type": "integer"}}
+    wanted = (tenant, schema, schema_id_of(schema), None, is_local, claims)
+    with publishing.preparing_definition(*wanted) as prepare:
+        return publishing.create_definition(*wanted, prepare())
 
 
 @transactions.atomic()
@@ -76,47 +84,34 @@ def create_missing_holders(tenant: Tenant, by: Any) -> None:
             audit.recorded(create, "simulated_holder.created", by=by)()
 
 
-def find_or_create_definition(tenant: Tenant) -> CredentialDefinition:
-    """On the local network its credentials can be revoked."""
-    if found := find_definition(tenant):
-        return found
-    is_local = tenant.network.kind == Network.Kind.LOCAL
-    schema = build_schema_body(tenant, NAME, VERSION, ATTRIBUTES)
-    claims = {"age": {"type": "integer"}}
-    wanted = (tenant, schema, schema_id_of(schema), None, is_local, claims)
-    with publishing.preparing_definition(*wanted) as prepare:
-        return publishing.create_definition(*wanted, prepare())
-
-
 @network_reads.atomic_with_reads
 def offer_samples(
     tenant: Tenant, definition: CredentialDefinition
 ) -> VerificationPolicy:
     """Offer a credential to each holder that has none. Return the sample policy.
 
-    definition: what prepare_samples() returned.
+    A credential that is rejected or revoked does not count. definition: what
+    prepare_samples() returned.
     """
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     for holder in find_holders(tenant).values():
-        if holder.behaviour not in WITHOUT_CREDENTIAL:
-            offer_sample(holder, definition)
+        if holder.behaviour in WITHOUT_CREDENTIAL:
+            continue
+        wallet_id = holder.wallet.wallet_id
+        found = find_hosted(organization_wallet(definition.tenant), [wallet_id])
+        given = Credential.objects.filter(
+            wallet=holder.wallet_id,
+            definition_id=definition.definition_id,
+            state__in=[*Credential.OPEN, Credential.State.ISSUED],
+        )
+        if wallet_id in found and not given.exists():
+            values = {"name": holder.wallet.owner_name, "city": "Ghent", "age": "30"}
+            Credential.offer(
+                found[wallet_id], definition, values, automatic_issuance=True
+            )
     return find_policy(definition) or VerificationPolicy.create(
         tenant, policy_body(definition)
     )
-
-
-def offer_sample(holder: SimulatedHolder, definition: CredentialDefinition) -> None:
-    """Offer it, unless the holder has one that is neither rejected nor revoked."""
-    wallet_id = holder.wallet.wallet_id
-    found = find_hosted(organization_wallet(definition.tenant), [wallet_id])
-    given = Credential.objects.filter(
-        wallet=holder.wallet_id,
-        definition_id=definition.definition_id,
-        state__in=[*Credential.OPEN, Credential.State.ISSUED],
-    )
-    if wallet_id in found and not given.exists():
-        values = {"name": holder.wallet.owner_name, "city": "Ghent", "age": "30"}
-        Credential.offer(found[wallet_id], definition, values, automatic_issuance=True)
 
 
 def policy_body(definition: CredentialDefinition) -> dict[str, Any]:
