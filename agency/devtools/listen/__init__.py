@@ -73,9 +73,13 @@ def read_variable(name: str) -> str:
 
 def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
     tenant_id = retry_until_reachable(remote.tenant_id)
-    state = StateFile(
-        given.state or state_path(given.url, tenant_id, given.forward_to)
-    )
+    path = given.state
+    if not path:
+        home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        names = "\n".join((given.url, tenant_id, given.forward_to))
+        digest = hashlib.sha256(names.encode()).hexdigest()[:16]
+        path = Path(home) / "agency" / f"listen-{digest}.json"
+    state = StateFile(path)
     secret = os.environ.get("WEBHOOK_SECRET") or state.get("secret")
     if not secret:
         secret = new_secret()
@@ -83,9 +87,10 @@ def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
             f"Signing secret, shown once and kept in {state.path}: {secret}",
             flush=True,
         )
-    cursor = state.get("cursor") or retry_until_reachable(
-        lambda: remote.first_cursor(given.start)
-    )
+    cursor = state.get("cursor")
+    if not cursor and given.start == "now":
+        cursor = retry_until_reachable(lambda: remote.read_page("now")[1])
+    cursor = cursor or given.start
     state.put(secret=secret, cursor=cursor)
     handler = Handler(given.forward_to, secret)
     print(f"Events of {given.url} go to {given.forward_to}. Ctrl-C stops.", flush=True)
@@ -137,9 +142,3 @@ def follow_events(remote: AgencyClient, cursor: str) -> Iterator[Event]:
                 )
             last_error = str(error)
         time.sleep(next(delays))
-
-
-def state_path(*parts: str) -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-    return Path(home) / "agency" / f"listen-{name}.json"

@@ -53,12 +53,6 @@ class AgencyClient:
         with self.open_url(f"{self.url}/tenants") as answer:
             return json.load(answer)[0]["tenantId"]
 
-    def first_cursor(self, name: str) -> str:
-        """Return the cursor to begin with. name: `now` or `start`."""
-        if name == "start":
-            return name
-        return self.read_page(name)[1]
-
     def read_page(self, cursor: str) -> tuple[list[Event], str]:
         with self.open_url(
             f"{self.url}/events?limit={PAGE_SIZE}&after={cursor}"
