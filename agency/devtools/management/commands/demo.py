@@ -201,9 +201,11 @@ class Api:
                 f"No answer from {url}. Does the web server run?"
             ) from error
         if response.status_code != 200:
+            message = " ".join(response.text.split())[:200]
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                message = response.json()["message"]
             raise CommandError(
-                f"{method} {path} answered {response.status_code}: "
-                f"{error_message(response)}"
+                f"{method} {path} answered {response.status_code}: {message}"
             )
         return response.json() if response.content else None
 
@@ -217,13 +219,6 @@ class Api:
                 )
             time.sleep(0.2)
         return found
-
-
-def error_message(response: requests.Response) -> str:
-    """Return the message of an error response, or the beginning of its body."""
-    with contextlib.suppress(ValueError, TypeError, KeyError):
-        return response.json()["message"]
-    return " ".join(response.text.split())[:200]
 
 
 def degree_policy(definition_id: str) -> dict[str, Any]:
