@@ -52,7 +52,10 @@ class Interrupted(Exception):
 
 def main() -> int:
     """Run until interrupted (exit code 0) or until a process fails (1)."""
-    port = read_port()
+    text = os.environ.get("PORT") or "8000"
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise ToolError(f"PORT must be a number from 1 to 65535, not {text!r}.")
+    port = int(text)
     with checkout_lock(), contextlib.ExitStack() as cleanup:
         try:
             with raise_interrupted():
@@ -69,22 +72,24 @@ def start_and_watch(port: int, cleanup: contextlib.ExitStack) -> NoReturn:
     """Start everything in order, then watch it. `cleanup` stops it at the end."""
     supervisor = Supervisor(mark=str(VAR_FOLDER))
     end_leftovers(supervisor)
-    require_free_port(port)
+    try:
+        bind_port(port)
+    except OSError as error:
+        raise ToolError(
+            f"Port {port} cannot be used ({error.strerror}). "
+            f"Choose another one, for example: make run PORT={port % 65535 + 1}"
+        ) from None
     values = build_environment(port, cleanup)
     supervisor.environment |= values
-    write_environment(values, cleanup)
+    # For manage.py commands during this run.
+    ENVIRONMENT_FILE.unlink(missing_ok=True)
+    cleanup.callback(ENVIRONMENT_FILE.unlink, missing_ok=True)
+    read_or_create(ENVIRONMENT_FILE, lambda: json.dumps(values))
     cleanup.callback(supervisor.stop)
     migrate_database(supervisor)
     start_services(supervisor, port)
     print_welcome(supervisor)
     supervisor.watch()
-
-
-def read_port() -> int:
-    text = os.environ.get("PORT") or "8000"
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise ToolError(f"PORT must be a number from 1 to 65535, not {text!r}.")
-    return int(text)
 
 
 @contextlib.contextmanager
@@ -127,16 +132,6 @@ def end_leftovers(supervisor: Supervisor) -> None:
         print_line(f"Ended {count} processes that an earlier run had left behind.")
     valkey.stop(VAR_FOLDER / "valkey")
     postgres.stop(VAR_FOLDER / "postgres")
-
-
-def require_free_port(port: int) -> None:
-    try:
-        bind_port(port)
-    except OSError as error:
-        raise ToolError(
-            f"Port {port} cannot be used ({error.strerror}). "
-            f"Choose another one, for example: make run PORT={port % 65535 + 1}"
-        ) from None
 
 
 def bind_port(port: int) -> None:
@@ -235,13 +230,6 @@ def print_duration(what: str) -> Iterator[None]:
         print_line("")
         raise
     print_line(f"{time.monotonic() - started:.1f} s")
-
-
-def write_environment(values: dict[str, str], cleanup: contextlib.ExitStack) -> None:
-    """Write the environment to a file, for manage.py commands during this run."""
-    ENVIRONMENT_FILE.unlink(missing_ok=True)
-    cleanup.callback(ENVIRONMENT_FILE.unlink, missing_ok=True)
-    read_or_create(ENVIRONMENT_FILE, lambda: json.dumps(values))
 
 
 def migrate_database(supervisor: Supervisor) -> None:
