@@ -62,22 +62,14 @@ class Command(migrate.Command):
 
 def describe_holders() -> str:
     """Say who holds locks of tables, with the statement that ends it."""
-    seconds = settings.DATABASE_LOCK_TIMEOUT
+    patience = settings.DATABASE_LOCK_TIMEOUT
+    found = []
     with connection.cursor() as cursor:
-        cursor.execute(HOLDERS, [seconds * 0.9])
-        found = [describe_holder(*row) for row in cursor.fetchall()]
+        cursor.execute(HOLDERS, [patience * 0.9])
+        for pid, role, name, host, state, seconds in cursor.fetchall():
+            who = f"{name or 'a session'} of role {role} from {host or 'this host'}"
+            age = "" if seconds is None else f", for {seconds:.0f} s"
+            end = f"SELECT pg_terminate_backend({pid})"
+            found.append(f"{who} ({state or 'hidden'}{age}; {end})")
     held = "; ".join(found) or "sessions that have ended meanwhile"
-    return f"No lock within {seconds:g} s. Locks of tables are held by: {held}."
-
-
-def describe_holder(
-    pid: int,
-    role: str,
-    name: str,
-    host: str | None,
-    state: str | None,
-    seconds: float | None,
-) -> str:
-    who = f"{name or 'a session'} of role {role} from {host or 'this host'}"
-    age = "" if seconds is None else f", for {seconds:.0f} s"
-    return f"{who} ({state or 'hidden'}{age}; SELECT pg_terminate_backend({pid}))"
+    return f"No lock within {patience:g} s. Locks of tables are held by: {held}."
