@@ -41,7 +41,19 @@ class Command(BaseCommand):
         for name, number in sorted(self.opened.items()):
             self.stdout.write(f"{number:>12,}  {name}")
         if self.closed:
-            raise CommandError(self.describe_closed())
+            lines = [
+                f"- {table}: {len(places):,}, as {', '.join(places[:SHOWN])}"
+                for table, places in sorted(self.closed.items())
+            ]
+            number = sum(map(len, self.closed.values()))
+            raise CommandError(
+                f"{number:,} values do not open:\n"
+                + "\n".join(lines)
+                + "\nTheir bytes or the id or organization of their row were changed, "
+                "or the data key is another one. Nobody can open them: restore these "
+                "rows from a backup. If whole tables are listed, look at the data keys "
+                "first (docs/operations/keys.md)."
+            )
         self.stdout.write(f"All {self.opened.total():,} values open.")
 
     def open_data_keys(self) -> None:
@@ -66,22 +78,6 @@ class Command(BaseCommand):
             self.opened[table] += 1
         else:
             self.closed.setdefault(table, []).append(f"{column} of {row.pk}")
-
-    def describe_closed(self) -> str:
-        lines = [
-            f"- {table}: {len(places):,}, as {', '.join(places[:SHOWN])}"
-            for table, places in sorted(self.closed.items())
-        ]
-        number = sum(map(len, self.closed.values()))
-        return (
-            f"{number:,} values do not open:\n"
-            + "\n".join(lines)
-            + "\nTheir bytes or "
-            "the id or organization of their row were changed, or the data key is "
-            "another one. Nobody can open them: restore these rows from a backup. "
-            "If whole tables are listed, look at the data keys first "
-            "(docs/operations/keys.md)."
-        )
 
 
 def unwraps(row: DataKey | FormerDataKey, column: str) -> bool:
