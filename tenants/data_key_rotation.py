@@ -56,17 +56,16 @@ def create_next_data_key(tenant_id: TenantId) -> None:
     row.save(update_fields=["wrapped", "generation", "rotated_at", "updated_at"])
 
 
-def list_unfinished() -> list[TenantId]:
-    """Return whose values are sealed with several data keys."""
-    rows = FormerDataKey.objects.filter(retired_at=None)
-    return list(rows.values_list("tenant_id", flat=True).distinct())
+def list_to_rotate(age: timedelta) -> list[TenantId]:
+    """Return whose values are sealed with several data keys, or with an old one.
 
-
-def list_older_than(age: timedelta) -> list[TenantId]:
-    """Return whose data key has sealed for longer than this."""
+    age: for how long a data key may seal. The unfinished rotations come first.
+    """
+    former = FormerDataKey.objects.filter(retired_at=None)
+    unfinished = former.values_list("tenant_id", flat=True).distinct()
     rows = DataKey.objects.alias(since=Coalesce("rotated_at", "created_at"))
     old = rows.filter(since__lt=timezone.now() - age)
-    return list(old.values_list("tenant_id", flat=True))
+    return list(dict.fromkeys([*unfinished, *old.values_list("tenant_id", flat=True)]))
 
 
 def reseal_values(

@@ -55,8 +55,13 @@ class Command(BaseCommand):
         force: bool,
         **options: Any,
     ) -> None:
-        if not force:
-            self.require_present_processes()
+        if not force and (found := describe_older_processes()):
+            raise CommandError(
+                f"{found}. If they are processes of release 0.1.0, they could read "
+                "nothing that is sealed from now on: restart all with this release "
+                "(docs/operations/upgrade.md). If they are another program, end it, or "
+                "give --force. Nothing was changed."
+            )
         chosen = self.choose(organization, older_than)
         for tenant_id in chosen:
             rotation.create_next_data_key(tenant_id)
@@ -75,16 +80,6 @@ class Command(BaseCommand):
             "after a day."
         )
 
-    def require_present_processes(self) -> None:
-        """Raise unless all processes can read what a second data key seals."""
-        if found := describe_older_processes():
-            raise CommandError(
-                f"{found}. If they are processes of release 0.1.0, they could read "
-                "nothing that is sealed from now on: restart all with this release "
-                "(docs/operations/upgrade.md). If they are another program, end it, or "
-                "give --force. Nothing was changed."
-            )
-
     def choose(
         self, organization: str | None, older_than: float
     ) -> list[rotation.TenantId]:
@@ -92,15 +87,12 @@ class Command(BaseCommand):
             vault.system_data_key()
             return [None]
         if organization:
-            return [self.find_organization(organization).pk]
-        old = rotation.list_older_than(timedelta(hours=older_than))
-        return list(dict.fromkeys([*rotation.list_unfinished(), *old]))
-
-    def find_organization(self, tenant_id: str) -> Tenant:
-        with suppress(ValueError):
-            if found := Tenant.objects.filter(public_id=UUID(tenant_id)).first():
-                return found
-        raise CommandError(f"There is no organization {tenant_id}.")
+            with suppress(ValueError):
+                tenants = Tenant.objects.filter(public_id=UUID(organization))
+                if found := tenants.first():
+                    return [found.pk]
+            raise CommandError(f"There is no organization {organization}.")
+        return rotation.list_to_rotate(timedelta(hours=older_than))
 
     def wait_for_writers(self) -> None:
         """Wait until all processes seal with the new data keys, and have committed."""
