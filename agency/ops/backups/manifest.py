@@ -87,7 +87,12 @@ def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a complete backup. Raises CommandError."""
     try:
         found: dict[str, Any] = json.loads((folder / NAME).read_text())
-        require_format(found["format"], found["release"])
+        if found["format"] != FORMAT:
+            raise CommandError(
+                f"The backup has the format {found['format']}; release {__version__} "
+                f"reads the format {FORMAT}. Install release {found['release']} to "
+                "restore it."
+            )
         files = {name: Copy(**copy) for name, copy in found["files"].items()}
         return Manifest(**found | {"files": files})
     except FileNotFoundError:
@@ -101,21 +106,9 @@ def read_manifest(folder: Path) -> Manifest:
         ) from error
 
 
-def require_format(number: int, release: str) -> None:
-    if number != FORMAT:
-        raise CommandError(
-            f"The backup has the format {number}; release {__version__} reads the "
-            f"format {FORMAT}. Install release {release} to restore it."
-        )
-
-
 def known_migrations() -> set[str]:
     loader = MigrationLoader(None)
     return {f"{app}.{name}" for app, name in loader.disk_migrations}
-
-
-def unfinished_folder(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.part")
 
 
 def database_name() -> str:

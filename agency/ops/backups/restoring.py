@@ -12,7 +12,7 @@ from django.db import connection
 
 from agency.core import faults
 from agency.core.progress import Progress
-from agency.ops.backups.copying import Copy, copy_stream, read_chunks
+from agency.ops.backups.copying import copy_stream, read_chunks
 from agency.ops.backups.manifest import (
     DATABASE,
     STORAGE,
@@ -87,20 +87,17 @@ def restore_files(folder: Path, manifest: Manifest, stream: Any) -> None:
     """Store the files that are missing or differ."""
     progress = Progress(stream, "Files: {:,} bytes are restored.")
     for name in manifest.storage_names():
-        if stored_copy(name) != manifest.files[f"{STORAGE}{name}"]:
+        try:
+            with default_storage.open(name) as file:
+                stored = copy_stream(file)
+        except FileNotFoundError:
+            stored = None
+        if stored != manifest.files[f"{STORAGE}{name}"]:
             default_storage.delete(name)
             with (folder / STORAGE / name).open("rb") as file:
                 default_storage.save(name, File(file))
         progress.advance(manifest.files[f"{STORAGE}{name}"].size)
     progress.finish()
-
-
-def stored_copy(name: str) -> Copy | None:
-    try:
-        with default_storage.open(name) as file:
-            return copy_stream(file)
-    except FileNotFoundError:
-        return None
 
 
 def load_database(

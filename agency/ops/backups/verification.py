@@ -36,8 +36,22 @@ def verify_backup(folder: Path, stream: Any) -> None:
         if known_migrations() - set(manifest.migrations):
             stream.write("Applying the migrations since the backup ...")
             call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
-        check_tables()
-        verify_keys()
+        differences = database_schema.find_differences(
+            database_schema.expected_schema(), database_schema.read_schema()
+        )
+        if differences:
+            raise CommandError(
+                "The tables of the backup are not as this release needs them: "
+                f"{'; '.join(differences[:5])}. Take another backup."
+            )
+        try:
+            call_command("verify_keys")
+        except CommandError as error:
+            raise CommandError(
+                f"The database of the backup does not open. {error} Run verify_keys "
+                "with the running database too; if all opens there, make another "
+                "backup."
+            ) from None
         check_needed_files(folder, manifest)
 
 
@@ -67,47 +81,21 @@ def run_alone(statement: str, name: str) -> None:
     try:
         with connection.cursor() as cursor:
             cursor.execute(statement)
-    except ProgrammingError as error:
-        if sqlstate_of(error) != INSUFFICIENT_PRIVILEGE:
-            raise
-        role = connection.settings_dict["USER"]
-        raise CommandError(
-            f"The role {role} may not create the database {name}, into which the "
-            f"backup is restored. Let it (ALTER ROLE {role} CREATEDB), or name in "
-            "DATABASE_URL another server on which it may, for this command."
-        ) from None
-    except OperationalError as error:
-        if sqlstate_of(error) != IN_USE:
-            raise
-        raise CommandError(
-            f"The database {name} is used by another verify_backup, or by one that "
-            "is just ending. Try again in a minute."
-        ) from None
-
-
-def sqlstate_of(error: Exception) -> str | None:
-    return getattr(error.__cause__, "sqlstate", None)
-
-
-def check_tables() -> None:
-    lines = database_schema.find_differences(
-        database_schema.expected_schema(), database_schema.read_schema()
-    )
-    if lines:
-        raise CommandError(
-            "The tables of the backup are not as this release needs them: "
-            f"{'; '.join(lines[:5])}. Take another backup."
-        )
-
-
-def verify_keys() -> None:
-    try:
-        call_command("verify_keys")
-    except CommandError as error:
-        raise CommandError(
-            f"The database of the backup does not open. {error} Run verify_keys with "
-            "the running database too; if all opens there, make another backup."
-        ) from None
+    except (ProgrammingError, OperationalError) as error:
+        sqlstate = getattr(error.__cause__, "sqlstate", None)
+        if sqlstate == INSUFFICIENT_PRIVILEGE:
+            role = connection.settings_dict["USER"]
+            raise CommandError(
+                f"The role {role} may not create the database {name}, into which the "
+                f"backup is restored. Let it (ALTER ROLE {role} CREATEDB), or name in "
+                "DATABASE_URL another server on which it may, for this command."
+            ) from None
+        if sqlstate == IN_USE:
+            raise CommandError(
+                f"The database {name} is used by another verify_backup, or by one that "
+                "is just ending. Try again in a minute."
+            ) from None
+        raise
 
 
 def check_needed_files(folder: Path, manifest: Manifest) -> None:

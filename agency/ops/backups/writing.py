@@ -24,7 +24,6 @@ from agency.ops.backups.manifest import (
     FORMAT,
     STORAGE,
     Manifest,
-    unfinished_folder,
 )
 from agency.ops.backups.programs import dump_database, server_version
 from agency.ops.stored_files import FOLDERS, list_folder, needed_files
@@ -45,7 +44,7 @@ def make_backup(folder: Path, stream: Any) -> None:
             "that you no longer need."
         )
     vault.check_master_key()
-    unfinished = unfinished_folder(folder)
+    unfinished = folder.with_name(f"{folder.name}.part")
     with locked_folder(unfinished):
         manifest, needed = save_database(unfinished, stream)
         faults.fault_point("inside_backup")
