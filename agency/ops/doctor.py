@@ -83,7 +83,9 @@ def run(is_starting: bool = False) -> list[Finding]:
     found: set[Finding] = set()
     for name, future in futures.items():
         if not future.done():
-            found.add(hangs(name))
+            text = f"This check did not end within {TIMEOUT_SECONDS:.0f} s."
+            advice = "Look whether the service that it asks hangs."
+            found.add(Finding(name, ERROR, text, advice))
         elif error := future.exception():
             found.add(failed(name, error))
         else:
@@ -93,15 +95,6 @@ def run(is_starting: bool = False) -> list[Finding]:
 
 def list_findings(check: Callable[[], Findings]) -> list[Finding]:
     return list(check())
-
-
-def hangs(name: str) -> Finding:
-    return Finding(
-        name,
-        ERROR,
-        f"This check did not end within {TIMEOUT_SECONDS:.0f} s.",
-        "Look whether the service that it asks hangs.",
-    )
 
 
 def failed(name: str, error: BaseException) -> Finding:

@@ -116,11 +116,17 @@ def run_probes():
 
     Takes at most `probes.TIMEOUT_SECONDS`.
     """
-    pool = describe_pool()  # before the probes take connections from it
+    pool = heartbeats.pool_figures()  # before the probes take connections from it
     futures = {name: probe.start() for name, probe in PROBES.items()}
     wait(futures.values(), probes.TIMEOUT_SECONDS)
     found = {name: describe_result(future) for name, future in futures.items()}
-    return found | {"pool": pool}
+    found["pool"] = "ok"
+    if pool.get("pool_waiting"):
+        found["pool"] = (
+            f"degraded: {pool['pool_waiting']} calls wait for one of "
+            f"{pool['pool_size']} connections"
+        )
+    return found
 
 
 def describe_result(future):
@@ -177,17 +183,6 @@ def check_broker():
     except (OSError, OperationalError) as error:
         return f"degraded: {type(error).__name__}; queued work waits for the broker"
     return None
-
-
-def describe_pool():
-    """Return whether calls of this process wait for a connection to PostgreSQL."""
-    pool = heartbeats.pool_figures()
-    if not pool.get("pool_waiting"):
-        return "ok"
-    return (
-        f"degraded: {pool['pool_waiting']} calls wait for one of "
-        f"{pool['pool_size']} connections"
-    )
 
 
 def describe_late_queues():

@@ -32,12 +32,10 @@ RETENTION = timedelta(days=1)
 KINDS = {"celery": "worker", "webhooks": "deliver", "messages": "deliver"}
 
 
-def always() -> bool:
-    return True
-
-
 def start_heartbeats(
-    kind: str, is_working: Callable[[], bool] = always, stopped: Event | None = None
+    kind: str,
+    is_working: Callable[[], bool] = lambda: True,
+    stopped: Event | None = None,
 ) -> Thread:
     """Write a heartbeat now and then each HEARTBEAT_SECONDS, in a daemon thread.
 
