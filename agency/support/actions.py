@@ -6,6 +6,7 @@ asks for the reason; the record's page leads to it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from allauth.account.models import EmailAddress
@@ -85,68 +86,62 @@ def actions_for(user: Staff, row: Model) -> list[dict[str, str]]:
     ]
 
 
-def reason_of(form: ReasonForm) -> str:
-    return form.cleaned_data["reason"]
+def logged(
+    action: str, change: Callable[[Any], object]
+) -> Callable[[HttpRequest, Any, ReasonForm], None]:
+    """Return what changes a record and logs the action with its reason."""
 
+    def run(request: HttpRequest, row: Any, form: ReasonForm) -> None:
+        change(row)
+        audit.record(action, row, by=request, reason=form.cleaned_data["reason"])
 
-def resend_message(
-    request: HttpRequest, row: OutboundMessage, form: ReasonForm
-) -> None:
-    outbox.resend_message(row)
-    audit.record("message.resent", row, by=request, reason=reason_of(form))
-
-
-def resend_delivery(request: HttpRequest, row: Delivery, form: ReasonForm) -> None:
-    row.resend()
-    audit.record("delivery.resent", row, by=request, reason=reason_of(form))
-
-
-def retry_publication(
-    request: HttpRequest, row: Publication, form: ReasonForm
-) -> None:
-    publications.retry_now(row)
-    audit.record("publication.retried", row, by=request, reason=reason_of(form))
-
-
-def enable_webhook(request: HttpRequest, row: Webhook, form: ReasonForm) -> None:
-    row.enable()
-    audit.record("webhook.enabled", row, by=request, reason=reason_of(form))
+    return run
 
 
 def add_member(request: HttpRequest, row: Tenant, form: ReasonForm) -> None:
+    """Make an active account a member. Raises Invalid `no_such_person` if none."""
     given = form.cleaned_data
-    members.add_member(
-        row,
-        find_person(given["email"]),
-        given["role"],
-        by=request,
-        reason=reason_of(form),
-    )
+    mail = given["email"].strip().lower()
+    # Without a mail server no address is confirmed; then sign-in uses the account's.
+    confirmed = EmailAddress.objects.filter(email=mail, verified=True)
+    found = list(User.objects.filter(pk__in=confirmed.values("user"), is_active=True))
+    found = found or list(User.objects.filter(email__iexact=mail, is_active=True)[:2])
+    if len(found) != 1:
+        raise Invalid(
+            "no_such_person",
+            "Not one active account has this mail address. Let the person sign up, or "
+            "let an owner invite the address.",
+        )
+    [person] = found
+    members.add_member(row, person, given["role"], by=request, reason=given["reason"])
 
 
 def change_member(request: HttpRequest, row: Membership, form: ReasonForm) -> None:
     role = form.cleaned_data["role"]
-    members.change_role(row, role, by=request, reason=reason_of(form))
+    members.change_role(row, role, by=request, reason=form.cleaned_data["reason"])
 
 
-def disable_person(request: HttpRequest, row: User, form: ReasonForm) -> None:
+def set_active(
+    request: HttpRequest, row: User, form: ReasonForm, *, is_active: bool
+) -> None:
+    """Let a person sign in, or end the sessions of one who may not any more."""
     require_power_over(request, row)
-    User.objects.filter(pk=row.pk).update(is_active=False)
-    sessions.end_sessions(row)
-    audit.record("person.disabled", row, by=request, reason=reason_of(form))
-
-
-def enable_person(request: HttpRequest, row: User, form: ReasonForm) -> None:
-    require_power_over(request, row)
-    User.objects.filter(pk=row.pk).update(is_active=True)
-    audit.record("person.enabled", row, by=request, reason=reason_of(form))
+    User.objects.filter(pk=row.pk).update(is_active=is_active)
+    if not is_active:
+        sessions.end_sessions(row)
+    action = "person.enabled" if is_active else "person.disabled"
+    audit.record(action, row, by=request, reason=form.cleaned_data["reason"])
 
 
 def end_sessions(request: HttpRequest, row: User, form: ReasonForm) -> None:
     require_power_over(request, row)
     ended = sessions.end_sessions(row)
     audit.record(
-        "person.sessions_ended", row, by=request, reason=reason_of(form), number=ended
+        "person.sessions_ended",
+        row,
+        by=request,
+        reason=form.cleaned_data["reason"],
+        number=ended,
     )
 
 
@@ -162,29 +157,13 @@ def require_power_over(request: HttpRequest, person: User) -> None:
         )
 
 
-def find_person(mail: str) -> User:
-    """Return the active account with this mail. Invalid `no_such_person` if none."""
-    mail = mail.strip().lower()
-    # Without a mail server no address is confirmed; then sign-in uses the account's.
-    confirmed = EmailAddress.objects.filter(email=mail, verified=True)
-    found = list(User.objects.filter(pk__in=confirmed.values("user"), is_active=True))
-    found = found or list(User.objects.filter(email__iexact=mail, is_active=True)[:2])
-    if len(found) != 1:
-        raise Invalid(
-            "no_such_person",
-            "Not one active account has this mail address. Let the person sign up, or "
-            "let an owner invite the address.",
-        )
-    return found[0]
-
-
 ACTIONS: dict[str, Action] = {
     "resend-message": Action(
         "Send it again",
         OutboundMessage,
         "resend_message",
         "The message is sent again now, with the same id and content.",
-        resend_message,
+        logged("message.resent", outbox.resend_message),
         applies=lambda row: row.can_be_resent,
     ),
     "resend-delivery": Action(
@@ -192,7 +171,7 @@ ACTIONS: dict[str, Action] = {
         Delivery,
         "resend_delivery",
         "The webhook is called again now, with the same webhook-id and body.",
-        resend_delivery,
+        logged("delivery.resent", Delivery.resend),
         related=("webhook", "event"),
     ),
     "retry-publication": Action(
@@ -200,7 +179,7 @@ ACTIONS: dict[str, Action] = {
         Publication,
         "retry_publication",
         "A worker tries to publish it at once, not at its next time.",
-        retry_publication,
+        logged("publication.retried", publications.retry_now),
         applies=lambda row: row.status == Publication.Status.PENDING,
     ),
     "enable-webhook": Action(
@@ -208,7 +187,7 @@ ACTIONS: dict[str, Action] = {
         Webhook,
         "enable_webhook",
         "Calls start again with new events. What was missed is not sent again.",
-        enable_webhook,
+        logged("webhook.enabled", Webhook.enable),
         applies=lambda row: not row.is_enabled,
     ),
     "add-member": Action(
@@ -234,7 +213,7 @@ ACTIONS: dict[str, Action] = {
         User,
         "disable_person",
         "The person is signed out everywhere and cannot sign in. Keys keep working.",
-        disable_person,
+        partial(set_active, is_active=False),
         applies=lambda row: row.is_active,
     ),
     "enable-person": Action(
@@ -242,7 +221,7 @@ ACTIONS: dict[str, Action] = {
         User,
         "disable_person",
         "The person can sign in again.",
-        enable_person,
+        partial(set_active, is_active=True),
         applies=lambda row: not row.is_active,
     ),
     "end-sessions": Action(
