@@ -112,27 +112,25 @@ def build_menu(entries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     left = dict(entries)
     sections = []
     for heading, keys in MENU:
-        found = [entry for key in keys if (entry := take_entry(left, key))]
+        found = []
+        for key in keys:
+            if key in PAGES:
+                page = {
+                    "name": PAGES[key],
+                    "object_name": key,
+                    "admin_url": reverse(key),
+                    "add_url": None,
+                    "view_only": True,
+                    "perms": {"view": True},
+                }
+                found.append(page)
+            elif entry := left.pop(key, None):
+                found.append(entry | {"name": NAMES.get(key, entry["name"])})
         if any(key in entries for key in keys):
             sections.append(build_section(heading, found))
     if left:
         sections.append(build_section("Other", list(left.values())))
     return sections
-
-
-def take_entry(entries: dict[str, dict[str, Any]], key: str) -> dict[str, Any] | None:
-    """Remove and return an entry, under its name in the menu, or return a page."""
-    if key in PAGES:
-        return {
-            "name": PAGES[key],
-            "object_name": key,
-            "admin_url": reverse(key),
-            "add_url": None,
-            "view_only": True,
-            "perms": {"view": True},
-        }
-    entry = entries.pop(key, None)
-    return entry and entry | {"name": NAMES.get(key, entry["name"])}
 
 
 def build_section(heading: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
