@@ -43,15 +43,17 @@ def send_mail(
     several mails.
     """
     with translation.override(language):
-        shown = {name: single_line(value) for name, value in values.items()}
+        # A header has one line. A name cannot add lines to the text either.
+        shown = {name: " ".join(str(value).split()) for name, value in values.items()}
+        # Each in its own direction, whatever that of the sentence is.
+        isolated = {
+            name: format_html("<bdi>{}</bdi>", value) for name, value in shown.items()
+        }
         subject = str(mail.subject).format(**shown)
         context = {
             "subject": subject,
             "text": str(mail.text).format(**shown),
-            "html": format_html(
-                str(mail.text),
-                **{name: isolated(value) for name, value in shown.items()},
-            ),
+            "html": format_html(str(mail.text), **isolated),
             "change": change,
             "device": device_name(change.user_agent) if change else "",
             "button": mail.button,
@@ -70,13 +72,3 @@ def send_mail(
         html = render_to_string("mails/mail.html", context)
     message.attach_alternative(html, "text/html")
     message.send()
-
-
-def single_line(value: Any) -> str:
-    """A header has one line. A name cannot add lines to the text either."""
-    return " ".join(str(value).split())
-
-
-def isolated(value: str) -> str:
-    """In its own direction, whatever that of the sentence is."""
-    return format_html("<bdi>{}</bdi>", value)
