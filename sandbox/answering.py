@@ -82,10 +82,22 @@ loop = AnswerLoop()
 
 
 def try_answer(answer: SimulatedAnswer) -> None:
-    """Take the step of a row that is leased to the caller."""
+    """Take the step of a row that is leased to the caller.
+
+    The exchange is answered as its holder behaves now, if it still waits for that.
+    """
     with logs.continue_request(answer.request_id):
         try:
-            give_answer(answer)
+            model = MODELS[answer.kind]
+            _, role, state = AWAITED[model]
+            rows = model.objects.filter(
+                pk=answer.exchange_id,
+                wallet=answer.holder.wallet_id,
+                role=role,
+                state=state,
+            )
+            if found := rows.select_related(*PARTIES).first():
+                answer_exchange(answer.holder.behaviour, found)
         except WrongState:  # answered or withdrawn meanwhile
             pass
         except Unavailable as error:
@@ -104,15 +116,3 @@ def try_answer(answer: SimulatedAnswer) -> None:
         SimulatedAnswer.objects.filter(
             pk=answer.pk, lease_owner=answer.lease_owner
         ).delete()
-
-
-def give_answer(answer: SimulatedAnswer) -> None:
-    """Answer the exchange as its holder behaves now, if it still waits for that."""
-    model = MODELS[answer.kind]
-    _, role, state = AWAITED[model]
-    rows = model.objects.filter(
-        pk=answer.exchange_id, wallet=answer.holder.wallet_id, role=role, state=state
-    )
-    found = rows.select_related(*PARTIES).first()
-    if found:
-        answer_exchange(answer.holder.behaviour, found)
