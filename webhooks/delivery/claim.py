@@ -61,12 +61,9 @@ class Load:
     def room_of_webhook(self, webhook: UUID, is_slow: bool) -> int:
         if is_slow:
             return 1 - self.ours[webhook] - self.others[webhook]
-        return self._room(webhook, per_webhook_limit())
+        return self.room(webhook, per_webhook_limit())
 
-    def room_of_tenant(self, tenant: UUID) -> int:
-        return self._room(tenant, per_tenant_limit())
-
-    def _room(self, key: UUID, share: int) -> int:
+    def room(self, key: UUID, share: int) -> int:
         if self.others[key]:
             return share - self.ours[key] - self.others[key]
         return share * self.depth(key) - self.ours[key]
@@ -119,7 +116,7 @@ def lock_webhooks(
         if load.room_of_webhook(webhook, webhook in load.slow) <= 0
     ]
     tenants = set(load.webhooks.values())
-    full_tenants = [one for one in tenants if load.room_of_tenant(one) <= 0]
+    full_tenants = [one for one in tenants if load.room(one, per_tenant_limit()) <= 0]
     rows = rows.exclude(pk__in=full_webhooks).exclude(tenant__in=full_tenants)
     if slow_limit <= 0:
         rows = rows.exclude(strikes__gte=SLOW_LIMIT)
@@ -148,7 +145,7 @@ def choose_within_limits(
         webhook = delivery.webhook
         if len(chosen) == limit:
             break
-        if load.room_of_tenant(webhook.tenant_id) <= 0:
+        if load.room(webhook.tenant_id, per_tenant_limit()) <= 0:
             continue
         if webhook.is_slow:
             if slow_limit <= 0:
