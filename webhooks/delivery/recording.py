@@ -84,7 +84,13 @@ def record_outcomes(finished: Sequence[Finished]) -> None:
     calls = [(row, outcome) for row, outcome in finished if outcome]
     made = [(row, outcome) for row, outcome in calls if outcome.was_made]
     webhooks = update_health(made)
-    insert_attempts([build_attempt(delivery, outcome) for delivery, outcome in made])
+    if attempts := [build_attempt(delivery, outcome) for delivery, outcome in made]:
+        columns = [
+            [getattr(attempt, name) for attempt in attempts]
+            for name in ATTEMPT_COLUMNS
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(ATTEMPTS_SQL, columns)
     changes = [
         changes_after(row, outcome, webhooks.get(row.webhook_id, row.webhook))
         for row, outcome in finished
@@ -115,15 +121,6 @@ def build_attempt(delivery: Delivery, outcome: Outcome) -> Attempt:
     text = outcome.answer.decode("utf-8", "replace")
     vault.seal(attempt, "answer", text or None)
     return attempt
-
-
-def insert_attempts(attempts: Sequence[Attempt]) -> None:
-    columns = [
-        [getattr(attempt, name) for attempt in attempts] for name in ATTEMPT_COLUMNS
-    ]
-    if attempts:
-        with connection.cursor() as cursor:
-            cursor.execute(ATTEMPTS_SQL, columns)
 
 
 def update_deliveries(
@@ -158,23 +155,16 @@ def changes_after(
         return changes | {"status": Status.EXHAUSTED, "finished_at": now}
     if outcome.result is Result.UNCONFIRMED:
         return changes | after_unconfirmed(delivery, outcome, webhook)
-    return changes | after_failure(delivery, outcome)
-
-
-def after_failure(delivery: Delivery, outcome: Outcome) -> dict[str, Any]:
-    """Reschedule a failed call, or exhaust it at the end of the schedule.
-
-    Later deliveries of the object wait for BLOCKING_TIME after the first failure.
-    """
-    now = timezone.now()
     is_throttled = outcome.result is Result.THROTTLED
     retry = delivery.next_attempt(
         retry_after=outcome.retry_after,
         at_least=THROTTLED_DELAY_SECONDS if is_throttled else 0.0,
     )
-    if retry is None:
-        return {"status": Delivery.Status.EXHAUSTED, "finished_at": now}
-    return retry | {"blocks_until": delivery.blocks_until or now + BLOCKING_TIME}
+    if retry is None:  # the schedule has ended
+        return changes | {"status": Status.EXHAUSTED, "finished_at": now}
+    # Later deliveries of the object wait for so long after the first failure.
+    blocks_until = delivery.blocks_until or now + BLOCKING_TIME
+    return changes | retry | {"blocks_until": blocks_until}
 
 
 def after_unconfirmed(
