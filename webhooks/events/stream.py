@@ -102,9 +102,6 @@ class Listener:
         self.admitted.set()
         self.has_output.set()
 
-    def events(self) -> "QuerySet[Event]":
-        return feed.events_of(self.tenant).filter(**self.filters)
-
     def drain_queue(self) -> bytes:
         """Return the queued messages, then the heartbeat if its position is later."""
         # A catch-up may have sent some of them already.
@@ -198,24 +195,21 @@ class Broadcaster:
             while listener.needs_catch_up:
                 # Reset it before reading, so that new messages are queued meanwhile.
                 listener.needs_catch_up = False
-                async for text in self.catch_up(listener):
-                    yield text
+                is_full = True
+                while is_full and not listener.is_closed:
+                    events = feed.events_of(listener.tenant).filter(**listener.filters)
+                    batch: Batch = await self.run_in_thread(
+                        read_batch, events, listener.position
+                    )
+                    listener.position = batch.position
+                    is_full = batch.is_full
+                    texts = [message.text for message in batch.messages]
+                    yield b"".join(texts) + batch.id_line
             listener.has_output.clear()
             if text := listener.drain_queue():
                 yield text
             await listener.has_output.wait()
         yield listener.closing_message
-
-    async def catch_up(self, listener: Listener) -> AsyncIterator[bytes]:
-        """Yield pages of the feed, from the listener's position to the end."""
-        is_full = True
-        while is_full and not listener.is_closed:
-            batch: Batch = await self.run_in_thread(
-                read_batch, listener.events(), listener.position
-            )
-            listener.position = batch.position
-            is_full = batch.is_full
-            yield b"".join(message.text for message in batch.messages) + batch.id_line
 
     async def run(self) -> None:
         """Poll forever. Retry while the database is not available."""
