@@ -82,9 +82,18 @@ class IdempotentRequest:
             ).first()
             is_known = self.row is not None
             if self.row:
-                self._require_same_request(self.row)
-            if self.row and self.row.answer:
-                return vault.unseal(self.row, "answer")["body"], True
+                fingerprint = bytes(self.row.fingerprint)
+                # Empty after a move: it was keyed by the other installation.
+                if fingerprint and fingerprint != self.fingerprint:
+                    message = (
+                        "This Idempotency-Key came with another request. "
+                        "Use a new key for this one."
+                    )
+                    raise Unprocessable("idempotency_key_reused", message)
+                if self.row.shown_once:
+                    raise already_created_error()
+                if self.row.answer:
+                    return vault.unseal(self.row, "answer")["body"], True
             try:
                 body = handle()
             except AgencyError as error:
@@ -138,17 +147,6 @@ class IdempotentRequest:
         finally:
             _local.key = ""
             call_lock_function("pg_advisory_unlock", name)
-
-    def _require_same_request(self, row: IdempotencyKey) -> None:
-        # Empty after a move: it was keyed by the other installation.
-        if row.fingerprint and bytes(row.fingerprint) != self.fingerprint:
-            message = (
-                "This Idempotency-Key came with another request. "
-                "Use a new key for this one."
-            )
-            raise Unprocessable("idempotency_key_reused", message)
-        if row.shown_once:
-            raise already_created_error()
 
     def _claim_key(self, result: Any, shown_once: bool) -> IdempotencyKey:
         row = IdempotencyKey(key=self.key, operation=self.operation, **self.owner)
