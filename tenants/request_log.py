@@ -9,12 +9,11 @@ others. Calls beyond it are counted and not logged.
 """
 
 import logging
-from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 from multiprocessing.util import Finalize
 from threading import Event, Lock, Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -177,23 +176,18 @@ def write_noted() -> None:
 def delete_old_requests() -> None:
     """Delete rows that are old, and the oldest of those beyond REQUEST_LOG_ROWS."""
     budget = BatchBudget()
-    for rows in surplus_rows():
-        delete_in_batches(rows.only("pk"), budget)
-
-
-def surplus_rows() -> Iterator[Any]:
-    """Yield what has to go, one queryset after the other."""
     limit = settings.REQUEST_LOG_ROWS
     if not limit:
-        yield LoggedRequest.objects.all()
+        delete_in_batches(LoggedRequest.objects.only("pk"), budget)
         return
-    yield LoggedRequest.objects.filter(pk__lt=first_id_since(RETENTION_DAYS))
+    old = LoggedRequest.objects.filter(pk__lt=first_id_since(RETENTION_DAYS))
+    delete_in_batches(old.only("pk"), budget)
     recent = LoggedRequest.objects.filter(pk__gte=first_id_since(RECENT_DAYS))
     for tenant in list(recent.order_by().values_list("tenant", flat=True).distinct()):
         own = LoggedRequest.objects.filter(tenant=tenant)
         newest_first = own.order_by("-pk").values_list("pk", flat=True)
         if beyond := newest_first[limit : limit + 1].first():
-            yield own.filter(pk__lte=beyond)
+            delete_in_batches(own.filter(pk__lte=beyond).only("pk"), budget)
 
 
 def first_id_since(days: float) -> UUID:
