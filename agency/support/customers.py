@@ -3,7 +3,7 @@
 Each section is read only for staff who may view its records.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
@@ -66,36 +66,29 @@ def may_view(user: Staff, model: type[Model]) -> bool:
 
 def find_customer(tenant_id: UUID, user: Staff) -> Customer | None:
     """Return an organization with all figures, read with one query."""
-    annotations = describe_wallet()
-    if may_view(user, Event):
-        annotations |= describe_last_event()
-    annotations |= count_records(user)
-    rows = Tenant.objects.select_related("network", "provider")
-    return rows.annotate(**annotations).filter(pk=tenant_id).first()
-
-
-def describe_wallet() -> dict[str, Any]:
     own = Wallet.objects.filter(tenant=OuterRef("pk"), is_organization=True)
-    return {
+    annotations: dict[str, Any] = {
         "wallet_key": Subquery(own.values("pk")[:1]),
         "public_did": Subquery(own.values("did")[:1]),
     }
-
-
-def describe_last_event() -> dict[str, Any]:
-    last = Event.objects.filter(tenant=OuterRef("pk")).order_by("-pk")
-    return {
-        "last_event_at": Subquery(last.values("created_at")[:1]),
-        "last_event_type": Subquery(last.values("type")[:1]),
-        "last_event_id": Subquery(last.values("pk")[:1]),
-    }
+    if may_view(user, Event):
+        last = Event.objects.filter(tenant=OuterRef("pk")).order_by("-pk")
+        annotations |= {
+            "last_event_at": Subquery(last.values("created_at")[:1]),
+            "last_event_type": Subquery(last.values("type")[:1]),
+            "last_event_id": Subquery(last.values("pk")[:1]),
+        }
+    annotations |= count_records(user)
+    rows = Tenant.objects.select_related("network", "provider")
+    return rows.annotate(**annotations).filter(pk=tenant_id).first()
 
 
 def count_records(user: Staff) -> dict[str, BoundedCount]:
     """Return the counts for list_figures(), each by an index and bounded."""
     tenant = OuterRef("pk")
     own = {"wallet__tenant": tenant, "wallet__is_organization": True}
-    start = start_of_month()
+    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    start = midnight.replace(day=1)  # of the month
     # What was issued since then was changed since then: that column is indexed.
     since = own | {"updated_at__gte": start}
     issued = Credential.objects.filter(role=Credential.Role.ISSUER, **since)
@@ -125,11 +118,6 @@ def count_records(user: Staff) -> dict[str, BoundedCount]:
         for name, found in rows.items()
         if may_view(user, found.model)
     }
-
-
-def start_of_month() -> datetime:
-    now = timezone.now()
-    return now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 def list_figures(tenant: Customer) -> list[Figure]:
@@ -208,6 +196,7 @@ def list_stuck(tenant: Customer) -> list[dict[str, Any]]:
     The newest first, because support is asked about those.
     """
     since = timezone.now() - STUCK_AFTER
+    models = {one._meta.label_lower: one for one in (Verification, Credential)}
     columns = ("pk", "state", "role", "updated_at", "model")
     found = [
         model.objects.filter(
@@ -216,26 +205,24 @@ def list_stuck(tenant: Customer) -> list[dict[str, Any]]:
             state__in=model.OPEN,
             updated_at__lt=since,
         )
-        .annotate(model=Value(model._meta.label_lower))
+        .annotate(model=Value(label))
         .values(*columns)
         .order_by("-updated_at")[:MAX_STUCK]
-        for model in (Verification, Credential)
+        for label, model in models.items()
     ]
     rows = found[0].union(found[1], all=True).order_by("-updated_at")[:MAX_STUCK]
-    return [describe_stuck(row) for row in rows]
-
-
-def describe_stuck(row: dict[str, Any]) -> dict[str, Any]:
-    models = {one._meta.label_lower: one for one in (Verification, Credential)}
-    model = models[row["model"]]
-    exchange = model(role=row["role"], state=row["state"])
-    return row | {
-        "kind": model._meta.verbose_name,
-        "url": record_url(model, row["pk"]),
-        "waits_for": (
-            "the other side" if exchange.awaits_peer else "the organization"
-        ),
-    }
+    stuck = []
+    for row in rows:
+        model = models[row["model"]]
+        exchange = model(role=row["role"], state=row["state"])
+        waits_for = "the other side" if exchange.awaits_peer else "the organization"
+        shown = {
+            "kind": model._meta.verbose_name,
+            "url": record_url(model, row["pk"]),
+            "waits_for": waits_for,
+        }
+        stuck.append(row | shown)
+    return stuck
 
 
 def list_webhooks(tenant: Tenant) -> list[Webhook]:
