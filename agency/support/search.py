@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from allauth.account.models import EmailAddress
@@ -106,33 +105,29 @@ def find_records(term: str, user: Staff) -> list[Result]:
     if statement is None:
         return []
     models = {model._meta.label_lower: model for model in KINDS}
-    found = {
-        (row["found_kind"], row["found_key"]): Result(
-            model=models[row["found_kind"]],
+    found = {}
+    for row in statement[: len(KINDS) * 2 * MAX_PER_BRANCH]:
+        model = models[row["found_kind"]]
+        label = row["found_label"]
+        if model is Webhook:
+            label = mask_url(label)  # the rest of the address may be a secret
+        found[model, row["found_key"]] = Result(
+            model=model,
             key=row["found_key"],
-            label=shown_label(row),
+            label=label,
             state=row["found_state"],
             role=row["found_role"],
             at=row["found_at"],
             tenant_id=row["found_tenant"],
         )
-        for row in statement[: len(KINDS) * 2 * MAX_PER_BRANCH]
-    }
     order = list(KINDS)
-    results = sorted(found.values(), key=time_of, reverse=True)
+    results = sorted(
+        found.values(),
+        key=lambda one: one.at.timestamp() if one.at else 0.0,
+        reverse=True,
+    )
     results.sort(key=lambda one: (order.index(one.model), one.role not in FIRST_ROLES))
     return with_tenants(results[:MAX_RESULTS], user)
-
-
-def shown_label(row: dict[str, Any]) -> str:
-    """The label, of an address of a webhook without what may be a secret."""
-    if row["found_kind"] == Webhook._meta.label_lower:
-        return mask_url(row["found_label"])
-    return row["found_label"]
-
-
-def time_of(result: Result) -> float:
-    return result.at.timestamp() if result.at else 0.0
 
 
 def with_tenants(results: list[Result], user: Staff) -> list[Result]:
@@ -163,42 +158,29 @@ def build_statement(term: str, user: Staff) -> QuerySet | None:
 
 def list_branches(term: str) -> Iterator[QuerySet]:
     """Yield one queryset for each column that the term may name."""
-    if key := parse_id(term):
-        yield from list_ids(key)
+    try:
+        key = UUID(term.removeprefix("msg_"))  # also as the `webhook-id` of a call
+    except ValueError:
+        key = None
+    if key:
+        for model in KINDS:
+            if model not in (User, EmailAddress):
+                yield model._default_manager.filter(pk=key)
+        yield Tenant.objects.filter(public_id=key)
+        yield Delivery.objects.filter(event=key)
     yield Verification.objects.filter(thread_id=term)
     yield Credential.objects.filter(thread_id=term)
     yield Connection.objects.filter(connection_id=term)
     yield Wallet.objects.filter(wallet_id=term)
-    for did in spell_did(term):
+    # A DID of an Indy network has two spellings.
+    bare = term.removeprefix(DID_SOV)
+    is_other_did = bare == term and term.startswith("did:")
+    for did in {term} if is_other_did else {bare, DID_SOV + bare}:
         yield Connection.objects.filter(their_did=did)
         yield Connection.objects.filter(my_did=did)
         yield Wallet.objects.filter(did=did)
     if len(term) >= MIN_PREFIX:
         yield from list_prefixes(term)
-
-
-def parse_id(term: str) -> UUID | None:
-    """Return the id, also one that is written as the `webhook-id` of a call."""
-    try:
-        return UUID(term.removeprefix("msg_"))
-    except ValueError:
-        return None
-
-
-def list_ids(key: UUID) -> Iterator[QuerySet]:
-    for model in KINDS:
-        if model not in (User, EmailAddress):
-            yield model._default_manager.filter(pk=key)
-    yield Tenant.objects.filter(public_id=key)
-    yield Delivery.objects.filter(event=key)
-
-
-def spell_did(term: str) -> set[str]:
-    """Return the two spellings of a DID of an Indy network, or the term alone."""
-    if term.startswith("did:") and not term.startswith(DID_SOV):
-        return {term}
-    bare = term.removeprefix(DID_SOV)
-    return {bare, DID_SOV + bare}
 
 
 def list_prefixes(term: str) -> Iterator[QuerySet]:
@@ -209,7 +191,8 @@ def list_prefixes(term: str) -> Iterator[QuerySet]:
         yield named.filter(search__startswith=lower)
     yield EmailAddress.objects.filter(email__startswith=lower)
     yield User.objects.filter(username__startswith=term)
-    for url in spell_url(term):
+    # People often leave out `https://`.
+    for url in [term] if "://" in term else [f"https://{term}", f"http://{term}"]:
         begun = Webhook.objects.alias(search=url_prefix())
         begun = begun.filter(search__startswith=url[:INDEXED_URL])
         # Beyond the host it has to be whole, else a secret could be guessed in pieces.
@@ -217,17 +200,14 @@ def list_prefixes(term: str) -> Iterator[QuerySet]:
         yield begun.filter(**{"url__startswith" if is_host else "url": url})
 
 
-def spell_url(term: str) -> list[str]:
-    """Return the beginnings of an address; people often leave out `https://`."""
-    if "://" in term:
-        return [term]
-    return [f"https://{term}", f"http://{term}"]
-
-
 def project_rows(rows: QuerySet) -> QuerySet:
     """Select the same columns from each table, of the first rows only."""
     label, state, role, at, tenant = KINDS[rows.model]
     no_time = Cast(Value(None), DateTimeField())
+    found_tenant: Combinable = Cast(F(tenant) if tenant else Value(None), UUIDField())
+    if rows.model is Delivery:  # a join might read all webhooks
+        webhook = Webhook.objects.filter(pk=OuterRef("webhook_id"))
+        found_tenant = Subquery(webhook.values("tenant_id"), output_field=UUIDField())
     return rows.annotate(
         found_kind=Value(shown_as(rows.model)._meta.label_lower, TextField()),
         found_key=Cast("user" if rows.model is EmailAddress else "pk", TextField()),
@@ -235,21 +215,13 @@ def project_rows(rows: QuerySet) -> QuerySet:
         found_state=as_text(state),
         found_role=as_text(role),
         found_at=Cast(F(at), DateTimeField()) if at else no_time,
-        found_tenant=tenant_of(rows.model, tenant),
+        found_tenant=found_tenant,
     ).values(*COLUMNS)[:MAX_PER_BRANCH]
 
 
 def shown_as(model: type[Model]) -> type[Model]:
     """Return the model whose page shows a row: an address is on its person's."""
     return User if model is EmailAddress else model
-
-
-def tenant_of(model: type[Model], column: str) -> Combinable:
-    """Return the expression of a row's organization, or of NULL."""
-    if model is Delivery:  # a join might read all webhooks
-        webhook = Webhook.objects.filter(pk=OuterRef("webhook_id"))
-        return Subquery(webhook.values("tenant_id"), output_field=UUIDField())
-    return Cast(F(column) if column else Value(None), UUIDField())
 
 
 def as_text(column: str) -> Combinable:
