@@ -49,9 +49,7 @@ def make_examples(api: Api, provider: Api, story: Story) -> Ids:
         | make_connections(api, story)
         | make_credentials(api, story)
         | make_bulks(api, story)
-        | make_policies(api, story)
-        | make_kiosks(api, story)
-        | make_simulated_holders(api)
+        | make_named_objects(api, story)
         | make_verifications(api, story)
         | make_webhooks(api)
         | make_organizations(api, provider)
@@ -193,39 +191,29 @@ def make_bulks(api: Api, story: Story) -> Ids:
     }
 
 
-def make_policies(api: Api, story: Story) -> Ids:
-    def create_policy(name: str) -> str:
-        return api.post("/verificationPolicies", story.policy | {"name": name})[
-            "policyId"
-        ]
+def make_named_objects(api: Api, story: Story) -> Ids:
+    """Make policies, kiosks and simulated holders, which differ by their names."""
 
+    def create(path: str, name: str, body: dict[str, Any]) -> dict[str, str]:
+        return api.post(path, body | {"name": name})
+
+    policies, kiosks = "/verificationPolicies", "/kiosks"
+    old_address = "To be deleted by its old address"
+    to_delete = create(policies, "To be deleted", story.policy)
+    to_delete_as_definition = create(policies, old_address, story.policy)
+    kiosk = {"policyId": story.policy_id}
+    front_desk = create(kiosks, "Front desk", kiosk)
+    to_revoke = create(kiosks, "To be revoked", kiosk)
+    holder = {"behaviour": "accept"}
+    rex = create("/sandbox/holders", "Rex", holder)
+    holder_to_delete = create("/sandbox/holders", "To be deleted", holder)
     return {
-        examples.POLICY_TO_DELETE: create_policy("To be deleted"),
-        examples.POLICY_TO_DELETE_AS_DEFINITION: create_policy(
-            "To be deleted by its old address"
-        ),
-    }
-
-
-def make_kiosks(api: Api, story: Story) -> Ids:
-    def create_kiosk(name: str) -> str:
-        body = {"name": name, "policyId": story.policy_id}
-        return api.post("/kiosks", body)["kioskId"]
-
-    return {
-        examples.KIOSK: create_kiosk("Front desk"),
-        examples.KIOSK_TO_REVOKE: create_kiosk("To be revoked"),
-    }
-
-
-def make_simulated_holders(api: Api) -> Ids:
-    def create_holder(name: str) -> str:
-        body = {"name": name, "behaviour": "accept"}
-        return api.post("/sandbox/holders", body)["holderId"]
-
-    return {
-        examples.SIMULATED_HOLDER: create_holder("Rex"),
-        examples.SIMULATED_HOLDER_TO_DELETE: create_holder("To be deleted"),
+        examples.POLICY_TO_DELETE: to_delete["policyId"],
+        examples.POLICY_TO_DELETE_AS_DEFINITION: to_delete_as_definition["policyId"],
+        examples.KIOSK: front_desk["kioskId"],
+        examples.KIOSK_TO_REVOKE: to_revoke["kioskId"],
+        examples.SIMULATED_HOLDER: rex["holderId"],
+        examples.SIMULATED_HOLDER_TO_DELETE: holder_to_delete["holderId"],
     }
 
 
@@ -236,10 +224,7 @@ def make_verifications(api: Api, story: Story) -> Ids:
     }
     connection = f"connections/{quote(story.connection_id)}"
 
-    def request_proof() -> str:
-        return api.put(f"{policy}/{connection}")["verificationId"]
-
-    to_delete, *_ = [request_proof() for _ in range(4)]
+    to_delete, *_ = [api.put(f"{policy}/{connection}") for _ in range(4)]
     api.post(f"/verifications/policy/{connection}", one_item)
     rows = api.get(f"{story.wallet}/verifications?state=Requested")  # newest first
     # The last one belongs to `to_delete`.
@@ -247,7 +232,7 @@ def make_verifications(api: Api, story: Story) -> Ids:
     to_choose, to_answer, to_decline, to_be_deleted = four
     for_a_choice = api.post("/verifications/policy", one_item)
     return {
-        examples.VERIFICATION_TO_DELETE: to_delete,
+        examples.VERIFICATION_TO_DELETE: to_delete["verificationId"],
         examples.REQUEST_TO_ANSWER: to_answer,
         examples.REQUEST_TO_ANSWER_BY_CHOICE: to_choose,
         examples.REQUEST_TO_DECLINE: to_decline,
@@ -287,37 +272,29 @@ def make_webhooks(api: Api) -> Ids:
 
 
 def make_organizations(api: Api, provider: Api) -> Ids:
-    def create_tenant(name: str) -> str:
-        return provider.post("/provider/v1/tenants", {"name": name})["tenantId"]
-
-    evening_school = create_tenant("Faber Evening School")
-    return {
-        examples.TENANT: api.get("/tenants")[0]["tenantId"],
-        examples.TENANT_OF_PROVIDER: evening_school,
-        examples.PUBLIC_DID: open_public_did(api, evening_school),
-        examples.TENANT_OF_PROVIDER_TO_DELETE: create_tenant(
-            "Faber Night School, to be deleted"
-        ),
-    }
-
-
-def open_public_did(api: Api, tenant_id: str) -> str:
-    """Let anybody connect to an organization by its public DID. Return the DID."""
-    tenant = Tenant.objects.get(public_id=tenant_id)
+    path = "/provider/v1/tenants"
+    made = provider.post(path, {"name": "Faber Evening School"})
+    to_delete = provider.post(path, {"name": "Faber Night School, to be deleted"})
+    # Anybody may connect to it by its public DID.
+    tenant = Tenant.objects.get(public_id=made["tenantId"])
     public_did.publish_endpoint(tenant)
     public_did.set_accepts_requests(tenant, True)
     # So that the organization of the demo can invite by its own DID.
     api.post("/tenants/publicDid")
-    return f"did:sov:{public_did.read_public_did(tenant).did}"
+    did = public_did.read_public_did(tenant).did
+    return {
+        examples.TENANT: api.get("/tenants")[0]["tenantId"],
+        examples.TENANT_OF_PROVIDER: made["tenantId"],
+        examples.PUBLIC_DID: f"did:sov:{did}",
+        examples.TENANT_OF_PROVIDER_TO_DELETE: to_delete["tenantId"],
+    }
 
 
 def make_wallets(api: Api) -> Ids:
-    def create_wallet(name: str) -> str:
-        return api.post("/custodian/v1/api/wallets", {"ownerName": name})["walletId"]
-
+    path = "/custodian/v1/api/wallets"
+    to_delete = api.post(path, {"ownerName": "Rex, to be deleted"})
+    by_query = api.post(path, {"ownerName": "Rex, to be deleted by query"})
     return {
-        examples.WALLET_TO_DELETE: create_wallet("Rex, to be deleted"),
-        examples.WALLET_TO_DELETE_BY_QUERY: create_wallet(
-            "Rex, to be deleted by query"
-        ),
+        examples.WALLET_TO_DELETE: to_delete["walletId"],
+        examples.WALLET_TO_DELETE_BY_QUERY: by_query["walletId"],
     }
