@@ -32,7 +32,12 @@ class Command(BaseCommand):
         self.opened: Counter[str] = Counter()
         self.closed: dict[str, list[str]] = {}
         self.progress = Progress(self.stderr, "{:,} values were tried.")
-        self.open_data_keys()
+        for model in (DataKey, FormerDataKey):
+            name = model._meta.db_table
+            for row in chain.from_iterable(batches_of(model.objects.all())):
+                self.count(name, "wrapped", row, unwraps(row, "wrapped"))
+                if getattr(row, "digest_key", None) is not None:
+                    self.count(name, "digest_key", row, unwraps(row, "digest_key"))
         for table in list_sealed_tables():
             self.open_table(table)
         for factor, is_open in verify_factors():
@@ -55,14 +60,6 @@ class Command(BaseCommand):
                 "first (docs/operations/keys.md)."
             )
         self.stdout.write(f"All {self.opened.total():,} values open.")
-
-    def open_data_keys(self) -> None:
-        for model in (DataKey, FormerDataKey):
-            table = model._meta.db_table
-            for row in chain.from_iterable(batches_of(model.objects.all())):
-                self.count(table, "wrapped", row, unwraps(row, "wrapped"))
-                if getattr(row, "digest_key", None) is not None:
-                    self.count(table, "digest_key", row, unwraps(row, "digest_key"))
 
     def open_table(self, table: SealedTable) -> None:
         for batch in batches_of(table.list_rows()):
