@@ -4,6 +4,7 @@ import base64
 import json
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 from uuid import UUID
@@ -73,7 +74,18 @@ def export_organization(
     if path.exists():
         raise MoveRefused("file_exists", f"{path} exists already. Give another name.")
     if is_moved:
-        freeze(tenant, stream)
+        stream.write(
+            f"Freezing {tenant.public_id}, and waiting for what is under way ..."
+        )
+        try:
+            freezing.freeze(tenant, COMMAND)
+        except freezing.StillBusy:
+            raise MoveRefused(
+                "organization_busy",
+                "The organization is frozen, but a long transaction of the database, "
+                "as that of a backup, or a worker's call has not ended. Run this "
+                "again, or with --resume to let it work here.",
+            ) from None
     audit.record("organization.exported", tenant, by=COMMAND, moved=is_moved)
     unfinished = path.with_name(f"{path.name}.part")
     unfinished.unlink(missing_ok=True)
@@ -86,39 +98,33 @@ def export_organization(
     return header
 
 
-def freeze(tenant: Tenant, stream: Any) -> None:
-    stream.write(f"Freezing {tenant.public_id}, and waiting for what is under way ...")
-    try:
-        freezing.freeze(tenant, COMMAND)
-    except freezing.StillBusy:
-        raise MoveRefused(
-            "organization_busy",
-            "The organization is frozen, but a long transaction of the database, as "
-            "that of a backup, or a worker's call has not ended. Run this again, or "
-            "with --resume to let it work here.",
-        ) from None
-
-
 def write_file(
     file: IO[bytes], key: bytes, tenant: Tenant, is_moved: bool, stream: Any
 ) -> Header:
     parameters = read_parameters(tenant)
     header = describe_export(tenant, parameters, key, is_moved)
-    line = header.to_line()
+    line = json.dumps(header._asdict(), separators=(",", ":")).encode() + b"\n"
     file.write(line)
     writer = PartWriter(
         SealingWriter(file, key, bytes.fromhex(header.salt), line),
         Progress(stream, "{:,} rows are exported."),
     )
-    files = list_files(tenant, parameters)
+    hashes = [tails_hash for [tails_hash] in select(TAILS_SQL, parameters)]
+    pictures = Asset.objects.filter(provider=tenant.provider_id)
+    names = pictures.values_list("name", flat=True)
+    files = sorted({*map(tails_name, hashes), *map(storage_path, names)})
     writer.begin(kind="keys", keys=list_data_keys(tenant), files=len(files))
     for name in files:
         writer.write_stored_file(name)
     for part in PARTS:
         writer.write_table(part, parameters)
         faults.fault_point("inside_export")
-    writer.begin(kind="people", people=list_people(tenant))
-    writer.end_parts()
+    members = Membership.objects.filter(tenant=tenant).exclude(user__email="")
+    people = [list(row) for row in members.values_list("user__email", "role")]
+    writer.begin(kind="people", people=people)
+    writer.begin(kind="end")
+    writer.out.seal_rest()
+    writer.progress.finish()
     return header
 
 
@@ -136,6 +142,11 @@ def describe_export(
     tenant: Tenant, parameters: dict[str, Any], key: bytes, is_moved: bool
 ) -> Header:
     networks = [name for [name] in select(NETWORKS_SQL, parameters)]
+    counts = []
+    for part in PARTS:
+        query = f"SELECT count(*) FROM {part.table} WHERE {part.rows}"
+        [[count]] = select(query, parameters)
+        counts.append(count)
     return Header(
         format=FORMAT,
         release=__version__,
@@ -148,13 +159,8 @@ def describe_export(
         salt=os.urandom(SALT_BYTES).hex(),
         networks=describe_networks(networks),
         is_moved=is_moved,
-        rows=[count_rows(part, parameters) for part in PARTS],
+        rows=counts,
     )
-
-
-def count_rows(part: Part, parameters: dict[str, Any]) -> int:
-    query = f"SELECT count(*) FROM {part.table} WHERE {part.rows}"
-    return select(query, parameters)[0][0]
 
 
 def select(query: str, parameters: dict[str, Any]) -> list[Any]:
@@ -179,28 +185,15 @@ def list_data_keys(tenant: Tenant) -> list[dict[str, Any]]:
     ]
 
 
-def list_files(tenant: Tenant, parameters: dict[str, Any]) -> list[str]:
-    """Return the names of the files that move, in the storage."""
-    hashes = [tails_hash for [tails_hash] in select(TAILS_SQL, parameters)]
-    pictures = Asset.objects.filter(provider=tenant.provider_id)
-    names = pictures.values_list("name", flat=True)
-    return sorted({*map(tails_name, hashes), *map(storage_path, names)})
-
-
-def list_people(tenant: Tenant) -> list[list[str]]:
-    """Return the mail address and the role of each member."""
-    rows = Membership.objects.filter(tenant=tenant).exclude(user__email="")
-    return [list(row) for row in rows.values_list("user__email", "role")]
-
-
+@dataclass
 class PartWriter:
     """Writes parts: a line of JSON that says what follows, then its data in blocks.
 
     A block has its length before it (4 bytes); one of length 0 ends the data.
     """
 
-    def __init__(self, out: SealingWriter, progress: Progress) -> None:
-        self.out, self.progress = out, progress
+    out: SealingWriter
+    progress: Progress
 
     def begin(self, **described: Any) -> None:
         self.write_block(json.dumps(described).encode())
@@ -230,8 +223,3 @@ class PartWriter:
                 self.write_block(bytes(data))
                 self.progress.advance(1)
         self.write_block(b"")
-
-    def end_parts(self) -> None:
-        self.begin(kind="end")
-        self.out.seal_rest()
-        self.progress.finish()

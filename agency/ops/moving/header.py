@@ -37,9 +37,6 @@ class Header(NamedTuple):
     is_moved: bool
     rows: list[int]
 
-    def to_line(self) -> bytes:
-        return json.dumps(self._asdict(), separators=(",", ":")).encode() + b"\n"
-
     def require_usable(self, is_copy: bool) -> None:
         """Raise MoveRefused unless this installation can read the file.
 
@@ -66,9 +63,6 @@ class Header(NamedTuple):
                 "where it was, and two of it would contradict each other. Export it "
                 "with --move, or try the import on a test installation with --copy.",
             )
-        self.require_networks()
-
-    def require_networks(self) -> None:
         found = describe_networks(self.networks)
         for name, described in self.networks.items():
             if found.get(name) != described:

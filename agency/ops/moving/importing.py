@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -116,7 +117,14 @@ def import_organization(path: Path, is_copy: bool, stream: Any) -> Imported:
         remove_unfinished(header.organization, stream)
         header.require_free_place()
         stream.write("Reading the file ...")
-        check_parts(header, read_again())
+        # All of the file has to open before anything is written.
+        reader = read_again()
+        for _ in range(reader.next_part()["files"]):
+            reader.skip_part()
+        for rows in header.rows:
+            if reader.skip_part() != rows:
+                raise damaged()
+        reader.read_people()
         return load_file(header, read_again(), stream)
 
 
@@ -126,16 +134,6 @@ def open_file(path: Path) -> IO[bytes]:
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror}."
         raise MoveRefused("file_unreadable", message) from None
-
-
-def check_parts(header: Header, reader: "PartReader") -> None:
-    """Raise MoveRefused `file_damaged` unless all of the file opens."""
-    for _ in range(reader.next_part()["files"]):
-        reader.skip_part()
-    for rows in header.rows:
-        if reader.skip_part() != rows:
-            raise damaged()
-    reader.read_people()
 
 
 def load_file(header: Header, reader: "PartReader", stream: Any) -> Imported:
@@ -170,7 +168,16 @@ def open_organization(
     job.lease(LEASE).save(force_insert=True)
     for part in OPENING:
         load_table(part, reader, progress)
-    wrap_keys(Tenant._base_manager.get(pk=job.object_key), keys)
+    tenant = Tenant._base_manager.get(pk=job.object_key)
+    # The master key of this installation wraps the data keys.
+    master_key = vault.lock_master_key_in_force()
+    for number, given in enumerate(keys):
+        model: Any = FormerDataKey if number else DataKey
+        row = model(tenant=tenant, generation=given["generation"])
+        if number and given["retired_at"]:
+            row.retired_at = parse_datetime(given["retired_at"])
+        vault.wrap(row, "wrapped", base64.b64decode(given["key"]), master_key)
+        row.save(force_insert=True)
 
 
 def copy_in_batches(
@@ -211,13 +218,24 @@ def complete_organization(
     row.update(deleted_at=None, frozen_at=None, imported_at=timezone.now())
     tenant = Tenant.objects.get(pk=header.organization)
     freezing.release_rows(tenant)
-    missing = add_members(tenant, people)
+    # Those who have an account here become members.
+    missing = []
+    for email, role in people:
+        users = get_user_model().objects.filter(
+            emailaddress__email__iexact=email, emailaddress__verified=True
+        )
+        if user := users.first():
+            Membership.objects.create(tenant=tenant, user=user, role=role)
+        else:
+            missing.append([email, role])
     audit.record(
         "organization.imported", tenant, by=COMMAND, exported_at=header.created_at
     )
     job.delete()
     faults.fault_point("before_import_commits")
-    return Imported(tenant, missing, count_old_keys(tenant))
+    # The digests of keys that were never used since 0.1.0 have a key of the source.
+    old_keys = ApiKey.live().filter(tenant=tenant, sha256=None).count()
+    return Imported(tenant, missing, old_keys)
 
 
 def lease_lost() -> MoveRefused:
@@ -258,19 +276,33 @@ def remove_rows(job: Erasure) -> None:
 
 
 def load_table(part: Part, reader: "PartReader", progress: Progress) -> None:
+    """Copy the rows of a part: of those that may exist, what is not here yet."""
     reader.next_part()
     with connection.cursor() as cursor:
-        target = part.table
-        if part.may_exist:
-            target = "moved"
-            cursor.execute("DROP TABLE IF EXISTS moved")
-            cursor.execute(
-                f"CREATE TEMPORARY TABLE moved ON COMMIT DROP AS "
-                f"SELECT {names_of(part)} FROM {part.table} WHERE false"
-            )
-        progress.advance(copy_rows(cursor, target, part, reader.read_blocks()))
-        if part.may_exist:
-            merge_rows(cursor, part, names_of(part))
+        if not part.may_exist:
+            progress.advance(copy_rows(cursor, part.table, part, reader.read_blocks()))
+            return
+        columns = names_of(part)
+        cursor.execute("DROP TABLE IF EXISTS moved")
+        cursor.execute(
+            f"CREATE TEMPORARY TABLE moved ON COMMIT DROP AS "
+            f"SELECT {columns} FROM {part.table} WHERE false"
+        )
+        progress.advance(copy_rows(cursor, "moved", part, reader.read_blocks()))
+        if part.table == OBJECTS:
+            cursor.execute(DIFFERENT_SQL)
+            if found := cursor.fetchone():
+                raise MoveRefused(
+                    "object_differs",
+                    f"{found[0]} is published here with another content. Two "
+                    "installations have given the same id: it cannot be moved here.",
+                )
+            for statement in (LOCK_LOCAL_SQL, NUMBER_SQL, RAISE_SQL):
+                cursor.execute(statement)
+        cursor.execute(
+            f"INSERT INTO {part.table} ({columns}) SELECT {columns} FROM moved "
+            "ON CONFLICT DO NOTHING"
+        )
 
 
 def copy_rows(cursor: Any, target: str, part: Part, given: Iterable[bytes]) -> int:
@@ -284,55 +316,6 @@ def copy_rows(cursor: Any, target: str, part: Part, given: Iterable[bytes]) -> i
 
 def names_of(part: Part) -> str:
     return ", ".join(f'"{name}"' for name in part.columns)
-
-
-def merge_rows(cursor: Any, part: Part, columns: str) -> None:
-    """Insert those of the temporary table that are not here yet."""
-    if part.table == OBJECTS:
-        cursor.execute(DIFFERENT_SQL)
-        if found := cursor.fetchone():
-            raise MoveRefused(
-                "object_differs",
-                f"{found[0]} is published here with another content. Two "
-                "installations have given the same id: it cannot be moved here.",
-            )
-        for statement in (LOCK_LOCAL_SQL, NUMBER_SQL, RAISE_SQL):
-            cursor.execute(statement)
-    cursor.execute(
-        f"INSERT INTO {part.table} ({columns}) SELECT {columns} FROM moved "
-        "ON CONFLICT DO NOTHING"
-    )
-
-
-def wrap_keys(tenant: Tenant, keys: list[dict[str, Any]]) -> None:
-    """Wrap the organization's data keys by the master key of this installation."""
-    master_key = vault.lock_master_key_in_force()
-    for number, given in enumerate(keys):
-        model: Any = FormerDataKey if number else DataKey
-        row = model(tenant=tenant, generation=given["generation"])
-        if number and given["retired_at"]:
-            row.retired_at = parse_datetime(given["retired_at"])
-        vault.wrap(row, "wrapped", base64.b64decode(given["key"]), master_key)
-        row.save(force_insert=True)
-
-
-def add_members(tenant: Tenant, people: list[list[str]]) -> list[list[str]]:
-    """Make members of those who have an account here. Return the others."""
-    missing = []
-    for email, role in people:
-        users = get_user_model().objects.filter(
-            emailaddress__email__iexact=email, emailaddress__verified=True
-        )
-        if user := users.first():
-            Membership.objects.create(tenant=tenant, user=user, role=role)
-        else:
-            missing.append([email, role])
-    return missing
-
-
-def count_old_keys(tenant: Tenant) -> int:
-    """The digests of keys that were never used since 0.1.0 have a key of the source."""
-    return ApiKey.live().filter(tenant=tenant, sha256=None).count()
 
 
 def store_file(name: str, reader: "PartReader") -> None:
@@ -377,11 +360,11 @@ def refusing_conflicts() -> Iterator[None]:
         raise damaged() from None
 
 
+@dataclass
 class PartReader:
     """Reads what PartWriter wrote."""
 
-    def __init__(self, source: OpeningReader) -> None:
-        self.source = source
+    source: OpeningReader
 
     def next_part(self) -> dict[str, Any]:
         return json.loads(self.read_block())

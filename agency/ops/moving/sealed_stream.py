@@ -79,18 +79,15 @@ class OpeningReader(Sealer):
         """Return exactly so many bytes."""
         parts = []
         while size:
-            if self.place == len(self.opened):
-                self.opened, self.place = self.read_more(), 0
+            while self.place == len(self.opened):
+                if self.is_over:
+                    raise damaged()
+                self.opened = self.decompressor.decompress(self.read_chunk())
+                self.place = 0
             parts.append(self.opened[self.place : self.place + size])
             self.place += len(parts[-1])
             size -= len(parts[-1])
         return b"".join(parts)
-
-    def read_more(self) -> bytes:
-        while not self.is_over:
-            if data := self.decompressor.decompress(self.read_chunk()):
-                return data
-        raise damaged()
 
     def read_chunk(self) -> bytes:
         length = self.file.read(LENGTH.size)
