@@ -139,7 +139,8 @@ def read_presentation(value: Any) -> Presentation:
         },
         "requested_proof": {
             "revealed_attrs": _read_map(
-                _read_revealed, requested.get("revealed_attrs")
+                lambda one: _read_index(one) | _read_value(one),
+                requested.get("revealed_attrs"),
             ),
             "revealed_attr_groups": _read_map(
                 _read_group, requested.get("revealed_attr_groups")
@@ -166,7 +167,15 @@ def _presentation_from_body(body: dict) -> Presentation:
         attributes=_answers_by_referent(requested, _ATTRIBUTE_FORMS),
         predicates=_answers_by_referent(requested, ("predicates",)),
         sub_proofs=[_sub_proof_from_body(**part) for part in proof["proofs"]],
-        identifiers=[_identifier_from_body(one) for one in body["identifiers"]],
+        identifiers=[
+            Identifier(
+                schema_id=one["schema_id"],
+                definition_id=one["cred_def_id"],
+                registry_id=one["rev_reg_id"],
+                timestamp=one["timestamp"],
+            )
+            for one in body["identifiers"]
+        ],
         hashed={
             int.from_bytes(bytes(one), "big")
             for one in proof["aggregated_proof"]["c_list"]
@@ -181,18 +190,19 @@ def _answers_by_referent(
     answers: dict[str, list[Answer]] = {}
     for form in forms:
         for referent, content in requested[form].items():
-            answers.setdefault(referent, []).append(_answer_from_body(form, content))
+            if form == "self_attested_attrs":
+                answer = Answer(form, None, {SINGLE_VALUE: Value(content, "")})
+            else:
+                values = content.get("values", {})
+                if "raw" in content:
+                    values = {SINGLE_VALUE: content}
+                shown = {
+                    name: Value(one["raw"], one["encoded"])
+                    for name, one in values.items()
+                }
+                answer = Answer(form, content["sub_proof_index"], shown)
+            answers.setdefault(referent, []).append(answer)
     return answers
-
-
-def _answer_from_body(form: str, content: Any) -> Answer:
-    if form == "self_attested_attrs":
-        return Answer(form, None, {SINGLE_VALUE: Value(content, "")})
-    values = content.get("values", {})
-    if "raw" in content:
-        values = {SINGLE_VALUE: content}
-    shown = {name: Value(one["raw"], one["encoded"]) for name, one in values.items()}
-    return Answer(form, content["sub_proof_index"], shown)
 
 
 def _sub_proof_from_body(
@@ -206,7 +216,15 @@ def _sub_proof_from_body(
         revealed=equality["revealed_attrs"],
         responses={label: int(number) for label, number in equality["m"].items()},
         exponent=int(equality["e"]),
-        predicates=[_predicate_from_body(one) for one in inequalities],
+        predicates=[
+            Predicate(
+                label=one["predicate"]["attr_name"],
+                kind=one["predicate"]["p_type"],
+                value=one["predicate"]["value"],
+                response=int(one["mj"]),
+            )
+            for one in inequalities
+        ],
         roots=[int(number) for one in inequalities for number in one["u"].values()],
         commitments=[
             int(equality["a_prime"]),
@@ -220,30 +238,20 @@ def _sub_proof_from_body(
     )
 
 
-def _predicate_from_body(body: dict) -> Predicate:
-    claim = body["predicate"]
-    return Predicate(
-        label=claim["attr_name"],
-        kind=claim["p_type"],
-        value=claim["value"],
-        response=int(body["mj"]),
-    )
-
-
-def _identifier_from_body(body: dict) -> Identifier:
-    return Identifier(
-        schema_id=body["schema_id"],
-        definition_id=body["cred_def_id"],
-        registry_id=body["rev_reg_id"],
-        timestamp=body["timestamp"],
-    )
-
-
 def _read_sub_proof(part: dict) -> dict:
     primary = _read_object(part.get("primary_proof"))
+    equality = _read_object(primary.get("eq_proof"))
+    if "m1" in equality:
+        raise MalformedPresentation("a second response for the link secret")
     return {
         "primary_proof": {
-            "eq_proof": _read_equality(_read_object(primary.get("eq_proof"))),
+            "eq_proof": {
+                "revealed_attrs": _read_map(
+                    _read_number, _read_object(equality.get("revealed_attrs"))
+                ),
+                "m": _read_map(_read_number, _read_object(equality.get("m"))),
+            }
+            | _read_numbers(equality, ("a_prime", "e", "v", "m2")),
             "ge_proofs": [
                 _read_inequality(one) for one in _read_list(primary.get("ge_proofs"))
             ],
@@ -262,76 +270,51 @@ def _read_non_revocation(value: Any) -> dict | None:
     whole = _read_object(value)
     responses = _read_object(whole.get("x_list"))
     points = _read_object(whole.get("c_list"))
+    for name in _RESPONSES:
+        response = responses.get(name)
+        if not isinstance(response, str) or not _GROUP_ELEMENT.fullmatch(response):
+            raise MalformedPresentation("not a number of the group")
+    for name, encode_point in _POINTS.items():
+        try:
+            encode_point(_read_text(points.get(name)))
+        except ValueError:
+            raise MalformedPresentation("not a point of the curve") from None
     return {
-        "x_list": {
-            name: _read_group_element(responses.get(name)) for name in _RESPONSES
-        },
-        "c_list": {name: _read_point(name, points.get(name)) for name in _POINTS},
-    }
-
-
-def _read_group_element(value: Any) -> str:
-    """Read a number modulo the order of the curve's groups."""
-    if not isinstance(value, str) or not _GROUP_ELEMENT.fullmatch(value):
-        raise MalformedPresentation("not a number of the group")
-    return value
-
-
-def _read_point(name: str, value: Any) -> str:
-    try:
-        _POINTS[name](_read_text(value))
-    except ValueError:
-        raise MalformedPresentation("not a point of the curve") from None
-    return value
-
-
-def _read_equality(equality: dict) -> dict:
-    if "m1" in equality:
-        raise MalformedPresentation("a second response for the link secret")
-    return {
-        "revealed_attrs": _read_map(
-            _read_number, _read_object(equality.get("revealed_attrs"))
-        ),
-        "m": _read_map(_read_number, _read_object(equality.get("m"))),
-    } | {
-        name: _read_number(equality.get(name)) for name in ("a_prime", "e", "v", "m2")
+        "x_list": {name: responses[name] for name in _RESPONSES},
+        "c_list": {name: points[name] for name in _POINTS},
     }
 
 
 def _read_inequality(value: Any) -> dict:
     one = _read_object(value)
+    predicate = _read_object(one.get("predicate"))
+    kind = predicate.get("p_type")
+    threshold = predicate.get("value")
+    is_known = kind in ("GE", "GT", "LE", "LT")
+    if not is_known or type(threshold) is not int or abs(threshold) > 2**31:
+        raise MalformedPresentation("unknown kind of predicate")
     return {
         "u": _read_numbers(one.get("u"), _ROOT_NAMES),
         "r": _read_numbers(one.get("r"), _ROOT_AND_DELTA_NAMES),
         "t": _read_numbers(one.get("t"), _ROOT_AND_DELTA_NAMES),
         "mj": _read_number(one.get("mj")),
         "alpha": _read_number(one.get("alpha")),
-        "predicate": _read_predicate(_read_object(one.get("predicate"))),
-    }
-
-
-def _read_predicate(predicate: dict) -> dict:
-    kind = predicate.get("p_type")
-    value = predicate.get("value")
-    is_known = kind in ("GE", "GT", "LE", "LT")
-    if not is_known or type(value) is not int or abs(value) > 2**31:
-        raise MalformedPresentation("unknown kind of predicate")
-    return {
-        "attr_name": _read_text(predicate.get("attr_name")),
-        "p_type": kind,
-        "value": value,
+        "predicate": {
+            "attr_name": _read_text(predicate.get("attr_name")),
+            "p_type": kind,
+            "value": threshold,
+        },
     }
 
 
 def _read_aggregated(aggregated: dict) -> dict:
     hashed = [_read_list(one) for one in _read_list(aggregated.get("c_list"))]
-    if not all(len(one) <= _MAX_HASHED_BYTES and _are_bytes(one) for one in hashed):
-        raise MalformedPresentation("not bytes")
+    for one in hashed:
+        if len(one) > _MAX_HASHED_BYTES or not set(map(type, one)) <= {int}:
+            raise MalformedPresentation("not bytes")
+        if one and not 0 <= min(one) <= max(one) < 256:
+            raise MalformedPresentation("not bytes")
     return {"c_hash": _read_number(aggregated.get("c_hash")), "c_list": hashed}
-
-
-def _read_revealed(value: Any) -> dict:
-    return _read_index(value) | _read_value(value)
 
 
 def _read_group(value: Any) -> dict:
@@ -369,11 +352,6 @@ def _read_identifier(value: Any) -> dict:
         "rev_reg_id": None if registry_id is None else _read_text(registry_id),
         "timestamp": timestamp,
     }
-
-
-def _are_bytes(values: list[Any]) -> bool:
-    is_integer = set(map(type, values)) <= {int}
-    return is_integer and (not values or 0 <= min(values) <= max(values) < 256)
 
 
 def _read_object(value: Any) -> dict:
