@@ -54,7 +54,7 @@ attack is known.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from verifications.proofs import failures
@@ -70,8 +70,8 @@ from verifications.proofs.presentation_reading import (
 )
 from verifications.proofs.proof_items import Item, credential_facts, matches_facts
 from verifications.proofs.request_reading import (
-    interval_of_request,
     prune_request,
+    read_interval,
     read_items,
 )
 from verifications.proofs.selection import LedgerReader
@@ -135,9 +135,10 @@ def judge_presentation(
     try:
         sent = read_presentation(presentation)
     except MalformedPresentation:
+        failure = failures.MALFORMED
         return Outcome(
             is_valid=False,
-            checks=[_check_of(None, "malformed", failures.MALFORMED)],
+            checks=[Check(None, "malformed", "fail", failure.code, failure.message)],
             proof={item.policy_name: _proof_entry(item, [], False) for item in items},
         )
     judgement = Judgement(request, items, sent, ledger, judged_at)
@@ -189,7 +190,7 @@ class Judgement:
         self.ledger = ledger
         self.judged_at = judged_at
         self.allows_interval = False
-        self.default_interval = interval_of_request(request)
+        self.default_interval = read_interval(request)
         self._status_lists: dict[tuple[str, int], dict | None] = {}
 
     def own_answers(self, item: Item) -> list[Answer]:
@@ -223,13 +224,12 @@ class Judgement:
     def resolved_definitions(self) -> list[tuple[dict, dict] | None]:
         """The (definition, schema) of each sub-proof; None if the ledger lacks one."""
         ids = [identifier.definition_id for identifier in self.sent.identifiers]
-        known = {name: self._resolve_definition(name) for name in dict.fromkeys(ids)}
+        known: dict[str, tuple[dict, dict] | None] = {}
+        for name in dict.fromkeys(ids):
+            definition = self.ledger.definition(name)
+            schema = self.ledger.schema(definition["schemaId"]) if definition else None
+            known[name] = (definition, schema) if definition and schema else None
         return [known[name] for name in ids]
-
-    def _resolve_definition(self, definition_id: str) -> tuple[dict, dict] | None:
-        definition = self.ledger.definition(definition_id)
-        schema = self.ledger.schema(definition["schemaId"]) if definition else None
-        return (definition, schema) if definition and schema else None
 
     @cached_property
     def revocation_registries(self) -> list[dict | None]:
@@ -617,43 +617,32 @@ ITEM_RULES: Mapping[str, Callable[[Judgement, Item], Failure | None]] = {
 def _run_rules(judgement: Judgement) -> Iterator[Check]:
     """Yield all checks in order. After a failure, the dependent ones are skipped."""
     general_failed = False
-    for name, rule in GENERAL_RULES.items():
-        if general_failed:
-            yield _skipped_check(None, name)
-            continue
-        check = _check_of(None, name, rule(judgement))
-        general_failed = check.status == "fail"
+    for name, general_rule in GENERAL_RULES.items():
+        check = _run_rule(None, name, partial(general_rule, judgement), general_failed)
+        general_failed = check.status != "pass"
         yield check
-    item_failed = False
+    any_failed = general_failed
     for item in judgement.items:
-        for check in _run_item_rules(judgement, item, skip=general_failed):
-            item_failed = item_failed or check.status == "fail"
+        item_failed = general_failed
+        for name, rule in ITEM_RULES.items():
+            run = partial(rule, judgement, item)
+            check = _run_rule(item.policy_name, name, run, item_failed)
+            item_failed = check.status != "pass"
             yield check
-    if general_failed or item_failed:
-        yield _skipped_check(None, "signature")
-    else:
-        yield _check_of(None, "signature", check_signature(judgement))
+        any_failed = any_failed or item_failed
+    yield _run_rule(None, "signature", partial(check_signature, judgement), any_failed)
 
 
-def _run_item_rules(judgement: Judgement, item: Item, skip: bool) -> Iterator[Check]:
-    for name, rule in ITEM_RULES.items():
-        if skip:
-            yield _skipped_check(item.policy_name, name)
-            continue
-        check = _check_of(item.policy_name, name, rule(judgement, item))
-        skip = check.status == "fail"
-        yield check
-
-
-def _check_of(policy_name: str | None, rule: str, failure: Failure | None) -> Check:
+def _run_rule(
+    policy_name: str | None, name: str, run: Callable[[], Failure | None], skip: bool
+) -> Check:
+    if skip:
+        message = "Not checked: an earlier check failed."
+        return Check(policy_name, name, "skipped", None, message)
+    failure = run()
     if failure is None:
-        return Check(policy_name, rule, "pass", None, "")
-    return Check(policy_name, rule, "fail", failure.code, failure.message)
-
-
-def _skipped_check(policy_name: str | None, rule: str) -> Check:
-    message = "Not checked: an earlier check failed."
-    return Check(policy_name, rule, "skipped", None, message)
+        return Check(policy_name, name, "pass", None, "")
+    return Check(policy_name, name, "fail", failure.code, failure.message)
 
 
 def _answered_sub_proofs(judgement: Judgement) -> set[int]:

@@ -113,10 +113,6 @@ class Item(NamedTuple):
         """Whether it has a #bound referent, which excludes texts."""
         return self.predicate_type in LOWER_BOUND_TYPES and len(self.referents) > 1
 
-    def reveals(self, name: str) -> bool:
-        """Whether the item's own referent shows this attribute, unless hidden."""
-        return not self.is_predicate and contains_name(self.attribute_names, name)
-
 
 def contains_name(names: Iterable[str], name: str) -> bool:
     """Whether the names include this attribute, ignoring capitals and spaces."""

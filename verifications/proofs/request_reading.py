@@ -49,7 +49,7 @@ def read_items(request: dict) -> list[Item]:
     "restriction_unsupported".
     """
     attributes, predicates = _requested_parts(request)
-    default = interval_of_request(request)
+    default = read_interval(request)
     attribute_items = [
         _read_attribute(referent, body, default)
         for referent, body in attributes.items()
@@ -80,7 +80,7 @@ def policy_from_request(request: dict) -> dict:
     """
     items = read_items(request)
     intervals = [item.non_revoked for item in items if item.non_revoked is not None]
-    interval = interval_of_request(request) or max(
+    interval = read_interval(request) or max(
         intervals, key=lambda one: one.latest_timestamp, default=None
     )
     policy = {
@@ -89,8 +89,12 @@ def policy_from_request(request: dict) -> dict:
         "attributes": [_policy_item(item) for item in items if not item.is_predicate],
         "predicates": [_policy_item(item) for item in items if item.is_predicate],
     }
-    if interval is not None:
-        policy["revocationRequirement"] = _revocation_requirement(interval)
+    if interval is not None and interval.end is None:
+        policy["revocationRequirement"] = {"validNow": True}
+    elif interval is not None:
+        end = datetime.fromtimestamp(interval.latest_timestamp, UTC)
+        time = end.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        policy["revocationRequirement"] = {"validAt": time}
     return policy
 
 
@@ -151,8 +155,11 @@ def _requested_parts(request: dict) -> tuple[dict, dict]:
     return attributes, predicates
 
 
-def _read_interval(body: dict) -> Interval | None:
-    """Return the interval of a request or an item. None if it is empty."""
+def read_interval(body: dict) -> Interval | None:
+    """Return the interval of a request or an item. None if it is empty.
+
+    That of the request is for the items that have none of their own.
+    """
     value = body.get("non_revoked") or {}
     if not isinstance(value, dict):
         raise PeerError("request_malformed", "non_revoked is not an interval.")
@@ -172,11 +179,6 @@ def _read_interval(body: dict) -> Interval | None:
     return Interval(start, end)
 
 
-def interval_of_request(request: dict) -> Interval | None:
-    """The interval of the items that have none of their own."""
-    return _read_interval(request)
-
-
 def _read_attribute(referent: str, body: object, default: Interval | None) -> Item:
     body = _read_object(referent, body)
     single = body.get("name")
@@ -193,7 +195,7 @@ def _read_attribute(referent: str, body: object, default: Interval | None) -> It
         threshold=None,
         restrictions=_read_restrictions(referent, body.get("restrictions"), names),
         companions={},
-        non_revoked=_read_interval(body) or default,
+        non_revoked=read_interval(body) or default,
     )
 
 
@@ -216,7 +218,7 @@ def _read_predicate(referent: str, body: object, default: Interval | None) -> It
         threshold=threshold,
         restrictions=_read_restrictions(referent, body.get("restrictions"), names),
         companions={},
-        non_revoked=_read_interval(body) or default,
+        non_revoked=read_interval(body) or default,
     )
 
 
@@ -273,7 +275,17 @@ def _read_restriction(referent: str, wire: dict, names: tuple[str, ...]) -> dict
     for tag, text in wire.items():
         if text is None:
             continue
-        field, content = _restriction_member(tag, text, names)
+        field = _RESTRICTION_NAMES.get(tag)
+        content: object = text
+        if attribute := _ATTRIBUTE_TAG.fullmatch(tag):
+            name, kind = attribute.groups()
+            if kind == "value":
+                field = "value"
+                content = {"attributeName": name, "attributeValue": text}
+            elif contains_name(names, name):
+                # The item requests this attribute already: no further restriction.
+                field = "marker"
+                content = None
         if field is None or field in restriction or not isinstance(text, str):
             raise PeerError(
                 "restriction_unsupported",
@@ -282,24 +294,6 @@ def _read_restriction(referent: str, wire: dict, names: tuple[str, ...]) -> dict
         if content is not None:
             restriction[field] = content
     return restriction
-
-
-def _restriction_member(
-    tag: str, text: object, names: tuple[str, ...]
-) -> tuple[str | None, object]:
-    """Return (our field, content) of a restriction's member; (None, None) if unknown.
-
-    A marker has no content if the item already requests its attribute: it adds no
-    restriction.
-    """
-    if tag in _RESTRICTION_NAMES:
-        return _RESTRICTION_NAMES[tag], text
-    attribute = _ATTRIBUTE_TAG.fullmatch(tag)
-    if attribute and attribute[2] == "value":
-        return "value", {"attributeName": attribute[1], "attributeValue": text}
-    if attribute and contains_name(names, attribute[1]):
-        return "marker", None
-    return None, None
 
 
 def _fold_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
@@ -378,7 +372,8 @@ def _fold_companions(items: list[Item]) -> list[Item]:
 
 def _is_companion_of(item: Item, base: Item) -> bool:
     name = item.attribute_names[0]
-    if item.is_predicate or len(item.attribute_names) > 1 or base.reveals(name):
+    is_revealed = not base.is_predicate and contains_name(base.attribute_names, name)
+    if item.is_predicate or len(item.attribute_names) > 1 or is_revealed:
         return False
     alternatives = restrictions_by_value_name(base.restrictions).get(name)
     return item.restrictions == alternatives and item.non_revoked == base.non_revoked
@@ -395,10 +390,3 @@ def _policy_item(item: Item) -> dict:
     if item.restrictions:
         policy_item["restrictions"] = item.restrictions
     return policy_item
-
-
-def _revocation_requirement(interval: Interval) -> dict:
-    if interval.end is None:
-        return {"validNow": True}
-    time = datetime.fromtimestamp(interval.end, UTC).isoformat(timespec="microseconds")
-    return {"validAt": time.replace("+00:00", "Z")}
