@@ -116,7 +116,7 @@ class Review:
     def asks_for_non_revocation(self) -> bool:
         if proof_policy.is_judged_at_receipt(self.policy):
             return True
-        return proof_policy.valid_at(self.policy) is not None
+        return proof_policy.moment_of(self.policy, "validAt") is not None
 
     @cached_property
     def definitions(self) -> dict[str, dict | None]:
@@ -387,7 +387,11 @@ def revealed_number(review: Review) -> Findings:
         for name in item.get("attributeNames", []):
             if normalise_name(name) in required:
                 continue
-            if _is_private_name(name) or any(
+            words = {word.lower() for word in _WORDS.findall(name)}
+            sounds_private = (
+                _PRIVATE_NAME.search(normalise_name(name)) or words & _PRIVATE_WORDS
+            )
+            if sounds_private or any(
                 comparable_number(sample, name) is not None
                 for sample in review.fitting_samples(item)
             ):
@@ -439,7 +443,7 @@ def requirement_without_effect(review: Review) -> Findings:
 
 
 def valid_at_past(review: Review) -> Findings:
-    time = proof_policy.valid_at(review.policy)
+    time = proof_policy.moment_of(review.policy, "validAt")
     if time is not None and time < review.now - OLD_VALID_AT.total_seconds():
         day = datetime.fromtimestamp(time, UTC).date()
         message = (
@@ -450,7 +454,7 @@ def valid_at_past(review: Review) -> Findings:
 
 
 def not_yet_due(review: Review) -> Findings:
-    time = proof_policy.valid_at(review.policy) or 0
+    time = proof_policy.moment_of(review.policy, "validAt") or 0
     if time > review.now + proof_policy.CLOCK_SKEW_SECONDS:
         due = datetime.fromtimestamp(time, UTC)
         message = (
@@ -504,9 +508,3 @@ def quoted_names(item: dict) -> str:
     """The attributes that an item asks for, as a message names them."""
     names = item.get("attributeNames") or [item["attributeName"]]
     return ", ".join(f"“{name}”" for name in names)
-
-
-def _is_private_name(name: str) -> bool:
-    """Whether the attribute's name suggests private data, such as an age."""
-    words = {word.lower() for word in _WORDS.findall(name)}
-    return bool(_PRIVATE_NAME.search(normalise_name(name)) or words & _PRIVATE_WORDS)

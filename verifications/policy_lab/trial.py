@@ -83,7 +83,7 @@ def try_policy(
     `build_request`. Raises Invalid("invalid_sample") for what cannot be a credential.
     """
     integer_attributes = integer_attributes or {}
-    sent_at = max(now, proof_policy.latest_moment(policy) or 0)
+    sent_at = max([now, *(time for _, time in proof_policy.moments(policy))])
     request = build_request(
         resolve_attributes(resolve_dates(policy, sent_at), ledger),
         nonce="0",

@@ -65,7 +65,7 @@ def build_request(
         "requested_predicates": predicates,
     }
     if non_revoked_at is not None:
-        start = proof_policy.non_revoked_from(policy)
+        start = proof_policy.moment_of(policy, "validFrom")
         start = non_revoked_at if start is None else max(0, min(start, non_revoked_at))
         request["non_revoked"] = {"from": start, "to": non_revoked_at}
     return request
@@ -73,9 +73,11 @@ def build_request(
 
 def _with_interval(item: dict, referents: dict[str, dict]) -> dict[str, dict]:
     """The referents of an item with its own interval, if it has one."""
-    interval = proof_policy.interval_of_item(item)
-    if interval is None:
+    end = proof_policy.moment_of(item, "validAt")
+    if end is None:
         return referents
+    start = proof_policy.moment_of(item, "validFrom")
+    interval = {"from": max(0, end if start is None else start), "to": max(0, end)}
     return {name: body | {"non_revoked": interval} for name, body in referents.items()}
 
 
@@ -162,15 +164,14 @@ def _restrictions_member(restrictions: list[dict]) -> dict:
     """The `restrictions` member of a referent; omitted if there are none."""
     if not restrictions:
         return {}
-    return {"restrictions": [_restriction_to_wire(one) for one in restrictions]}
-
-
-def _restriction_to_wire(restriction: dict) -> dict:
-    wire = {
-        RESTRICTION_FIELDS[field]: text
-        for field, text in restriction.items()
-        if field != "value"
-    }
-    if value := restriction.get("value"):
-        wire[f"attr::{value['attributeName']}::value"] = value["attributeValue"]
-    return wire
+    written = []
+    for restriction in restrictions:
+        wire = {
+            RESTRICTION_FIELDS[field]: text
+            for field, text in restriction.items()
+            if field != "value"
+        }
+        if value := restriction.get("value"):
+            wire[f"attr::{value['attributeName']}::value"] = value["attributeValue"]
+        written.append(wire)
+    return {"restrictions": written}
