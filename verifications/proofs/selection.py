@@ -15,6 +15,16 @@ from wallets import anoncreds
 from wallets.anoncreds import INT32, SubProof, normalise_name
 
 TailsPath = Callable[[dict], str]
+# What is wrong with a selection, by code.
+WRONG_SELECTIONS = {
+    "unknown_policy": "The verification asks for no item of this name.",
+    "selected_twice": "This item has a credential already; select one.",
+    "unknown_credential": "The wallet has no such credential.",
+    "attribute_missing": "The credential does not have what the item asks for.",
+    "restriction_not_met": "The credential does not meet the item's restrictions.",
+    "hidden_not_allowed": "The verifier requires a certain value, so it cannot be "
+    "hidden.",
+}
 
 
 class RevocationStatus(NamedTuple):
@@ -195,29 +205,6 @@ class _Choice(NamedTuple):
     companion: str | None
 
     @property
-    def referents(self) -> dict[str, bool]:
-        """The attribute referents, and whether their values are shown."""
-        own = () if self.item.is_predicate else self.item.referents
-        referents = dict.fromkeys(own, not self.hidden)
-        if self.companion is not None:
-            referents[self.item.companions[self.companion]] = True
-        return referents
-
-    @property
-    def shown_labels(self) -> set[str]:
-        """The normalised names of the attributes that it shows."""
-        names = [] if self.companion is None else [self.companion]
-        if not self.item.is_predicate and not self.hidden:
-            names += self.item.attribute_names
-        return set(map(normalise_name, names))
-
-    @property
-    def compared_labels(self) -> set[str]:
-        """The normalised names of the attributes that its predicate compares."""
-        names = self.item.attribute_names if self.item.is_predicate else ()
-        return set(map(normalise_name, names))
-
-    @property
     def interval(self) -> Interval | None:
         """The interval to prove non-revocation for; None if there is none to prove."""
         return self.item.non_revoked if self.candidate.revocation else None
@@ -242,13 +229,21 @@ def _share_sub_proof(choices: list[_Choice]) -> bool:
     They must use one credential and one status list, and none may show an attribute
     that another one compares.
     """
-    shown = set().union(*(choice.shown_labels for choice in choices))
-    compared = set().union(*(choice.compared_labels for choice in choices))
+    shown: list[str] = []
+    compared: list[str] = []
+    for choice in choices:
+        if choice.item.is_predicate:
+            compared += choice.item.attribute_names
+        elif not choice.hidden:
+            shown += choice.item.attribute_names
+        if choice.companion is not None:
+            shown.append(choice.companion)
+    is_disjoint = set(map(normalise_name, shown)).isdisjoint(
+        map(normalise_name, compared)
+    )
     credential_ids = {choice.candidate.credential_id for choice in choices}
     intervals = {choice.interval for choice in choices} - {None}
-    return (
-        len(credential_ids) == 1 and len(intervals) <= 1 and shown.isdisjoint(compared)
-    )
+    return len(credential_ids) == 1 and len(intervals) <= 1 and is_disjoint
 
 
 def _answered_request(request: dict, entries: list[SubProof]) -> dict:
@@ -301,44 +296,21 @@ def _revocation_state(
 def _library_entry(
     part: list[_Choice], revocation: tuple[int, dict] | None
 ) -> SubProof:
-    attributes: dict[str, bool] = {}
+    attributes: dict[str, bool] = {}  # by referent: whether the value is shown
     predicates: list[str] = []
     for choice in part:
-        attributes |= choice.referents
-        if choice.item.is_predicate:
-            predicates += choice.item.referents
+        item = choice.item
+        if item.is_predicate:
+            predicates += item.referents
+        else:
+            attributes |= dict.fromkeys(item.referents, not choice.hidden)
+        if choice.companion is not None:
+            attributes[item.companions[choice.companion]] = True
     credential = part[0].candidate.credential
     if revocation is None:
         return SubProof(credential, attributes, predicates)
     timestamp, state = revocation
     return SubProof(credential, attributes, predicates, timestamp, state)
-
-
-class _SelectionErrors:
-    """Collects wrong selections. The first one determines the code of the error."""
-
-    SENTENCES = {
-        "unknown_policy": "The verification asks for no item of this name.",
-        "selected_twice": "This item has a credential already; select one.",
-        "unknown_credential": "The wallet has no such credential.",
-        "attribute_missing": "The credential does not have what the item asks for.",
-        "restriction_not_met": "The credential does not meet the item's restrictions.",
-        "hidden_not_allowed": "The verifier requires a certain value, so it cannot be "
-        "hidden.",
-    }
-
-    def __init__(self) -> None:
-        self.codes: list[str] = []
-        self.errors: dict[str, list[str]] = {}
-
-    def add_error(self, index: int, member: str, code: str) -> None:
-        self.codes.append(code)
-        self.errors[f"[{index}].{member}"] = [self.SENTENCES[code]]
-
-    def raise_if_any(self) -> None:
-        if self.codes:
-            code = self.codes[0]
-            raise Invalid(code, self.SENTENCES[code], errors=self.errors)
 
 
 def _validate_selections(
@@ -347,29 +319,32 @@ def _validate_selections(
     by_name = {item.policy_name: item for item in items}
     by_id = {candidate.credential_id: candidate for candidate in candidates}
     choices: list[_Choice] = []
-    errors = _SelectionErrors()
+    wrong: list[tuple[str, str]] = []  # the path of a member and a code
     for index, selection in enumerate(selections):
         item = by_name.get(selection.policy_name)
         candidate = by_id.get(selection.credential_id)
         if item is None:
-            errors.add_error(index, "policyName", "unknown_policy")
+            wrong.append((f"[{index}].policyName", "unknown_policy"))
             continue
         if any(choice.item is item for choice in choices):
-            errors.add_error(index, "policyName", "selected_twice")
+            wrong.append((f"[{index}].policyName", "selected_twice"))
             continue
         if candidate is None:
-            errors.add_error(index, "credentialId", "unknown_credential")
+            wrong.append((f"[{index}].credentialId", "unknown_credential"))
             continue
         restriction = _met_restriction(item, candidate)
         if not _has_attributes(item, candidate):
-            errors.add_error(index, "credentialId", "attribute_missing")
+            wrong.append((f"[{index}].credentialId", "attribute_missing"))
         elif restriction is None:
-            errors.add_error(index, "credentialId", "restriction_not_met")
+            wrong.append((f"[{index}].credentialId", "restriction_not_met"))
         elif selection.hidden and "value" in restriction and not item.is_predicate:
-            errors.add_error(index, "hidden", "hidden_not_allowed")
+            wrong.append((f"[{index}].hidden", "hidden_not_allowed"))
         companion = _companion_attribute(item, restriction or {})
         choices.append(_Choice(item, candidate, selection.hidden, companion))
-    errors.raise_if_any()
+    if wrong:
+        first_code = wrong[0][1]
+        errors = {path: [WRONG_SELECTIONS[code]] for path, code in wrong}
+        raise Invalid(first_code, WRONG_SELECTIONS[first_code], errors=errors)
     return choices
 
 
@@ -383,11 +358,13 @@ def _met_restriction(item: Item, candidate: Candidate) -> dict | None:
 
     {} if the item has no restrictions. None if the credential meets none of them.
     """
-    met = [
-        restriction
-        for restriction in _restrictions_met_by_name(item, candidate)
-        if _has_required_value(restriction, candidate)
-    ]
+    met = []
+    for restriction in _restrictions_met_by_name(item, candidate):
+        required = restriction.get("value")
+        if required is None or required["attributeValue"] == _value_of(
+            candidate.values, required["attributeName"]
+        ):
+            met.append(restriction)
     return min(met, key=lambda restriction: "value" in restriction, default=None)
 
 
@@ -402,14 +379,6 @@ def _restrictions_met_by_name(item: Item, candidate: Candidate) -> list[dict]:
         "credentialDefinitionId": candidate.definition_id,
     }
     return [one for one in item.restrictions or [{}] if matches_facts(one, facts)]
-
-
-def _has_required_value(restriction: dict, candidate: Candidate) -> bool:
-    required = restriction.get("value")
-    if required is None:
-        return True
-    value = _value_of(candidate.values, required["attributeName"])
-    return required["attributeValue"] == value
 
 
 def _companion_attribute(item: Item, restriction: dict) -> str | None:
@@ -433,25 +402,19 @@ def _predicate_refusal(item: Item, candidate: Candidate) -> str | None:
     value = comparable_number(candidate, item.attribute_names[0])
     if value is None:
         return "not_a_number"
-    differences = [
-        _proven_difference(value, predicate_type, threshold)
-        for predicate_type, threshold in item.comparisons
-    ]
+    differences = []  # what the library proves to be at least 0
+    for predicate_type, threshold in item.comparisons:
+        difference = value - threshold
+        if predicate_type.startswith("<"):
+            difference = -difference
+        if predicate_type in (">", "<"):
+            difference -= 1
+        differences.append(difference)
     if any(difference < 0 for difference in differences):
         return "predicate_not_met"
     if any(difference not in INT32 for difference in differences):
         return "predicate_out_of_range"
     return None
-
-
-def _proven_difference(value: int, predicate_type: str, threshold: int) -> int:
-    """The difference that the library proves to be at least 0."""
-    difference = value - threshold
-    if predicate_type.startswith("<"):
-        difference = -difference
-    if predicate_type in (">", "<"):
-        difference -= 1
-    return difference
 
 
 def comparable_number(candidate: Candidate, name: str) -> int | None:
