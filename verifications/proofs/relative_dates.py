@@ -50,7 +50,14 @@ def resolve_value(value: int | str, today: date) -> int:
     """Return the value of a predicate as a number. A number is returned as it is."""
     if isinstance(value, int):
         return value
-    day = _move_day(today, *read_offset(value))
+    number, unit = read_offset(value)
+    if unit == "d":
+        day = today + timedelta(days=number)
+    else:
+        months = number * 12 if unit == "y" else number
+        year, month = divmod(today.year * 12 + today.month - 1 + months, 12)
+        last_day = monthrange(year, month + 1)[1]
+        day = date(year, month + 1, min(today.day, last_day))
     return day.year * 10_000 + day.month * 100 + day.day
 
 
@@ -68,13 +75,3 @@ def day_of_number(number: object) -> date | None:
     if not isinstance(number, int) or not 1900_01_01 <= number <= 2999_12_31:
         return None
     return parse_day(str(number))
-
-
-def _move_day(day: date, number: int, unit: str) -> date:
-    """unit: d, m or y."""
-    if unit == "d":
-        return day + timedelta(days=number)
-    months = number * 12 if unit == "y" else number
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    last_day = monthrange(year, month + 1)[1]
-    return date(year, month + 1, min(day.day, last_day))
