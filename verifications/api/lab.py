@@ -13,7 +13,7 @@ from agency.api.views import View, get_or_404
 from credentials.api.serializers import values_field
 from credentials.ledgers import ledger_of
 from tenants.models import Tenant
-from verifications.api.serializers import VerificationPolicyParameters
+from verifications.api.serializers import VerificationPolicyParameters, optional_text
 from verifications.models import VerificationPolicy
 from verifications.policy_lab.lint import Finding, lint_policy
 from verifications.policy_lab.trial import REASONS, Trial, try_policy
@@ -22,10 +22,6 @@ from verifications.proofs import proof_policy
 
 MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."
-
-
-def optional_text(**options: Any) -> serializers.CharField:
-    return serializers.CharField(required=False, max_length=300, **options)
 
 
 class SampleCredential(Parameters):
@@ -97,32 +93,24 @@ class PolicyTrialContract(Contract):
 
     def to_representation(self, tried: tuple[Trial, list[Finding]]) -> dict[str, Any]:
         trial, findings = tried
+        items = []
+        for item, refusals in zip(trial.items, trial.refusals, strict=True):
+            pairs = zip(refusals, trial.candidates, strict=True)
+            results = [
+                {"credential": number}
+                | sample_result(refusal, bool(candidate and candidate.is_revoked))
+                for number, (refusal, candidate) in enumerate(pairs)
+            ]
+            items.append({"policyName": item.policy_name, "credentials": results})
         return {
             "satisfied": trial.is_satisfied,
             "selections": [
                 {"policyName": one.policy_name, "credential": int(one.credential_id)}
                 for one in trial.selections
             ],
-            "items": [
-                {
-                    "policyName": item.policy_name,
-                    "credentials": sample_results(trial, refusals),
-                }
-                for item, refusals in zip(trial.items, trial.refusals, strict=True)
-            ],
+            "items": items,
             "lint": [one._asdict() for one in findings],
         }
-
-
-def sample_results(trial: Trial, refusals: list[str | None]) -> list[dict[str, Any]]:
-    """Whether each sample satisfies one item, and why not."""
-    return [
-        {"credential": number}
-        | sample_result(refusal, bool(candidate and candidate.is_revoked))
-        for number, (refusal, candidate) in enumerate(
-            zip(refusals, trial.candidates, strict=True)
-        )
-    ]
 
 
 def sample_result(refusal: str | None, is_revoked: bool) -> dict[str, Any]:
@@ -149,12 +137,11 @@ class PolicyTrials(View):
     )
     def create(self, request: Request) -> Response:
         body = self.parse_body(PolicyTrialParameters)
-        wanted, samples = self.read_policy(body), body.get("credentials", [])
-        tried = review_policy(self.tenant, wanted, samples)
-        return self.to_response(PolicyTrialContract, tried)
-
-    def read_policy(self, body: dict[str, Any]) -> dict[str, Any]:
         if "policyId" in body:
             rows = VerificationPolicy.objects.filter(tenant=self.tenant)
-            return get_or_404(rows, body["policyId"]).unsealed_body()
-        return proof_policy.normalise(self.parse_body(VerificationPolicyParameters))
+            policy = get_or_404(rows, body["policyId"]).unsealed_body()
+        else:
+            given = self.parse_body(VerificationPolicyParameters)
+            policy = proof_policy.normalise(given)
+        tried = review_policy(self.tenant, policy, body.get("credentials", []))
+        return self.to_response(PolicyTrialContract, tried)

@@ -18,6 +18,7 @@ from verifications.api.serializers import (
     PREDICATES,
     VerificationContract,
     VerificationPolicyQuery,
+    optional_text,
 )
 from verifications.api.verifier import Verifications
 from verifications.models import VerificationPolicy
@@ -36,16 +37,6 @@ BOTH = (
 
 def old_spellings(*spellings: dict[str, str]) -> dict[str, str]:
     return {old: name for one in spellings for name, old in one.items()}
-
-
-def optional_text(limit: int = 300, **options: Any) -> serializers.CharField:
-    return serializers.CharField(required=False, max_length=limit, **options)
-
-
-def unix_time() -> serializers.IntegerField:
-    return serializers.IntegerField(
-        required=False, min_value=0, max_value=MAX_TIMESTAMP
-    )
 
 
 class AttributeValue(Parameters):
@@ -79,7 +70,14 @@ class AttributeFilter(Parameters):
 
 
 RevocationInterval = type(
-    "RevocationInterval", (Parameters,), {"from": unix_time(), "to": unix_time()}
+    "RevocationInterval",
+    (Parameters,),
+    {
+        name: serializers.IntegerField(
+            required=False, min_value=0, max_value=MAX_TIMESTAMP
+        )
+        for name in ("from", "to")
+    },
 )
 
 

@@ -1,6 +1,7 @@
 """Serializers of policies and verifications (rules of a policy: proof_policy.py)."""
 
 import uuid
+from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -48,6 +49,10 @@ VALID_FROM = (
 PREDICATES = [(kind, kind) for kind in (">=", ">", "<=", "<", "==")]
 
 
+def optional_text(limit: int = 300, **options: Any) -> serializers.CharField:
+    return serializers.CharField(required=False, max_length=limit, **options)
+
+
 class RestrictedAttribute(Parameters):
     attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
     attributeValue = serializers.CharField(
@@ -58,12 +63,12 @@ class RestrictedAttribute(Parameters):
 class VerificationPolicyRestriction(Parameters):
     """All of what is given must hold (AND); several restrictions are alternatives (OR)."""
 
-    schemaId = serializers.CharField(required=False, max_length=300)
-    schemaIssuerDid = serializers.CharField(required=False, max_length=300)
-    schemaName = serializers.CharField(required=False, max_length=300)
-    schemaVersion = serializers.CharField(required=False, max_length=300)
-    issuerDid = serializers.CharField(required=False, max_length=300)
-    credentialDefinitionId = serializers.CharField(required=False, max_length=300)
+    schemaId = optional_text()
+    schemaIssuerDid = optional_text()
+    schemaName = optional_text()
+    schemaVersion = optional_text()
+    issuerDid = optional_text()
+    credentialDefinitionId = optional_text()
     value = RestrictedAttribute(required=False)
 
 
