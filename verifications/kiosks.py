@@ -7,7 +7,7 @@ answered is removed, so that they do not pile up.
 
 import math
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
@@ -79,18 +79,16 @@ def create_kiosk(
         shown_items=shown_items,
         sha256=tokens.digest_of(token),
     )
-    insert_within_bound(kiosk)
+    with transactions.atomic():
+        Tenant.objects.select_for_update().get(pk=tenant.pk)
+        if Kiosk.objects.filter(tenant=tenant).count() >= MAX_KIOSKS:
+            message = (
+                f"An organization has at most {MAX_KIOSKS} kiosks. Revoke one first."
+            )
+            raise Conflict("too_many_kiosks", message)
+        kiosk.save(force_insert=True)
     kiosk.url = f"{settings.PUBLIC_URL}/kiosk/{token}"
     return kiosk
-
-
-@transactions.atomic()
-def insert_within_bound(kiosk: Kiosk) -> None:
-    Tenant.objects.select_for_update().get(pk=kiosk.tenant_id)
-    if Kiosk.objects.filter(tenant=kiosk.tenant_id).count() >= MAX_KIOSKS:
-        message = f"An organization has at most {MAX_KIOSKS} kiosks. Revoke one first."
-        raise Conflict("too_many_kiosks", message)
-    kiosk.save(force_insert=True)
 
 
 def find_kiosk(token: str) -> Kiosk | None:
@@ -110,20 +108,16 @@ def revoke_kiosk(kiosk: Kiosk) -> None:
     remove_unanswered(kiosk.verification_id)
 
 
-def record_sight(kiosk: Kiosk) -> None:
-    """Store when a screen last asked, at most once a minute."""
-    now = timezone.now()
-    if not kiosk.last_seen_at or now - kiosk.last_seen_at > SEEN_INTERVAL:
-        Kiosk.objects.filter(pk=kiosk.pk).update(last_seen_at=now)
-
-
 def next_screen(kiosk: Kiosk) -> Screen:
     """What a kiosk shows now, which may be the answer that has come, or a new request.
 
     Each answer is shown for as long as the kiosk says, counted from when the first
     screen asks for it.
     """
-    record_sight(kiosk)
+    now = timezone.now()
+    # Stored at most once a minute.
+    if not kiosk.last_seen_at or now - kiosk.last_seen_at > SEEN_INTERVAL:
+        Kiosk.objects.filter(pk=kiosk.pk).update(last_seen_at=now)
     screen = read_screen(kiosk)
     if screen.state == State.OVER:
         renew_request(kiosk)
@@ -146,7 +140,13 @@ def read_screen(kiosk: Kiosk) -> Screen:
     if state == State.ASKING:
         return Screen(state, found)
     now = timezone.now()
-    end = end_of_answer(kiosk, found, now)
+    duration = timedelta(seconds=kiosk.seconds)
+    if kiosk.shown_at:
+        end = kiosk.shown_at + duration
+    else:
+        # What came too long ago is not shown any more.
+        came = found.verified_at or found.updated_at
+        end = now + duration if now - came <= MAX_DELAY else now
     if end <= now:
         return Screen(State.OVER)
     return Screen(state, found, math.ceil((end - now).total_seconds()))
@@ -162,15 +162,6 @@ def state_of(verification: Verification) -> State:
     link = verification.connection
     is_old = verification.created_at + REQUEST_LIFETIME <= timezone.now()
     return State.OVER if is_old or link is None else State.ASKING
-
-
-def end_of_answer(kiosk: Kiosk, verification: Verification, now: datetime) -> datetime:
-    """When an answer leaves the screens; now, if it came too long ago to be shown."""
-    duration = timedelta(seconds=kiosk.seconds)
-    if kiosk.shown_at:
-        return kiosk.shown_at + duration
-    came = verification.verified_at or verification.updated_at
-    return now + duration if now - came <= MAX_DELAY else now
 
 
 def renew_request(kiosk: Kiosk) -> None:
