@@ -266,14 +266,25 @@ class Verification(Exchange):
         checks = vault.unseal(self, "checks")
         if checks is None:
             return None
-        return [_check_for_api(**check) for check in checks]
+        names = {"policy_name": "policyName"}
+        return [
+            {names.get(name, name): value for name, value in check.items() if value}
+            for check in checks
+        ]
 
     def unsealed_proof(self) -> dict[str, Any] | None:
         """The revealed values by policy item, with the API's field names."""
         proof = vault.unseal(self, "proof")
         if proof is None:
             return None
-        return {name: _with_attributes(entry) for name, entry in proof.items()}
+        # Applications of the original clients read a value in `attributes`, whether
+        # the item asks for one attribute or for several.
+        return {
+            name: entry
+            if entry["conditional"] or "value" not in entry
+            else entry | {"attributes": {entry["name"]: entry["value"]}}
+            for name, entry in proof.items()
+        }
 
     def move_to_requested(
         self, policy: dict[str, Any], proof_request: dict[str, Any], **changes: Any
@@ -335,27 +346,3 @@ class Verification(Exchange):
         elif self.state in self.OPEN:
             self.decline()
         self.delete()
-
-
-def _check_for_api(
-    policy_name: str | None, rule: str, status: str, code: str | None, message: str
-) -> dict[str, str]:
-    members = {
-        "policyName": policy_name,
-        "rule": rule,
-        "status": status,
-        "code": code,
-        "message": message,
-    }
-    return {name: value for name, value in members.items() if value}
-
-
-def _with_attributes(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a proof's entry with its value in `attributes` too.
-
-    Applications of the original clients read it there, whether the item asks for one
-    attribute or for several.
-    """
-    if entry["conditional"] or "value" not in entry:
-        return entry
-    return entry | {"attributes": {entry["name"]: entry["value"]}}
