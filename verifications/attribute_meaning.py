@@ -53,29 +53,24 @@ def could_mean_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
 
 
 def _allowed_schemas(item: dict[str, Any], ledger: LedgerReader) -> Iterator[set[str]]:
-    """Yield the attributes of each schema on the ledger that a restriction names."""
+    """Yield the attributes of each schema on the ledger that a restriction names.
+
+    By its definition, its id, or by its issuer, name and version.
+    """
     for restriction in item.get("restrictions", []):
         definition_id = restriction.get("credentialDefinitionId")
         definition = ledger.definition(definition_id) if definition_id else None
-        schema_id = (
-            definition["schemaId"] if definition else _schema_id_in(restriction)
-        )
+        schema_id = restriction.get("schemaId")
+        parts = {
+            "issuerId": restriction.get("schemaIssuerDid"),
+            "name": restriction.get("schemaName"),
+            "version": restriction.get("schemaVersion"),
+        }
+        if definition:
+            schema_id = definition["schemaId"]
+        elif not schema_id and all(parts.values()):
+            # With less than all three, it may be a schema that we do not know.
+            schema_id = schema_id_of(parts)
         schema = ledger.schema(schema_id) if schema_id else None
         if schema:
             yield set(map(normalise_name, schema["attrNames"]))
-
-
-def _schema_id_in(restriction: dict[str, Any]) -> str | None:
-    """The id of the one schema that a restriction allows, or None.
-
-    The id is given, or built from issuer, name and version. A schema name without its
-    issuer or version can match schemas that we do not know.
-    """
-    if schema_id := restriction.get("schemaId"):
-        return schema_id
-    issuer = restriction.get("schemaIssuerDid")
-    name = restriction.get("schemaName")
-    version = restriction.get("schemaVersion")
-    if not (issuer and name and version):
-        return None
-    return schema_id_of({"issuerId": issuer, "name": name, "version": version})
