@@ -109,7 +109,13 @@ class Verifications(ExchangeView):
             verifier.answer_proposal(proposed)
         else:
             stored = self.get_policy(policy_id)
-            proposed = newest_proposal(proposals)
+            waiting = proposals.filter(state=Verification.State.PROPOSED)
+            proposed = waiting.order_by("-pk").first()
+            if not proposed:
+                raise Conflict(
+                    "no_proposal",
+                    "This connection has no proposal that waits for an answer.",
+                )
             verifier.answer_proposal(proposed, stored.unsealed_body(), stored.pk)
         return proposed
 
@@ -153,12 +159,3 @@ class Verifications(ExchangeView):
     @operation("verifyVerification", response=VerificationResult)
     def verify(self, request, verificationId):
         return self.to_response(VerificationResult, self.get_exchange(verificationId))
-
-
-def newest_proposal(rows):
-    proposed = rows.filter(state=Verification.State.PROPOSED).order_by("-pk").first()
-    if not proposed:
-        raise Conflict(
-            "no_proposal", "This connection has no proposal that waits for an answer."
-        )
-    return proposed
