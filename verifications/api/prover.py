@@ -82,18 +82,16 @@ class WalletVerifications(WalletExchangeView):
 
     def available_response(self, available):
         """The items and the credentials that fit them, in the request's dialect."""
-        attributes = [pair for pair in available if not pair[0].is_predicate]
-        predicates = [pair for pair in available if pair[0].is_predicate]
-        shown = dialects.available_credentials(
-            self.request, self.show_items(attributes), self.show_items(predicates)
-        )
-        return Response(shown)
-
-    def show_items(self, available):
-        contract = VerificationPolicyCredentialContract(
-            available, many=True, context=self.context
-        )
-        return contract.data
+        shown = []  # the attributes, then the predicates
+        for is_predicate in (False, True):
+            pairs = [
+                pair for pair in available if pair[0].is_predicate == is_predicate
+            ]
+            contract = VerificationPolicyCredentialContract(
+                pairs, many=True, context=self.context
+            )
+            shown.append(contract.data)
+        return Response(dialects.available_credentials(self.request, *shown))
 
     @operation(
         "getAvailableCredentialsForParameters",
