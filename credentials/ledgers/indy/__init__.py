@@ -90,13 +90,8 @@ class IndyLedger:
     def publish_endpoint(self, did: str, endpoint: str) -> None:
         """Write the attribute `endpoint` of a DID, in the form that ACA-Py reads."""
         published = {"endpoint": endpoint, "routingKeys": []}
-
-        def read_own_endpoint() -> dict[str, Any] | None:
-            found = reads.fetch_endpoint(self.network, did)
-            return found if found == published else None
-
         self._write_once(
-            read=read_own_endpoint,
+            read=lambda: reads.fetch_endpoint(self.network, did) == published or None,
             write=lambda: writes.write_as_organization(
                 self.network,
                 did,
@@ -215,7 +210,14 @@ class IndyLedger:
             )
         except pool.Refused:
             raise list_superseded() from None
-        self._store_list(found)
+        copy = StatusList(
+            network=self.network,
+            registry_id=found["revRegDefId"],
+            timestamp=found["timestamp"],
+            body=found,
+            is_final=True,
+        )
+        StatusList.objects.bulk_create([copy], ignore_conflicts=True)
 
     def replace_status_list(self, status_list: dict[str, Any]) -> bool:
         return False  # nothing on a ledger is ever replaced
@@ -225,13 +227,23 @@ class IndyLedger:
     ) -> None:
         value: dict[str, Any] = {"accum": status_list["currentAccumulator"]}
         if newest:
-            changes = changed_indices(
-                newest["revocationList"], status_list["revocationList"]
+            # Some lists have no entry for the last index.
+            pairs = zip(
+                newest["revocationList"], status_list["revocationList"], strict=False
             )
+            changed = {
+                index: after
+                for index, (before, after) in enumerate(pairs)
+                if before != after
+            }
             # We never undo a revocation, so another list has revoked these since.
-            if changes["issued"]:
+            if not all(changed.values()):
                 raise list_superseded()
-            value |= {"prevAccum": newest["currentAccumulator"], **changes}
+            value |= {
+                "prevAccum": newest["currentAccumulator"],
+                "issued": [],
+                "revoked": list(changed),
+            }
         writes.write_as_organization(
             self.network,
             status_list["issuerId"],
@@ -335,12 +347,11 @@ class IndyLedger:
         """
         with suppress(LookupError):
             return published_body(self.network.pk, kind, object_id)
-
-        def poll() -> dict[str, Any] | None:
-            return poll_until_found(
-                lambda: self._find_object(kind, object_id, read), ABSENCE_CHECK_SECONDS
-            )
-
+        poll = partial(
+            poll_until_found,
+            lambda: self._find_object(kind, object_id, read),
+            ABSENCE_CHECK_SECONDS,
+        )
         return network_reads.read_once((self.network.pk, kind, object_id), poll)
 
     def _find_object(
@@ -365,16 +376,6 @@ class IndyLedger:
         )
         PublishedObject.objects.bulk_create([copy], ignore_conflicts=True)
 
-    def _store_list(self, body: dict[str, Any]) -> None:
-        copy = StatusList(
-            network=self.network,
-            registry_id=body["revRegDefId"],
-            timestamp=body["timestamp"],
-            body=body,
-            is_final=True,
-        )
-        StatusList.objects.bulk_create([copy], ignore_conflicts=True)
-
 
 def list_superseded() -> Unavailable:
     return Unavailable(
@@ -389,16 +390,6 @@ def poll_until_found(
     while (found := read()) is None and time.monotonic() < deadline:
         time.sleep(pause)
     return found
-
-
-def changed_indices(before: list[int], after: list[int]) -> dict[str, list[int]]:
-    """The changed indices. Some lists have no entry for the last index."""
-    pairs = enumerate(zip(before, after, strict=False))
-    changed = [index for index, (old, new) in pairs if old != new]
-    return {
-        "issued": [index for index in changed if not after[index]],
-        "revoked": [index for index in changed if after[index]],
-    }
 
 
 def abbreviate_verkey(verkey: str) -> str:
