@@ -92,12 +92,6 @@ class Pools:
         if task.cancelled() or task.exception():
             self.opened.pop(genesis, None)
 
-    def abandon(self) -> None:
-        """Prevent the library from closing pools when they are garbage collected."""
-        for task in self.opened.values():
-            if task.done() and not task.cancelled() and not task.exception():
-                task.result().handle = None
-
     async def close(self) -> None:
         for task in list(self.opened.values()):
             task.cancel()
@@ -125,7 +119,10 @@ def _reset_after_fork() -> None:
     # Another thread of the parent may have held the lock during the fork.
     _lock = threading.Lock()
     for host in _pools:
-        host.abandon()
+        # The library must not close these pools when they are garbage collected.
+        for task in host.opened.values():
+            if task.done() and not task.cancelled() and not task.exception():
+                task.result().handle = None
     _of_the_parent.extend(_pools)
     _pools.clear()
 
@@ -209,30 +206,22 @@ def check_genesis(text: str) -> str:
     """Return the genesis without blank lines. Invalid `bad_genesis` if unreadable."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     genesis = "\n".join(lines) + "\n"
-    if (
-        not lines
-        or len(genesis) > MAX_GENESIS_BYTES
-        or not is_readable_genesis(genesis)
-    ):
+    is_readable = False
+    if lines and len(genesis) <= MAX_GENESIS_BYTES:
+        # In a process of its own, because the library may panic.
+        with suppress(subprocess.TimeoutExpired):
+            attempt = subprocess.run(
+                [sys.executable, "-I", str(Path(try_genesis.__file__))],
+                input=genesis.encode(errors="replace"),
+                capture_output=True,
+                check=False,
+                timeout=GENESIS_CHECK_SECONDS,
+            )
+            is_readable = attempt.returncode == 0
+    if not is_readable:
         message = (
             "That is not the genesis of an Indy network: "
             "one JSON transaction on each line."
         )
         raise Invalid("bad_genesis", message, {"genesis": [message]})
     return genesis
-
-
-def is_readable_genesis(genesis: str) -> bool:
-    command = [sys.executable, "-I", str(Path(try_genesis.__file__))]
-    text = genesis.encode(errors="replace")
-    try:
-        attempt = subprocess.run(
-            command,
-            input=text,
-            capture_output=True,
-            check=False,
-            timeout=GENESIS_CHECK_SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    return attempt.returncode == 0

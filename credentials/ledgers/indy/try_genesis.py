@@ -18,17 +18,13 @@ async def read(genesis: str) -> None:
     pool = await open_pool(transactions=genesis, no_refresh=True)
     validators = await pool.get_verifiers()
     for validator in validators.values():
-        check(validator["client_addr"])
+        # An address is like `tcp://127.0.0.1:9702`.
+        host, _, port = validator["client_addr"].removeprefix("tcp://").rpartition(":")
+        ip_address(host)
+        if not 0 < int(port) < 65536:
+            raise ValueError(port)
     if not validators:
         raise ValueError("no validator")
-
-
-def check(address: str) -> None:
-    """Raise ValueError unless the address is like `tcp://127.0.0.1:9702`."""
-    host, _, port = address.removeprefix("tcp://").rpartition(":")
-    ip_address(host)
-    if not 0 < int(port) < 65536:
-        raise ValueError(port)
 
 
 if __name__ == "__main__":
