@@ -36,13 +36,6 @@ class Receipt(NamedTuple):
     time: int
 
 
-def organization_author(network: Network, did: str) -> Author:
-    """The organization on this network that has the DID, as an author."""
-    wallet = Wallet.objects.get(tenant__network=network, is_organization=True, did=did)
-    key = wallet.keys.order_by("pk")[0]  # the oldest key is the DID's
-    return Author(did, key.unseal_seed(), wallet.tenant_id)
-
-
 def agency_endorser(network: Network) -> Author | None:
     if not network.endorser_did:
         return None
@@ -71,7 +64,9 @@ def write_as_organization(
 
     409 `not_endorsed` if it may not write and the agency has no endorser.
     """
-    author = organization_author(network, did)
+    wallet = Wallet.objects.get(tenant__network=network, is_organization=True, did=did)
+    key = wallet.keys.order_by("pk")[0]  # the oldest key is the DID's
+    author = Author(did, key.unseal_seed(), wallet.tenant_id)
     nym = reads.fetch_nym(network, did)
     if nym is None:
         register_did(network, did, keys.verkey_of(author.seed))
@@ -111,19 +106,15 @@ def submit_transaction(
         )
     if len(signers) > 1:
         request.set_endorser(signers[1].did)
-    add_signatures(request, signers)
-    answer = pool.send(network, request, is_write=True)["txnMetadata"]
-    faults.fault_point("ledger-written")
-    return Receipt(answer["seqNo"], answer["txnTime"])
-
-
-def add_signatures(request: Request, signers: list[Author]) -> None:
     for signer in signers:
         signature = keys.sign_bytes(signer.seed, request.signature_input)
         if len(signers) == 1:
             request.set_signature(signature)
         else:
             request.set_multi_signature(signer.did, signature)
+    answer = pool.send(network, request, is_write=True)["txnMetadata"]
+    faults.fault_point("ledger-written")
+    return Receipt(answer["seqNo"], answer["txnTime"])
 
 
 def agreement_acceptance(
