@@ -5,9 +5,8 @@ is written to outside of any transaction: prepare_…() stores a job, runs it (s
 publications.py) and returns the published row, which create_…() then returns.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import count
 from typing import Any
 
 from django.conf import settings
@@ -18,7 +17,12 @@ from django.utils import timezone
 from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, Unavailable
 from credentials.ledgers import ledger_of
-from credentials.ledgers.base import schema_exists, schema_id_of, tag_taken
+from credentials.ledgers.base import (
+    default_tags,
+    schema_exists,
+    schema_id_of,
+    tag_taken,
+)
 from credentials.models.definition import CredentialDefinition
 from credentials.models.publication import Publication, request_digest
 from credentials.models.registry import RevocationRegistry
@@ -109,7 +113,14 @@ def prepare_schema(
     sorted_names = sorted(body["attrNames"])
     rows = Schema.objects.filter(tenant=tenant, schema_id=schema_id)
     if not rows.exists():
-        job, is_ours = schema_job(tenant, schema_id, body)
+        try:
+            job = Publication.create_leased(
+                tenant, Kind.SCHEMA, schema_id, body, request=sorted_names
+            )
+            is_ours = True
+        except IntegrityError:
+            job = Publication.not_refused(Kind.SCHEMA).get(subject=schema_id)
+            is_ours = False
         if job.wanted != request_digest(sorted_names):
             raise schema_exists(schema_id)
         wait_for_job(job, is_ours)
@@ -133,20 +144,6 @@ def create_schema(
     body = build_schema_body(tenant, name, version, attribute_names)
     schema_id = ledger_of(tenant.network).publish_schema(body)
     return Schema.record_published(tenant, schema_id, body)
-
-
-def schema_job(
-    tenant: Tenant, schema_id: str, body: dict[str, Any]
-) -> tuple[Publication, bool]:
-    """The job of this schema, and whether it is leased to this call."""
-    sorted_names = sorted(body["attrNames"])
-    try:
-        job = Publication.create_leased(
-            tenant, Kind.SCHEMA, schema_id, body, request=sorted_names
-        )
-    except IntegrityError:
-        return Publication.not_refused(Kind.SCHEMA).get(subject=schema_id), False
-    return job, True
 
 
 @publisher(Kind.SCHEMA)
@@ -357,13 +354,6 @@ def definition_job(
     raise tag_taken(tag)
 
 
-def default_tags() -> Iterable[str]:
-    """Yield default, default-2, default-3, …"""
-    yield "default"
-    for number in count(2):
-        yield f"default-{number}"
-
-
 @publisher(Kind.DEFINITION)
 def run_definition_job(job: Publication, payload: dict[str, Any]) -> None:
     schema_body = payload["schema"]
@@ -375,7 +365,14 @@ def run_definition_job(job: Publication, payload: dict[str, Any]) -> None:
     definition_id = job.ledger.publish_definition(made.public, payload["tag"])
     registry = None
     if payload["revocation"]:
-        registry = _first_registry(job, payload, made.public, definition_id)
+        # The first registry is made once, and used in each attempt.
+        if "registry" not in payload:
+            size = settings.REVOCATION_FIRST_REGISTRY_SIZE
+            first = make_registry(definition_id, made.public, 0, size)
+            payload["registry"] = first._asdict()
+            job.save_progress(payload)
+        job.record_submission(f"{definition_id}, first registry")
+        registry = anoncreds.RevocationRegistry(**payload["registry"])
         registry_id = publish_registry(job.ledger, made.public, registry)
     with transactions.atomic():
         definition = CredentialDefinition.record_published(
@@ -408,19 +405,3 @@ def _definition_key(job: Publication, payload: dict[str, Any]) -> anoncreds.Defi
         raise key_pool.not_ready_error()
     payload["key"] = made._asdict()
     return made
-
-
-def _first_registry(
-    job: Publication,
-    payload: dict[str, Any],
-    public: dict[str, Any],
-    definition_id: str,
-) -> anoncreds.RevocationRegistry:
-    """The first registry of the definition: made once, used in each attempt."""
-    if "registry" not in payload:
-        size = settings.REVOCATION_FIRST_REGISTRY_SIZE
-        made = make_registry(definition_id, public, 0, size)
-        payload["registry"] = made._asdict()
-        job.save_progress(payload)
-    job.record_submission(f"{definition_id}, first registry")
-    return anoncreds.RevocationRegistry(**payload["registry"])

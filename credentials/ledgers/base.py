@@ -1,5 +1,7 @@
 """The interface of the ledger adapters, and what they share."""
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any, NamedTuple, Protocol
 
 from agency.core.errors import Conflict
@@ -117,6 +119,13 @@ def registry_id_of(public: dict[str, Any]) -> str:
     """The id of a registry: `DID:4:<definition id>:CL_ACCUM:<tag>`."""
     issuer_did = public["issuerId"]
     return f"{issuer_did}:4:{public['credDefId']}:CL_ACCUM:{public['tag']}"
+
+
+def default_tags() -> Iterator[str]:
+    """Yield default, default-2, default-3, …"""
+    yield "default"
+    for number in count(2):
+        yield f"default-{number}"
 
 
 def schema_exists(schema_id: str) -> Conflict:

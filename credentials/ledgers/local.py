@@ -14,6 +14,7 @@ from agency.core.errors import Conflict
 from credentials.ledgers.base import (
     DidRole,
     DidService,
+    default_tags,
     registry_id_of,
     schema_exists,
     schema_id_of,
@@ -63,11 +64,14 @@ class LocalLedger:
         Without a tag, it gets the first of the default tags that is free.
         """
         self._lock()
-        prefix = self._id_prefix(definition["issuerId"], definition["schemaId"])
-        taken = self._taken_tags(prefix)
+        prefix, taken = self._taken_tags(
+            definition["issuerId"], definition["schemaId"]
+        )
         if tag in taken:
             raise tag_taken(tag)
-        definition["tag"] = tag or free_tag(taken)
+        definition["tag"] = tag or next(
+            one for one in default_tags() if one not in taken
+        )
         definition_id = prefix + definition["tag"]
         self._write_object(PublishedObject.Kind.DEFINITION, definition_id, definition)
         return definition_id
@@ -93,7 +97,8 @@ class LocalLedger:
         """Whether the tag is taken now. publish_definition() checks it again."""
         if self.schema(schema_id) is None:
             return False
-        return tag in self._taken_tags(self._id_prefix(issuer_did, schema_id))
+        _, taken = self._taken_tags(issuer_did, schema_id)
+        return tag in taken
 
     def schema(self, schema_id: str) -> dict[str, Any] | None:
         return self._find_body(PublishedObject.Kind.SCHEMA, schema_id)
@@ -145,19 +150,15 @@ class LocalLedger:
         """Serialise the writes of the network until the transaction ends."""
         Network.objects.select_for_update().get(pk=self.network.pk)
 
-    def _id_prefix(self, issuer_did: str, schema_id: str) -> str:
-        """The prefix of the ids of this issuer's definitions of a schema."""
+    def _taken_tags(self, issuer_did: str, schema_id: str) -> tuple[str, set[str]]:
+        """The id prefix of an issuer's definitions of a schema, and their tags."""
         schema = PublishedObject.objects.get(network=self.network, object_id=schema_id)
-        return f"{issuer_did}:3:CL:{schema.sequence}:"
-
-    def _taken_tags(self, id_prefix: str) -> set[str]:
+        id_prefix = f"{issuer_did}:3:CL:{schema.sequence}:"
         definitions = PublishedObject.objects.filter(
             network=self.network, object_id__startswith=id_prefix
         )
-        return {
-            object_id.removeprefix(id_prefix)
-            for object_id in definitions.values_list("object_id", flat=True)
-        }
+        object_ids = definitions.values_list("object_id", flat=True)
+        return id_prefix, {one.removeprefix(id_prefix) for one in object_ids}
 
     def _find_body(self, kind: str, object_id: str) -> dict[str, Any] | None:
         try:
@@ -196,13 +197,3 @@ def read_body(network_id: str, kind: str, object_id: str) -> dict[str, Any] | No
         network_id=network_id, kind=kind, object_id=object_id
     )
     return rows.values_list("body", flat=True).first()
-
-
-def free_tag(taken: set[str]) -> str:
-    """The first of default, default-2, default-3, … that is not taken."""
-    tag = "default"
-    number = 1
-    while tag in taken:
-        number += 1
-        tag = f"default-{number}"
-    return tag
