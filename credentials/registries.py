@@ -92,42 +92,32 @@ def begin_next_registry(
         rows.get(pk=definition.pk)
         if RevocationRegistry.has_room(definition):
             return None
-        if ledger.is_remote:
-            return registry_job(definition, public, size)
-        build_registry(definition, public, size)
-        return None
-
-
-def registry_job(
-    definition: CredentialDefinition, public: dict[str, Any], size: int
-) -> tuple[Publication, bool]:
-    """The job of a definition's next registry, and whether it is leased to this call.
-
-    The caller has locked the definition's row. public: the published definition.
-    """
-    jobs = Publication.objects.filter(
-        kind=Publication.Kind.REGISTRY, definition=definition
-    )
-    if pending := jobs.filter(status=Publication.Status.PENDING).first():
-        return pending, False
-    number = 1 + jobs.count()  # number 0 was published with the definition
-    definition_id = definition.definition_id
-    made = make_registry(definition_id, public, number, size)
-    job = Publication.create_leased(
-        definition.tenant,
-        Publication.Kind.REGISTRY,
-        subject=f"{public['issuerId']}:4:{definition_id}:CL_ACCUM:{number}",
-        payload=made._asdict(),
-        definition=definition,
-    )
-    return job, True
+        if not ledger.is_remote:
+            build_registry(definition, public, size)
+            return None
+        jobs = Publication.objects.filter(
+            kind=Publication.Kind.REGISTRY, definition=definition
+        )
+        if pending := jobs.filter(status=Publication.Status.PENDING).first():
+            return pending, False
+        number = 1 + jobs.count()  # number 0 was published with the definition
+        definition_id = definition.definition_id
+        made = make_registry(definition_id, public, number, size)
+        job = Publication.create_leased(
+            definition.tenant,
+            Publication.Kind.REGISTRY,
+            subject=f"{public['issuerId']}:4:{definition_id}:CL_ACCUM:{number}",
+            payload=made._asdict(),
+            definition=definition,
+        )
+        return job, True
 
 
 @publisher(Publication.Kind.REGISTRY)
 def run_registry_job(job: Publication, payload: dict[str, Any]) -> None:
     made = anoncreds.RevocationRegistry(**payload)
     definition = job.definition
-    assert definition is not None, "registry_job() sets it"
+    assert definition is not None, "begin_next_registry() sets it"
     job.record_submission(job.subject)
     registry_id = publish_registry(job.ledger, definition.public_part(), made)
     with transactions.atomic():
