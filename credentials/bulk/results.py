@@ -46,18 +46,14 @@ def result_of(row: BulkRow) -> list[str]:
         f"{one['column']}: {one['code']}" if one["column"] else one["code"]
         for one in row.errors
     )
+    state = str(row.status)
+    if row.status == BulkRow.Status.OFFERED:
+        state = str(credential.state) if credential else BulkRow.DELETED
     link = connection.invitation_url if connection and row.is_by_link else None
     return [
         str(row.number),
-        public_state(row),
+        state,
         str(credential.pk) if credential else "",
         link or "",
         "; ".join(errors),
     ]
-
-
-def public_state(row: BulkRow) -> str:
-    """The credential's state, once it is offered."""
-    if row.status != BulkRow.Status.OFFERED:
-        return str(row.status)
-    return str(row.credential.state) if row.credential else BulkRow.DELETED
