@@ -154,13 +154,6 @@ class CredentialDefinition(Record):
                 f"{'; '.join(problems)}."
             )
             raise Invalid("wrong_attributes", message, {"credentialValues": problems})
-        self._check_types(values)
-
-    def type_of(self, name: str) -> str:
-        """The declared type of an attribute, or ""."""
-        return self.claims.get(name, {}).get("type", "")
-
-    def _check_types(self, values: Mapping[str, str]) -> None:
         for kind, checked in CLAIM_TYPES.items():
             wrong = [
                 name
@@ -174,6 +167,10 @@ class CredentialDefinition(Record):
                     f"{checked.sentence}",
                     {f"credentialValues.{name}": [checked.sentence] for name in wrong},
                 )
+
+    def type_of(self, name: str) -> str:
+        """The declared type of an attribute, or ""."""
+        return self.claims.get(name, {}).get("type", "")
 
     def check_offer(
         self, values: Mapping[str, str] | None, automatic_issuance: bool
