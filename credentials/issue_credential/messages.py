@@ -99,21 +99,14 @@ def build_revocation(
     ACA-Py.
     """
     if message_format.version == "1.0":
-        thread_id = f"indy::{registry_id}::{index}"
-        return _build_revoke(message_format, thread_id=thread_id, comment="")
-    return _build_revoke(
-        message_format,
-        revocation_format=REVOCATION_FORMAT,
-        credential_id=f"{registry_id}::{index}",
-    )
-
-
-def _build_revoke(message_format: MessageFormat, **members: str) -> dict:
-    return build(
-        message_format.type("revocation_notification", "revoke"),
-        message_format.prefix,
-        **members,
-    )
+        members = {"thread_id": f"indy::{registry_id}::{index}", "comment": ""}
+    else:
+        members = {
+            "revocation_format": REVOCATION_FORMAT,
+            "credential_id": f"{registry_id}::{index}",
+        }
+    kind = message_format.type("revocation_notification", "revoke")
+    return build(kind, message_format.prefix, **members)
 
 
 def read_revocation(message: Message) -> tuple[str, int]:

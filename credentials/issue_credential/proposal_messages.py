@@ -54,7 +54,12 @@ def build_proposal(
     body = build(
         kind, message_format.prefix, thread_id, comment=proposed.get("comment", "")
     )
-    members = _filter_members(proposed, message_format)
+    names = FILTER_MEMBERS
+    if message_format.version == "2.0" and message_format.format == ANONCREDS:
+        names = FILTER_MEMBERS | ANONCREDS_FILTER_MEMBERS
+    members = {
+        member: proposed[name] for name, member in names.items() if name in proposed
+    }
     values = proposed.get("credentialValues")
     preview = {}
     if message_format.version == "1.0":
@@ -64,19 +69,6 @@ def build_proposal(
     if values:
         preview["credential_preview"] = build_preview(values, message_format)
     return body | attach_as(message_format, FILTER, members) | preview
-
-
-def _filter_members(
-    proposed: dict[str, Any], message_format: MessageFormat
-) -> dict[str, str]:
-    is_anoncreds = (message_format.version, message_format.format) == (
-        "2.0",
-        ANONCREDS,
-    )
-    members = FILTER_MEMBERS | (ANONCREDS_FILTER_MEMBERS if is_anoncreds else {})
-    return {
-        member: proposed[name] for name, member in members.items() if name in proposed
-    }
 
 
 def read_proposal(received: Message) -> dict[str, Any]:
@@ -95,7 +87,14 @@ def read_proposal(received: Message) -> dict[str, Any]:
         )
         if len(proposed[name]) > MAX_ID:
             raise PeerError("bad_proposal", f"{word} is too long")
-    proposed["credentialValues"] = {} if preview is None else _read_values(preview)
+    if preview is not None:
+        values = read_attributes(preview)
+        problem = find_problem(values)
+        if len(values) != len(preview["attributes"]):
+            problem = "A name comes twice."
+        if problem:
+            raise PeerError("bad_proposal", problem)
+        proposed["credentialValues"] = values
     return {name: value for name, value in proposed.items() if value}
 
 
@@ -104,16 +103,6 @@ def _text_member(body: dict[str, Any], name: str) -> str:
     if not isinstance(value, str | None):
         raise PeerError("bad_proposal", f"{name} is no text")
     return value or ""
-
-
-def _read_values(preview: Any) -> dict[str, str]:
-    values = read_attributes(preview)
-    problem = find_problem(values)
-    if len(values) != len(preview["attributes"]):
-        problem = "A name comes twice."
-    if problem:
-        raise PeerError("bad_proposal", problem)
-    return values
 
 
 def matches_offer(proposed: dict[str, Any], offer: dict[str, Any]) -> bool:

@@ -66,16 +66,6 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
     proposed["credentialValues"] = credential.unsealed_values()
     proposed |= changes
     proposed = {name: value for name, value in proposed.items() if value}
-    _check_counter_proposal(credential, proposed)
-    _move_to_proposed(credential, [State.OFFERED], proposed)
-    message = proposal_messages.build_proposal(
-        proposed, credential.message_format, credential.thread_id
-    )
-    credential.send_message(message)
-
-
-def _check_counter_proposal(credential: Credential, proposed: Proposal) -> None:
-    """400 for values that are too large, 409 for a proposal that was answered."""
     problem = proposal_messages.find_problem(proposed.get("credentialValues", {}))
     if problem:
         raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
@@ -86,6 +76,11 @@ def _check_counter_proposal(credential: Credential, proposed: Proposal) -> None:
             "You proposed this and it was offered: accept it, or propose something "
             "else.",
         )
+    _move_to_proposed(credential, [State.OFFERED], proposed)
+    message = proposal_messages.build_proposal(
+        proposed, credential.message_format, credential.thread_id
+    )
+    credential.send_message(message)
 
 
 def wants_other_format(credential: Credential, report: Message) -> bool:
