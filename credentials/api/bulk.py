@@ -128,7 +128,7 @@ class BulkContract(BulkSummary):
     )
 
     def get_counts(self, bulk):
-        return bulk.count_rows()
+        return self.context["counts"]
 
     def get_errors(self, bulk):
         return self.context["errors"]
@@ -159,11 +159,13 @@ class Bulks(View):
         if not isinstance(data, list):
             message = f"Send {CSV}, {JSON_LINES} or an array of JSON objects."
             raise Invalid("invalid_request", message, {"body": [message]})
-        return reading.read_objects(data)
+        return (reading.read_object(number, row) for number, row in enumerate(data, 1))
 
     def respond(self, bulk, after=0):
         errors, last = loading.list_errors(bulk, after)
-        response = self.to_response(BulkContract, bulk, errors=errors)
+        response = self.to_response(
+            BulkContract, bulk, errors=errors, counts=bulk.count_rows()
+        )
         if last:
             response["Link"] = next_link(self.request, str(last), "errorsAfter")
         return response
@@ -186,7 +188,9 @@ class Bulks(View):
         options = (definition, rows, query["automaticIssuance"])
         if query["dryRun"]:
             found = loading.count_only(*options)
-            return self.to_response(BulkContract, found, errors=found.errors)
+            return self.to_response(
+                BulkContract, found, errors=found.errors, counts=found.counts
+            )
         store = partial(loading.store_rows, *options)
         return self.respond(self.perform(Bulk.begin_issuing, prepare=store))
 

@@ -50,23 +50,16 @@ def check_rows(
         if count > MAX_ROWS:
             message = f"A file has at most {MAX_ROWS} rows. Send several."
             raise Invalid("too_many_rows", message, {"body": [message]})
-        yield check_chunk(definition, wallet, chunk)
+        checked = []
+        found = check_recipients(wallet, chunk)
+        for row, of_recipient in zip(chunk, found, strict=True):
+            of_values = [row.error] if row.error else check_values(definition, row)
+            errors = (of_values + of_recipient)[:MAX_ERRORS]
+            checked.append(CheckedRow(row, errors, can_succeed=not of_values))
+        yield checked
     if not count:
         message = "The file has no row."
         raise Invalid("no_rows", message, {"body": [message]})
-
-
-def check_chunk(
-    definition: CredentialDefinition, wallet: Wallet, rows: list[SourceRow]
-) -> list[CheckedRow]:
-    recipients = Recipients(wallet, rows)
-    checked = []
-    for row in rows:
-        of_values = [row.error] if row.error else check_values(definition, row)
-        of_recipient = recipients.check(row)
-        errors = (of_values + of_recipient)[:MAX_ERRORS]
-        checked.append(CheckedRow(row, errors, can_succeed=not of_values))
-    return checked
 
 
 def check_values(definition: CredentialDefinition, row: SourceRow) -> list[CellError]:
@@ -95,35 +88,28 @@ def check_values(definition: CredentialDefinition, row: SourceRow) -> list[CellE
     return found
 
 
-class Recipients:
-    """The connections to which the rows of a chunk go, read in three statements."""
-
-    def __init__(self, wallet: Wallet, rows: list[SourceRow]) -> None:
-        self.hosted = find_hosted(
-            wallet, {row.wallet_id for row in rows if row.wallet_id}
-        )
-        wanted = {row.connection_id for row in rows if row.connection_id}
-        found = own_connections(wallet).filter(connection_id__in=wanted)
-        self.states = dict(found.values_list("connection_id", "state"))
-
-    def check(self, row: SourceRow) -> list[CellError]:
+def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellError]]:
+    """For each row, what is wrong with whom it goes to. Three statements for all."""
+    hosted = find_hosted(wallet, {row.wallet_id for row in rows if row.wallet_id})
+    wanted = {row.connection_id for row in rows if row.connection_id}
+    connections = own_connections(wallet).filter(connection_id__in=wanted)
+    states = dict(connections.values_list("connection_id", "state"))
+    found = []
+    for row in rows:
+        errors = []
+        state = states.get(row.connection_id)
         if row.connection_id and row.wallet_id:
             message = "Give a connection or a hosted wallet, not both."
-            return [CellError(WALLET, "invalid_request", message)]
-        if row.connection_id:
-            return self._check_connection(row.connection_id)
-        if row.wallet_id and row.wallet_id not in self.hosted:
-            return [CellError(WALLET, "not_found", WALLET_NOT_FOUND)]
-        return []
-
-    def _check_connection(self, connection_id: str) -> list[CellError]:
-        state = self.states.get(connection_id)
-        if state is None:
-            return [CellError(CONNECTION, "not_found", CONNECTION_NOT_FOUND)]
-        if state != Connection.State.CONNECTED:
+            errors.append(CellError(WALLET, "invalid_request", message))
+        elif row.connection_id and state is None:
+            errors.append(CellError(CONNECTION, "not_found", CONNECTION_NOT_FOUND))
+        elif row.connection_id and state != Connection.State.CONNECTED:
             message = f"The connection is {state}; this needs Connected."
-            return [CellError(CONNECTION, "wrong_state", message)]
-        return []
+            errors.append(CellError(CONNECTION, "wrong_state", message))
+        elif row.wallet_id and row.wallet_id not in hosted:
+            errors.append(CellError(WALLET, "not_found", WALLET_NOT_FOUND))
+        found.append(errors)
+    return found
 
 
 def own_connections(wallet: Wallet) -> QuerySet[Connection]:

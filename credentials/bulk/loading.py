@@ -30,9 +30,6 @@ class DryRun(NamedTuple):
     created_at: None = None
     finished_at: None = None
 
-    def count_rows(self) -> dict[str, int]:
-        return self.counts
-
 
 def count_only(
     definition: CredentialDefinition,
@@ -48,7 +45,9 @@ def count_only(
                 continue
             failed += 1
             if failed <= MAX_SHOWN:
-                errors += errors_of(row.row.number, describe_errors(row))
+                errors += [
+                    {"row": row.row.number} | error._asdict() for error in row.errors
+                ]
     counts = {"Waiting": waiting, "Failed": failed}
     counts = {state: number for state, number in counts.items() if number}
     return DryRun(definition, automatic_issuance, waiting + failed, counts, errors)
@@ -92,7 +91,7 @@ def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
         connection_id=row.row.connection_id[:MAX_ID],
         wallet_id=row.row.wallet_id[:MAX_ID],
         status=status,
-        errors=describe_errors(row),
+        errors=[error._asdict() for error in row.errors],
         created_at=bulk.created_at,
         updated_at=timezone.now(),
     )
@@ -100,21 +99,12 @@ def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
     return built
 
 
-def describe_errors(row: CheckedRow) -> list[dict[str, str]]:
-    return [error._asdict() for error in row.errors]
-
-
-def errors_of(number: int, errors: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """The errors of a row as the API shows them."""
-    return [{"row": number} | error for error in errors]
-
-
 def list_errors(bulk: Bulk, after: int = 0) -> tuple[list[dict[str, Any]], int | None]:
-    """The errors of the next MAX_SHOWN failed rows, and the last number if there are
-    more."""
+    """The errors of the next MAX_SHOWN failed rows, as the API shows them, and the last
+    number if there are more."""
     rows = bulk.rows.filter(status=BulkRow.Status.FAILED, number__gt=after)
     pairs = rows.order_by("number").values_list("number", "errors")
     found = list(pairs[: MAX_SHOWN + 1])
     shown = found[:MAX_SHOWN]
-    errors = [one for number, errors in shown for one in errors_of(number, errors)]
+    errors = [{"row": number} | error for number, errors in shown for error in errors]
     return errors, shown[-1][0] if len(found) > MAX_SHOWN else None

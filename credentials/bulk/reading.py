@@ -125,10 +125,6 @@ def read_json_lines(text: str) -> Iterator[SourceRow]:
             yield SourceRow(number, error=found)
 
 
-def read_objects(rows: list[Any]) -> Iterator[SourceRow]:
-    return (read_object(number, row) for number, row in enumerate(rows, 1))
-
-
 def read_object(number: int, row: Any) -> SourceRow:
     """A JSON row. Numbers and truth values are not taken for text: they have no one
     spelling."""
