@@ -38,18 +38,12 @@ class Nym(NamedTuple):
     """A DID on the ledger.
 
     verkey: as the ledger stores it, perhaps abbreviated (`~…`) or missing.
+    may_write, may_endorse: see DidRole.
     """
 
     verkey: str | None
-    role: str | None
-
-    @property
-    def may_write(self) -> bool:
-        return self.role in (TRUSTEE, STEWARD, ENDORSER)
-
-    @property
-    def may_endorse(self) -> bool:
-        return self.role == ENDORSER
+    may_write: bool
+    may_endorse: bool
 
 
 def send_read(
@@ -75,7 +69,12 @@ def fetch_nym(network: Network, did: str) -> Nym | None:
     if not data:
         return None
     written = json.loads(data)
-    return Nym(written.get("verkey"), written.get("role"))
+    role = written.get("role")
+    return Nym(
+        written.get("verkey"),
+        may_write=role in (TRUSTEE, STEWARD, ENDORSER),
+        may_endorse=role == ENDORSER,
+    )
 
 
 def fetch_endpoint(network: Network, did: str) -> dict[str, Any] | None:
@@ -108,7 +107,10 @@ def fetch_definition(network: Network, definition_id: str) -> LedgerObject | Non
     )
     if not answer or not answer["data"]:
         return None
-    schema_id = schema_id_by_number(network, answer["ref"])
+    # The reference is the number of the transaction that wrote the schema.
+    written = send_read(network, ledger.build_get_txn_request, None, answer["ref"])
+    transaction = written and written["data"]
+    schema_id = transaction and transaction["txnMetadata"].get("txnId")
     if not schema_id:
         return None
     body = {
@@ -119,13 +121,6 @@ def fetch_definition(network: Network, definition_id: str) -> LedgerObject | Non
         "value": answer["data"],
     }
     return LedgerObject(body, answer["seqNo"])
-
-
-def schema_id_by_number(network: Network, sequence: int) -> str | None:
-    """The id of the schema that the transaction with this number wrote."""
-    answer = send_read(network, ledger.build_get_txn_request, None, sequence)
-    data = answer and answer["data"]
-    return data["txnMetadata"].get("txnId") if data else None
 
 
 def fetch_registry(network: Network, registry_id: str) -> LedgerObject | None:
