@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, NamedQuery
-from agency.api.serializers import Contract, Parameters
+from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.serializers import (
     EXCHANGE_VERSION,
     LINK_COLUMNS,
@@ -254,43 +254,43 @@ class VerificationContract(Contract):
     problem = serializers.CharField(required=False, help_text=PROBLEM)
     reason = serializers.CharField(required=False, help_text=REASON)
 
-    def get_reason(self, verification):
-        return verification.unsealed_reason()
-
-    def get_proof(self, verification):
-        return verification.unsealed_proof()
-
-    def get_checks(self, verification):
-        return verification.unsealed_checks()
-
-    def get_policy(self, verification):
-        return verification.unsealed_policy()
-
-    def get_proposal(self, verification):
-        return verification.unsealed_proposal()
-
-    def get_verificationRequestData(self, verification):
+    def to_representation(self, verification):
         connection = verification.connection
-        if was_started_by_link(connection):
-            return encoded_message(connection)
-
-    def get_verificationRequestUrl(self, verification):
-        connection = verification.connection
-        if was_started_by_link(connection):
-            return connection.invitation_url
-
-    get_verificationUrl = get_verificationRequestUrl
+        is_by_link = was_started_by_link(connection)
+        policy_id = verification.policy_id
+        url = connection.invitation_url if is_by_link else None
+        return drop_nulls(
+            verificationId=str(verification.pk),
+            connectionId=verification.public_connection_id or None,
+            definitionId=str(policy_id) if policy_id else None,
+            state=str(verification.state),
+            createdAtUtc=format_utc(verification.created_at),
+            updatedAtUtc=format_utc(verification.updated_at),
+            isValid=verification.is_valid,
+            verifiedAtUtc=format_utc(verification.verified_at),
+            proof=verification.unsealed_proof(),
+            checks=verification.unsealed_checks(),
+            policy=verification.unsealed_policy(),
+            proposal=verification.unsealed_proposal(),
+            verificationRequestData=encoded_message(connection)
+            if is_by_link
+            else None,
+            verificationRequestUrl=url,
+            verificationUrl=url,
+            threadId=verification.thread_id,
+            problem=verification.problem or None,
+            reason=verification.unsealed_reason(),
+        )
 
 
 class VerificationResult(Contract):
     valid = serializers.BooleanField()
     proof = serializers.DictField(child=ProofAttribute(), required=False)
 
-    def get_valid(self, verification):
-        return bool(verification.is_valid)
-
-    def get_proof(self, verification):
-        return verification.unsealed_proof()
+    def to_representation(self, verification):
+        return drop_nulls(
+            valid=bool(verification.is_valid), proof=verification.unsealed_proof()
+        )
 
 
 class PolicyIdField(serializers.CharField):
