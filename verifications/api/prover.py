@@ -100,11 +100,10 @@ class WalletVerifications(WalletExchangeView):
     )
     def available_for_data(self, request, walletId):
         wallet = self.wallet
-        return self.available_response(
-            prover.find_available(
-                prover.preview_shared_request(wallet, self.parse_request())
-            )
-        )
+        body = self.parse_body(VerificationDataParameters)
+        message = self.resolve_request(body["verificationData"])
+        preview = prover.preview_shared_request(wallet, message)
+        return self.available_response(prover.find_available(preview))
 
     @operation(
         "submitVerificationFromDataAutoSelect",
@@ -113,7 +112,9 @@ class WalletVerifications(WalletExchangeView):
     @heavy
     def auto_select_data(self, request, walletId):
         wallet = self.wallet
-        return self.answer_shared(wallet, self.parse_request())
+        body = self.parse_body(VerificationDataParameters)
+        message = self.resolve_request(body["verificationData"])
+        return self.answer_shared(wallet, message)
 
     def answer_shared(self, *given):
         verification = self.perform(prover.answer_shared_request, *given)
@@ -128,12 +129,14 @@ class WalletVerifications(WalletExchangeView):
     def submit_data(self, request, walletId):
         wallet = self.wallet
         body = self.parse_body(VerificationDataSelections)
-        message = resolve_request(body["verificationData"], self.tenant)
+        message = self.resolve_request(body["verificationData"])
         return self.answer_shared(wallet, message, body.get("parameters", []))
 
-    def parse_request(self):
-        body = self.parse_body(VerificationDataParameters)
-        return resolve_request(body["verificationData"], self.tenant)
+    def resolve_request(self, data):
+        """The request message in a link, base64 or JSON."""
+        return links.resolve_message(
+            data, "verificationData", messages.check_shared_request, self.tenant
+        )
 
     @operation("submitVerificationAutoSelect")
     @heavy
@@ -167,10 +170,3 @@ class WalletVerifications(WalletExchangeView):
     def destroy(self, request, walletId, verificationId):
         self.get_with_parties(verificationId).remove()
         return Response()
-
-
-def resolve_request(data, tenant):
-    """The request message in a link, base64 or JSON."""
-    return links.resolve_message(
-        data, "verificationData", messages.check_shared_request, tenant
-    )
