@@ -54,6 +54,7 @@ attack is known.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -141,8 +142,14 @@ def judge_presentation(
             checks=[Check(None, "malformed", "fail", failure.code, failure.message)],
             proof={item.policy_name: _proof_entry(item, [], False) for item in items},
         )
-    judgement = Judgement(request, items, sent, ledger, judged_at)
-    judgement.allows_interval = allows_interval
+    judgement = Judgement(
+        request,
+        items,
+        sent,
+        ledger,
+        judged_at=judged_at,
+        allows_interval=allows_interval,
+    )
     checks = list(_run_rules(judgement))
     is_valid = all(check.status == "pass" for check in checks)
     return Outcome(is_valid, checks, _proof_by_item(judgement, is_valid))
@@ -156,7 +163,7 @@ def proof_of_own_presentation(
     It is parsed by the same code as a received presentation.
     """
     sent = read_presentation(presentation)
-    judgement = Judgement(request, read_items(request), sent, ledger, judged_at=None)
+    judgement = Judgement(request, read_items(request), sent, ledger)
     return _proof_by_item(judgement, is_valid=True)
 
 
@@ -168,47 +175,35 @@ def verify_own_presentation(
     See agency/core/prepared_results.py.
     """
     sent = read_presentation(presentation)
-    judgement = Judgement(request, read_items(request), sent, ledger, judged_at=None)
+    judgement = Judgement(request, read_items(request), sent, ledger)
     if sent.sub_proofs:
         check_signature(judgement)
 
 
+@dataclass
 class Judgement:
     """A presentation with its request, and the public objects of the ledger."""
 
-    def __init__(
-        self,
-        request: dict,
-        items: list[Item],
-        sent: Presentation,
-        ledger: LedgerReader,
-        judged_at: int | None,
-    ):
-        self.request = request
-        self.items = items
-        self.sent = sent
-        self.ledger = ledger
-        self.judged_at = judged_at
-        self.allows_interval = False
-        self.default_interval = read_interval(request)
-        self._status_lists: dict[tuple[str, int], dict | None] = {}
+    request: dict
+    items: list[Item]
+    sent: Presentation
+    ledger: LedgerReader
+    judged_at: int | None = None
+    allows_interval: bool = False
+    _status_lists: dict[tuple[str, int], dict | None] = field(default_factory=dict)
 
     def own_answers(self, item: Item) -> list[Answer]:
         """The answers to the referents of the item itself."""
         part = self.sent.predicates if item.is_predicate else self.sent.attributes
         return [answer for name in item.referents for answer in part.get(name, [])]
 
-    def companion_answers(self, item: Item, name: str) -> list[Answer]:
-        """The answers that show an attribute for the item's value restriction."""
-        return self.sent.attributes.get(item.companions.get(name, ""), [])
-
     def all_answers(self, item: Item) -> list[tuple[Answer, tuple[str, ...]]]:
         """The answers to the item and its companions, with their attribute names."""
         own = [(answer, item.attribute_names) for answer in self.own_answers(item)]
         return own + [
             (answer, (name,))
-            for name in item.companions
-            for answer in self.companion_answers(item, name)
+            for name, referent in item.companions.items()
+            for answer in self.sent.attributes.get(referent, [])
         ]
 
     def sub_proofs(self, item: Item) -> dict[int, SubProof]:
@@ -255,7 +250,8 @@ class Judgement:
         """The time at which the item's credential must not be revoked, or None."""
         if item.non_revoked is None:
             return None
-        if self.judged_at is not None and item.non_revoked == self.default_interval:
+        is_default = item.non_revoked == read_interval(self.request)
+        if self.judged_at is not None and is_default:
             return self.judged_at
         return item.non_revoked.latest_timestamp
 
@@ -372,9 +368,9 @@ def check_challenge(judgement: Judgement) -> Failure | None:
 
 def check_answered(judgement: Judgement, item: Item) -> Failure | None:
     answers = judgement.own_answers(item)
-    companions = [judgement.companion_answers(item, name) for name in item.companions]
     if len(answers) > len(item.referents) or any(
-        len(companion) > 1 for companion in companions
+        len(judgement.sent.attributes.get(referent, [])) > 1
+        for referent in item.companions.values()
     ):
         return failures.ANSWERED_TWICE
     if len({answer.index for answer in answers}) > 1:
