@@ -182,7 +182,12 @@ def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
     name = _read_text(errors, f"{path}.attributeName", body.get("attributeName"))
     given = body.get("policyName")
     kind = body.get("predicateType")
-    value = _read_predicate_value(errors, path, body.get("predicateValue"))
+    given_value = body.get("predicateValue")
+    # A number, or a date relative to the day of the request.
+    value = given_value if is_relative_date(given_value) else whole_number(given_value)
+    if value is None:
+        sentence = GRAMMAR if seems_relative(given_value) else "Give a whole number."
+        errors[f"{path}.predicateValue"].append(sentence)
     types = (*PREDICATE_TYPES, "==")
     if kind not in types:
         errors[f"{path}.predicateType"].append(f"Choose one of {' '.join(types)}.")
@@ -205,19 +210,6 @@ def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
         policy["allowText"] = True
     _check_own_value(errors, path, policy)
     return policy
-
-
-def _read_predicate_value(
-    errors: _Errors, path: str, value: object
-) -> int | str | None:
-    """Return a number, or a date relative to the day of the request."""
-    if is_relative_date(value):
-        return str(value)
-    number = whole_number(value)
-    if number is None:
-        sentence = GRAMMAR if seems_relative(value) else "Give a whole number."
-        errors[f"{path}.predicateValue"].append(sentence)
-    return number
 
 
 def whole_number(value: object) -> int | None:
