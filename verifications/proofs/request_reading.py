@@ -51,11 +51,11 @@ def read_items(request: dict) -> list[Item]:
     attributes, predicates = _requested_parts(request)
     default = read_interval(request)
     attribute_items = [
-        _read_attribute(referent, body, default)
+        _read_item(referent, body, default, is_predicate=False)
         for referent, body in attributes.items()
     ]
     predicate_items = [
-        _read_predicate(referent, body, default)
+        _read_item(referent, body, default, is_predicate=True)
         for referent, body in predicates.items()
     ]
     predicate_items = _fold_equalities(predicate_items, taken=set(attributes))
@@ -179,42 +179,32 @@ def read_interval(body: dict) -> Interval | None:
     return Interval(start, end)
 
 
-def _read_attribute(referent: str, body: object, default: Interval | None) -> Item:
-    body = _read_object(referent, body)
-    single = body.get("name")
-    several = body.get("names")
-    if single is not None and several is not None:
-        raise _names_error(referent)
-    names = _read_names(referent, several if single is None else [single])
-    return Item(
-        policy_name=referent,
-        kind="attribute",
-        referents=(referent,),
-        attribute_names=names,
-        predicate_type=None,
-        threshold=None,
-        restrictions=_read_restrictions(referent, body.get("restrictions"), names),
-        companions={},
-        non_revoked=read_interval(body) or default,
-    )
-
-
-def _read_predicate(referent: str, body: object, default: Interval | None) -> Item:
-    body = _read_object(referent, body)
-    names = _read_names(referent, [body.get("name")])
-    kind = body.get("p_type")
-    threshold = body.get("p_value")
-    is_comparable = type(threshold) is int and fits_32_bits(kind, threshold)
-    if kind not in PREDICATE_TYPES or not is_comparable:
-        raise PeerError(
-            "predicate_unsupported", f"The predicate {referent!r} cannot be proven."
+def _read_item(
+    referent: str, body: object, default: Interval | None, is_predicate: bool
+) -> Item:
+    if not isinstance(body, dict):
+        raise PeerError("request_malformed", f"{referent!r} is not an object.")
+    several = None if is_predicate else body.get("names")
+    names = _read_names(referent, body.get("name"), several)
+    predicate_type = None
+    threshold = None
+    if is_predicate:
+        predicate_type = body.get("p_type")
+        threshold = body.get("p_value")
+        is_comparable = type(threshold) is int and fits_32_bits(
+            predicate_type, threshold
         )
+        if predicate_type not in PREDICATE_TYPES or not is_comparable:
+            raise PeerError(
+                "predicate_unsupported",
+                f"The predicate {referent!r} cannot be proven.",
+            )
     return Item(
         policy_name=referent,
-        kind="predicate",
+        kind="predicate" if is_predicate else "attribute",
         referents=(referent,),
         attribute_names=names,
-        predicate_type=kind,
+        predicate_type=predicate_type,
         threshold=threshold,
         restrictions=_read_restrictions(referent, body.get("restrictions"), names),
         companions={},
@@ -222,21 +212,19 @@ def _read_predicate(referent: str, body: object, default: Interval | None) -> It
     )
 
 
-def _read_object(referent: str, body: object) -> dict:
-    if not isinstance(body, dict):
-        raise PeerError("request_malformed", f"{referent!r} is not an object.")
-    return body
-
-
-def _names_error(referent: str) -> PeerError:
-    return PeerError("request_malformed", f"{referent!r} needs either name or names.")
-
-
-def _read_names(referent: str, names: object) -> tuple[str, ...]:
-    if not isinstance(names, list) or not names:
-        raise _names_error(referent)
-    if not all(isinstance(name, str) and normalise_name(name) for name in names):
-        raise _names_error(referent)
+def _read_names(referent: str, single: object, several: object) -> tuple[str, ...]:
+    """Return the one or the several names that a referent asks for."""
+    names = several if single is None else [single]
+    has_both = single is not None and several is not None
+    if (
+        has_both
+        or not isinstance(names, list)
+        or not names
+        or not all(isinstance(name, str) and normalise_name(name) for name in names)
+    ):
+        raise PeerError(
+            "request_malformed", f"{referent!r} needs either name or names."
+        )
     if len(names) > MAX_NAMES:
         raise PeerError(
             "request_too_large", f"{referent!r} asks for too many attributes."
