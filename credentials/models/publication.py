@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from django.db import models
@@ -135,18 +136,19 @@ class Publication(Record, CausedJob):
 
     def record_submission(self, object_id: str) -> None:
         """Record the object that is written next, and renew the lease."""
-        self._update_leased(object_id=object_id, lease_until=timezone.now() + LEASE)
+        self._update_leased(
+            self._fenced, object_id=object_id, lease_until=timezone.now() + LEASE
+        )
 
     def save_progress(self, payload: dict[str, Any]) -> None:
         """Store what was made so far, so that a later attempt uses the same."""
-        self._update_leased(material=vault.sealed(self, "material", payload))
+        material = vault.sealed(self, "material", payload)
+        self._update_leased(self._fenced, material=material)
 
     def complete(self, object_id: str, **changes: Any) -> None:
         """End the job. Call it in the transaction that creates the published rows."""
         changes |= {"object_id": object_id, "material": None}
-        if not self.finish(**changes):
-            raise LostLease
-        self._copy(changes)
+        self._update_leased(self.finish, **changes)
         self.status = self.Status.DONE
 
     def put_back(self, reason: str) -> None:
@@ -156,12 +158,9 @@ class Publication(Record, CausedJob):
         else:
             self.exhaust(reason, material=None)
 
-    def _update_leased(self, **changes: Any) -> None:
-        if not self._fenced(**changes):
+    def _update_leased(self, update: Callable[..., bool], **changes: Any) -> None:
+        if not update(**changes):
             raise LostLease
-        self._copy(changes)
-
-    def _copy(self, changes: dict[str, Any]) -> None:
         for field, value in changes.items():
             setattr(self, field, value)
 
