@@ -13,10 +13,13 @@ from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Lower
 
 from agency.core.collation import case_insensitive
+from credentials.models import CredentialDefinition
+from verifications.models import VerificationPolicy
 from wallets.models import Wallet
 
 MIN_ID_PREFIX = 8  # hexadecimal digits: those of the first group of a UUID
 MAX_CONNECTIONS = 50  # whose exchanges a search finds
+MAX_NAMED = 50  # definitions or policies, whose exchanges a search finds
 UUID_PREFIX = re.compile(rf"[0-9a-f]{{{MIN_ID_PREFIX},32}}")
 
 
@@ -51,6 +54,21 @@ class Search:
         newest = found.order_by("-pk").values_list("pk", flat=True)
         return list(newest[:MAX_CONNECTIONS])
 
+    @cached_property
+    def definition_ids(self) -> list[str]:
+        """Of the newest definitions with such a name, also of deleted ones."""
+        rows = CredentialDefinition.objects.filter(tenant=self.wallet.tenant)
+        found = search_by_name(rows, "schema__name", self.text, Q(pk__in=[]))
+        newest = found.order_by("-pk").values_list("definition_id", flat=True)
+        return list(newest[:MAX_NAMED])
+
+    @cached_property
+    def policies(self) -> list[UUID]:
+        """The newest policies with such a name."""
+        rows = VerificationPolicy.objects.filter(tenant=self.wallet.tenant)
+        found = search_by_name(rows, "name", self.text, Q(pk__in=[]))
+        return list(found.order_by("-pk").values_list("pk", flat=True)[:MAX_NAMED])
+
 
 def search_wallets(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
     by_id = Q(wallet_id=search.text) | id_begins_with(search.text)
@@ -73,15 +91,18 @@ def search_connections(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
 
 
 def search_credentials(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
-    """By the id of the credential, its definition or schema, and by the connection."""
+    """By its id, by its definition (id or name), its schema's id, its connection."""
     text = search.text
-    by_id = id_begins_with(text) | Q(definition_id=text) | Q(schema_id=text)
+    definition_ids = [text, *search.definition_ids]
+    by_id = id_begins_with(text) | Q(schema_id=text)
+    by_id |= Q(definition_id__in=definition_ids)
     return rows.filter(by_id | Q(connection__in=search.connections))
 
 
 def search_verifications(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
-    """By the id of the verification or its policy, and by the connection."""
+    """By its id, by its policy (id or name), and by its connection."""
     by_id = id_begins_with(search.text) | id_begins_with(search.text, "policy_id")
+    by_id |= Q(policy_id__in=search.policies)
     return rows.filter(by_id | Q(connection__in=search.connections))
 
 

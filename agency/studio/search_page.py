@@ -11,13 +11,21 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from agency.studio.list_search import Search, search_webhooks
-from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS, WALLETS
+from agency.studio.lists import (
+    CONNECTIONS,
+    CREDENTIALS,
+    DEFINITIONS,
+    POLICIES,
+    VERIFICATIONS,
+    WALLETS,
+)
 from agency.studio.objects import describe_rows, own_wallet
 from agency.studio.pages import get_membership, studio_page
 from tenants.models import LoggedRequest, Membership, Permission, Tenant
 from webhooks.models import Webhook
 
 MAX_FOUND = 5  # of each kind
+KINDS = (DEFINITIONS, POLICIES, CONNECTIONS, CREDENTIALS, VERIFICATIONS, WALLETS)
 # As new_request_id() of agency/server/middleware.py makes them.
 REQUEST_ID = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|.{8,47}\.[0-9a-f]{16}"
@@ -50,7 +58,7 @@ def find_objects(search: Search) -> list[dict[str, Any]]:
     """The newest objects that a search finds, by kind, without empty kinds."""
     tenant = search.wallet.tenant
     found = []
-    for kind in (CONNECTIONS, CREDENTIALS, VERIFICATIONS, WALLETS):
+    for kind in KINDS:
         rows = kind.search(kind.rows(search.wallet), search)
         newest = list(rows.order_by("-pk")[: MAX_FOUND + 1])
         if newest:

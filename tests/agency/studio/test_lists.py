@@ -157,6 +157,7 @@ def test_a_credential_is_found_by_what_it_belongs_to(browser, url, exchanges, ke
     found = browser.get(f"{url}/credentials?q={quote(exchanges[key])}")
     assert shown(found) == ["Degree"]
     assert shown(browser.get(f"{url}/credentials?q=alice")) == ["Degree"]
+    assert shown(browser.get(f"{url}/credentials?q=degr")) == ["Degree"]
     assert shown(browser.get(f"{url}/credentials?q=bob")) == []
 
 
@@ -173,6 +174,7 @@ def test_a_verification_is_found_by_what_it_belongs_to(
 ):
     found = browser.get(f"{url}/verifications?q={quote(exchanges[key])}")
     assert shown(found) == names
+    assert shown(browser.get(f"{url}/verifications?q=stor")) == ["Stored"]
 
 
 def test_one_search_finds_every_kind(browser, url, api, exchanges):
@@ -186,6 +188,10 @@ def test_one_search_finds_every_kind(browser, url, api, exchanges):
         "Webhooks",
     ):
         assert f">{title}</h2>" in page
+    page = browser.get(f"{url}/search?q=degree").content.decode()
+    assert ">Definitions</h2>" in page and ">Credentials</h2>" in page
+    page = browser.get(f"{url}/search?q=stored").content.decode()
+    assert ">Policies</h2>" in page and ">Verifications</h2>" in page
     nothing = browser.get(f"{url}/search?q=bob").content.decode()
     assert "Nothing begins with" in nothing and "</h2>" not in nothing
 
