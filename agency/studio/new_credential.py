@@ -56,6 +56,12 @@ class OfferForm(RecipientForm):
         initial=True,
         help_text="Else it waits on its page for “Issue the credential”.",
     )
+    recipient_name = forms.CharField(
+        label="For whom",
+        max_length=200,
+        required=False,
+        help_text="A name for your lists, or nothing. The holder does not see it.",
+    )
 
     def __init__(
         self,
@@ -94,10 +100,14 @@ class OfferForm(RecipientForm):
         cleaned: dict[str, Any] = super().clean() or {}
         if self.errors:
             return cleaned
+        to_connection = cleaned["connection_id"] or None
         body = {
             "definitionId": self.definition.definition_id,
-            "connectionId": cleaned["connection_id"] or None,
+            "connectionId": to_connection,
             "automaticIssuance": cleaned["automatic_issuance"],
+            "recipientName": None
+            if to_connection
+            else cleaned["recipient_name"] or None,
             "credentialValues": self.values,
         }
         self.parameters = read_parameters(self, CredentialOfferParameters, body)
@@ -220,5 +230,5 @@ def render_form(
             (label_of(name), value_words(name, text))
             for name, text in form.values.items()
         ]
-        context["recipient_name"] = form.recipient_name
+        context["recipient"] = form.recipient_in_words
     return render(request, "studio/new_credential.html", context)

@@ -69,7 +69,7 @@ class RecipientForm(OnceForm):
         self.has_choice = bool(rows or text or given.get("connection_id"))
 
     @property
-    def recipient_name(self) -> str:
+    def recipient_in_words(self) -> str:
         """Whom a valid form names, in words."""
         chosen = self.cleaned_data["connection_id"]
         names = dict(self.fields["connection_id"].choices)

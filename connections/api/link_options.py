@@ -1,4 +1,4 @@
-"""What a caller chooses for a new link: until when it works, where it leads back to."""
+"""What a caller chooses for a new link: its end, where it leads back to, for whom."""
 
 from agency.core import network_reads
 from agency.core.errors import Invalid
@@ -18,7 +18,11 @@ def read_link_options(tenant, body):
             "Add it to them in the studio or with the provider API (returnUrls)."
         )
         raise Invalid("return_url_not_allowed", message, {"returnUrl": [message]})
-    chosen = {"return_url": url, "expires_at": body.get("expiresAt")}
+    chosen = {
+        "return_url": url,
+        "expires_at": body.get("expiresAt"),
+        "name": body.get("recipientName"),
+    }
     return {name: value for name, value in chosen.items() if value}
 
 

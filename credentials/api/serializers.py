@@ -181,6 +181,18 @@ class CredentialOfferParameters(ExchangeLinkParameters):
     )
     automaticIssuance = serializers.BooleanField(required=False)
     credentialValues = values_field(required=False)
+    recipientName = serializers.CharField(
+        required=False,
+        max_length=200,
+        help_text="By link only: whom it is for, to find it again. Holders do not "
+        "see it.",
+    )
+
+    def validate(self, data):
+        if "recipientName" in data and "connectionId" in data:
+            message = "A connection has a name of its own."
+            raise serializers.ValidationError({"recipientName": [message]})
+        return super().validate(data)
 
 
 class RevocationParameters(Parameters):
@@ -326,7 +338,7 @@ class CredentialContract(Contract):
     columns = (
         "state", "definition_id", "schema_id", "created_at", "issued_at", "accepted_at",
         "values", "role", "thread_id", "revocation_registry_id", "revocation_index",
-        "proposal", "problem", "reason", "tenant", *LINK_COLUMNS,
+        "proposal", "problem", "reason", "tenant", "connection__name", *LINK_COLUMNS,
     )  # fmt: skip
 
     credentialId = serializers.CharField()
@@ -338,6 +350,9 @@ class CredentialContract(Contract):
     schemaId = serializers.CharField()
     offerData = serializers.CharField(required=False, help_text="Of an offer by link.")
     offerUrl = serializers.CharField(required=False)
+    recipientName = serializers.CharField(
+        required=False, help_text="Of an offer by link: whom it is for."
+    )
     issuedAtUtc = serializers.DateTimeField(
         help_text="Time of the offer until it is issued."
     )
@@ -370,6 +385,7 @@ class CredentialContract(Contract):
             connectionId=credential.public_connection_id,
             offerData=encoded_message(connection) if is_by_link else None,
             offerUrl=connection.invitation_url if is_by_link else None,
+            recipientName=(connection.name or None) if is_by_link else None,
             definitionId=credential.definition_id,
             schemaId=credential.schema_id,
             issuedAtUtc=issued_at,

@@ -22,11 +22,12 @@ READABLE = {
     "code", "connectionId", "createdAtUtc", "credentialDefinitionId", "credentialId",
     "definitionId", "did", "endedAtUtc", "imageUrl", "invitation", "invitationUrl",
     "issuedAtUtc", "issuerDid", "message", "mimeType", "myDid", "myKey", "name",
-    "offerUrl", "policyName", "predicate", "predicateType", "problem", "referent",
-    "revocationRegistryId", "rule", "schemaId", "schemaIssuerDid", "schemaName",
-    "schemaVersion", "state", "status", "theirDid", "theirKey", "threadId",
-    "updatedAtUtc", "uri", "validAt", "validFrom", "verificationId",
-    "verificationRequestUrl", "verificationUrl", "verifiedAtUtc", "verkey", "version",
+    "offerUrl", "policyName", "predicate", "predicateType", "problem",
+    "recipientName", "referent", "revocationRegistryId", "rule", "schemaId",
+    "schemaIssuerDid", "schemaName", "schemaVersion", "state", "status", "theirDid",
+    "theirKey", "threadId", "updatedAtUtc", "uri", "validAt", "validFrom",
+    "verificationId", "verificationRequestUrl", "verificationUrl", "verifiedAtUtc",
+    "verkey", "version",
 }  # fmt: skip
 # The members that are objects with members of their own. Others map names to values.
 OBJECTS = {"endpoint", "policy", "proposal", "revocationRequirement", "value"}

@@ -8,6 +8,7 @@ import pytest
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry
+from tests.support.errors import assert_error, error_of
 from tests.support.people import Api, Holder
 from wallets.models import Wallet
 
@@ -74,6 +75,34 @@ def test_without_any_connection_the_form_begins_with_the_values(browser, page):
     assert re.search(r'name="value_0"[^>]* autofocus', shown)
     row = offer(browser, page)
     assert row.connection.connectionless
+
+
+def test_an_offer_by_link_is_listed_and_found_by_whom_it_is_for(
+    browser, page, url, api
+):
+    row = offer(browser, page, recipient_name="Alice in Bern")
+    [offered] = api.get("/credentials")
+    assert offered["recipientName"] == "Alice in Bern"
+    for address in ("credentials", "credentials?q=alice", f"credentials/{row.pk}"):
+        shown = browser.get(f"{url}/{address}").content.decode()
+        assert "<bdi>Alice in Bern</bdi>" in shown, address
+    assert "Degree" not in browser.get(f"{url}/credentials?q=bern").content.decode()
+    assert "Bern" not in browser.get(row.connection.invitation_url).content.decode()
+
+
+def test_over_a_connection_its_name_is_that_of_the_connection(
+    browser, page, api, alice
+):
+    body = {"connection_id": alice.connection_id, "recipient_name": "Bob"}
+    assert offer(browser, page, **body).connection.name == "Alice"
+    given = {
+        "definitionId": CredentialDefinition.objects.get().definition_id,
+        "connectionId": alice.connection_id,
+        "recipientName": "Bob",
+    }
+    error = error_of(api.post, "/credentials", given)
+    assert_error(error, 400, "invalid_request")
+    assert list(error.body["errors"]) == ["recipientName"]
 
 
 def test_the_preview_itself_is_what_is_offered(browser, page, api):
