@@ -63,10 +63,13 @@ for (const button of document.querySelectorAll("[data-hides]")) {
   button.hidden = false;
 }
 
-// Times are sent in UTC and shown in the reader's zone; the title keeps UTC.
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
-const minute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const second = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+// Times are sent in UTC and shown in the reader's zone; the title keeps UTC. They are written as the rest of the
+// page is, in its language and not the browser's: an English page has "24 Nov 2026" everywhere.
+const { lang } = document.documentElement;
+const locale = lang === "en" ? "en-GB" : lang || undefined;
+const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+const minute = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+const second = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
 
 function showTimes() {
   for (const time of document.querySelectorAll("time[datetime]")) {

@@ -2,6 +2,8 @@
 scripts.
 """
 
+import re
+
 import pytest
 
 from agency.web_wallet.sessions import LINK_COOKIE, SESSION_COOKIE
@@ -221,6 +223,13 @@ def test_the_drawer_opens_and_closes_by_keyboard(visitor, page):
     )
     press(page, "Escape")
     page.wait_for(f"!{shown}")
+
+
+def test_english_pages_write_a_time_as_the_server_does(visitor, page):
+    visitor.sign_in(OWNER)
+    visitor.open(visitor.world.address("studio:connections"))
+    shown = page.evaluate("document.querySelector('main time').textContent")
+    assert re.fullmatch(r"\d{1,2} [A-Z][a-z]+ \d{4}, \d\d:\d\d", shown), shown
 
 
 def test_a_list_is_filtered_without_loading_the_page_anew(visitor, page):
