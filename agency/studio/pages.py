@@ -22,28 +22,43 @@ from agency.studio.accounts.second_factor import require_second_factor
 from tenants.models import Membership, Permission, Provider, Tenant
 
 View = Callable[..., HttpResponse]
+FORMS_ONLY = (
+    "Only a form of a page leads here. Go back to that page, and send it again."
+)
 
 
 def studio_page(*methods: str) -> Callable[[View], View]:
     """Decorator: a page for signed-in people, which no cache stores.
 
-    An AgencyError becomes a page with its code and message.
+    An AgencyError becomes a page with its code and message. So does another method:
+    who signs in anew after sending a form is led to its address.
     """
 
     def decorate(view: View) -> View:
+        allowed = require_http_methods(methods)(view)
+
         @wraps(view)
         def show_errors(request: HttpRequest, **ids: UUID) -> HttpResponse:
             try:
-                return view(request, **ids)
+                response = allowed(request, **ids)
             except AgencyError as error:
-                context = {"code": error.code, "message": error.message}
-                return render(
-                    request, "studio/error.html", context, status=error.status
-                )
+                return render_error(request, error.code, error.message, error.status)
+            if response.status_code != 405:
+                return response
+            page = render_error(request, "method_not_allowed", FORMS_ONLY, 405)
+            page["Allow"] = response["Allow"]
+            return page
 
-        return never_cache(login_required(require_http_methods(methods)(show_errors)))
+        return never_cache(login_required(show_errors))
 
     return decorate
+
+
+def render_error(
+    request: HttpRequest, code: str, message: str, status: int
+) -> HttpResponse:
+    context = {"code": code, "message": message}
+    return render(request, "studio/error.html", context, status=status)
 
 
 def ids_in(request: HttpRequest, *names: str) -> dict[str, UUID]:

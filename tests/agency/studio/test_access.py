@@ -106,6 +106,14 @@ def test_a_get_of_a_page_that_changes_keys_changes_nothing(browser, acts):
     assert unchanged()
 
 
+def test_a_get_of_an_address_of_forms_says_so(browser, acts):
+    """Who signs in anew after sending a form is led there."""
+    response = browser.get(acts[0])
+    assert "Only a form of a page leads here." in response.content.decode()
+    assert "method_not_allowed" in response.content.decode()
+    assert response["Allow"] == "POST"
+
+
 def test_no_page_of_the_studio_is_kept(browser, url, acts):
     for path in ("/studio/", url, "/studio/organizations/new", *acts[1:]):
         assert "no-store" in browser.get(path)["Cache-Control"]
