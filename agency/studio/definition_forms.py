@@ -27,9 +27,8 @@ TYPES = {"": "Text", INTEGER: "Number", DATE: "Date"}
 EXAMPLES = ("first name", "last name", "member number")
 VALID_UNTIL = "valid until"
 COST_OF_REVOCATION = (
-    "Credentials that can be revoked need a registry on the network, and another one "
-    "whenever the last is nearly full; a tails file of {kilobytes} kB at first, which "
-    "each wallet downloads once; and longer proofs."
+    "Each wallet then downloads a file, of {kilobytes} kB at first, "
+    "and proofs are longer."
 )
 OF_NEW_SCHEMA = ("name", "version", "valid_until", "header", "header_file", "rows")
 
@@ -76,6 +75,7 @@ class DefinitionForm(OnceForm):
         self.schema = schema
         count = len(schema["attrNames"]) if schema else read_count(data or initial)
         self.initial["rows"] = count
+        self.fields["support_revocation"].help_text = cost_of_revocation()
         self.numbers = range(count)
         for number in self.numbers:
             if not schema:
@@ -118,12 +118,6 @@ class DefinitionForm(OnceForm):
     def has_more_errors(self) -> bool:
         """Whether an error stands at a field that is folded at first."""
         return bool(self.errors.keys() & {"version", "tag"})
-
-    @property
-    def cost_of_revocation(self) -> str:
-        size = settings.REVOCATION_FIRST_REGISTRY_SIZE * BYTES_OF_PLACE
-        kilobytes = max(1, round(size / 1024))
-        return COST_OF_REVOCATION.format(kilobytes=kilobytes)
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
@@ -192,3 +186,8 @@ def read_header(text: str, uploaded: UploadedFile | None) -> list[str]:
     delimiter = max(",;\t", key=line.count)
     [cells] = csv.reader([line], delimiter=delimiter)
     return [name for cell in cells if (name := cell.strip())]
+
+
+def cost_of_revocation() -> str:
+    size = settings.REVOCATION_FIRST_REGISTRY_SIZE * BYTES_OF_PLACE
+    return COST_OF_REVOCATION.format(kilobytes=max(1, round(size / 1024)))

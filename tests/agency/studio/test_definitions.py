@@ -70,6 +70,12 @@ def test_a_day_on_which_it_ends_is_not_enough(browser, url, api):
     assert not CredentialDefinition.objects.exists()
 
 
+def test_the_tick_of_revocation_says_what_it_costs(browser, url, api):
+    page = browser.get(f"{url}/definitions/new").content.decode()
+    tick = page.partition('name="support_revocation"')[2]
+    assert "downloads a file, of 16 kB at first" in tick.partition("<details")[0]
+
+
 def test_without_a_version_it_is_the_first(browser, url, api):
     define(browser, url, version="")
     [shown] = api.get("/definitions/credentials")
