@@ -55,7 +55,7 @@ def show_sandbox(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     context = {
         "membership": membership,
         "tenant": tenant,
-        "holders": SimulatedHolder.live_rows(tenant).order_by("-pk")[:MAX_HOLDERS],
+        "holders": SimulatedHolder.live_rows(tenant).order_by("pk")[:MAX_HOLDERS],
         "policy": definition and samples.find_policy(definition),
         "may_change": membership.may(Permission.OPERATE),
         "form": OnceForm(),

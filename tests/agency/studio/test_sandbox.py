@@ -68,6 +68,7 @@ def test_what_the_api_refuses_stands_at_the_form(browser, url):
 
 
 def test_the_samples_lead_to_a_proof(browser, url, college):
+    assert f'href="{url}/sandbox">sandbox</a>' in page_of(browser, url)
     assert "Set up the samples" in page_of(browser, f"{url}/sandbox")
     for _ in range(2):
         browser.send(f"{url}/sandbox/samples")
@@ -75,6 +76,7 @@ def test_the_samples_lead_to_a_proof(browser, url, college):
     holders_answer()
     ada = SimulatedHolder.live_rows(college.tenant).get(behaviour="accept")
     page = page_of(browser, f"{url}/sandbox")
+    assert page.index("Ada, who proves") < page.index("Ben, who declines")
     start = page.index(f"?connection={ada.connection_key}&amp;policy=")
     query = page[start : page.index('"', start)].replace("&amp;", "&")
     connection = {"connection_id": str(ada.connection_key)}
