@@ -116,6 +116,7 @@ def page_context(
         "has_verdict": verdict,
         "policy": find_policy(row) if verdict else None,
         "reveal_form": RevealForm(initial={"reason": READS_ANSWER if verdict else ""}),
+        "reads_answer": READS_ANSWER,
         "reveal_url": f"{name}_reveal",
         "link": link,
         **(invitation_of(row) if link else {}),

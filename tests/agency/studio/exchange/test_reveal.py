@@ -186,6 +186,9 @@ def test_the_verdict_stands_on_top_with_what_was_shown_and_proven(browser, faber
 def test_the_values_are_shown_below_the_verdict_by_one_button(browser, faber):
     row = ask_alice(faber, shown=["Full Name"])
     form = text(browser.get(url_of(row)))
+    assert (
+        "The log then says that you saw them, and why: “To read the answer”." in form
+    )
     [reason] = re.findall(r'name="reason" value="([^"]+)"', form)
     page = text(browser.send(f"{url_of(row)}/reveal", reason=reason))
     top = page.partition('id="state"')[0]
