@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from agency.api.views import heavy
 from agency.holder_pages import texts as link_texts
@@ -77,7 +78,8 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
     assert found.connection
     address, tenant = f"{settings.PUBLIC_URL}/i/{found.token}", found.tenant
     if found.kind == Kind.INVITATION or found.connection.carries_exchange:
-        return Acceptance(dict, partial(accept_invitation, wallet, address))
+        accept = partial(accept_invitation, wallet, address, found.kind)
+        return Acceptance(dict, accept)
     if found.kind == Kind.OFFER:
         offer = resolve_message(address, "credentialData", check_shared_offer, tenant)
         return Acceptance(
@@ -93,11 +95,12 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
 
 
 def accept_invitation(
-    wallet: Wallet, address: str, request: HttpRequest
+    wallet: Wallet, address: str, kind: str, request: HttpRequest
 ) -> HttpResponse:
     """address: of a link of the wallet's organization."""
     handshakes.accept_invitation(wallet, read_invitation(address, wallet.tenant))
-    return redirect("web_wallet:inbox")
+    inbox = reverse("web_wallet:inbox")
+    return redirect(f"{inbox}?connected" if kind == Kind.INVITATION else inbox)
 
 
 def accept_offer(wallet: Wallet, offer: Message, request: HttpRequest) -> HttpResponse:

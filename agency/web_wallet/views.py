@@ -16,6 +16,8 @@ from agency.api.views import heavy
 from agency.core.callers import client_address
 from agency.core.errors import AgencyError, Invalid
 from agency.holder_pages import colors
+from agency.holder_pages import texts as link_texts
+from agency.holder_pages.links import Kind, State
 from agency.web_wallet import consent, holdings, pins, sessions, texts
 from agency.web_wallet.links import find_link
 from agency.web_wallet.models import PersonalLink
@@ -135,7 +137,11 @@ def show_cards(request: HttpRequest, link: PersonalLink) -> HttpResponse:
 
 @wallet_page("GET", "HEAD")
 def show_inbox(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    return show_page(request, link, "inbox", inbox_context(link))
+    context = inbox_context(link)
+    if "connected" in request.GET:
+        name = link.wallet.tenant.name
+        context["notice"] = link_texts.heading(Kind.INVITATION, State.DONE, name)
+    return show_page(request, link, "inbox", context)
 
 
 @wallet_page("GET", "HEAD")

@@ -197,7 +197,9 @@ def test_an_invitation_is_accepted(wallet, faber, alice):
     made = faber.invites()
     path = f"/w/take/{token_of(made['invitationUrl'])}"
     assert "Connect" in text_of(wallet.get(path))
-    assert wallet.post(path).url == "/w/inbox"
+    inbox = wallet.post(path).url
+    assert "Your wallet is connected with <bdi>" in text_of(wallet.get(inbox))
+    assert "is connected with" not in text_of(wallet.get("/w/inbox"))
     assert alice.newest("connections")["state"] == "Connected"
 
 
