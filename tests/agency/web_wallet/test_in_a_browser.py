@@ -70,7 +70,7 @@ def test_a_holder_opens_accepts_answers_and_looks_back(
     tab.click("button:text-is('Show')")
     tab.wait_for_selector("text=Your answer was sent and accepted.")
     tab.click("nav >> text=History")
-    tab.wait_for_selector("text=Was shown")
+    tab.wait_for_selector("text=You showed")
     told = tab.inner_text("main")
     assert "at most 2024" in told and "Balthazar" not in told
     assert faber.get("/verifications")[0]["isValid"] is True

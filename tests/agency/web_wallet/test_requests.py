@@ -77,7 +77,7 @@ def test_the_page_of_an_answer_says_who_got_what(wallet, ask, graduate, faber):
     send(wallet, page, card_of(graduate))
     told = text_of(wallet.get(page))
     assert f"Your answer to <bdi>{faber.tenant.name}</bdi>" in told
-    shown, _, proven = told.partition("Was shown")[2].partition("Was only proven")
+    shown, _, proven = told.partition("You showed")[2].partition("You only proved")
     assert "<bdi>name</bdi>" in shown and "at most 2024" in proven
     assert "Balthazar" not in told and 'href="/w/"' in told
 
@@ -183,7 +183,7 @@ def test_history_says_who_saw_what_without_values(wallet, ask, graduate, faber):
     send(wallet, ask(), card_of(graduate))
     page = text_of(wallet.get("/w/history"))
     assert f"<bdi>{faber.tenant.name}</bdi>" in page
-    shown = page.partition("Was shown")[2].partition("Was only proven")[0]
+    shown = page.partition("You showed")[2].partition("You only proved")[0]
     assert "<bdi>name</bdi>" in shown and "year" not in shown
     assert "<bdi>year</bdi>: <bdi>at most 2024</bdi>" in page
     assert "Balthazar" not in page and "2021" not in page
@@ -194,7 +194,7 @@ def test_a_value_shown_for_a_restriction_is_in_the_history(wallet, ask, graduate
     page = ask(attributes=[], predicates=[OLD | {"restrictions": [value]}])
     assert "Shown with it" in text_of(wallet.get(page))
     send(wallet, page, card_of(graduate))
-    shown = text_of(wallet.get("/w/history")).partition("Was shown")[2]
+    shown = text_of(wallet.get("/w/history")).partition("You showed")[2]
     assert "<bdi>name</bdi>" in shown
 
 
