@@ -19,6 +19,10 @@ MAX_LISTED = 12  # the rest is folded
 # A date is a number in attributes with such names: Aries wallets use the first two, and
 # `validUntil` is what docs/verification.md advises.
 DATE_NAME = re.compile(r"(date|dateint|validuntil|valid_until)$")
+# Of such a name also a year is likely, so only a number of eight digits is a date.
+DAY_NAME = re.compile(
+    r"(born|birth|birthday|dob|expires|expiry|since|from|until|day)$"
+)
 VALIDITY_NAMES = ("validuntil", "valid_until")  # of the end of a credential
 
 
@@ -125,7 +129,8 @@ def condition_of(name: str, kind: str | None, number: int) -> str:
 
 def as_day(name: str, text: str) -> date | None:
     """The day in a value of an attribute that is a date by name."""
-    return parse_day(text) if is_date_name(name) else None
+    is_named = is_date_name(name) or DAY_NAME.search(normalise_name(name))
+    return parse_day(text) if is_named else None
 
 
 def value_words(name: str, text: str) -> str:
