@@ -138,10 +138,7 @@ def record_demand(size: int) -> None:
 
 
 def not_ready_error() -> Unavailable:
-    message = (
-        "The keys of this definition are being made. "
-        "Send the request again in a minute."
-    )
+    message = "The keys of this definition are being made. Try again in a minute."
     return Unavailable("key_not_ready", message)
 
 

@@ -34,7 +34,7 @@ CLAIM_TYPES = {
         anoncreds.parse_integer,
         "not_an_integer",
         "number",
-        "Give a whole number from -2147483648 to 2147483647, at most 80 digits.",
+        "Give a whole number from -2147483648 to 2147483647, such as 42.",
     ),
     DATE: ClaimType(
         anoncreds.parse_day,
