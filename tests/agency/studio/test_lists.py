@@ -177,6 +177,12 @@ def test_a_verification_is_found_by_what_it_belongs_to(
     assert shown(browser.get(f"{url}/verifications?q=stor")) == ["Stored"]
 
 
+def test_a_policy_leads_to_its_verifications(browser, url, exchanges):
+    page = browser.get(f"{url}/policies/{exchanges['policy']}").content.decode()
+    [link] = re.findall(rf'href="({url}/verifications\?q=[^"]+)"', page)
+    assert shown(browser.get(link)) == ["Stored"]
+
+
 def test_one_search_finds_every_kind(browser, url, api, exchanges):
     api.post("/webhooks", {"url": "https://alice.example/hook"})
     page = browser.get(f"{url}/search?q=alice").content.decode()
