@@ -96,6 +96,12 @@ class OfferForm(RecipientForm):
             for name, value in given.items()
         }
 
+    @property
+    def recipient_in_words(self) -> str:
+        words = super().recipient_in_words
+        name = self.parameters.get("recipientName")
+        return f"{name} ({words})" if name else words
+
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         if self.errors:

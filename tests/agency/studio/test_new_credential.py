@@ -80,7 +80,10 @@ def test_without_any_connection_the_form_begins_with_the_values(browser, page):
 def test_an_offer_by_link_is_listed_and_found_by_whom_it_is_for(
     browser, page, url, api
 ):
-    row = offer(browser, page, recipient_name="Alice in Bern")
+    named = {"recipient_name": "Alice in Bern"}
+    preview = browser.send(page, **VALUES, **named).content.decode()
+    assert "To: <bdi>Alice in Bern (QR code or link" in preview
+    row = offer(browser, page, **named)
     [offered] = api.get("/credentials")
     assert offered["recipientName"] == "Alice in Bern"
     for address in ("credentials", "credentials?q=alice", f"credentials/{row.pk}"):
