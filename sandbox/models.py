@@ -65,7 +65,7 @@ class SimulatedHolder(Record):
             state=Connection.State.CONNECTED,
             left_at=None,
             their_key=Subquery(theirs.values("my_key__verkey")[:1]),
-        )
+        ).exclude(their_key="")  # as that index has it
         rows = cls.objects.filter(tenant=tenant, wallet__deleted_at=None)
         newest = ours.order_by("-pk")
         return rows.select_related("wallet").annotate(
