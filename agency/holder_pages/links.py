@@ -71,6 +71,12 @@ class Link:
             return ""
         return self.tenant.logo_path
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a wallet that has not answered yet can use it."""
+        is_open = bool(self.connection and self.connection.is_open)
+        return is_open and self._state() in (State.WAITING, State.OPENED)
+
     def state(self, was_seen_live: bool) -> State:
         """The state for a page. was_seen_live: whether the page showed a live state."""
         state = self._state()

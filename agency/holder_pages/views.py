@@ -16,7 +16,7 @@ from agency.api.exceptions import wants_html
 from agency.holder_pages import colors, texts
 from agency.holder_pages.contents import contents_of
 from agency.holder_pages.languages import choose_language
-from agency.holder_pages.links import LIVE, Kind, Link, State, find_link
+from agency.holder_pages.links import LIVE, Kind, Link, find_link
 from agency.web_wallet import sessions
 from connections import invitation_links
 from connections.api import links as link_messages
@@ -150,9 +150,7 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
         "link": link,
         "state": state,
         "is_live": is_live,
-        # Only a wallet that has not answered yet can use the link.
-        "is_open": state in (State.WAITING, State.OPENED)
-        and bool(link.connection and link.connection.is_open),
+        "is_open": link.is_open,
         # The state of a link for many never changes.
         "is_watched": is_live and not is_for_many,
         "host": public_host(),

@@ -5,7 +5,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from agency.core import rate_limits
 from agency.core.callers import client_address
-from agency.holder_pages.links import find_link
+from agency.holder_pages.links import Kind, find_link
 from agency.web_wallet import sessions
 from agency.web_wallet.links import create_link
 from agency.web_wallet.pages import guard, to_pin
@@ -19,10 +19,11 @@ OF_ORGANIZATION = 200  # wallets a day
 def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
     """Make a wallet for the reader of a link, who then chooses its PIN.
 
-    404 unless the link is open and its organization lets visitors make wallets.
+    404 unless the link is open, no request, and its organization lets visitors make
+    wallets.
     """
     found = find_link(token)
-    if not (found and found.connection and found.connection.is_open):
+    if not (found and found.is_open and found.kind != Kind.REQUEST):
         raise Http404
     tenant = found.tenant
     if not tenant.visitor_wallets:

@@ -4,8 +4,10 @@ import re
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from agency.web_wallet import visitors
+from connections.models import Connection
 from tenants.models import AuditEntry
 from tests.agency.web_wallet.conftest import PIN, VALUES, link_of, text_of
 from wallets.models import Wallet
@@ -142,8 +144,17 @@ def test_no_wallet_takes_the_place_of_one_whose_link_is_not_kept(link, alice):
 def test_a_request_makes_no_wallet_as_an_empty_one_could_not_answer(link, faber):
     policy = {"name": "Policy", "version": "1.0", "attributes": [{"policyName": "a"}]}
     asked = faber.post("/verifications/policy", policy)["verificationRequestUrl"]
-    page = text_of(visitor().get("/i/" + asked.partition("/i/")[2].partition("?")[0]))
+    token = asked.partition("/i/")[2].partition("?")[0]
+    page = text_of(visitor().get(f"/i/{token}"))
     assert "My card is in the browser" in page and "/w/new/" not in page
+    assert visitor().post(f"/w/new/{token}").status_code == 404
+
+
+def test_a_link_that_has_ended_makes_no_wallet(link):
+    past = timezone.now()
+    Connection.objects.filter(token=link).update(expires_at=past, expiry_due_at=past)
+    assert visitor().post(f"/w/new/{link}").status_code == 404
+    assert not Wallet.objects.filter(is_organization=False).exists()
 
 
 def test_a_provider_account_lets_visitors_make_wallets(provider):
