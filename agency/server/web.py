@@ -46,6 +46,7 @@ MAX_BODIES_PER_ADDRESS = 32  # being received at the same time
 THREAD_TIMEOUT_SECONDS = 30  # for a request to get a thread
 MAX_WAITING_PER_CALLER = 100  # requests that wait for a thread at the same time
 CHUNK_BYTES = 64 * 1024
+STREAM_RETRY_SECONDS = 1  # for a part of a streamed body to ask for a thread again
 
 
 class ClientGone(Exception):
@@ -271,24 +272,46 @@ class WebApplication:
             raise RequestRefused(
                 429, "too_many_at_once", message, retry_after=5
             ) from None
-        await self._send_response(response, send)
+        await self._send_response(response, send, receive, caller)
 
-    async def _send_response(self, response: DjangoResponse, send: Send) -> None:
+    async def _send_response(
+        self, response: DjangoResponse, send: Send, receive: Receive, caller: str
+    ) -> None:
         await start_response(send, response.status, response.headers)
         if response.chunks is None:
             await send({"type": "http.response.body", "body": response.body})
             return
-        loop = asyncio.get_running_loop()
+        gone = asyncio.create_task(wait_for_disconnect(receive))
         try:
-            while chunk := await loop.run_in_executor(
-                self.quick.pool, next, response.chunks, b""
-            ):
+            while chunk := await self._read_chunk(response.chunks, caller, gone):
                 await send(
                     {"type": "http.response.body", "body": chunk, "more_body": True}
                 )
             await send({"type": "http.response.body", "body": b""})
         finally:
+            gone.cancel()
+            loop = asyncio.get_running_loop()
             await loop.run_in_executor(self.quick.pool, response.close)
+
+    async def _read_chunk(
+        self, chunks: Iterator[bytes], caller: str, gone: "asyncio.Task[None]"
+    ) -> bytes:
+        """Read the next part of a streamed body, or b"" at its end.
+
+        A part takes its turn as a request does. It is never given up, because a body
+        that ends early looks complete; only for a client that is gone.
+        """
+
+        async def wait_until_gone() -> None:
+            await asyncio.wait({gone})
+
+        while not gone.done():
+            try:
+                read = partial(next, chunks, b"")
+                return await self.quick.run(caller, read, wait_until_gone)
+            except NoThreadFree:
+                await asyncio.sleep(STREAM_RETRY_SECONDS)
+        raise ClientGone
 
 
 def make_pool(name: str, **options: Any) -> FairThreadPool:
