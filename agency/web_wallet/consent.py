@@ -104,8 +104,8 @@ def consent_context(verification: Verification) -> dict[str, Any]:
 
 
 def read_reason(form: QueryDict) -> str:
-    """Why the holder declines, which the other side reads."""
-    return form.get("reason", "").strip()[:MAX_REASON]
+    """Why the holder declines, which the other side reads. No message holds U+0000."""
+    return form.get("reason", "").replace("\x00", "").strip()[:MAX_REASON]
 
 
 def read_selections(verification: Verification, form: QueryDict) -> list[Selection]:

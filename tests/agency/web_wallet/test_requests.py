@@ -167,6 +167,12 @@ def test_declining_shows_nothing_and_says_why(wallet, ask, faber):
     assert "shown nothing to anybody" in text_of(wallet.get("/w/history"))
 
 
+def test_a_reason_with_a_nul_reaches_the_verifier_without_it(wallet, ask, faber):
+    wallet.post(ask(), {"action": "decline", "reason": "Too\x00 much"})
+    told = faber.get("/verifications")[0]
+    assert (told["state"], told["reason"]) == ("Rejected", "Too much")
+
+
 def test_an_answer_that_is_sent_again_does_nothing(wallet, ask, graduate):
     page = ask()
     card = card_of(graduate)
