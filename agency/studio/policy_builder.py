@@ -33,6 +33,7 @@ from agency.studio.pages import get_membership, ids_in, studio_page
 from agency.studio.policies import ask_now, get_policy
 from agency.studio.policy_drafts import (
     KINDS,
+    PLACE,
     Draft,
     Json,
     draft_of,
@@ -255,7 +256,7 @@ def press_button(
         add_sample(builder.samples, definition, wanted)
     elif do.startswith("remove_sample:"):
         number = do.partition(":")[2]
-        if number.isdecimal():
+        if PLACE.fullmatch(number):
             del builder.samples[int(number) : int(number) + 1]
     else:
         builder.draft.edit(do)

@@ -10,6 +10,8 @@ from typing import Any
 
 from django.http import QueryDict
 
+from agency.core import bounded_json
+
 MAX_DRAFT_ITEMS = 40
 MAX_DRAFT_NAMES = 20  # of an item
 MAX_ALTERNATIVES = 8  # of an item
@@ -26,6 +28,7 @@ KINDS = {
 }
 VALID_NOW = {"validNow": True}
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
+PLACE = re.compile(r"[0-9]{1,3}")  # of what a button of the page changes
 LAST_NUMBER = re.compile(r"^((?:[0-9]+\.){0,2})([0-9]+)")
 # The members of a restriction by the names of their fields.
 MEMBERS = {
@@ -156,7 +159,7 @@ class Draft:
     def edit(self, change: str) -> None:
         """Apply a button of the page, such as `add_name:2` or `remove_any:2:0`."""
         name, *places = change.split(":")
-        numbers = [int(place) for place in places if place.isdecimal()]
+        numbers = [int(place) for place in places if PLACE.fullmatch(place)]
         is_full = self.field_count + len(PARTS) > MAX_FIELDS
         if name.startswith("add_") and is_full:
             return
@@ -210,8 +213,8 @@ def read_item(given: QueryDict, prefix: str) -> DraftItem:
 def read_object(text: str) -> Json:
     """The JSON object in a hidden field, or {}."""
     try:
-        found = json.loads(text) if text else {}
-    except ValueError:
+        found = bounded_json.loads(text) if text else {}
+    except bounded_json.BadJSON:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -252,6 +252,21 @@ def test_json_that_is_no_policy_stays_json(browser, url, text, sentence):
         assert sentence in page and fields_of(page)["policy"] == text
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"item_0_more": '{"a":' * 20_000 + "1" + "}" * 20_000},
+        {"item_0_more": '{"policyName": "\\ud800"}'},
+        {"requirement": '{"x": "\\ud800"}'},
+        {"do": "remove_item:" + "9" * 5_000},
+        {"do": "remove_sample:" + "9" * 5_000},
+    ],
+)
+def test_hidden_fields_that_no_page_sends_break_nothing(browser, url, fields):
+    given = ITEMS | {"do": "json"} | fields
+    assert browser.send(f"{url}/policies/new", **given).status_code == 200
+
+
 def test_a_policy_larger_than_the_builder_stays_json(browser, url):
     item = WHOLE["attributes"][0] | {"restrictions": [{"issuerDid": "x"}] * 9}
     text = as_text(WHOLE | {"attributes": [item]})
