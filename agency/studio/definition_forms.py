@@ -182,7 +182,7 @@ def read_header(text: str, uploaded: UploadedFile | None) -> list[str]:
     """The names in the first line of a CSV file, or of a text in its place."""
     if uploaded:
         text = uploaded.read(MAX_HEADER).decode("utf-8-sig", "replace")
-    [line] = text.strip().splitlines()[:1] or [""]
+    [line] = text[:MAX_HEADER].strip().splitlines()[:1] or [""]
     delimiter = max(",;\t", key=line.count)
     [cells] = csv.reader([line], delimiter=delimiter)
     return [name for cell in cells if (name := cell.strip())]

@@ -127,6 +127,11 @@ def test_an_empty_header_is_said(browser, url, api):
     assert "There are 0 names in that line" in page and 'value="year"' in page
 
 
+def test_a_header_that_is_too_long_is_cut(browser, url, api):
+    fields = DEGREE | {"read_header": "yes", "header": "a" * 140_000}
+    assert browser.send(f"{url}/definitions/new", **fields).status_code == 200
+
+
 def test_a_schema_of_somebody_else_is_used_as_it_is(browser, url, api):
     other = Organization("Acme").defines("name", "age")
     path = f"{url}/definitions/new?schema={other['schemaId']}"
