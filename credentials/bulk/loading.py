@@ -14,6 +14,7 @@ from credentials.models.definition import CredentialDefinition
 from tenants import vault
 
 MAX_ID = 128  # characters; nothing has a longer one
+MAX_COLUMN, MAX_MESSAGE = 256, 500  # characters of an error, which may list names
 MAX_SHOWN = 100  # rows with errors in one answer
 
 
@@ -46,7 +47,7 @@ def count_only(
             failed += 1
             if failed <= MAX_SHOWN:
                 errors += [
-                    {"row": row.row.number} | error._asdict() for error in row.errors
+                    {"row": row.row.number} | error for error in describe_errors(row)
                 ]
     counts = {"Waiting": waiting, "Failed": failed}
     counts = {state: number for state, number in counts.items() if number}
@@ -91,12 +92,29 @@ def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
         connection_id=row.row.connection_id[:MAX_ID],
         wallet_id=row.row.wallet_id[:MAX_ID],
         status=status,
-        errors=[error._asdict() for error in row.errors],
+        errors=describe_errors(row),
         created_at=bulk.created_at,
         updated_at=timezone.now(),
     )
     vault.seal(built, "values", row.row.values if row.can_succeed else None)
     return built
+
+
+def describe_errors(row: CheckedRow) -> list[dict[str, str]]:
+    """The errors of a row as they are stored: a message may list names without end."""
+    return [
+        {
+            "column": error.column[:MAX_COLUMN],
+            "code": error.code,
+            "message": shorten(error.message),
+        }
+        for error in row.errors
+    ]
+
+
+def shorten(message: str) -> str:
+    is_long = len(message) > MAX_MESSAGE
+    return f"{message[: MAX_MESSAGE - 1]}…" if is_long else message
 
 
 def list_errors(bulk: Bulk, after: int = 0) -> tuple[list[dict[str, Any]], int | None]:

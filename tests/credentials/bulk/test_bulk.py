@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from credentials.bulk import checking, issuing, results, retention
-from credentials.models import Bulk, BulkRow, Credential
+from credentials.models import Bulk, BulkRow, Credential, Schema
 from tenants.models import AuditEntry
 from tests.credentials.bulk.people import (
     json_lines,
@@ -63,6 +63,15 @@ def test_each_row_is_offered_to_its_connection_wallet_or_by_link(faber, licence)
     assert first[3] == second[3] == ""
     link = faber.get(f"/credentials/{third[2]}")["offerUrl"]
     assert third == ["4", "Offered", third[2], link, ""]
+
+
+def test_an_error_is_short_however_long_the_names_are(faber, licence):
+    Schema.objects.update(attribute_names=[f"{n}".rjust(250, "x") for n in range(100)])
+    rows = json_lines({"credentialValues": {"y" * 50_000: ""}})
+    bulk = sent(faber, licence, rows, "application/x-ndjson")
+    [error] = read(faber, bulk)["errors"]
+    assert error["column"] == "credentialValues" and len(error["message"]) == 500
+    assert error["message"].endswith("…")
 
 
 def test_rows_may_be_json_lines_or_a_json_array(faber, licence):
