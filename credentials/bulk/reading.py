@@ -71,6 +71,10 @@ class CSVFile:
             connection_id, wallet_id = (
                 values.pop(name, "").strip() for name in RECIPIENTS
             )
+            if "\x00" in connection_id + wallet_id:  # PostgreSQL cannot look for it
+                error = CellError("", "malformed_csv", "An id cannot hold U+0000.")
+                yield SourceRow(number, error=error)
+                continue
             yield SourceRow(number, connection_id, wallet_id, values)
 
     def _read(self, start: int = 1) -> Iterator[tuple[int, list[str]]]:

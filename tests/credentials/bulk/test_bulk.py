@@ -74,6 +74,13 @@ def test_an_error_is_short_however_long_the_names_are(faber, licence):
     assert error["message"].endswith("…")
 
 
+def test_an_id_with_a_nul_is_an_error_of_its_row(faber, licence):
+    text = "name,year,connectionId,walletId\nAl,1,a\x00b,\nBo,2,,c\x00\nCy,3,,\n"
+    bulk = sent(faber, licence, text)
+    assert bulk["counts"] == {"Failed": 2, "Waiting": 1}
+    assert [one["row"] for one in bulk["errors"]] == [2, 3]
+
+
 def test_rows_may_be_json_lines_or_a_json_array(faber, licence):
     rows = [{"credentialValues": {"name": "Al", "year": str(n)}} for n in (1, 2)]
     lines = json_lines(*rows)
