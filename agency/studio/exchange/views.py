@@ -123,7 +123,7 @@ def page_context(
         "link_token": getattr(connection_of(row), "token", ""),
         "values": values,
         "are_names_unique": len({value.name for value in values}) == len(values),
-        "can_reveal": any(value.text for value in values),
+        "can_reveal": may_reveal(row) and any(value.text for value in values),
         "related": exchanges_over(row),
         "page_url": name,
         "live_url": f"{name}_live",
@@ -179,6 +179,11 @@ def list_page(row: Any) -> str:
     if row.wallet.is_organization:
         return reverse(f"studio:{name}", args=[row.tenant_id])
     return reverse(f"studio:wallet_{name}", args=[row.tenant_id, row.wallet_id])
+
+
+def may_reveal(row: Any) -> bool:
+    """Whether people may read its values: those of a hosted wallet are the holder's."""
+    return bool(row.wallet.is_organization)
 
 
 def may_act(membership: Membership) -> bool:
@@ -272,6 +277,8 @@ def reveal_values(
     """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KINDS[kind], object_id)
+    if not may_reveal(row):
+        raise Http404
     form = RevealForm(request.POST)
     if not form.is_valid():
         return render_exchange(request, membership, row, reveal_form=form)

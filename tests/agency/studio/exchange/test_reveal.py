@@ -122,6 +122,16 @@ def test_the_values_of_a_proof_are_revealed(browser, proof):
     assert AuditEntry.objects.get(action="values.revealed").reason == REASON
 
 
+def test_the_values_in_a_hosted_wallet_are_the_holders(browser, rows):
+    hosted = [row for row in rows if not row.wallet.is_organization]
+    assert {row.OBJECT_TYPE for row in hosted} >= {"credential", "verification"}
+    for row in hosted:
+        assert "/reveal" not in text(browser.get(url_of(row)))
+        answer = browser.send(f"{url_of(row)}/reveal", reason=REASON)
+        assert answer.status_code == 404
+    assert not AuditEntry.objects.filter(action="values.revealed").exists()
+
+
 @pytest.mark.parametrize("reason", ["", "    ", "abc", "x" * 501])
 def test_without_a_reason_nothing_is_revealed(browser, credential, reason):
     page = text(browser.send(f"{url_of(credential)}/reveal", reason=reason))
