@@ -1,6 +1,7 @@
 """Trying a policy on sample credentials: serializers and view."""
 
 import time
+from functools import cache
 from typing import Any
 
 from rest_framework import serializers
@@ -9,7 +10,7 @@ from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
 from agency.api.serializers import Contract, Parameters
-from agency.api.views import View, get_or_404
+from agency.api.views import View, get_or_404, heavy
 from credentials.api.serializers import values_field
 from credentials.ledgers import ledger_of
 from tenants.models import Tenant
@@ -19,6 +20,7 @@ from verifications.policy_lab.lint import Finding, lint_policy
 from verifications.policy_lab.trial import REASONS, Trial, try_policy
 from verifications.present_proof.requests import declared_integers
 from verifications.proofs import proof_policy
+from verifications.proofs.selection import LedgerReader
 
 MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."
@@ -119,11 +121,26 @@ def sample_result(refusal: str | None, is_revoked: bool) -> dict[str, Any]:
     return {"satisfies": True} | ({"message": MANUAL} if is_revoked else {})
 
 
+class ReadOnce:
+    """A ledger of which each schema and definition is read once.
+
+    Ledgers keep what they found, not what is missing, and a review asks for the same
+    ids again and again.
+    """
+
+    def __init__(self, ledger: LedgerReader) -> None:
+        self.schema = cache(ledger.schema)
+        self.definition = cache(ledger.definition)
+        self.revocation_registry = ledger.revocation_registry
+        self.status_list = ledger.status_list
+        self.final_status_list = ledger.final_status_list
+
+
 def review_policy(
     tenant: Tenant, policy: dict[str, Any], samples: list[dict[str, Any]]
 ) -> tuple[Trial, list[Finding]]:
     """Try a normalised policy on samples, and list what may be a mistake in it."""
-    registry, now = ledger_of(tenant.network), int(time.time())
+    registry, now = ReadOnce(ledger_of(tenant.network)), int(time.time())
     integers = declared_integers(policy, tenant.pk)
     tried = try_policy(policy, samples, registry, now, integers)
     return tried, lint_policy(policy, tried, registry, now)
@@ -135,6 +152,7 @@ class PolicyTrials(View):
         request=PolicyTrialParameters,
         response=PolicyTrialContract,
     )
+    @heavy
     def create(self, request: Request) -> Response:
         body = self.parse_body(PolicyTrialParameters)
         if "policyId" in body:

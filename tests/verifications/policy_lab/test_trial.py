@@ -1,6 +1,8 @@
 """Trying a policy on samples: what it answers, and what it refuses."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from agency.api.openapi.operation import all_texts
 from tests.support.errors import assert_error, error_of
@@ -127,6 +129,16 @@ def test_the_network_says_what_a_definition_is(faber):
     by_schema = {"schemaId": degree["schemaId"], "values": DEGREE}
     assert codes(tried(faber, by_schema, **wanted)) == ["restriction"]
     assert codes(tried(faber, by_schema, **restricted(schemaName="Degree"))) == [None]
+
+
+def test_what_is_nowhere_is_looked_for_once(faber):
+    restrictions = [{"credentialDefinitionId": f"nowhere {n}"} for n in range(20)]
+    item = {"policyName": "p", "attributeNames": ["a"], "restrictions": restrictions}
+    items = [item | {"policyName": f"p{number}"} for number in range(5)]
+    with CaptureQueriesContext(connection) as queries:
+        tried(faber, {"values": DEGREE}, attributes=items)
+    asked = [one for one in queries if "publishedobject" in one["sql"]]
+    assert len(asked) <= len(restrictions)
 
 
 def test_a_definition_that_is_nowhere_satisfies_nothing(faber):
