@@ -48,7 +48,17 @@ def find_link(token: str) -> PersonalLink:
         if found and not found.is_expired:
             found.token = token
             return found
-    raise NotFound(
+    raise link_gone()
+
+
+def lock_link(link: PersonalLink) -> None:
+    """Raises NotFound `wallet_link_gone` if it was replaced or revoked meanwhile."""
+    if not PersonalLink.objects.select_for_update().filter(pk=link.pk).first():
+        raise link_gone()
+
+
+def link_gone() -> NotFound:
+    return NotFound(
         "wallet_link_gone",
         "This personal link does not work (any more). Ask the organization that "
         "hosts the wallet for a new one.",

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from agency.core.errors import Conflict, Forbidden, Invalid, TooOften
 from agency.core.retention import BatchBudget, delete_in_batches
+from agency.web_wallet.links import lock_link
 from agency.web_wallet.models import PersonalLink, PinTry
 from tenants import audit, vault
 
@@ -56,7 +57,7 @@ def check_pin(link: PersonalLink, pin: str, address: str) -> None:
     """
     digest = vault.keyed_digest(address)
     with transaction.atomic():
-        PersonalLink.objects.select_for_update().get(pk=link.pk)
+        lock_link(link)
         wait = max(
             wait_for(
                 PinTry.objects.filter(address=digest), OF_ADDRESS, ADDRESS_PERIOD

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from agency.core.errors import Conflict, NotFound
 from agency.core.retention import BatchBudget, delete_in_batches
-from agency.web_wallet.links import find_link
+from agency.web_wallet.links import find_link, lock_link
 from agency.web_wallet.models import PersonalLink, WalletSession
 from tenants import tokens
 from tenants.models import Tenant
@@ -44,10 +44,11 @@ MAX_SESSIONS = 5  # of one link; the oldest end
 def begin_session(response: HttpResponse, link: PersonalLink) -> None:
     """Begin a session in this browser, which remembers the link from now on.
 
-    link: with its token.
+    link: with its token. NotFound if it was replaced.
     """
     secret = secrets.token_urlsafe(32)
     with transaction.atomic():
+        lock_link(link)
         WalletSession.objects.create(
             tenant_id=link.tenant_id, link=link, digest=tokens.digest_of(secret)
         )

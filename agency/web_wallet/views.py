@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from agency.api.views import heavy
 from agency.core.callers import client_address
-from agency.core.errors import AgencyError, Invalid
+from agency.core.errors import AgencyError, Invalid, NotFound
 from agency.holder_pages import colors
 from agency.holder_pages import texts as link_texts
 from agency.holder_pages.links import Kind, State
@@ -65,6 +65,8 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     choose_or_check = pins.check_pin if link.pin else pins.choose_pin
     try:
         choose_or_check(link, pin, address)
+    except NotFound:  # the link was replaced meanwhile
+        raise
     except AgencyError as error:
         link.refresh_from_db(fields=["pin"])
         context |= {"has_pin": bool(link.pin), "error": error}

@@ -56,6 +56,24 @@ def test_looking_at_a_link_uses_nothing_up(alice):
     assert "Choose a PIN" in text_of(visit(path).get("/w/pin"))
 
 
+@pytest.mark.parametrize("step", ["check_pin", "begin_session"])
+def test_a_link_that_is_replaced_while_the_pin_is_given_is_gone(
+    alice, monkeypatch, step
+):
+    """Comparing a PIN takes a while."""
+    browser = opens_wallet(alice)
+    module = pins if step == "check_pin" else sessions
+    real = getattr(module, step)
+
+    def replaced(*arguments):
+        link_of(alice)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, step, replaced)
+    answer = give(browser, PIN)
+    assert (answer.status_code, "wallet_link_gone" in text_of(answer)) == (404, True)
+
+
 def test_the_pin_leads_to_what_waits_else_to_the_cards(faber, alice, degree):
     path = link_of(alice)
     assert give(visit(path), PIN).url == "/w/"
