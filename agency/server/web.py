@@ -11,6 +11,7 @@ import asyncio
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -45,6 +46,8 @@ MIN_BYTES_PER_SECOND = 64 * 1024
 MAX_BODIES_PER_ADDRESS = 32  # being received at the same time
 THREAD_TIMEOUT_SECONDS = 30  # for a request to get a thread
 MAX_WAITING_PER_CALLER = 100  # requests that wait for a thread at the same time
+# Of bodies over MAX_BODY_BYTES, which wait and are read in memory.
+MAX_LARGE_BYTES_PER_CALLER = 64 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 STREAM_RETRY_SECONDS = 1  # for a part of a streamed body to ask for a thread again
 
@@ -222,6 +225,7 @@ class WebApplication:
         self.django = DjangoHandler()
         document()  # cached: build it now, not in the first request for it
         self.bodies = BodyReader()
+        self.large_bytes: Counter[str] = Counter()  # of waiting and running requests
         siblings = SiblingProcesses(folder_of_siblings())
         self.organizations = RecentCallers(siblings)
         self.quick: FairThreadPool = make_pool("quick")
@@ -264,7 +268,8 @@ class WebApplication:
         work = partial(self.django.handle_request, scope, body)
         wait_until_gone = partial(wait_for_disconnect, receive)
         try:
-            response = await pool.run(caller, work, wait_until_gone)
+            with self._holding(body, caller):
+                response = await pool.run(caller, work, wait_until_gone)
         except NoThreadFree:
             message = (
                 "Too many of your requests are running. Send this one again later."
@@ -273,6 +278,20 @@ class WebApplication:
                 429, "too_many_at_once", message, retry_after=5
             ) from None
         await self._send_response(response, send, receive, caller)
+
+    @contextmanager
+    def _holding(self, body: bytes, caller: str) -> Iterator[None]:
+        """Count a large body. Raises NoThreadFree beyond the share of the caller."""
+        size = len(body) if len(body) > settings.MAX_BODY_BYTES else 0
+        if size and self.large_bytes[caller] + size > MAX_LARGE_BYTES_PER_CALLER:
+            raise NoThreadFree
+        self.large_bytes[caller] += size
+        try:
+            yield
+        finally:
+            self.large_bytes[caller] -= size
+            if not self.large_bytes[caller]:
+                del self.large_bytes[caller]
 
     async def _send_response(
         self, response: DjangoResponse, send: Send, receive: Receive, caller: str
