@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, Self
 
 from django.db import connection, models, transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
 from agency.core import transactions
@@ -19,6 +19,7 @@ from webhooks.events.types import Type
 
 CLAIM_LOCK = 0x62756C6B  # the advisory lock of the one claim that runs at a time
 MAX_UNFINISHED = 10  # of one organization
+MAX_KEPT_ROWS = 1_000_000  # of all bulks of one organization
 MAX_ERRORS = 10  # kept of one row
 
 
@@ -123,8 +124,18 @@ class Bulk(Record, CausedJob):
 
     @classmethod
     def require_room(cls, tenant: Tenant) -> None:
-        """Raise 409 `too_many_bulks` at the limit of unfinished ones."""
-        unfinished = cls.objects.filter(tenant=tenant).exclude(status=cls.Status.DONE)
+        """Raise 409 `too_many_bulks` at the limit of unfinished ones, or of rows.
+
+        A row that failed has its errors, which may be larger than the file.
+        """
+        own = cls.objects.filter(tenant=tenant)
+        if (own.aggregate(rows=Sum("row_count"))["rows"] or 0) >= MAX_KEPT_ROWS:
+            raise Conflict(
+                "too_many_bulks",
+                f"The bulks of your organization have {MAX_KEPT_ROWS} rows. Delete "
+                "one that is done.",
+            )
+        unfinished = own.exclude(status=cls.Status.DONE)
         if unfinished.count() >= MAX_UNFINISHED:
             raise Conflict(
                 "too_many_bulks",

@@ -262,6 +262,15 @@ def test_a_worker_that_lost_its_lease_offers_nothing_twice(faber, licence):
     assert Credential.objects.count() == 2
 
 
+def test_there_is_a_limit_of_rows_that_are_kept(faber, licence, monkeypatch):
+    monkeypatch.setattr("credentials.models.bulk.MAX_KEPT_ROWS", 2)
+    bulk = sent(faber, licence, ["Al,1", "Bo,2"])
+    worker_issues()
+    assert_error(send_file(faber, licence, ["Al,1"]), 409, "too_many_bulks")
+    faber.delete(f"/credentials/bulk/{bulk['bulkId']}")
+    sent(faber, licence, ["Al,1"])
+
+
 def test_there_is_a_limit_of_unfinished_bulks(faber, licence, monkeypatch):
     monkeypatch.setattr("credentials.models.bulk.MAX_UNFINISHED", 1)
     sent(faber, licence, ["Al,1"])
