@@ -16,7 +16,7 @@ from django.db import connection, models
 from connections.messaging import posting_queue
 from connections.messaging.models import InboundMessage, OutboundMessage
 from connections.models import Connection
-from connections.protocols.handshakes import answered_requests, known_connection
+from connections.protocols.handshakes import answered_connection, known_connection
 from credentials.models import Credential
 from credentials.models.credential import automatic_definitions
 from tenants.models import ApiKey
@@ -169,7 +169,7 @@ def test_what_answered_a_request_is_found_by_the_peer(objects):
     """By an index of those that have one: the condition is a constant."""
     wallet = Connection.objects.first().wallet_id
     [statement] = statements_of(
-        lambda: answered_requests.first(wallet, "their key", {"@id": "any"})
+        lambda: answered_connection.first(wallet, "their key", {"@id": "any"})
     )
     found = indexes_of(generic_plan(*statement), Connection)
     assert found == {"connection_by_peer"}
