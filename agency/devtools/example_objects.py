@@ -6,8 +6,11 @@ there. Objects of one kind are interchangeable,
 so those of a wallet are read in one call.
 """
 
+import contextlib
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
+
+from django.core.management import CommandError
 
 from agency.api.openapi import examples
 from credentials.models import RevocationRegistry
@@ -15,10 +18,11 @@ from organizations import public_did
 from tenants.models import Tenant
 
 Ids = dict[str, str]
+PAUSE_TRIES = 20
 
 
 class Api(Protocol):
-    """The API client. Each method raises unless the status is 200."""
+    """The API client. Each method raises CommandError unless the status is 200."""
 
     def get(self, path: str) -> Any: ...
     def post(self, path: str, body: Any = None) -> Any: ...
@@ -174,18 +178,25 @@ def make_bulks(api: Api, story: Story) -> Ids:
     path = f"/credentials/bulk?definitionId={quote(story.definition_id)}"
 
     def send_row(**recipient: str) -> str:
-        return api.post(path, [{"credentialValues": story.values} | recipient])[
-            "bulkId"
-        ]
+        body = [{"credentialValues": story.values} | recipient]
+        return api.post(path, body)["bulkId"]
 
-    to_resume, to_delete = send_row(), send_row()
-    for paused in (to_resume, to_delete):
-        api.post(f"/credentials/bulk/{paused}/pause")
+    def send_paused() -> str:
+        """Send a row and pause it. If a worker has already offered it, send another."""
+        for _ in range(PAUSE_TRIES - 1):
+            bulk = send_row()
+            with contextlib.suppress(CommandError):
+                api.post(f"/credentials/bulk/{bulk}/pause")
+                return bulk
+        bulk = send_row()
+        api.post(f"/credentials/bulk/{bulk}/pause")
+        return bulk
+
     return {
         examples.BULK: send_row(),
         examples.BULK_TO_PAUSE: send_row(),
-        examples.BULK_TO_RESUME: to_resume,
-        examples.BULK_TO_DELETE: to_delete,
+        examples.BULK_TO_RESUME: send_paused(),
+        examples.BULK_TO_DELETE: send_paused(),
         # Its row has failed, as there is no such connection yet.
         examples.BULK_TO_RETRY: send_row(connectionId="Room 2"),
     }

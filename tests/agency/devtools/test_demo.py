@@ -3,12 +3,14 @@ import re
 import stat
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
 
 from agency.devtools.management.commands import demo
+from credentials.bulk import issuing
 from tenants.models import Membership
 
 
@@ -53,6 +55,24 @@ def test_the_demo_goes_from_a_wallet_to_a_valid_proof(
     ]
     assert lines[-3].startswith("The credential is verified in ")
     assert f"{live_server.url}/studio/" in lines[-2]
+
+
+def test_a_worker_that_is_faster_than_a_pause_does_not_stop_the_demo(
+    demo_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker offers the rows of the first files as soon as they are there."""
+    sent: list[str] = []
+    post = demo.Api.post
+
+    def offer_first(api: demo.Api, path: str, body: Any = None) -> Any:
+        if path.endswith("/pause") and len(sent) < 3:
+            sent.append(path)
+            issuing.loop.run()
+        return post(api, path, body)
+
+    monkeypatch.setattr(demo.Api, "post", offer_first)
+    assert "Examples" in play()
+    assert len(sent) == 3
 
 
 def test_the_demos_person_owns_the_organization_and_can_sign_in(
