@@ -390,6 +390,7 @@ def check_mail() -> Findings:
 
 
 def check_ledgers() -> Findings:
+    """Read the agreement of each remote ledger, to see whether it answers."""
     for network in Network.objects.exclude(kind=Network.Kind.LOCAL):
         try:
             ledger_of(network).agreement()
@@ -415,6 +416,7 @@ def check_processes() -> Findings:
 
 
 def check_versions() -> Findings:
+    """Compare the versions in the heartbeats of live processes with this one."""
     lives = Heartbeat.objects.filter(heartbeats.is_alive())
     others = set(lives.exclude(version=__version__).values_list("version", flat=True))
     if others:

@@ -20,8 +20,14 @@ class Command(BaseCommand):
         )
 
     def handle(self, show: bool, **options: Any) -> None:
+        """Fill the pool unless `show`, then print how many keys of each size it has.
+
+        Each key is committed when it is made. If another process makes keys already,
+        this one makes none.
+        """
         if not show:
             log_uncaught()
+            # So health and monitoring see that a process fills the pool.
             with heartbeats.while_running("key_pool"):
                 yield_processors()
                 key_pool.fill_pool(self.stdout.write)

@@ -55,6 +55,14 @@ class Command(BaseCommand):
         force: bool,
         **options: Any,
     ) -> None:
+        """Give the chosen organizations new data keys, and seal their values again.
+
+        Each new data key is committed first, each batch of values by itself. Between
+        the two all processes begin to use the new data keys: else one could still seal
+        a value with a former key after its row was passed. A repeated call continues
+        with the new data key of an unfinished rotation. Raises CommandError if
+        processes of release 0.1.0 may run, or if rows do not open.
+        """
         if not force and (found := describe_older_processes()):
             raise CommandError(
                 f"{found}. If they are processes of release 0.1.0, they could read "
@@ -83,8 +91,9 @@ class Command(BaseCommand):
     def choose(
         self, organization: str | None, older_than: float
     ) -> list[rotation.TenantId]:
+        """Return whose data keys are replaced; None is the system. For handle()."""
         if organization == SYSTEM:
-            vault.system_data_key()
+            vault.system_data_key()  # creates it if there is none
             return [None]
         if organization:
             with suppress(ValueError):
@@ -104,7 +113,10 @@ class Command(BaseCommand):
             time.sleep(0.5)
 
     def rotate(self, tenant_id: rotation.TenantId, progress: Progress) -> int:
-        """Seal all values of an organization again. Return how many rows do not open."""
+        """Seal all values of an organization again. Return how many rows do not open.
+
+        Only if all open, the former data keys are retired.
+        """
 
         def advance(number: int) -> None:
             progress.advance(number)

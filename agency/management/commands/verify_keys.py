@@ -29,6 +29,10 @@ class Command(BaseCommand):
     )
 
     def handle(self, **options: Any) -> None:
+        """Try all data keys, then all that they seal, and print the numbers by table.
+
+        Raises CommandError, with the first ids of each table, if one does not open.
+        """
         self.opened: Counter[str] = Counter()
         self.closed: dict[str, list[str]] = {}
         self.progress = Progress(self.stderr, "{:,} values were tried.")
@@ -36,10 +40,12 @@ class Command(BaseCommand):
             name = model._meta.db_table
             for row in chain.from_iterable(batches_of(model.objects.all())):
                 self.count(name, "wrapped", row, unwraps(row, "wrapped"))
+                # Only the system's data key has one.
                 if getattr(row, "digest_key", None) is not None:
                     self.count(name, "digest_key", row, unwraps(row, "digest_key"))
         for table in list_sealed_tables():
             self.open_table(table)
+        # Second factors: sealed texts in the JSON of allauth's table.
         for factor, is_open in verify_factors():
             self.count("mfa_authenticator", "data", factor, is_open)
         self.progress.finish()

@@ -53,7 +53,8 @@ def restore_backup(folder: Path, replace: bool, stream: Any) -> None:
     """Restore a backup into the database and the storage of the settings.
 
     replace: whether the database may have tables; they are dropped. The files come
-    first. The database follows in one transaction, with a new epoch of the event feed.
+    first, so that no committed row lacks its file. The database follows in one
+    transaction, with a new epoch of the event feed: cursors from before are refused.
     Raises CommandError.
     """
     manifest = read_manifest(folder)
@@ -84,7 +85,10 @@ def require_place(replace: bool) -> None:
 
 
 def restore_files(folder: Path, manifest: Manifest, stream: Any) -> None:
-    """Store the files that are missing or differ."""
+    """Store the files of the backup that the storage lacks, or has otherwise.
+
+    Other files of the storage stay.
+    """
     progress = Progress(stream, "Files: {:,} bytes are restored.")
     for name in manifest.storage_names():
         try:
@@ -93,6 +97,7 @@ def restore_files(folder: Path, manifest: Manifest, stream: Any) -> None:
         except FileNotFoundError:
             stored = None
         if stored != manifest.files[f"{STORAGE}{name}"]:
+            # Else save() would choose another name.
             default_storage.delete(name)
             with (folder / STORAGE / name).open("rb") as file:
                 default_storage.save(name, File(file))
@@ -103,10 +108,15 @@ def restore_files(folder: Path, manifest: Manifest, stream: Any) -> None:
 def load_database(
     folder: Path, stream: Any, replace: bool = False, after: tuple[str, ...] = ()
 ) -> None:
-    """Run the dump in one transaction, then the statements `after` it."""
+    """Run the dump with psql, and the statements `after` it, in one transaction.
+
+    replace: drop all tables and functions first, in the same transaction. Raises
+    CommandError.
+    """
     progress = Progress(stream, "Database: {:,} bytes are restored.")
 
     def parts() -> Iterator[bytes]:
+        # COMMIT comes last: if this process dies before, psql commits nothing.
         yield b"BEGIN;\n"
         if replace:
             yield DROP_ALL_SQL
@@ -118,7 +128,7 @@ def load_database(
         for statement in after:
             yield f"{statement};\n".encode()
         faults.fault_point("before_restore_commits")
-        yield b"COMMIT;\nANALYZE;\n"
+        yield b"COMMIT;\nANALYZE;\n"  # a dump has no statistics
 
     connection.close()
     run_script(parts())

@@ -26,7 +26,11 @@ INSUFFICIENT_PRIVILEGE, IN_USE = "42501", "55006"
 
 
 def verify_backup(folder: Path, stream: Any) -> None:
-    """Restore, migrate and open a backup. Raises CommandError for what is wrong."""
+    """Restore, migrate and open a backup. Raises CommandError for what is wrong.
+
+    All of it in a database of its own, beside the one of the settings, which is dropped
+    at the end. The storage is not touched.
+    """
     manifest = read_manifest(folder)
     manifest.require_usable()
     stream.write("Comparing the files of the backup with its manifest ...")
@@ -52,12 +56,16 @@ def verify_backup(folder: Path, stream: Any) -> None:
                 "with the running database too; if all opens there, make another "
                 "backup."
             ) from None
+        # In here, because it reads which files the restored rows need.
         check_needed_files(folder, manifest)
 
 
 @contextmanager
 def temporary_database(name: str) -> Iterator[None]:
-    """Work in a new database during the block, and drop it at the end."""
+    """Work in a new database during the block, and drop it at the end.
+
+    Django's connection leads to it meanwhile.
+    """
     usual = connection.settings_dict["NAME"]
     run_alone(f'DROP DATABASE IF EXISTS "{name}"', name)
     run_alone(f'CREATE DATABASE "{name}" TEMPLATE template0', name)
@@ -72,6 +80,7 @@ def temporary_database(name: str) -> Iterator[None]:
 def use_database(name: str) -> None:
     connection.close()
     connection.settings_dict["NAME"] = name
+    # The keys of the other database may have the same ids.
     for cached in (vault.data_key, vault.digest_key):
         cached.cache_clear()
 
@@ -99,8 +108,12 @@ def run_alone(statement: str, name: str) -> None:
 
 
 def check_needed_files(folder: Path, manifest: Manifest) -> None:
-    """Raise CommandError if a file is missing or is not the tails file of its name."""
+    """Raise CommandError if a file is missing or is not the tails file of its name.
+
+    Call it while the backup's database is in use.
+    """
     names = set(manifest.storage_names())
+    # A picture that was deleted while the backup was written is in no manifest.missing.
     missing = (needed_files() - names) & set(manifest.missing)
     if missing:
         raise CommandError(

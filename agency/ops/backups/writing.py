@@ -36,7 +36,9 @@ def make_backup(folder: Path, stream: Any) -> None:
 
     stream: of a command, which is told how far it is.
     It is written to `<folder>.part`, which an interrupted call leaves behind and the
-    next one replaces.
+    next one replaces. The database comes first and the files follow: a file is stored
+    before its row is committed and never changed, so the storage then has all that the
+    rows need, but for pictures that were deleted meanwhile.
     """
     if folder.exists():
         raise CommandError(
@@ -81,7 +83,10 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def save_database(folder: Path, stream: Any) -> tuple[Manifest, set[str]]:
-    """Dump one snapshot. Return its manifest, and the files that its rows need."""
+    """Dump one snapshot. Return its manifest, and the files that its rows need.
+
+    The manifest names the dump only; files and what is missing are added later.
+    """
     progress = Progress(stream, "Database: {:,} bytes are saved.")
     with read_snapshot() as snapshot:
         needed = needed_files()
@@ -106,6 +111,7 @@ def read_snapshot() -> Iterator[str]:
 
 
 def describe_database() -> Manifest:
+    """Return the manifest, without files, of what the caller's snapshot has."""
     applied = MigrationRecorder(connection).applied_migrations()
     keys = DataKey.objects.values_list("master_key_id", flat=True)
     return Manifest(
@@ -121,7 +127,10 @@ def describe_database() -> Manifest:
 
 
 def copy_files(folder: Path, stream: Any) -> dict[str, Copy]:
-    """Copy all tails files and pictures of the storage. Return them by name."""
+    """Copy all tails files and pictures of the storage, also those without a row.
+
+    Return size and digest of each by its name in the storage.
+    """
     progress, copies = Progress(stream, "Files: {:,} bytes are saved."), {}
     for parent in FOLDERS:
         target = folder / STORAGE / parent
