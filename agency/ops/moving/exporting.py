@@ -64,13 +64,16 @@ def find_organization(given: str) -> Tenant:
 def export_organization(
     tenant: Tenant, path: Path, is_moved: bool, stream: Any
 ) -> Header:
-    """Write the file, and return its header. Raises MoveRefused.
+    """Write the file, and return its header.
 
-    is_moved: freeze the organization first. It is written to `<path>.part`, which an
-    interrupted call leaves behind and the next one replaces.
+    is_moved: freeze the organization first, which waits until nobody acts for it. It
+    stays frozen whatever happens next. The file is read from one snapshot, and written
+    to `<path>.part`, which an interrupted call leaves behind and the next one replaces.
+    Raises MoveRefused: `no_move_key`, `other_release`, `file_exists`,
+    `organization_busy`, `tails_missing`.
     """
     key = read_move_key()
-    schema_digest()
+    schema_digest()  # raises unless the tables are those of this release
     if path.exists():
         raise MoveRefused("file_exists", f"{path} exists already. Give another name.")
     if is_moved:
@@ -86,6 +89,7 @@ def export_organization(
                 "as that of a backup, or a worker's call has not ended. Run this "
                 "again, or with --resume to let it work here.",
             ) from None
+    # Committed before the snapshot begins, so that the entry moves too.
     audit.record("organization.exported", tenant, by=COMMAND, moved=is_moved)
     unfinished = path.with_name(f"{path.name}.part")
     unfinished.unlink(missing_ok=True)
@@ -101,11 +105,17 @@ def export_organization(
 def write_file(
     file: IO[bytes], key: bytes, tenant: Tenant, is_moved: bool, stream: Any
 ) -> Header:
+    """Write header and parts, in the order in which importing.py reads them.
+
+    Reads the database in the snapshot of the caller. Raises MoveRefused `tails_missing`
+    if the storage lacks a file.
+    """
     parameters = read_parameters(tenant)
     header = describe_export(tenant, parameters, key, is_moved)
     line = json.dumps(header._asdict(), separators=(",", ":")).encode() + b"\n"
     file.write(line)
     writer = PartWriter(
+        # The header is not secret, but no chunk opens if it was changed.
         SealingWriter(file, key, bytes.fromhex(header.salt), line),
         Progress(stream, "{:,} rows are exported."),
     )
@@ -119,6 +129,7 @@ def write_file(
     for part in PARTS:
         writer.write_table(part, parameters)
         faults.fault_point("inside_export")
+    # The target finds people by their mail addresses, and has ids of its own for them.
     members = Membership.objects.filter(tenant=tenant).exclude(user__email="")
     people = [list(row) for row in members.values_list("user__email", "role")]
     writer.begin(kind="people", people=people)
@@ -129,7 +140,11 @@ def write_file(
 
 
 def read_parameters(tenant: Tenant) -> dict[str, Any]:
-    """Return the parameters of the queries in tables.py."""
+    """Return the parameters of the queries in tables.py.
+
+    newest: the highest transaction number of its events; 0 if all are below, as those
+    that came by an import. It is subtracted from all of them.
+    """
     newest = Event.objects.filter(tenant=tenant).aggregate(last=Max("transaction_id"))
     return {
         "tenant": tenant.pk,
@@ -141,6 +156,10 @@ def read_parameters(tenant: Tenant) -> dict[str, Any]:
 def describe_export(
     tenant: Tenant, parameters: dict[str, Any], key: bytes, is_moved: bool
 ) -> Header:
+    """Return the header, with a new salt for the key that seals the chunks.
+
+    It has the number of rows of each part, by which the import sees whether all came.
+    """
     networks = [name for [name] in select(NETWORKS_SQL, parameters)]
     counts = []
     for part in PARTS:

@@ -133,7 +133,11 @@ def require_key(header: Header, key: bytes) -> None:
 
 
 def schema_digest() -> str:
-    """Return the digest of the tables. Raises MoveRefused `other_release`."""
+    """Return the digest of the tables that this release needs.
+
+    Raises MoveRefused `other_release` unless the database has them. The target
+    compares the digest with its own, because rows are copied as they are stored.
+    """
     differences = find_differences(expected_schema(), read_schema())
     if differences:
         raise MoveRefused(

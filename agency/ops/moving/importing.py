@@ -95,10 +95,11 @@ class Imported(NamedTuple):
 
 
 def import_organization(path: Path, is_copy: bool, stream: Any) -> Imported:
-    """Import an organization. Raises MoveRefused: then nothing of it is here.
+    """Import an organization. Raises MoveRefused: then no row of it is here.
 
-    is_copy: it may be in use elsewhere. What an interrupted import has left is removed
-    first.
+    is_copy: it may be in use elsewhere. The file is read twice: first to see that all
+    of it opens and is whole, then to write the rows. In between what an interrupted
+    import has left is removed. The codes of MoveRefused are in refusals.py.
     """
     key = read_move_key()
     with open_file(path) as file:
@@ -112,7 +113,7 @@ def import_organization(path: Path, is_copy: bool, stream: Any) -> Imported:
 
         read_again().next_part()  # raises unless the header is as it was written
         if LOCAL in header.networks:
-            require_network(LOCAL)
+            require_network(LOCAL)  # creates it if nobody has used it here yet
         header.require_usable(is_copy)
         remove_unfinished(header.organization, stream)
         header.require_free_place()
@@ -122,7 +123,7 @@ def import_organization(path: Path, is_copy: bool, stream: Any) -> Imported:
         for _ in range(reader.next_part()["files"]):
             reader.skip_part()
         for rows in header.rows:
-            if reader.skip_part() != rows:
+            if reader.skip_part() != rows:  # each block is a row
                 raise damaged()
         reader.read_people()
         return load_file(header, read_again(), stream)
@@ -137,7 +138,11 @@ def open_file(path: Path) -> IO[bytes]:
 
 
 def load_file(header: Header, reader: "PartReader", stream: Any) -> Imported:
-    """Write all rows, or none."""
+    """Store the files, then write all rows, or none.
+
+    If it is refused, the rows are removed again before this returns; if the process
+    dies, a worker removes them. The files stay.
+    """
     job = Erasure(kind=Erasure.Kind.IMPORT, object_key=header.organization)
     progress = Progress(stream, "{:,} rows are imported.")
     described = reader.next_part()
@@ -150,6 +155,7 @@ def load_file(header: Header, reader: "PartReader", stream: Any) -> Imported:
                 copy_in_batches(part, job, reader, progress)
             made = complete_organization(job, reader, header, progress)
     except MoveRefused:
+        # Else nothing was committed yet, or a worker removes the rows.
         if job.renew_lease(LEASE):
             remove_rows(job)
         raise
@@ -161,15 +167,17 @@ def load_file(header: Header, reader: "PartReader", stream: Any) -> Imported:
 def open_organization(
     job: Erasure, reader: "PartReader", keys: list[dict[str, Any]], progress: Progress
 ) -> None:
-    """Insert the organization: hidden as a deleted one is, and frozen.
+    """Insert the organization, hidden as a deleted one is and frozen, and the job.
 
     Frozen, so that a peer here, which has moved before, keeps its messages for it.
+    keys: its data keys, the one that seals first (exporting.list_data_keys).
     """
     job.lease(LEASE).save(force_insert=True)
     for part in OPENING:
         load_table(part, reader, progress)
     tenant = Tenant._base_manager.get(pk=job.object_key)
-    # The master key of this installation wraps the data keys.
+    # The master key of this installation wraps the data keys. It is locked, so that a
+    # rotation of the master key waits and misses none.
     master_key = vault.lock_master_key_in_force()
     for number, given in enumerate(keys):
         model: Any = FormerDataKey if number else DataKey
@@ -183,7 +191,11 @@ def open_organization(
 def copy_in_batches(
     part: Part, job: Erasure, reader: "PartReader", progress: Progress
 ) -> None:
-    """Copy the rows of a table, each batch in a transaction of its own."""
+    """Copy the rows of a table, each batch in a transaction of its own.
+
+    Each renews the lease of the import, whose row it so locks: no worker removes the
+    rows meanwhile. Raises MoveRefused `organization_busy` if the lease was lost.
+    """
     reader.next_part()
     rows = reader.read_blocks()
     while batch := take_batch(rows):
@@ -208,7 +220,11 @@ def take_batch(rows: Iterator[bytes]) -> list[bytes]:
 def complete_organization(
     job: Erasure, reader: "PartReader", header: Header, progress: Progress
 ) -> Imported:
-    """Insert what makes it usable, and show it."""
+    """Insert what makes it usable, and show it, in one transaction.
+
+    From the commit on it works here: its keys open, and its queues are due. Raises
+    MoveRefused `organization_busy` if the lease of the import was lost.
+    """
     if not job.renew_lease(LEASE):
         raise lease_lost()
     for part in CLOSING:
@@ -217,7 +233,7 @@ def complete_organization(
     row = Tenant._base_manager.filter(pk=header.organization)
     row.update(deleted_at=None, frozen_at=None, imported_at=timezone.now())
     tenant = Tenant.objects.get(pk=header.organization)
-    freezing.release_rows(tenant)
+    freezing.release_rows(tenant)  # its queued jobs came held (tables.HELD)
     # Those who have an account here become members.
     missing = []
     for email, role in people:
@@ -269,14 +285,18 @@ def remove_unfinished(organization: str, stream: Any) -> None:
 
 
 def remove_rows(job: Erasure) -> None:
-    """Remove the rows of an import whose lease is the caller's."""
+    """Remove the rows of an import whose lease is the caller's, or until it is lost."""
     while job.renew_lease(LEASE):
         if erasure.erase_import(job.object_key, TimeBudget(erasure.RUN_SECONDS)):
-            job.delete()
+            job.delete()  # now there is no lease, and the loop ends
 
 
 def load_table(part: Part, reader: "PartReader", progress: Progress) -> None:
-    """Copy the rows of a part: of those that may exist, what is not here yet."""
+    """Copy the rows of a part: of those that may exist, what is not here yet.
+
+    Those pass through a temporary table, because COPY cannot leave out rows. Raises
+    MoveRefused `object_differs` for a public object that is here with other content.
+    """
     reader.next_part()
     with connection.cursor() as cursor:
         if not part.may_exist:

@@ -22,7 +22,10 @@ EXIT_CODES = {
 
 
 class MoveRefused(CommandError):
-    """Nothing was changed. code: a key of EXIT_CODES."""
+    """No file was written, or nothing imported. code: a key of EXIT_CODES.
+
+    An organization that the export has frozen stays frozen.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(f"{code}: {message}", returncode=EXIT_CODES[code])
