@@ -17,7 +17,8 @@ def delete_old_events() -> int:
     """Delete old events, deliveries and attempts. Return the number of rows.
 
     Pending deliveries of enabled webhooks are kept, with their events, and so are those
-    of an organization that is being imported: its webhooks come last.
+    of a frozen organization. While it is imported it has no webhooks yet: they come
+    last.
     """
     before = smallest_uuid7(unix_milliseconds(days_ago(settings.EVENT_RETENTION_DAYS)))
     enabled = Webhook.objects.filter(pk=OuterRef("webhook"), is_enabled=True)

@@ -89,6 +89,7 @@ class Events(View):
         "listEvents", response=EventContract(many=True), parameters=[FeedQuery, LINK]
     )
     def list(self, request):
+        # Without `after` and `limit` these are the filters, as lookups of Event.
         wanted = dict(self.parse_query(FeedQuery).validated_data)
         start = feed.parse_cursor(wanted.pop("after"), self.tenant)
         limit = wanted.pop("limit")
@@ -96,6 +97,7 @@ class Events(View):
             feed.events_of(self.tenant).filter(**wanted), start, limit
         )
         answer = Response(EventContract(page.events, many=True).data)
+        # Also on the last page: later events come after this cursor.
         answer["Link"] = next_link(request, feed.cursor_for(page.position), "after")
         return answer
 

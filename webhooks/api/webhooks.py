@@ -32,7 +32,7 @@ class Webhooks(View):
         return Webhook.for_tenant(self.tenant)
 
     def recorded(self, function, action, webhook):
-        """The function, which also records the action in the audit log."""
+        """Return the function with its entry in the audit log, in one transaction."""
         return audit.recorded(function, action, webhook, by=self.request)
 
     @operation("createWebhook", request=WebhookParameters, response=NewWebhookContract)
@@ -41,6 +41,7 @@ class Webhooks(View):
         Dialect = Webhook.Dialect
         dialect = Dialect.LITERAL if dialects.is_literal(request) else Dialect.CLIENT
         register = partial(Webhook.register, self.tenant, dialect=dialect, **body)
+        # shown_once: the response has the secret, so it is not stored.
         made = self.perform(
             audit.recorded(register, "webhook.created", by=request), shown_once=True
         )
@@ -68,6 +69,8 @@ class Webhooks(View):
     @operation("removeWebhook")
     def destroy(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
+        # A DELETE takes no Idempotency-Key, so no perform(). The deliveries stay until
+        # their events are deleted.
         self.recorded(webhook.delete, "webhook.deleted", webhook)()
         return Response()
 
@@ -89,6 +92,7 @@ class Webhooks(View):
         rotate = self.recorded(
             webhook.rotate_secret, "webhook.secret_rotated", webhook
         )
+        # shown_once: the response has the secret, so it is not stored.
         rotated = self.perform(rotate, shown_once=True)
         return self.to_response(WebhookSecretContract, rotated)
 

@@ -28,7 +28,11 @@ def make_call(delivery: Delivery) -> None:
 
 
 def call_webhook(delivery: Delivery) -> Outcome:
-    """Call the webhook once for a delivery leased to the caller. Never raises."""
+    """Call the webhook once for a delivery leased to the caller. Never raises.
+
+    Nothing is stored: record_all() stores the outcome. Log lines have the request id of
+    the call that caused the event.
+    """
     with logs.continue_request(delivery.request_id):
         try:
             outcome = post_event(delivery)
@@ -50,6 +54,7 @@ def call_webhook(delivery: Delivery) -> Outcome:
 
 
 def post_event(delivery: Delivery) -> Outcome:
+    """Sign the event and post it. A call that fails is an outcome, no exception."""
     webhook = delivery.webhook
     event = delivery.event
     started_at = timezone.now()
@@ -59,6 +64,7 @@ def post_event(delivery: Delivery) -> Outcome:
         secrets=webhook.signing_secrets(),
         sent_at=started_at,
     )
+    # Of a call of the organization itself; empty if somebody else's call caused it.
     if event.request_id:
         headers["X-Request-Id"] = event.request_id
     timeout = CALL_TIMEOUT_SECONDS

@@ -138,7 +138,9 @@ class Webhook(Record):
     ) -> "Webhook":
         """Create a webhook with a new secret.
 
-        Raises Conflict `webhook_limit` if the organization has too many of this type.
+        message_types: empty for those of the dialect. parameters, retry_unconfirmed:
+        see the fields. Raises Conflict `webhook_limit` if the organization has too many
+        of this type.
         """
         # The lock keeps concurrent registrations from exceeding the limit.
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)

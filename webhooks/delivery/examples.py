@@ -14,8 +14,9 @@ from webhooks.events.types import CLIENTS, INTERFACE, Type, object_type_of
 def send_example(webhook: Webhook, message_type: str) -> Delivery:
     """Send an example event to this webhook only, even of a type it does not receive.
 
-    The body has `"example": true`, and its object does not exist.
-    Raises Conflict `webhook_disabled`.
+    The body has `"example": true`, and its object does not exist. Feed and stream leave
+    it out. It is called and retried as any delivery, after the commit. Raises Conflict
+    `webhook_disabled`.
     """
     if not webhook.is_enabled:
         raise disabled_error()

@@ -22,8 +22,9 @@ MAX_COUNT = 1000  # strikes and timeouts are not counted beyond this
 def update_health(calls: Sequence[tuple[Delivery, Outcome]]) -> dict[UUID, Webhook]:
     """Update the counters of webhooks for calls. Disable those gone or failing.
 
-    Return the webhooks by id, with the new counters; deleted ones are missing. A
-    webhook is locked and written only if something changes, which is rare.
+    Return the webhooks by id, with the new counters; deleted ones are missing. Must run
+    in the caller's transaction. A webhook is locked and written only if something
+    changes, which is rare.
     """
     outcomes: dict[UUID, list[Outcome]] = {}
     webhooks = Webhook.objects.in_bulk({row.webhook_id for row, _ in calls})
@@ -104,8 +105,9 @@ def has_failed_for_days(webhook: Webhook) -> bool:
 def disable_webhook(webhook: Webhook, reason: str) -> None:
     """Disable a webhook, emit `webhook_disabled` and schedule the notice by email.
 
-    Must run in the caller's transaction. Does nothing if the webhook is disabled
-    already, or its address has changed since the call.
+    Must run in the caller's transaction, and locks the row. Does nothing if the webhook
+    is disabled already, or its address has changed since the call. `notice_due_at` is
+    the queue of the notices.
     """
     same_address = Webhook.objects.filter(pk=webhook.pk, url=webhook.url)
     row = same_address.select_for_update(no_key=True).first()

@@ -79,7 +79,9 @@ def record_all(finished: Sequence[Finished]) -> None:
 def record_outcomes(finished: Sequence[Finished]) -> None:
     """Store the attempts, and update the deliveries whose lease is still ours.
 
-    Lock webhooks before their deliveries, as a claim does.
+    A delivery without an outcome was not called: it becomes due at once. An attempt is
+    stored even if the lease was lost: the call was made. Webhooks are locked before
+    their deliveries, as a claim does.
     """
     calls = [(row, outcome) for row, outcome in finished if outcome]
     made = [(row, outcome) for row, outcome in calls if outcome.was_made]
@@ -110,6 +112,7 @@ def record_outcomes(finished: Sequence[Finished]) -> None:
 
 
 def build_attempt(delivery: Delivery, outcome: Outcome) -> Attempt:
+    """Return the unsaved row of a call. The start of the response's body is sealed."""
     attempt = Attempt(
         delivery=delivery,
         number=delivery.calls + 1,
@@ -142,11 +145,15 @@ def update_deliveries(
 def changes_after(
     delivery: Delivery, outcome: Outcome | None, webhook: Webhook
 ) -> dict[str, Any]:
-    """Return the columns of a delivery that change after a call."""
+    """Return the columns of a delivery that change after a call.
+
+    outcome: None if it was not called. webhook: with its counters after the call.
+    """
     now = timezone.now()
     if outcome is None:
         return {"due_at": now}
     Status = Delivery.Status
+    # One more, unless a bug of ours prevented the call.
     changes: dict[str, Any] = {"calls": delivery.calls + outcome.was_made}
     if outcome.result is Result.DELIVERED:
         return changes | {"status": Status.DONE, "finished_at": now}
@@ -181,4 +188,4 @@ def after_unconfirmed(
         retry = delivery.next_attempt(at_least=BLOCKING_TIME.total_seconds())
     if retry is None:
         return {"status": Delivery.Status.UNCONFIRMED, "finished_at": now}
-    return retry | {"blocks_until": now}
+    return retry | {"blocks_until": now}  # it blocks no longer

@@ -99,10 +99,12 @@ def recovery_step(webhook_id: UUID) -> int:
 
 
 def requeue_failed(webhook: Webhook) -> int:
-    """Restart deliveries that failed before the recovery began. Return their number.
+    """Restart a batch of failed deliveries. Return their number.
 
-    Deliveries that fail again have a later `finished_at`, so they are not restarted
-    a second time.
+    Those that ended before `updated_at` of the webhook, which the start of the recovery
+    wrote. Deliveries that fail again have a later `finished_at`, so they are not
+    restarted a second time. In the transaction of recovery_step(), which has locked the
+    webhook.
     """
     assert webhook.recover_since
     statuses = [Delivery.Status.EXHAUSTED]
@@ -123,10 +125,11 @@ def requeue_failed(webhook: Webhook) -> int:
 
 
 def create_missed(webhook: Webhook) -> int:
-    """Create deliveries for events that it missed while disabled. Return their number.
+    """Create a batch of deliveries for events that it missed while disabled.
 
-    Events older than the retention are left out: the webhook may have received them,
-    and their deliveries may be deleted.
+    Return their number. `recover_since` moves on with them. Events older than the
+    retention are left out: the webhook may have received them, and their deliveries may
+    be deleted. In the transaction of recovery_step(), which has locked the webhook.
     """
     if webhook.type in Webhook.NEVER_CALLED:
         return 0

@@ -70,6 +70,11 @@ class DeliveryLoop(NotifiedLoop):
             self.queue.return_waiting(even_new=True)
 
     def _claim(self) -> None:
+        """Lease due deliveries and add them to the queue, as many as there is room for.
+
+        There is room for `depth` deliveries for each thread: where calls end quickly,
+        several are leased ahead. claim_due() commits the leases.
+        """
         at_work = self.queue.at_work()
         free = self.threads * self.times.depth(ALL_CALLS) - len(at_work)
         slow = sum(delivery.webhook.is_slow for delivery in at_work)
@@ -79,6 +84,7 @@ class DeliveryLoop(NotifiedLoop):
             free,
             slow_limit=max(0, per_webhook_limit() - slow),
             after=self.last_webhook_id,
+            # Which leased rows are ours, of all that claim_due() counts.
             owners={delivery.lease_owner for delivery in at_work},
             depth=self.times.depth,
         )

@@ -142,6 +142,11 @@ def emit_event(event: Event, data: dict[str, Any], state: str | None = None) -> 
 
 
 def _emit_parameters(event: Event) -> dict[str, Any]:
+    """Return the parameters of EMIT_SQL.
+
+    request_id: the id of the API call that caused the event, only if the organization
+    made it; its webhooks get it. caused_by: that of any call, for our log lines.
+    """
     return {
         "id": event.pk,
         "created_at": event.created_at,

@@ -222,7 +222,12 @@ class Broadcaster:
             await asyncio.sleep(self.poll_seconds)
 
     async def poll_once(self) -> None:
-        """Read the events since the last poll and queue them for the listeners."""
+        """Read the events since the last poll and queue them for the listeners.
+
+        Without listeners it waits for the first one, and begins with the events from
+        then on. One query serves all organizations; each event goes to the listeners
+        of its organization.
+        """
         if not self.all_listeners():
             self.position = None
             self.has_joining.clear()
