@@ -15,7 +15,7 @@ FOLDER = "assets"
 
 @transaction.atomic
 def store_picture(provider: Provider, data: bytes) -> Asset:
-    """Re-encode a picture and store it.
+    """Re-encode a picture and store it: its file at once, its row in a transaction.
 
     Raises Invalid `bad_image`, 409 `asset_limit`, 409 `quota_exceeded`.
     """

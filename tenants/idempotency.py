@@ -73,8 +73,13 @@ class IdempotentRequest:
     def respond(self, handle: Callable[[], Any]) -> tuple[Any, bool]:
         """Return the body to send, and whether an earlier request had the effect.
 
-        Raises 409 `idempotency_in_progress`, 409 `already_created`, 422
-        `idempotency_key_reused`.
+        handle: the handler of the view, which returns the body. It calls perform() at
+        most once. If an earlier request stored its response, `handle` is not called; if
+        it stored only its key, `handle` is called, and perform() returns the object of
+        that request. All of it is under the advisory lock of the key, but outside of
+        transactions: perform() has its own, and the response is stored after it. Raises
+        409 `idempotency_in_progress`, 409 `already_created`, 422
+        `idempotency_key_reused`, and what `handle` raises.
         """
         with self._advisory_lock():
             self.row = IdempotencyKey.objects.filter(
@@ -101,6 +106,7 @@ class IdempotentRequest:
                 if self.row and self.has_performed and error.status < 500:
                     self.row.delete()
                 raise
+            # Without a row: the handler has not called perform().
             self._store_response(self.row or self._claim_key(None, False), body)
             return body, is_known
 

@@ -26,8 +26,9 @@ def invite_person(
 ) -> tuple[Invitation, str]:
     """Create an invitation. Return it and the token of its link.
 
-    by: the request of the person who invites. Raises Conflict `already_member`,
-    `already_invited`, `member_limit`.
+    Only a digest of the token is stored. The caller sends the mail. by: the request of
+    the person who invites. Raises Conflict `already_member`, `already_invited`,
+    `member_limit` (of members or of open invitations).
     """
     lock_tenant(tenant)
     email = email.strip().lower()
@@ -53,7 +54,11 @@ def invite_person(
 
 @transactions.atomic()
 def resend_invitation(invitation: Invitation, *, by: Any) -> str:
-    """Give the invitation a new token, which is returned, and another 72 hours."""
+    """Give the invitation a new token, which is returned, and another 72 hours.
+
+    The former link ends. Raises NotFound `invitation_ended` if it was used or withdrawn
+    meanwhile.
+    """
     lock_tenant(invitation.tenant)
     row = lock_invitation(invitation)
     token = renew_token(row)
@@ -64,6 +69,10 @@ def resend_invitation(invitation: Invitation, *, by: Any) -> str:
 
 @transactions.atomic()
 def withdraw_invitation(invitation: Invitation, *, by: Any) -> None:
+    """Delete the invitation, so that its link ends.
+
+    Raises NotFound `invitation_ended` if it was used or withdrawn meanwhile.
+    """
     lock_tenant(invitation.tenant)
     row = lock_invitation(invitation)
     audit.record("invitation.withdrawn", row, by=by)
@@ -87,8 +96,9 @@ def accept_invitation(
 ) -> Tenant:
     """Make the person a member, and use the invitation up. Return the organization.
 
-    emails: the mail addresses that are the person's own, in lower case. Raises NotFound
-    `invitation_ended`, Invalid `wrong_address`, Conflict `member_limit`.
+    digest: digest_of() the token. emails: the mail addresses that are the person's own,
+    in lower case. A member keeps the present role. Raises NotFound `invitation_ended`,
+    Invalid `wrong_address`, Conflict `member_limit`.
     """
     found = find_invitation(digest)
     if found:
@@ -139,9 +149,11 @@ def add_member(
 def change_role(
     membership: Membership, role: str, *, by: Any, reason: str = ""
 ) -> None:
-    """Give a person another role. Who may invite no longer loses open invitations.
+    """Give a person another role. The same role again changes nothing.
 
-    Raises Conflict `last_owner` if nobody would own the organization any more.
+    The open invitations of a person who may not invite any more are withdrawn. Raises
+    Conflict `last_owner` if nobody would own the organization any more, and NotFound
+    `not_found` if the person is not a member any more.
     """
     lock_tenant(membership.tenant)
     row = lock_membership(membership)
@@ -152,6 +164,7 @@ def change_role(
     former = row.role
     Membership.objects.filter(pk=row.pk).update(role=role, updated_at=timezone.now())
     audit.record("member.role_changed", row, by=by, reason=reason, role=[former, role])
+    # Not saved: it only says what the new role may do.
     if not Membership(role=role).may(Permission.PEOPLE):
         withdraw_invitations_of(row, by=by)
 
@@ -160,7 +173,8 @@ def change_role(
 def remove_member(membership: Membership, *, by: Any, reason: str = "") -> None:
     """Remove a person, who may be the one who asks, and that person's invitations.
 
-    Raises Conflict `last_owner`.
+    Raises Conflict `last_owner`, NotFound `not_found` if the person is not a member any
+    more.
     """
     lock_tenant(membership.tenant)
     row = lock_membership(membership)

@@ -63,6 +63,10 @@ def delete_orphaned_files() -> int:
 
 
 def delete_orphans_among(names: list[str]) -> int:
+    """Delete the files of these that no row names. Return how many.
+
+    A file younger than UPLOAD_DAYS stays: its row may not be committed yet.
+    """
     known = set(Asset.objects.filter(name__in=names).values_list("name", flat=True))
     deleted = 0
     for path in map(storage_path, set(names) - known):

@@ -85,7 +85,7 @@ class Wallet(Record):
         """Create a wallet with a new link secret. wallet_id: by default the row's id.
 
         Raises 409 `quota_exceeded` if the organization may have no more hosted
-        wallets.
+        wallets, and IntegrityError if it has a wallet of this id.
         """
         wallet = cls(tenant=tenant, **fields)
         if not wallet.is_organization:
@@ -203,6 +203,7 @@ class Key(Record):
 
     @classmethod
     def create(cls, wallet: Wallet, seed: bytes) -> "Key":
+        """Store the key pair of a seed of 32 bytes; the seed is sealed."""
         verkey = keys.verkey_of(seed)
         key = cls(tenant_id=wallet.tenant_id, wallet=wallet, verkey=verkey)
         vault.seal(key, "seed", keys.encode_key(seed))

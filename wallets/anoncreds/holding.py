@@ -55,6 +55,7 @@ def process_credential(
 ) -> dict:
     """Check a credential and bind it to the link secret. Return it for storage.
 
+    metadata: from create_request(), of the request that it answers.
     registry_public: the registry of the credential's `rev_reg_id`, required if it has
     one. Raises PeerError("credential_refused") if its signature, names or index do not
     match.

@@ -21,6 +21,12 @@ class Command(BaseCommand):
     )
 
     def handle(self, **options: Any) -> None:
+        """Put the new master key in force, then wrap the older data keys in batches.
+
+        In this order: data keys that are created from now on have the new one, so the
+        batches come to an end. Each batch is a transaction, which skips rows that
+        others have locked. Raises CommandError for a master key that is not given.
+        """
         known = vault.known_master_keys()
         for key_id, number in rotation.count_by_master_key().items():
             if key_id not in known:
