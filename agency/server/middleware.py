@@ -96,7 +96,10 @@ def log_request(request, response, seconds):
 
 
 def note_call(request, response, seconds):
-    """Note a call with an organization's key for the log of calls."""
+    """Note a call with an organization's key for the log of calls.
+
+    In the memory of this process; a thread of tenants/request_log.py writes it later.
+    """
     key = getattr(request, "auth", None)
     if not isinstance(key, ApiKey):
         return
@@ -105,6 +108,7 @@ def note_call(request, response, seconds):
         method=request.method,
         route=path_template(request.resolver_match.route),
         status=response.status_code,
+        # Set by agency/api/exceptions.py.
         error_code=getattr(response, "error_code", ""),
         milliseconds=round(seconds * 1000),
         request_id=request.id,

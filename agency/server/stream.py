@@ -71,7 +71,11 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stream until the client leaves, its key is revoked, or the process ends."""
+        """Stream until the client leaves, its key is revoked, or the process ends.
+
+        A client that is refused gets an error response as of the API: 401, 400, 429
+        `too_many_listeners`, 503 `stream_full`, and those of authenticate_listener().
+        """
         broadcaster = self.broadcaster
         assert broadcaster
         try:
@@ -101,9 +105,9 @@ class Application:
             broadcaster.remove_listener(listener)
             for task in (sending, leaving):
                 task.cancel()
-            ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
-            if isinstance(ended, Exception):
-                logger.error("a stream broke", exc_info=ended)
+            result, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
+            if isinstance(result, Exception):  # CancelledError is none
+                logger.error("a stream broke", exc_info=result)
 
 
 def end_streams_on_signals(broadcaster: Broadcaster) -> None:
@@ -122,7 +126,10 @@ def end_streams_on_signals(broadcaster: Broadcaster) -> None:
 def authenticate_listener(request: ASGIRequest) -> Listener:
     """Authenticate a client and parse its query.
 
-    Must run in a thread, because it reads the database.
+    Must run in a thread, because it reads the database. Raises AuthenticationFailed,
+    ValidationError for the query, the errors of feed.parse_cursor(), Invalid
+    `database_restored` for a cursor of another epoch, DatabaseAway, and what the
+    authentication raises, such as for an organization that is frozen.
     """
     try:
         caller, _ = TenantAuthentication().authenticate(request)
@@ -132,7 +139,9 @@ def authenticate_listener(request: ASGIRequest) -> Listener:
         query = StreamQuery(data=given)
         query.is_valid(raise_exception=True)
         wanted = dict(query.validated_data)
+        # What is left in `wanted` are the filters.
         start = feed.parse_cursor(wanted.pop("after"), caller.tenant)
+        # Here, while it can still be refused with a status.
         feed.current_horizon().require_epoch_of(start)
     except SuspiciousOperation as error:
         raise Invalid("invalid_request", "The query cannot be read.") from error
@@ -146,6 +155,11 @@ def authenticate_listener(request: ASGIRequest) -> Listener:
 async def send_events(
     broadcaster: Broadcaster, listener: Listener, send: Send
 ) -> None:
+    """Start the response and send events until the listener is closed.
+
+    If the database fails or was restored, the response just ends. The client connects
+    again with the id of its last event, and is served or refused then.
+    """
     await start_response(send, 200, [*HEADERS, new_request_id()])
     await send({"type": "http.response.body", "body": RETRY, "more_body": True})
     # Invalid: the database was restored under this stream.

@@ -257,15 +257,23 @@ class WebApplication:
             pass
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body, run Django in a thread, and send its response.
+
+        Raises what BodyReader.read() raises, and RequestRefused (429
+        `too_many_at_once`) if no thread is free in time, or too many requests of the
+        caller wait.
+        """
         address = client_address(address_meta(scope))
         body = await self.bodies.read(scope, receive, address)
         scope = with_length(scope, len(body))
+        # For the fair use of threads only: Django authenticates the request.
         organization = known_caller(header_value(scope, b"authorization"))
         if organization:
             self.organizations.add(organization)
         caller = organization or address
         pool = self.heavy if is_heavy(scope) else self.quick
         work = partial(self.django.handle_request, scope, body)
+        # A request whose client leaves while it waits is not run.
         wait_until_gone = partial(wait_for_disconnect, receive)
         try:
             with self._holding(body, caller):
