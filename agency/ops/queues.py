@@ -95,6 +95,7 @@ def due_rows(model: type[QueuedJob]) -> QuerySet:
         rows = rows.filter(webhook__is_enabled=True, webhook__strikes__lt=SLOW_LIMIT)
         rows = rows.filter(webhook__timeouts__lt=SLOW_LIMIT)
     if model is OutboundMessage:
+        # One to another agent only if its endpoint has answered a message before.
         has_answered = Q(connection__answering_endpoint=F("endpoint"))
         rows = rows.filter(Q(is_hosted=True) | has_answered)
     return rows

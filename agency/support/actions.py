@@ -99,12 +99,17 @@ def logged(
 
 
 def add_member(request: HttpRequest, row: Tenant, form: ReasonForm) -> None:
-    """Make an active account a member. Raises Invalid `no_such_person` if none."""
+    """Make the active account with this mail address a member.
+
+    Raises Invalid `no_such_person` unless it is exactly one account, and what
+    members.add_member() raises.
+    """
     given = form.cleaned_data
     mail = given["email"].strip().lower()
     # Without a mail server no address is confirmed; then sign-in uses the account's.
     confirmed = EmailAddress.objects.filter(email=mail, verified=True)
     found = list(User.objects.filter(pk__in=confirmed.values("user"), is_active=True))
+    # Two suffice to see that it is not one.
     found = found or list(User.objects.filter(email__iexact=mail, is_active=True)[:2])
     if len(found) != 1:
         raise Invalid(

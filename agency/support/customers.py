@@ -36,7 +36,10 @@ Customer = Any
 
 
 class Figure(NamedTuple):
-    """A number on the page, with the list that it counts."""
+    """A number on the page, and the list of the admin to which it leads.
+
+    The list may show more than is counted, such as finished exchanges.
+    """
 
     label: str
     number: str
@@ -65,7 +68,12 @@ def may_view(user: Staff, model: type[Model]) -> bool:
 
 
 def find_customer(tenant_id: UUID, user: Staff) -> Customer | None:
-    """Return an organization with all figures, read with one query."""
+    """Return an organization with all that count_records() counts, in one query.
+
+    And with its own wallet (`wallet_key`, `public_did`) and its last event
+    (`last_event_…`). Counts and event are missing if the person may not view these
+    records.
+    """
     own = Wallet.objects.filter(tenant=OuterRef("pk"), is_organization=True)
     annotations: dict[str, Any] = {
         "wallet_key": Subquery(own.values("pk")[:1]),
@@ -84,7 +92,10 @@ def find_customer(tenant_id: UUID, user: Staff) -> Customer | None:
 
 
 def count_records(user: Staff) -> dict[str, BoundedCount]:
-    """Return the counts for list_figures(), each by an index and bounded."""
+    """Return the counts for list_figures(), each by an index and bounded.
+
+    They are annotations of a tenant, and only of models that the person may view.
+    """
     tenant = OuterRef("pk")
     own = {"wallet__tenant": tenant, "wallet__is_organization": True}
     midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -122,6 +133,7 @@ def count_records(user: Staff) -> dict[str, BoundedCount]:
 
 def list_figures(tenant: Customer) -> list[Figure]:
     """Return the figures of find_customer() with links to their lists."""
+    # Filters as Django's admin reads them from the address of a list.
     of_tenant = {"tenant__id__exact": tenant.pk}
     own = {"wallet__id__exact": tenant.wallet_key}
     lost = of_tenant | {"status__exact": OutboundMessage.Status.EXHAUSTED}
@@ -140,12 +152,15 @@ def list_figures(tenant: Customer) -> list[Figure]:
     return [
         Figure(label, count_text(getattr(tenant, name)), model, filters)
         for label, name, model, filters in wanted
-        if hasattr(tenant, name)
+        if hasattr(tenant, name)  # else the person may not view the model
     ]
 
 
 def list_links(tenant: Customer, user: Staff) -> dict[str, str]:
-    """Return the addresses of the organization's lists, by what they show."""
+    """Return the addresses of the organization's lists, by what they show.
+
+    Only of models that the person may view.
+    """
     of_tenant = {"tenant__id__exact": tenant.pk}
     own = {"wallet__id__exact": tenant.wallet_key}
     wanted: tuple[tuple[str, type[Model], dict[str, Any]], ...] = (
@@ -176,7 +191,10 @@ def not_valid_url(tenant: Customer) -> str:
 
 
 def list_failures(tenant: Customer) -> list[Verification]:
-    """Return the last verifications that failed or were declined, with `reasons`."""
+    """Return the last verifications that failed or were declined, with `reasons`.
+
+    Of its own wallet as the verifier. `reasons`: sentences without values, with advice.
+    """
     rows = Verification.objects.filter(
         wallet=tenant.wallet_key, role=Verification.Role.VERIFIER
     ).order_by("-pk")
@@ -226,7 +244,10 @@ def list_stuck(tenant: Customer) -> list[dict[str, Any]]:
 
 
 def list_webhooks(tenant: Tenant) -> list[Webhook]:
-    """Return the webhooks, failing and disabled ones first."""
+    """Return the webhooks, disabled and then failing ones first.
+
+    Each with `lost`: how many deliveries failed for good or got no response.
+    """
     lost = Delivery.objects.filter(
         webhook=OuterRef("pk"), status__in=["exhausted", "unconfirmed"]
     )

@@ -100,12 +100,16 @@ class Result:
 
 
 def find_records(term: str, user: Staff) -> list[Result]:
-    """Return the records that the term names and the person may view."""
+    """Return the records that the term names and the person may view.
+
+    Each once, sorted by kind (KINDS), then the side that asks, then the newest first.
+    """
     statement = build_statement(term, user)
     if statement is None:
         return []
     models = {model._meta.label_lower: model for model in KINDS}
     found = {}
+    # Enough for all rows: there are at most twice as many branches as kinds.
     for row in statement[: len(KINDS) * 2 * MAX_PER_BRANCH]:
         model = models[row["found_kind"]]
         label = row["found_label"]
@@ -184,6 +188,7 @@ def list_branches(term: str) -> Iterator[QuerySet]:
 
 
 def list_prefixes(term: str) -> Iterator[QuerySet]:
+    """Yield one queryset for each column that may begin with the term."""
     lower = term.lower()
     names = Connection.objects.filter(connectionless=False).exclude(name="")
     for rows in (names, Tenant.objects.all()):

@@ -37,7 +37,11 @@ def show_search(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def show_customer(request: HttpRequest, tenant_id: str) -> HttpResponse:
-    """Show an organization: what fails, what waits, people, keys and usage."""
+    """Show an organization: what fails, what waits, people, keys and usage.
+
+    403 for staff who may not view organizations. A section of other records is left
+    out if the person may not view those.
+    """
     user = request.user
     if not may_view(user, Tenant):
         raise PermissionDenied
@@ -72,7 +76,11 @@ def show_customer(request: HttpRequest, tenant_id: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_action(request: HttpRequest, name: str, key: str) -> HttpResponse:
-    """Ask for the reason of an action, then do it and log it in one transaction."""
+    """Ask for the reason of an action, then do it and log it in one transaction.
+
+    key: of the record. 403 without the permission of the action. A form that was sent
+    before does nothing. If the action is refused, the form shows the message.
+    """
     action = ACTIONS.get(name)
     if action is None:
         raise Http404
