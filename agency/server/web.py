@@ -227,7 +227,8 @@ class WebApplication:
         self.bodies = BodyReader()
         self.large_bytes: Counter[str] = Counter()  # of waiting and running requests
         siblings = SiblingProcesses(folder_of_siblings())
-        self.organizations = RecentCallers(siblings)
+        # Organizations and provider accounts, but no addresses.
+        self.recent_callers = RecentCallers(siblings)
         self.quick: FairThreadPool = make_pool("quick")
         # Lower priority lets quick requests run first. This is not enough: with heavy
         # requests on all processors, quick requests of others took several times as
@@ -239,7 +240,7 @@ class WebApplication:
             niceness=10,
             max_busy=processors,
             max_busy_beside_others=max(1, processors // 2),
-            recent=self.organizations,
+            recent=self.recent_callers,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -267,10 +268,10 @@ class WebApplication:
         body = await self.bodies.read(scope, receive, address)
         scope = with_length(scope, len(body))
         # For the fair use of threads only: Django authenticates the request.
-        organization = known_caller(header_value(scope, b"authorization"))
-        if organization:
-            self.organizations.add(organization)
-        caller = organization or address
+        account = known_caller(header_value(scope, b"authorization"))
+        if account:
+            self.recent_callers.add(account)
+        caller = account or address
         pool = self.heavy if is_heavy(scope) else self.quick
         work = partial(self.django.handle_request, scope, body)
         # A request whose client leaves while it waits is not run.

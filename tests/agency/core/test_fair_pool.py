@@ -304,12 +304,12 @@ def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strange
     )
     callers.remember_caller("bearer of a neighbour", "neighbour")
     assert web.heavy.max_busy and web.quick.max_busy is None
-    assert web.heavy.recent is web.organizations
+    assert web.heavy.recent is web.recent_callers
 
     async def story():
         await asked(web, "/connections", "bearer of nobody")
-        assert not web.organizations.has_others_than("A")
+        assert not web.recent_callers.has_others_than("A")
         await asked(web, "/connections", "bearer of a neighbour")
-        assert web.organizations.has_others_than("A")
+        assert web.recent_callers.has_others_than("A")
 
     asyncio.run(story())
