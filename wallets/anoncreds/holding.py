@@ -45,6 +45,7 @@ def create_request(
         return request.to_dict(), metadata.to_dict()
 
 
+# preparable: a result that was computed before the locks of a transaction is reused.
 @preparable
 def process_credential(
     credential: dict,
@@ -63,6 +64,7 @@ def process_credential(
     message = "The credential is not valid."
     with refused_as(PeerError, "credential_refused", message):
         if credential.get("rev_reg_id") and registry_public is None:
+            # Refused as below: refused_as() turns it into PeerError.
             raise ValueError("the credential names a registry that is not given")
         loaded = anoncreds.Credential.load(credential)
         processed = loaded.process(

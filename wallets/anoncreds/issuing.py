@@ -54,6 +54,7 @@ def create_offer(schema_id: str, definition_id: str, key_proof: dict) -> dict:
         return offer.to_dict()
 
 
+# preparable: a result that was computed before the locks of a transaction is reused.
 @preparable
 def create_credential(
     definition: dict,
@@ -76,6 +77,7 @@ def create_credential(
     config = None
     if revocation:
         require_free_index(revocation.status_list, revocation.index)
+        # The fields of the slot are its arguments, in this order.
         config = anoncreds.CredentialRevocationConfig(*revocation)
     message = "The credential request is not valid."
     with refused_as(PeerError, "request_refused", message):

@@ -99,6 +99,7 @@ def load_sub_proofs(sub_proofs: Sequence[SubProof]) -> anoncreds.PresentCredenti
     return present
 
 
+# preparable: a result that was computed before the locks of a transaction is reused.
 @preparable
 def verify_presentation(
     presentation: dict,

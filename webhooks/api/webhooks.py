@@ -32,7 +32,10 @@ class Webhooks(View):
         return Webhook.for_tenant(self.tenant)
 
     def recorded(self, function, action, webhook):
-        """Return the function with its entry in the audit log, in one transaction."""
+        """Return a function that runs this one and its audit entry in one transaction.
+
+        perform() calls it, unless the request is a repetition.
+        """
         return audit.recorded(function, action, webhook, by=self.request)
 
     @operation("createWebhook", request=WebhookParameters, response=NewWebhookContract)
