@@ -53,12 +53,12 @@ def seal(row: Any, column: str, value: Any) -> None:
 
     None stays None.
     """
-    sealed = None
+    blob = None
     if value is not None:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
         generation = newest_generation(row.tenant_id)
-        sealed = seal_bytes(row, column, text, generation)
-    setattr(row, column, sealed)
+        blob = seal_bytes(row, column, text, generation)
+    setattr(row, column, blob)
 
 
 def seal_bytes(row: Any, column: str, plaintext: bytes, generation: int) -> bytes:
@@ -136,8 +136,8 @@ def seal_text(value: Any, purpose: str) -> str:
 
 def encode_text(text: bytes, purpose: str, generation: int) -> str:
     key = data_key(None, generation)
-    sealed = encrypt_bytes(key, text, purpose.encode(), header_of(generation))
-    return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+    blob = encrypt_bytes(key, text, purpose.encode(), header_of(generation))
+    return base64.urlsafe_b64encode(blob).decode().rstrip("=")
 
 
 def decode_text(text: str) -> bytes:

@@ -89,7 +89,7 @@ def actions_for(user: Staff, row: Model) -> list[dict[str, str]]:
 def logged(
     action: str, change: Callable[[Any], object]
 ) -> Callable[[HttpRequest, Any, ReasonForm], None]:
-    """Return what changes a record and logs the action with its reason."""
+    """Return a function for Action.run: it changes the record and logs the reason."""
 
     def run(request: HttpRequest, row: Any, form: ReasonForm) -> None:
         change(row)

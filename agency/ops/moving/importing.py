@@ -222,7 +222,7 @@ def complete_organization(
 ) -> Imported:
     """Insert what makes it usable, and show it, in one transaction.
 
-    From the commit on it works here: its keys open, and its queues are due. Raises
+    From the commit on it works here: its API keys work, its queues are due. Raises
     MoveRefused `organization_busy` if the lease of the import was lost.
     """
     if not job.renew_lease(LEASE):
