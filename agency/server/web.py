@@ -226,6 +226,7 @@ class WebApplication:
         document()  # cached: build it now, not in the first request for it
         self.bodies = BodyReader()
         self.large_bytes: Counter[str] = Counter()  # of waiting and running requests
+        # With it the share of a caller holds over all web processes of this server.
         siblings = SiblingProcesses(folder_of_siblings())
         # Organizations and provider accounts, but no addresses.
         self.recent_callers = RecentCallers(siblings)

@@ -115,6 +115,7 @@ def import_organization(path: Path, is_copy: bool, stream: Any) -> Imported:
         if LOCAL in header.networks:
             require_network(LOCAL)  # creates it if nobody has used it here yet
         header.require_usable(is_copy)
+        # In this order: what an interrupted import has left would take the place.
         remove_unfinished(header.organization, stream)
         header.require_free_place()
         stream.write("Reading the file ...")
