@@ -13,14 +13,18 @@ PREFIX = "agw"
 
 
 @transaction.atomic
-def create_link(wallet: Wallet, by: Any) -> PersonalLink:
+def create_link(
+    wallet: Wallet, by: Any, made_by_visitor: bool = False
+) -> PersonalLink:
     """Make the wallet's link, with its `token`. One that it had is replaced.
 
-    by: who, for the log: a request.
+    by: who, for the log: a request. made_by_visitor: whether that is a stranger.
     """
     wallet.lock_or_404()
     PersonalLink.objects.filter(wallet=wallet).delete()
-    link = PersonalLink(tenant_id=wallet.tenant_id, wallet=wallet)
+    link = PersonalLink(
+        tenant_id=wallet.tenant_id, wallet=wallet, made_by_visitor=made_by_visitor
+    )
     link.token = tokens.generate_token(PREFIX)
     link.digest = tokens.digest_of(link.token)
     link.save(force_insert=True)

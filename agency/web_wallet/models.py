@@ -12,13 +12,16 @@ from wallets.models import Wallet
 
 # Until a PIN is chosen, the link alone opens the wallet.
 UNOPENED_FOR = timedelta(days=7)
+# The same of a wallet that a visitor made, who chooses the PIN at once.
+UNOPENED_BY_VISITOR_FOR = timedelta(days=1)
 
 
 class PersonalLink(Record):
     """The link by which a holder without an app opens a hosted wallet.
 
     Whoever opens it first chooses the PIN; from then on it takes both. Without a PIN
-    it ends UNOPENED_FOR after it was made. A wallet has one link: a new one replaces
+    it ends UNOPENED_FOR after it was made; a visitor's ends sooner, and its wallet is
+    removed then (visitors.remove_unopened). A wallet has one link: a new one replaces
     it, with its PIN and sessions.
     """
 
@@ -34,6 +37,17 @@ class PersonalLink(Record):
     # Hashed by one of PASSWORD_HASHERS; empty until the holder has chosen one.
     pin = models.CharField(max_length=128, blank=True)
     pin_chosen_at = models.DateTimeField(null=True)
+    # Whether a stranger made the wallet by the page of a link.
+    made_by_visitor = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["created_at"],
+                condition=models.Q(made_by_visitor=True, pin=""),
+                name="wallet_link_unopened",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"link of {self.wallet_id}"
@@ -49,7 +63,10 @@ class PersonalLink(Record):
     @property
     def expires_at(self) -> datetime | None:
         """When it ends if nobody chooses a PIN before; None once somebody has."""
-        return None if self.pin else self.created_at + UNOPENED_FOR
+        if self.pin:
+            return None
+        period = UNOPENED_BY_VISITOR_FOR if self.made_by_visitor else UNOPENED_FOR
+        return self.created_at + period
 
     @property
     def is_expired(self) -> bool:

@@ -2,18 +2,21 @@
 
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
 
-from agency.core import rate_limits
+from agency.core import rate_limits, transactions
 from agency.core.callers import client_address
 from agency.holder_pages.links import Kind, find_link
 from agency.web_wallet import sessions
 from agency.web_wallet.links import create_link
+from agency.web_wallet.models import UNOPENED_BY_VISITOR_FOR, PersonalLink
 from agency.web_wallet.pages import guard, to_pin
 from tenants import audit
 from wallets.models import Wallet
 
 OF_ADDRESS = 3  # wallets an hour, in one organization
 OF_ORGANIZATION = 200  # wallets a day
+MAX_REMOVED = 1000  # in one run of the task
 
 
 def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
@@ -38,11 +41,31 @@ def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
     with transaction.atomic():
         wallet = Wallet.create(tenant)
         audit.record("wallet.created", wallet, by=request)
-        link = create_link(wallet, by=request)
+        link = create_link(wallet, by=request, made_by_visitor=True)
     response = to_pin(take=token)
     sessions.set_cookie(response, sessions.LINK_COOKIE, link.token)
     sessions.set_cookie(response, sessions.UNKEPT_COOKIE, "1", sessions.REMEMBERED)
     return response
+
+
+def remove_unopened() -> int:
+    """Remove the wallets of visitors who have chosen no PIN in a day: all, or many.
+
+    Else strangers could use up the wallets that an organization may have. Nobody has
+    been in them; one to which the organization has connected stays. Return how many.
+    """
+    end = timezone.now() - UNOPENED_BY_VISITOR_FOR
+    unopened = PersonalLink.objects.filter(made_by_visitor=True, pin="")
+    old = unopened.filter(created_at__lt=end, wallet__deleted_at=None)
+    removed = 0
+    for link in old.select_related("wallet").order_by("created_at")[:MAX_REMOVED]:
+        wallet = link.wallet
+        with transactions.atomic():
+            is_unopened = wallet.lock() and unopened.filter(pk=link.pk).exists()
+            if is_unopened and not wallet.connections.exists():
+                wallet.remove()
+                removed += 1
+    return removed
 
 
 new_wallet = guard(("POST",), make_wallet, make_wallet)

@@ -1,12 +1,14 @@
 """Visitors of a link make a wallet, where the organization lets them."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from agency.web_wallet import visitors
+from agency.web_wallet.models import PersonalLink
 from connections.models import Connection
 from tenants.models import AuditEntry
 from tests.agency.web_wallet.conftest import PIN, VALUES, link_of, text_of
@@ -50,6 +52,21 @@ def test_a_visitor_makes_a_wallet_accepts_and_keeps_its_link(link):
     assert "Balthazar-4711" in text_of(again.get("/w/"))
     [entry] = AuditEntry.objects.filter(action="wallet.created")
     assert (entry.actor_kind, entry.origin) == ("system", "127.0.0.1")
+
+
+def test_a_wallet_that_no_visitor_opens_is_removed_after_a_day(link, faber, alice):
+    link_of(alice)  # made by the organization: it waits longer for its holder
+    visitor().post(f"/w/new/{link}")
+    browser = visitor()
+    browser.post(f"/w/new/{link}")
+    browser.post("/w/pin", {"pin": PIN})
+    assert visitors.remove_unopened() == 0
+    yesterday = timezone.now() - timedelta(hours=25)
+    PersonalLink.objects.update(created_at=yesterday)
+    assert Wallet.hosted_by(faber.tenant).count() == 3
+    assert (visitors.remove_unopened(), visitors.remove_unopened()) == (1, 0)
+    assert Wallet.hosted_by(faber.tenant).count() == 2
+    assert browser.get("/w/").status_code == 200
 
 
 def test_after_a_rest_the_pin_leads_on_with_the_link(link):
