@@ -5,7 +5,7 @@ delivery.py and return_route.py both need this.
 
 from typing import Any
 
-from connections.didcomm import message
+from connections.didcomm import message as didcomm
 from connections.messaging.leases import LostLease
 from connections.messaging.models import OutboundMessage
 from connections.messaging.outbox import HostedMessage
@@ -14,9 +14,11 @@ from connections.protocols import connections_1_0, handshakes
 
 
 def mark_sent(row: OutboundMessage, **changes: Any) -> None:
-    """Mark a row as sent. LostLease if another process took it over.
+    """Mark a row as sent, in the caller's transaction, and erase its content.
 
-    If it is the response to a connection request, the inviter becomes Connected.
+    LostLease if another process took it over. If it is the response of connections/1.0,
+    the inviter becomes Connected. (By DID exchange it does when the invitee writes.)
+    changes: columns to set in place of the erased ones, or besides.
     """
     inviter = lock_inviter(row)
     if not row.finish(**({"body": None, "envelope": None} | changes)):
@@ -27,14 +29,17 @@ def mark_sent(row: OutboundMessage, **changes: Any) -> None:
 
 def mark_handled(sent: HostedMessage) -> None:
     """Like mark_sent(), for a message that was handled before the commit."""
-    is_response = message.read(sent.body).type == connections_1_0.RESPONSE
+    is_response = didcomm.read(sent.body).type == connections_1_0.RESPONSE
     connection: Any = sent.connection
     if is_response and connection and connection.lock():
         handshakes.connect_inviter(connection)
 
 
 def lock_inviter(row: OutboundMessage) -> Connection | None:
-    """Lock the inviter's connection if the row is its response, else return None."""
+    """Lock the inviter's connection if the row is its response by connections/1.0.
+
+    Else, or if the connection was deleted, return None.
+    """
     if row.type != connections_1_0.RESPONSE:
         return None
     return lock_connection(row)

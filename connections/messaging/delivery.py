@@ -48,7 +48,7 @@ def handle_hosted(sent: HostedMessage) -> None:
     """
     connection = sent.connection
     if connection:
-        connection.lock()
+        connection.lock()  # reads has_waiting_messages too
     # An earlier message of this connection is a row already, so this one must wait.
     must_wait = connection and connection.has_waiting_messages
     if must_wait or transactions.count_deferred_run() > MAX_HANDLED_BEFORE_COMMIT:
@@ -65,6 +65,11 @@ def handle_hosted(sent: HostedMessage) -> None:
 
 
 def _handle_or_refuse(sent: HostedMessage) -> None:
+    """Pack a message, open it for its recipient, and handle it below a savepoint.
+
+    A refusal rolls that back; below another savepoint the sender gets the problem
+    report. Either way the message counts as delivered. Other exceptions are raised.
+    """
     received = open_for(
         sent.recipient_key,
         pack_body(sent.body, sent.recipient_key.verkey, sent.my_key),
@@ -109,6 +114,11 @@ def deliver(row: OutboundMessage) -> None:
 
 
 def _deliver(row: OutboundMessage) -> None:
+    """Handle a row for a wallet hosted here, or post it, once it is its turn.
+
+    If earlier messages of its line still wait, a worker delivers it later. If the key
+    of a hosted recipient was retired, the message is given up.
+    """
     try:
         if not row.wait_for_turn():
             outbox.release_to_worker(row)
@@ -121,7 +131,11 @@ def _deliver(row: OutboundMessage) -> None:
 
 
 def _deliver_locally(row: OutboundMessage) -> None:
-    """Deliver to a wallet hosted here: handle and mark as sent in one transaction."""
+    """Deliver to a wallet hosted here: handle and mark as sent in one transaction.
+
+    After a refusal, a second transaction marks it as sent and reports. While the
+    recipient's organization is being moved, OrganizationFrozen puts the row back.
+    """
     key, received = open_envelope(pack_message(row))
     inbox.require_thawed(key)
     try:
@@ -136,12 +150,18 @@ def _deliver_locally(row: OutboundMessage) -> None:
 
 @network_reads.atomic_with_reads
 def _receive_and_finish(row: OutboundMessage, key: Key, received: Message) -> None:
+    """In one transaction, which is run again after each network read."""
     inbox.receive(key, received)
     completion.mark_sent(row)
 
 
 def _post(row: OutboundMessage) -> None:
-    """Post to another agent over HTTP."""
+    """Post to another agent over HTTP, then mark as sent. Outside of transactions.
+
+    Any 2xx is a success, and its body may be the envelope of a reply, which goes to the
+    inbox. Unavailable after another status or without a response: the row is retried.
+    """
+    # Due only after UNFETCHED_EXPIRY (outbox.py): the peer has not fetched it.
     if not row.endpoint:
         row.exhaust("not_fetched", body=None, envelope=None)
         return
@@ -151,7 +171,8 @@ def _post(row: OutboundMessage) -> None:
     )
     data = pack_message(row)
     answer = http.post(row.endpoint, data, CONTENT_TYPE, timeout=timeout)
-    # An error status is an answer too.
+    # An error status is an answer too. From now on the endpoint gets the full timeout,
+    # and its share of the threads (posting_queue.py).
     if row.connection and not row.endpoint_has_answered:
         rows = Connection.objects.filter(pk=row.connection.pk)
         rows.update(answering_endpoint=row.endpoint)
@@ -162,6 +183,7 @@ def _post(row: OutboundMessage) -> None:
         completion.mark_sent(row)
     if not answer.body.strip():
         return
+    # Nobody on the way could have written the response.
     is_private = row.endpoint.startswith("https://")
     is_private = is_private or addresses.is_in_own_network(answer.address)
     try:
@@ -174,7 +196,8 @@ def _give_up(row: OutboundMessage, code: str) -> None:
     """Give up a message to a peer that is gone.
 
     Our exchange in its thread ends as if the peer had sent a problem report: we build
-    the report and give it to its handler.
+    the report and give it to its handler, in the transaction that exhausts the row.
+    LostLease if another process has taken the row over.
     """
     with transactions.atomic():
         connection = completion.lock_connection(row)
@@ -186,5 +209,6 @@ def _give_up(row: OutboundMessage, code: str) -> None:
         kind = f"{protocol}/{version}/problem-report"
         body = {"description": {"code": code}}
         report = Message(kind, "", "", row.thread_id, body)
+        # A thread without an open exchange has nothing to end.
         with suppress(PeerError, Conflict), transactions.atomic():
             router.dispatch(connection, report)

@@ -5,7 +5,8 @@ from typing import Any
 
 from django.conf import settings
 
-from connections.didcomm import envelope, message
+from connections.didcomm import envelope
+from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.messaging.models import OutboundMessage
 from tenants import vault
@@ -26,6 +27,7 @@ def didcomm_endpoint() -> str:
 def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
     """Pack a row into an envelope, or return the one that it already has.
 
+    Stores nothing. The envelope is new in each attempt, unless the row has one.
     is_posted: wrap the envelope in a `forward` for each routing key (RFC 0094).
     """
     if row.envelope:
@@ -33,9 +35,10 @@ def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
     data = pack_body(vault.unseal(row, "body"), row.recipient_key, row.my_key)
     recipient = row.recipient_key
     for key in row.routing_keys if is_posted else []:
-        forward = message.build(
+        forward = didcomm.build(
             "routing/1.0/forward", to=recipient, msg=json.loads(data)
         )
+        # Without a sender: the mediator learns only to whom it forwards.
         data = envelope.pack(json.dumps(forward).encode(), [key], None)
         recipient = key
     return data
@@ -74,4 +77,4 @@ def open_for(key: Key, data: bytes) -> Message:
 
 def _open(data: bytes, find_seed: envelope.SeedFinder) -> Message:
     opened = envelope.unpack(data, find_seed)
-    return message.parse(opened.body).with_sender(opened.sender)
+    return didcomm.parse(opened.body).with_sender(opened.sender)

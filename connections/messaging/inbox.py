@@ -20,7 +20,7 @@ from django.utils import timezone
 from agency.core import faults, network_reads, rate_limits, transactions
 from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import AgencyError, Conflict, OrganizationFrozen, PeerError
-from connections.didcomm import message
+from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.messaging import outbox, pair_lock, return_route, router
 from connections.messaging.envelopes import RetiredKey, open_envelope
@@ -101,11 +101,16 @@ def may_be_anonymous(sent: OutboundMessage) -> bool:
         return False
     if sent.recipient_key != connection.their_proven_key:
         return False
+    # The responder to a connectionless out-of-band invitation keeps its thread.
     is_out_of_band = connection.connectionless and "~thread" in connection.invitation
     return connection.handshake == CONNECTIONS and not is_out_of_band
 
 
 def _open_for_live_key(data: bytes) -> tuple[Key, Message]:
+    """Open an envelope of another agent. PeerError `cannot_open`.
+
+    The error is the same for a retired key as for one that was never here.
+    """
     try:
         return open_envelope(data)
     except RetiredKey:
@@ -119,15 +124,25 @@ def require_thawed(key: Key) -> None:
 
 
 def _store_for_worker(key: Key, received: Message) -> None:
+    """Store a message, and notify a worker of it after the commit.
+
+    Does nothing if it was received before.
+    """
     with transactions.atomic():
         if store(key, received, Status.PENDING):
             transaction.on_commit(outbox.notify_receiver)
 
 
 def _handle_in_this_call(key: Key, received: Message) -> bytes | None:
+    """Store a message, handle it, and return the envelope of the reply, or None.
+
+    The row is committed first, leased to this call; process() handles it in another
+    transaction. A message that was received before is not handled again: its sender
+    gets the former reply, or the oldest message that waits for it.
+    """
     with transactions.atomic():
         row = store(key, received, Status.PENDING, is_leased=True)
-        if row:
+        if row:  # new, so the sender has got the reply to its previous one
             return_route.forget_previous(received)
     with outbox.buffer_replies(str(received.sender)):
         if row:
@@ -141,25 +156,37 @@ def process(row: InboundMessage) -> None:
 
 
 def _process(row: InboundMessage) -> None:
+    """Open the stored message and handle it. Finish the row in the same transaction.
+
+    A refusal (PeerError, Conflict) rolls that transaction back; a second one finishes
+    the row and enqueues the problem report. Any other exception goes to run_leased(),
+    which retries the row.
+    """
     key = Key.find(row.recipient_key)
     if not key or key.is_retired:  # since it was received
         row.finish(body=None)
         return
-    received = message.read(vault.unseal(row, "body"))
+    received = didcomm.read(vault.unseal(row, "body"))
     received = received.with_sender(row.sender_key or None)
     try:
         _handle_and_finish(row, key, received)
     except (PeerError, Conflict) as error:
         with transactions.atomic():
+            # False if the lease was lost: then another process reports.
             is_finished = row.finish(body=None)
             if is_finished:
                 report_error(key, received, error)
-        if is_finished:
+        if is_finished:  # outside of the transaction, as it takes a token
             public_dids.report_to_stranger(key, received)
 
 
 @network_reads.atomic_with_reads
 def _handle_and_finish(row: InboundMessage, key: Key, received: Message) -> None:
+    """Handle a message and finish its row in one transaction.
+
+    It is run again after each network read that a handler needs. LostLease rolls it
+    back if another process has taken the row over.
+    """
     handle(key, received)
     faults.fault_point("inside_handling")
     if not row.finish(body=None):
@@ -177,6 +204,7 @@ def store(
 ) -> InboundMessage | None:
     """Store a message. Return None if this key has received it before.
 
+    In the caller's transaction: a repetition rolls back only the insert.
     status: DONE if it is handled now, and stored only to recognise a repetition;
     PENDING to store its body too, sealed, for process().
     """
@@ -210,14 +238,16 @@ def handle(key: Key, received: Message) -> None:
     """Lock the connection of the recipient's key, check the sender, call the handler.
 
     In the caller's transaction, once per message. The caller reports a PeerError or
-    Conflict by report_error().
+    Conflict by report_error(). PeerError `unknown_connection`, `connection_gone`,
+    `message_expired`, `unexpected_message`, `wrong_sender`; the handler has its own.
 
     A message also changes the connection: an inviter becomes Connected, a new key of
-    the peer or of ours is confirmed, and the first responder to a link becomes its
+    the peer or of ours is adopted, and the first responder to a link becomes its
     peer.
     """
     connection = find_connection(key, received.parent_id)
-    if not connection and received.major_type in message.CONNECTION_REQUESTS:
+    # A request to a public DID answers no invitation.
+    if not connection and received.major_type in didcomm.CONNECTION_REQUESTS:
         connection = public_dids.find_for_request(key, received.parent_id)
     if not connection or not connection.lock():
         raise PeerError("unknown_connection", "unknown recipient key")
@@ -227,7 +257,7 @@ def handle(key: Key, received: Message) -> None:
         raise PeerError("message_expired", "the sender's expires_time is over")
     # To the key of an invitation come requests to connect, and nothing else does.
     is_to_invitation = key.pk not in (connection.my_key_id, connection.other_key_id)
-    if is_to_invitation != (received.major_type in message.CONNECTION_REQUESTS):
+    if is_to_invitation != (received.major_type in didcomm.CONNECTION_REQUESTS):
         raise PeerError(
             "unexpected_message", f"{received.type} does not belong to this key"
         )
@@ -246,8 +276,10 @@ def handle(key: Key, received: Message) -> None:
 def find_connection(key: Key, parent_id: str = "") -> Connection | None:
     """Find the connection of the recipient's key.
 
-    For a key that several invitations share, the invitation's id in `pthid` decides.
+    parent_id: the `pthid` of the message. It names the invitation if several share the
+    key. The row is not locked here, unless this transaction has locked it before.
     """
+    # Before the commit of a hosted sender, both rows are locked already.
     if locked := pair_lock.find_locked_by_key(Connection, key.verkey):
         return locked[0]
     found = connection_by_key.first(key.pk)
@@ -255,7 +287,11 @@ def find_connection(key: Key, parent_id: str = "") -> Connection | None:
 
 
 def _check_or_bind_sender(connection: Connection, received: Message) -> None:
-    """Refuse a sender that is not the peer. A link's first responder becomes it."""
+    """Refuse a sender that is not the peer: PeerError `wrong_sender`.
+
+    The first responder to a link becomes the peer. Until a handshake has told who the
+    peer is, only its own messages are taken.
+    """
     if connection.connectionless and not connection.their_key:
         connectionless.bind_first_responder(connection, received)
     elif connection.their_key:
@@ -263,12 +299,16 @@ def _check_or_bind_sender(connection: Connection, received: Message) -> None:
             raise PeerError(
                 "wrong_sender", "the sender is not the peer of this connection"
             )
-    elif received.protocol[0] not in message.HANDSHAKE_PROTOCOLS:
+    elif received.protocol[0] not in didcomm.HANDSHAKE_PROTOCOLS:
         raise PeerError("wrong_sender", "the peer of this connection is not known yet")
 
 
 def report_error(key: Key, received: Message, error: AgencyError) -> None:
-    """Send a problem report to the sender if it is the peer of a connection."""
+    """Send a problem report to the sender if it is the peer of a connection.
+
+    In a transaction after the failed attempt. A stranger gets nothing here: requests to
+    connect are refused by their handler, and by public_dids.report_to_stranger().
+    """
     connection = find_connection(key)
     if connection and connection.their_key and connection.is_peer(received.sender):
         # The attempt was rolled back, and with it the use of the keys.

@@ -22,7 +22,7 @@ from django.utils import timezone
 from agency.core import transactions
 from agency.core.errors import Conflict, OrganizationFrozen
 from agency.core.workers import notify_worker
-from connections.didcomm import message
+from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.messaging import pair_lock
 from connections.messaging.envelopes import pack_message
@@ -116,9 +116,15 @@ def enqueue_to_party(
     connection: PeerConnection | None,
     is_optional: bool = False,
 ) -> None:
-    """Enqueue a message to a party. 409 `connection_gone` if its key was retired.
+    """Enqueue a message to a party, in the caller's transaction.
 
-    is_optional: tried once only; what follows does not wait for it.
+    A wallet hosted here handles it before the commit. To another agent it is a row,
+    which a worker posts after the commit; a party without an endpoint has to fetch it
+    before UNFETCHED_EXPIRY.
+
+    409 `connection_gone` if the party's key was retired, 503 `organization_frozen`.
+    connection: None if the party is not the peer of one, as a requester that is
+    refused. is_optional: tried once only; what follows does not wait for it.
     """
     hosted = _find_hosted_key(party.verkey, connection)
     if hosted and hosted.is_retired:
@@ -129,7 +135,7 @@ def enqueue_to_party(
         return
     row = _build_row(party, body, my_key, connection)
     row.is_optional = is_optional
-    _buffer_reply(row)
+    _buffer_reply(row)  # leases it, if the party waits for a reply to its own call
     if not party.endpoint:
         row.due_at += UNFETCHED_EXPIRY
     row.save(force_insert=True)
@@ -159,7 +165,11 @@ def _build_row(
     my_key: Key,
     connection: PeerConnection | None,
 ) -> OutboundMessage:
-    read = message.read(body)
+    """The unsaved row of a message, with its content sealed.
+
+    It is one to another agent, unless the caller sets is_hosted.
+    """
+    parsed = didcomm.read(body)
     row = OutboundMessage(
         tenant_id=my_key.tenant_id,
         connection=connection,  # type: ignore[misc]  # see PeerConnection
@@ -168,8 +178,8 @@ def _build_row(
         routing_keys=party.routing_keys,
         endpoint=party.endpoint,
         is_hosted=False,
-        type=read.type,
-        thread_id=read.thread_id,
+        type=parsed.type,
+        thread_id=parsed.thread_id,
     )
     vault.seal(row, "body", body)
     return row
@@ -180,6 +190,7 @@ def _find_hosted_key(verkey: str, connection: PeerConnection | None) -> Key | No
 
     503 `organization_frozen` while its organization is being moved.
     """
+    # Usually the peer's row is locked with ours, and no query is needed.
     if connection:
         found = pair_lock.find_locked_by_key(type(connection), verkey)
         if found:

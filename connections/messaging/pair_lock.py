@@ -57,7 +57,7 @@ def lock_pair(connection: Any, is_shared: bool = False) -> bool:
     """Lock and reload both rows of a connection. Return False if it was deleted.
 
     is_shared: others may lock it so at the same time; it only cannot be deleted. This
-    transaction cannot lock it fully later.
+    transaction cannot lock it fully later. 503 `organization_frozen`.
 
     Until the transaction ends or the savepoint is rolled back, nobody else can change,
     end or delete either. Objects on which this was called share one `__dict__`.

@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 def dispatch_or_report(connection: Connection, received: Message) -> None:
     """Handle the message that was attached to an invitation.
 
-    An error is reported to the peer and not raised: the connection that was just made
+    Below a savepoint of the caller's transaction. A PeerError or Conflict rolls back to
+    it, and is reported to the peer and not raised: the connection that was just made
     stays.
     """
     try:

@@ -22,7 +22,8 @@ REPLY_RETENTION = timedelta(days=7)
 def hand_over(received: Message) -> bytes | None:
     """The envelope for the response to the sender's call, or None if nothing waits.
 
-    The envelope is kept until the sender's next message: if the response is lost, the
+    A row that waits for the sender is packed and marked as sent in one transaction. The
+    envelope is kept until the sender's next message: if the response is lost, the
     repeated message gets the same envelope.
     """
     rows = OutboundMessage.objects.filter(recipient_key=received.sender)
@@ -33,6 +34,7 @@ def hand_over(received: Message) -> bytes | None:
         row = _lock_oldest(rows, received)
         if not row:
             return None
+        # No `forward`: it takes no way through a mediator.
         data = pack_message(row, is_posted=False)
         completion.mark_sent(row, handed_to=received.id, envelope=data)
     return data
@@ -41,7 +43,11 @@ def hand_over(received: Message) -> bytes | None:
 def _lock_oldest(
     rows: QuerySet[OutboundMessage], received: Message
 ) -> OutboundMessage | None:
-    """Lease the oldest message to the sender, unless another process is sending it."""
+    """Lock and lease the oldest message to the sender.
+
+    None if there is none, or if another process is sending it. What this call itself
+    has enqueued is leased to it already (outbox.buffer_replies).
+    """
     route, thread_id = received.return_route
     if route == "thread":
         rows = rows.filter(thread_id=thread_id)

@@ -29,12 +29,12 @@ def handles(kind: str, *also: str) -> Callable[[AnyHandler], AnyHandler]:
     """
     message = Message(kind, "", "", "", {})
     name, version = message.protocol
-    family = message.major_type
+    major_type = message.major_type
 
     def register(handler: AnyHandler) -> AnyHandler:
-        if family in _handlers:
-            raise RuntimeError(f"{family} has two handlers")
-        _handlers[family] = handler
+        if major_type in _handlers:
+            raise RuntimeError(f"{major_type} has two handlers")
+        _handlers[major_type] = handler
         _protocols.update(f"{name}/{minor}" for minor in (version, *also))
         return handler
 
