@@ -141,7 +141,7 @@ def requested(size, invited):
 def request(own_seed):
     verkey = keys.verkey_of(own_seed)
     party = dids.Party(keys.did_of(verkey), verkey, "", [])
-    return connections_1_0.request("Phone", "", party, message.PREFIX)
+    return connections_1_0.build_request("Phone", "", party, message.PREFIX)
 
 
 KINDS = {

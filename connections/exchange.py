@@ -126,7 +126,11 @@ class Exchange(EventSource):
 
     @classmethod
     def for_thread(cls, connection: Connection, message: Message, *roles: str) -> Self:
-        """The exchange of a message's thread in one of these roles, or PeerError."""
+        """The exchange of a message's thread in one of these roles.
+
+        PeerError without one, with the code of the model's problem reports (ABANDONED).
+        The connection is locked: inbox.handle() did that.
+        """
         found = cls.find_on_connection(connection, message.thread_id)
         if not found or found.role not in roles:
             raise PeerError(

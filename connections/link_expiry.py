@@ -50,7 +50,11 @@ def end_expired_links() -> int:
 
 @transactions.atomic()
 def end_link(connection: Connection) -> None:
-    """End the exchange of an expired link, unless a wallet has accepted the link."""
+    """End the exchange of an expired link, unless a wallet has accepted the link.
+
+    In one transaction, with the lock of the connection. Nobody is told, as there is no
+    peer. Either way the link is not looked at again (expiry_due_at).
+    """
     if not connection.lock():
         return
     if connection.is_open and connection.is_expired:

@@ -43,8 +43,8 @@ HANGUP = "did-rotate/1.0/hangup"  # RFC 0794; here because the row ends itself
 class Connection(EventSource):
     """One party's view of a pairwise connection. The peer has its own row or agent.
 
-    inviter   Invited ─receive_request→ Negotiating ─confirm→ Connected
-    invitee   Invited ─request→ Negotiating ─receive_response→ Connected
+    inviter   Invited ─answer_request→ Negotiating ─connect_inviter→ Connected
+    invitee   Invited ─send_request→ Negotiating ─receive_response→ Connected
 
     With didexchange the inviter waits for `complete` or any message of the invitee.
     A multi-party invitation stays Invited and makes a new connection for each request.
@@ -342,7 +342,11 @@ class Connection(EventSource):
         message: Message,
         **changes: Any,
     ) -> None:
-        """Change the state and record the peer, which is known from its message."""
+        """Change the state and record the peer, which is known from its message.
+
+        Like move(), it needs the lock and may raise WrongState. A name or picture that
+        was chosen here stays; else the peer's are taken. changes: further columns.
+        """
         label = str(message.body.get("label") or "")
         image_url = str(message.body.get("imageUrl") or "")
         move(
@@ -488,12 +492,16 @@ class Connection(EventSource):
     def end(self) -> None:
         """End the open exchanges and the connection, and notify the peer.
 
-        The row stays readable; remove() deletes it. Later calls do nothing.
+        In one transaction, with the pair lock. The row stays readable; remove() deletes
+        it. Later calls do nothing. 409 `wrong_state` before it is connected,
+        `connection_gone` if it was deleted.
         """
         self.require_connected()
         if self.left_at:
             return
+        # Before mark_ended(), after which nothing is sent to the peer.
         router.end_exchanges(self)
+        # Other agents may not know the message.
         if self.supports_rotation or self.is_hosted:
             outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
         self.mark_ended()
@@ -522,7 +530,8 @@ class Connection(EventSource):
     def give_up(self) -> bool:
         """End the open exchanges, tell the peer, and replace the keys by tombstones.
 
-        Return False if the row was deleted.
+        In the caller's transaction, with the pair lock; the caller deletes or hides the
+        row. Return False if it was deleted before.
         """
         if not self.lock():
             return False
@@ -533,8 +542,10 @@ class Connection(EventSource):
             is_open = self.state == self.State.CONNECTED and not self.connectionless
             if is_open and self.supports_rotation and not self.is_hosted:
                 outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
+        # Again: if the peer's handler failed, its rollback has forgotten the lock.
         if not self.lock():
             return False
+        # A retired key can pack nothing more.
         outbox.pack_pending(self.own_keys)
         for key in self.own_keys:
             key.retire()

@@ -31,8 +31,9 @@ ROWS_AT_ONCE = 200
 def remove_connection(connection: Connection) -> None:
     """Delete a connection: from now on it is found nowhere, and its id is free.
 
-    A small one is gone with its rows. With many rows, it is given up now, and its rows
-    go later. With many open exchanges or waiting messages, these end later too.
+    In one transaction, with the pair lock. A small one is gone with its rows. With many
+    rows, it is given up now (the peer is told, the keys are retired), and its rows go
+    later. With many open exchanges or waiting messages, even that is done later.
     Later calls do nothing.
     """
     if not connection.lock():
@@ -72,7 +73,9 @@ def has_many(connection: Connection, tables: list[QuerySet[Any]]) -> bool:
 def end_some(key: UUID) -> int:
     """End some of what is open on a deleted connection; at last, give it up.
 
-    key: of its row. Return how much there was; 0 if it is given up.
+    In one short transaction; the worker calls it until it returns 0. key: of the row.
+    Return how much was done: exchanges declined, else messages packed, else 1 for
+    giving it up; 0 if that was done before.
     """
     found = Connection._base_manager.filter(pk=key).first()
     if not found or not found.lock_deleted():
@@ -88,7 +91,10 @@ def end_some(key: UUID) -> int:
 
 @transactions.atomic()
 def detach_some(key: UUID) -> int:
-    """Let some rows refer to a deleted connection no more. Return how many."""
+    """Let some rows refer to a deleted connection no more. Return how many.
+
+    Messages and exchanges stay, without it. The worker calls this until it returns 0.
+    """
     models: list[Any] = [OutboundMessage, *Exchange.__subclasses__()]
     for model in models:
         rows = model.objects.filter(connection=key)

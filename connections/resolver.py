@@ -120,6 +120,10 @@ def spellings_of(did: str) -> list[str]:
 
 
 def _read_and_remember(did: str, tenant: Tenant, is_stranger: bool) -> Party:
+    """Read a DID over the network, outside of transactions: see resolve().
+
+    Each read takes a token of the organization, those for strangers another one.
+    """
     who = f"{'strangers' if is_stranger else 'own'}:{tenant.pk}"
     rate_limits.take_token("did", who, settings.DIDS_PER_MINUTE)
     if INDY_DID.fullmatch(did):
@@ -136,6 +140,7 @@ def _read_and_remember(did: str, tenant: Tenant, is_stranger: bool) -> Party:
 
 
 def _read_web(did: str) -> Party:
+    """Fetch the document of a did:web. DidNotResolved whatever is wrong with it."""
     match = WEB_DID.fullmatch(did)
     if not match or len(did) > dids.MAX_DID:
         raise DidNotResolved(did, "it is not a did:web")

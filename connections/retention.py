@@ -26,7 +26,10 @@ def forget_messages() -> int:
 
 
 def old(rows: QuerySet) -> QuerySet:
-    """The rows that are not pending and older than MESSAGE_RETENTION_DAYS."""
+    """The rows that are not pending and older than MESSAGE_RETENTION_DAYS.
+
+    By their ids, which begin with the time of creation.
+    """
     before = smallest_uuid7(
         unix_milliseconds(days_ago(settings.MESSAGE_RETENTION_DAYS))
     )

@@ -78,7 +78,7 @@ def create_invitation(wallet, body):
 
 def read_invitation(given, tenant):
     """The invitation in a link, base64 or JSON."""
-    check = partial(out_of_band.read, tenant=tenant)
+    check = partial(out_of_band.read_invitation, tenant=tenant)
     return links.resolve_message(given, "invitation", check, tenant)
 
 

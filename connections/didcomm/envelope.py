@@ -96,9 +96,11 @@ def unpack(data: bytes, find_seed: SeedFinder) -> Opened:
         raise PeerError("cannot_open", "the envelope does not open") from error
 
 
-def _unpack(
-    data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]
-) -> Opened:
+def _unpack(data: bytes, find_seed: SeedFinder) -> Opened:
+    """Open an envelope. unpack() turns what is raised here into one PeerError.
+
+    Other exceptions of find_seed, such as RetiredKey, go to its caller.
+    """
     envelope = bounded_json.loads(data, unique_keys=True)
     header = bounded_json.loads(decode_bytes(envelope["protected"]), unique_keys=True)
     entries = _recipients(header)
@@ -115,8 +117,10 @@ def _unpack(
 
 def _recipients(header: dict[str, Any]) -> dict[str, dict]:
     entries = header["recipients"]
-    known = header["alg"] in ("Authcrypt", "Anoncrypt") and header["enc"] == ENCRYPTION
-    if not known or not 1 <= len(entries) <= MAX_RECIPIENTS:
+    is_known = (
+        header["alg"] in ("Authcrypt", "Anoncrypt") and header["enc"] == ENCRYPTION
+    )
+    if not is_known or not 1 <= len(entries) <= MAX_RECIPIENTS:
         raise KeyError("not an envelope of RFC 0019")
     return {_verkey(entry["header"]["kid"]): entry for entry in entries}
 

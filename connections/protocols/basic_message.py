@@ -51,7 +51,10 @@ def read_message(message: Message, now: datetime) -> tuple[str, datetime]:
 
 @transactions.atomic()
 def send_text(connection: Connection, content: str) -> BasicMessage:
-    """Send a text to the peer of a connection."""
+    """Send a text to the peer of a connection, and store it, in one transaction.
+
+    409 `wrong_state` before it is connected, `connection_gone`.
+    """
     connection.require_connected()
     row = _save_text(
         connection, BasicMessage.Direction.OUTGOING, content, timezone.now()
@@ -68,8 +71,9 @@ def send_text(connection: Connection, content: str) -> BasicMessage:
 def read_states(rows: list[BasicMessage]) -> dict[Any, DeliveryState]:
     """How far outgoing texts are, by their ids, in one query. They have `connection`.
 
-    Left out is what nobody knows any more: what became of the messages to other agents
-    is deleted after MESSAGE_RETENTION_DAYS. A wallet here has got what is in no queue.
+    A text to another agent is left out once its message was deleted
+    (MESSAGE_RETENTION_DAYS): nobody knows any more what became of it. A text to a
+    wallet here was delivered if no message of it is left.
     """
     sent = [row for row in rows if row.direction == BasicMessage.Direction.OUTGOING]
     if not sent:
@@ -90,6 +94,10 @@ def read_states(rows: list[BasicMessage]) -> dict[Any, DeliveryState]:
 
 @handles(MESSAGE)
 def receive_message(connection: Connection, message: Message) -> None:
+    """Store a text of the peer. The new row emits the event.
+
+    PeerError `unexpected_message`, `message_too_long`, `message_parse_failure`.
+    """
     if connection.connectionless:
         raise PeerError(
             "unexpected_message", "a connectionless exchange takes no texts"

@@ -12,7 +12,7 @@ from tenants.models import Tenant
 
 
 def read_requester(message: Message, tenant: Tenant | None = None) -> Party:
-    """The requester. PeerError unless its own key packed the request.
+    """The requester. PeerError `request_not_accepted` unless its own key packed it.
 
     tenant: the organization that was asked, on whose behalf a public DID is resolved.
     Without it, PeerError for a DID without a document.
@@ -29,7 +29,9 @@ def read_requester(message: Message, tenant: Tenant | None = None) -> Party:
 def refuse_request(connection: Connection, message: Message, explanation: str) -> None:
     """Send a problem report to a requester that was not accepted.
 
-    Nothing is sent if too many such reports by the invitation's key are undelivered.
+    In the caller's transaction, from the key of the invitation. The requester is not
+    the peer of any connection, so the report belongs to none. Nothing is sent if too
+    many such reports by this key are undelivered.
     """
     rows = outbox.undelivered_messages(my_key=connection.inviting_key, connection=None)
     if outbox.is_full(rows):

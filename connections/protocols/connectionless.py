@@ -35,7 +35,9 @@ def create_link(
 
     Without options the link contains the first message itself; with options, an
     out-of-band invitation to which the message is attached. With `options.handshakes`
-    the peer first makes a normal connection, which is kept after the exchange.
+    the peer first makes a normal connection, which is kept after the exchange, and
+    409 `quota_exceeded` is possible. In the caller's transaction, which stores the
+    message by send_first_message().
     exchange_version: of the exchange; see Connection.message_format_for().
     """
     connection = Connection(
@@ -58,7 +60,11 @@ def create_link(
 
 
 def send_first_message(connection: Connection, message: dict[str, Any]) -> None:
-    """Send the first message of an exchange; without a peer, store it for the link."""
+    """Send the first message of an exchange; without a peer, store it for the link.
+
+    In the caller's transaction. The stored message is sealed; the link's page and the
+    peer's agent read it (invitation_links.py).
+    """
     if connection.state == State.CONNECTED:
         outbox.enqueue(connection, message)
         return
@@ -74,9 +80,10 @@ def send_first_message(connection: Connection, message: dict[str, Any]) -> None:
 def accept_shared(wallet: Wallet, message: Message) -> Connection:
     """Create the connection on which this wallet answers a shared message.
 
-    A second call returns the same connection. 400 `own_message` if this wallet shared
-    the message, 409 `offer_taken` if another wallet has answered, 409 `offer_gone` if
-    the message was withdrawn.
+    Nothing is sent yet. A second call returns the same connection. The wallet, that
+    connection and the starter's are locked in this order. 400 `own_message` if this
+    wallet shared the message, 409 `offer_taken` if another wallet has answered,
+    `offer_gone` if the message was withdrawn, `link_expired`; PeerError `no_service`.
     """
     starter = read_service(message)
     wallet.lock_or_404()
@@ -91,9 +98,9 @@ def accept_shared(wallet: Wallet, message: Message) -> Connection:
     if known and known.lock():
         return known
     if hosted and not hosted.lock():
-        raise offer_gone_error()
+        raise link_gone_error()
     if hosted and hosted.state != State.INVITED:
-        raise offer_taken_error()
+        raise link_taken_error()
     if hosted:
         require_unexpired(hosted)
     connection = Connection(
@@ -116,12 +123,15 @@ def accept_shared(wallet: Wallet, message: Message) -> Connection:
 
 
 def _find_hosted_link(verkey: str) -> Connection | None:
-    """The starter's row if a wallet here shared the message, else None."""
+    """The starter's row if a wallet here shared the message, else None.
+
+    409 `offer_gone` if its key was retired.
+    """
     key = Key.find(verkey)
     if not key:
         return None
     if key.is_retired:
-        raise offer_gone_error()
+        raise link_gone_error()
     return Connection.objects.filter(my_key=key, connectionless=True).first()
 
 
@@ -137,7 +147,7 @@ def discard_if_beaten(connection: Connection, exchange: models.Model) -> None:
     if starter and starter.their_key not in ("", connection.my_key.verkey):
         exchange.delete()
         connection.remove()
-        raise offer_taken_error()
+        raise link_taken_error()
 
 
 def bind_first_responder(connection: Connection, message: Message) -> None:
@@ -150,6 +160,11 @@ def bind_first_responder(connection: Connection, message: Message) -> None:
 
 
 def _read_responder(message: Message) -> Party:
+    """The sender of an answer, and where to reach it if the answer says so.
+
+    Its key is "" if it packed anonymously. PeerError `wrong_sender` if `~service` names
+    another key than the sender's.
+    """
     if "~service" not in message.body:
         return Party("", message.sender or "", "", [])
     party = read_service(message)
@@ -161,7 +176,9 @@ def _read_responder(message: Message) -> Party:
 def refuse_late_responder(connection: Connection, message: Message) -> bool:
     """Starter: tell who answers an expired link that it is too late.
 
-    Return whether the link has expired. The responder does not become the peer.
+    Return whether the link has expired and has no peer. The responder does not become
+    the peer, so the report belongs to no connection; nobody is told who packed
+    anonymously, or if too many such reports of this link are undelivered.
     """
     if connection.their_key or not connection.is_expired:
         return False
@@ -175,13 +192,13 @@ def refuse_late_responder(connection: Connection, message: Message) -> bool:
     return True
 
 
-def offer_gone_error() -> Conflict:
+def link_gone_error() -> Conflict:
     return Conflict(
         "offer_gone", "What the link led to was withdrawn. Ask for a new one."
     )
 
 
-def offer_taken_error() -> Conflict:
+def link_taken_error() -> Conflict:
     return Conflict(
         "offer_taken", "Another wallet has answered this already. Ask for a new one."
     )

@@ -29,7 +29,7 @@ ACK = "notification/1.0/ack"
 SIGNATURE = "signature/1.0/ed25519Sha512_single"
 
 
-def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
+def build_invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
     message = build(
         INVITATION,
         label=label,
@@ -41,15 +41,15 @@ def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
     return message | ({"imageUrl": image_url} if image_url else {})
 
 
-def did_invitation(identifier: str, label: str, did: str) -> dict:
+def build_did_invitation(identifier: str, label: str, did: str) -> dict:
     """Build an invitation by a public DID. A request names the identifier."""
     return build(INVITATION, label=label, did=did) | {"@id": identifier}
 
 
-def request(
+def build_request(
     label: str, image_url: str, party: Party, prefix: str, parent: str | None = None
 ) -> dict:
-    """Build a request. parent: the id of the invitation if it is out-of-band."""
+    """Build a request. parent: the id of the invitation, unless its key names it."""
     message = build(
         REQUEST, prefix, parent=parent, label=label, connection=did_document(party)
     )
@@ -60,7 +60,7 @@ def read_request(message: Message) -> Party:
     return read_party(message.body.get("connection"))
 
 
-def response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
+def build_response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
     """Build the response: `connection` is signed with the key of the invitation."""
     signed = sign(did_document(party), invitation_seed, answered.prefix)
     members: dict[str, Any] = {"connection~sig": signed}
@@ -71,10 +71,10 @@ def read_response(message: Message, inviter_key: str) -> Party:
     return read_party(read_signed(message.body.get("connection~sig"), inviter_key))
 
 
-def complete(prefix: str) -> dict:
+def build_last_message(prefix: str) -> dict:
     """Build a ping, as the invitee's last message.
 
-    Any message of the invitee confirms the connection; all agents know a ping.
+    Any message of the invitee connects the inviter; all agents know a ping.
     """
     return build(trust_ping.PING, prefix, response_requested=False)
 
@@ -91,10 +91,10 @@ def sign(content: dict, seed: bytes, prefix: str) -> dict:
 
 
 def read_signed(decorated: Any, signer: str) -> dict:
-    """The signed content. PeerError unless `signer` (a verkey) has signed it.
+    """The signed content of `~sig`, such as `connection~sig`.
 
-    The time before the content is ignored: peers write it in either byte order or as
-    zeros.
+    PeerError `response_not_accepted` unless `signer` (a verkey) has signed it. The time
+    before the content is ignored: peers write it in either byte order or as zeros.
     """
     if not isinstance(decorated, dict):
         raise PeerError("response_not_accepted", "connection~sig is missing")
@@ -120,7 +120,10 @@ def did_document(party: Party) -> dict:
 
 
 def read_party(connection: Any) -> Party:
-    """The sender, from the `connection` member of a request or response."""
+    """The sender, from the `connection` member of a request or response.
+
+    PeerError `request_not_accepted` without a DIDDoc.
+    """
     document = connection.get("DIDDoc") if isinstance(connection, dict) else None
     if not isinstance(document, dict):
         raise PeerError("request_not_accepted", "connection.DIDDoc is missing")

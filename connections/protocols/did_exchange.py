@@ -21,13 +21,18 @@ COMPLETE = "didexchange/1.1/complete"
 PROBLEM = "didexchange/1.1/problem_report"
 
 
-def request(
-    version: str, label: str, party: Party, seed: bytes, prefix: str, parent: str
+def build_request(
+    version: str,
+    label: str,
+    party: Party,
+    seed: bytes,
+    prefix: str,
+    parent: str | None,
 ) -> dict[str, Any]:
     """Build a request: with a did:peer:4 in 1.1, with a legacy DID in 1.0.
 
-    Agents that know only 1.0 read legacy DIDs. seed: of `party`'s key. parent: the id
-    of the invitation.
+    Agents that know only 1.0 read legacy DIDs. party: ours; its did is not used. seed:
+    of its key. parent: the id of the invitation.
     """
     document = None
     if version == "1.0":
@@ -43,6 +48,7 @@ def request(
 def read_request(message: Message, tenant: Tenant | None = None) -> Party:
     """The requester. If its document is signed, its key must have signed it.
 
+    PeerError `bad_signature`, or what is wrong with the DID.
     tenant: the organization on whose behalf a public DID is resolved.
     """
     party = _read(message, tenant)
@@ -52,10 +58,15 @@ def read_request(message: Message, tenant: Tenant | None = None) -> Party:
     return party
 
 
-def response(
+def build_response(
     party: Party, invitation_seed: bytes, answered: Message
 ) -> dict[str, Any]:
-    """Build the response, with the same kind of DID that the requester used."""
+    """Build the response, with the same kind of DID that the requester used.
+
+    For a kind that we do not write, such as did:web, with a did:peer:4. The key of
+    the invitation signs the DID or its document, so that the requester knows us by it.
+    answered: the request.
+    """
     asked, version = text(answered.body, "did"), answered.protocol[1]
     document = None
     if asked.startswith("did:peer:1"):
@@ -80,7 +91,7 @@ def response(
 def read_response(
     message: Message, inviter_key: str, tenant: Tenant | None = None
 ) -> Party:
-    """The responder. PeerError unless the key of the invitation vouches for it.
+    """The responder. PeerError `bad_signature` unless the invitation's key signed.
 
     That key must have signed the document or the DID, or have packed the message.
     """
@@ -100,11 +111,18 @@ def read_response(
     return _read(message, tenant)
 
 
-def complete(version: str, thread_id: str, prefix: str, parent: str) -> dict[str, Any]:
+def build_complete(
+    version: str, thread_id: str, prefix: str, parent: str | None
+) -> dict[str, Any]:
     return build(f"didexchange/{version}/complete", prefix, thread_id, parent)
 
 
 def _read(message: Message, tenant: Tenant | None) -> Party:
+    """The party of the DID in a request or response. Signatures are not checked here.
+
+    A public DID that came without a document is resolved for the tenant, as that of a
+    stranger; without a tenant, it is PeerError `unknown_did`.
+    """
     did = text(message.body, "did")
     attachment, document = message.body.get("did_doc~attach"), None
     if attachment is not None:
@@ -123,7 +141,10 @@ def _read(message: Message, tenant: Tenant | None) -> Party:
 
 
 def _legacy(party: Party) -> tuple[str, dict[str, Any]]:
-    """A legacy DID and its document, which has it as did:sov: ACA-Py compares so."""
+    """A legacy DID and its document.
+
+    There it is written with did:sov, because ACA-Py compares the two so.
+    """
     did = keys.did_of(party.verkey)
     return did, dids.legacy_document(party._replace(did=f"did:sov:{did}"))
 

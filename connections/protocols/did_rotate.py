@@ -26,6 +26,8 @@ FORMER_KEY_RETENTION = timedelta(hours=1)
 def rotate(connection: Connection) -> None:
     """Send the peer a new DID and key of ours. We use them once the peer agrees.
 
+    In one transaction, with the pair lock. Until the peer has answered, both keys
+    receive messages. 409 `wrong_state`, `connection_gone`;
     409 `rotation_unknown` if the peer has not said that it supports did-rotate/1.0,
     409 `rotation_pending` while the last rotation is not answered, or messages to the
     key before the last one may be on their way.
@@ -38,6 +40,7 @@ def rotate(connection: Connection) -> None:
         raise Conflict(
             "rotation_pending", "The peer has not agreed to the last rotation yet."
         )
+    # The key before the last rotation: it has received late messages until now.
     if connection.other_key:
         # A hosted peer's waiting messages may be addressed to the key erased here.
         peer = pair_lock.find_locked_by_key(Connection, connection.their_key)
@@ -106,7 +109,8 @@ def receive_rotate(connection: Connection, message: Message) -> None:
 
     The ack goes to the key that the peer still uses (RFC 0794). Before it has used the
     new key, the peer may repeat the rotation or send another one. The hour in which we
-    accept the former key does not start again.
+    accept the former key does not start again. PeerError with a code of RFC 0794 if the
+    DID cannot be used. inbox.handle() has locked the connection.
     """
     party = _read_next_party(connection, text(message.body, "to_did"))
     outbox.readdress(connection, party)
@@ -165,6 +169,10 @@ def on_key_used(connection: Connection, key: Key, sender: str | None) -> None:
 
 @handles(HANGUP)
 def receive_hangup(connection: Connection, message: Message) -> None:
-    """The peer has ended the connection: close its open exchanges."""
+    """The peer has ended the connection: close its open exchanges.
+
+    WrongState before the connection is Connected.
+    """
+    # First, so that nothing more is sent to the peer, which has closed them itself.
     connection.mark_ended()
     router.end_exchanges(connection)

@@ -20,6 +20,7 @@ QUERY = "discover-features/1.0/query"
 DISCLOSE = "discover-features/1.0/disclose"
 QUERIES = "discover-features/2.0/queries"
 DISCLOSURES = "discover-features/2.0/disclosures"
+# Our roles in each protocol. Add a new protocol here too.
 ROLES = {
     "basicmessage": ["sender", "receiver"],
     "connections": ["inviter", "invitee"],
@@ -33,9 +34,9 @@ ROLES = {
     "revocation_notification": ["notifier", "notified"],
     "trust_ping": ["sender", "receiver"],
 }
-NAMED = re.compile(r"(?:^|[/;])([\w-]{1,40})/(\d{1,4}\.\d{1,4})/?$", re.ASCII)
-MAX_LISTED = 200
-MAX_QUERIES = 8
+PROTOCOL_ID = re.compile(r"(?:^|[/;])([\w-]{1,40})/(\d{1,4}\.\d{1,4})/?$", re.ASCII)
+MAX_LISTED = 200  # entries of a list that are read; the rest is ignored
+MAX_QUERIES = 8  # that are answered
 # For which the first exchange waits to learn what the peer supports.
 ANSWER_SECONDS = 2.0
 
@@ -45,13 +46,16 @@ def choose_format(
 ) -> MessageFormat:
     """The format of a new exchange on a locked connection.
 
-    version: the caller's choice; see Connection.message_format_for(). A peer that
-    connected by connections/1.0 is asked what it supports before the first exchange
-    whose version depends on it. Its answer is awaited for ANSWER_SECONDS. In a
-    transaction that raises ReadNeeded (agency/core/network_reads.py).
+    version: the caller's choice; see Connection.message_format_for().
+
+    A peer that connected by connections/1.0 is asked what it supports before the first
+    exchange whose version depends on it. Its answer is awaited for ANSWER_SECONDS,
+    outside of transactions: inside one this raises ReadNeeded, and the transaction is
+    run again after the answer (agency/core/network_reads.py).
     """
     asked_at = connection.features_asked_at
-    # A peer without an endpoint would take the question in place of the exchange.
+    # A peer without an endpoint fetches one message by each call: it would get the
+    # question in place of the exchange.
     may_ask = (
         not (version or connection.exchange_version or connection.connectionless)
         and bool(connection.their_endpoint)
@@ -82,7 +86,8 @@ def _ask_and_wait(connection_id: UUID) -> None:
 def ask_once(connection_id: UUID) -> datetime | None:
     """Send the query unless it was sent. Return when it was, or None without a peer.
 
-    It is RFC 0031's: agents of connections/1.0 may not know its successor.
+    In a transaction of its own, with the lock of the connection, so that one of several
+    calls asks. It is RFC 0031's: agents of connections/1.0 may not know its successor.
     """
     connection = Connection.objects.filter(pk=connection_id).first()
     if not connection or not connection.lock() or connection.left_at:
@@ -94,7 +99,7 @@ def ask_once(connection_id: UUID) -> datetime | None:
     return connection.features_asked_at
 
 
-def queries(prefix: str) -> dict[str, Any]:
+def build_queries(prefix: str) -> dict[str, Any]:
     """Build a query for all protocols."""
     asked = [{"feature-type": "protocol", "match": f"{PREFIX}*"}]
     return build(QUERIES, prefix, queries=asked)
@@ -102,7 +107,7 @@ def queries(prefix: str) -> dict[str, Any]:
 
 @handles(QUERY)
 def receive_query(connection: Connection, message: Message) -> None:
-    """Answer a query of version 1.0."""
+    """Answer a query of version 1.0 with our protocols that match it, and our roles."""
     protocols = [
         {
             "pid": message.prefix + protocol,
@@ -119,7 +124,7 @@ def receive_queries(connection: Connection, message: Message) -> None:
     """Answer queries of version 2.0. We disclose protocols, no other features."""
     queries = [
         text(query, "match")
-        for query in _entries(message.body, "queries")
+        for query in _listed_objects(message.body, "queries")
         if query.get("feature-type") == "protocol"
     ]
     found = {
@@ -142,23 +147,28 @@ def receive_queries(connection: Connection, message: Message) -> None:
 @handles(DISCLOSE)
 @handles(DISCLOSURES)
 def receive_disclosures(connection: Connection, message: Message) -> None:
+    """Store which protocols the peer supports, in place of what it disclosed before.
+
+    Whether it was asked does not matter. choose_format() may wait for this.
+    """
     rows = Connection.objects.filter(pk=connection.pk)
     rows.update(disclosed=read_protocols(message))
 
 
 def read_protocols(message: Message) -> list[str]:
     """The disclosed protocols that are known here, as in `issue-credential/2.0`."""
-    first = message.major_type.startswith("discover-features/1/")
-    member, name = ("protocols", "pid") if first else ("disclosures", "id")
+    is_version_1 = message.major_type.startswith("discover-features/1/")
+    member, name = ("protocols", "pid") if is_version_1 else ("disclosures", "id")
     found = [
-        NAMED.search(str(one.get(name))) for one in _entries(message.body, member)
+        PROTOCOL_ID.search(str(one.get(name)))
+        for one in _listed_objects(message.body, member)
     ]
     return sorted(
         {f"{match[1]}/{match[2]}" for match in found if match and match[1] in ROLES}
     )
 
 
-def _entries(body: dict[str, Any], member: str) -> list[dict[str, Any]]:
+def _listed_objects(body: dict[str, Any], member: str) -> list[dict[str, Any]]:
     listed = body.get(member)
     if not isinstance(listed, list):
         raise PeerError("message_parse_failure", f"{member} is no list")

@@ -33,7 +33,7 @@ from connections.protocols import (
     out_of_band,
 )
 from connections.protocols.connection_requests import read_requester, refuse_request
-from connections.protocols.out_of_band import Invited, OutOfBandOptions
+from connections.protocols.out_of_band import OutOfBandOptions, ReceivedInvitation
 from tenants import vault
 from tenants.quotas import QuotaExceeded
 from wallets.models import Key, Wallet
@@ -89,6 +89,9 @@ def invite(
 ) -> Connection:
     """Create an invitation: of connections/1.0 or, with options, out-of-band.
 
+    In one transaction; nothing is sent. 409 `quota_exceeded`; IntegrityError if the
+    organization has another connection with this connection_id.
+
     name: shown to invitees, and the name of the connection. Without a name, invitees
     see the name of the wallet, and the connection gets the invitee's label.
     exchange_version: of later exchanges; see Connection.message_format_for().
@@ -110,13 +113,13 @@ def invite(
     if options:
         out_of_band.write_invitation(connection, options)
     elif by_public_did:
-        connection.invitation = connections_1_0.did_invitation(
+        connection.invitation = connections_1_0.build_did_invitation(
             str(connection.pk), connection.inviter_name, wallet.qualified_did
         )
     else:
         key = wallet.create_key()
         connection.invitation_key = key
-        connection.invitation = connections_1_0.invitation(
+        connection.invitation = connections_1_0.build_invitation(
             connection.inviter_name, wallet.image_url, key.verkey, didcomm_endpoint()
         )
     connection.insert_within_quota()
@@ -130,10 +133,13 @@ def accept_invitation(wallet: Wallet, invitation: Message) -> Connection:
     The existing connection is returned if the wallet has accepted this single-use
     invitation before, or knows the inviter by a lasting DID or key.
 
+    In one transaction, which is run again if the inviter's DID must be read from a
+    network. The wallet, a known connection and the invitation are locked in this order.
+
     400 `own_invitation`; 409 `invitation_gone`, `invitation_used`, `link_expired`,
     `quota_exceeded`; PeerError `bad_invitation`.
     """
-    invited = out_of_band.read(invitation, wallet.tenant)
+    invited = out_of_band.read_invitation(invitation, wallet.tenant)
     wallet.lock_or_404()
     hosted = find_hosted_invitation(invited.inviter.verkey, invitation.id)
     if hosted and hosted.wallet_id == wallet.pk:
@@ -156,7 +162,7 @@ def accept_invitation(wallet: Wallet, invitation: Message) -> Connection:
         for name, value in invitation.body.items()
         if name != "requests~attach"
     }
-    request = out_of_band.request_of(invitation)
+    request = out_of_band.read_attached_request(invitation)
     return connect(wallet, invited, body, invitation.prefix, request)
 
 
@@ -181,28 +187,30 @@ known_connection = CompiledQuery(known_connections, UUID, str, dict)
 
 
 def lock_known_connection(
-    wallet: Wallet, invited: Invited, invitation_id: str
+    wallet: Wallet, invited: ReceivedInvitation, invitation_id: str
 ) -> Connection | None:
     """Find and lock this wallet's connection with the inviter, if there is one."""
-    inviter_key, same = invited.inviter.verkey, {"@id": invitation_id}
+    inviter_key = invited.inviter.verkey
+    same_invitation = {"@id": invitation_id}
     if invited.did:
         spellings = resolver.spellings_of(invited.did)
-        rows = known_connections(wallet.pk, inviter_key, same, *spellings)
+        rows = known_connections(wallet.pk, inviter_key, same_invitation, *spellings)
         known = rows.first()
     else:  # the usual inviter has no public DID
-        known = known_connection.first(wallet.pk, inviter_key, same)
+        known = known_connection.first(wallet.pk, inviter_key, same_invitation)
     return known if known and known.lock() and not known.left_at else None
 
 
 def connect(
     wallet: Wallet,
-    invited: Invited,
+    invited: ReceivedInvitation,
     body: dict[str, Any],
     prefix: str,
     request: dict[str, Any] | None = None,
 ) -> Connection:
-    """Create a connection and send a request to connect.
+    """Create a connection and send a request to connect, in the caller's transaction.
 
+    409 `quota_exceeded`; `connection_gone` if the inviter's key was retired.
     body: the accepted invitation, or what stands for one (public_dids.py), with its
     `@id`. request: the message attached to it, which is handled once connected.
     """
@@ -225,7 +233,11 @@ def connect(
 
 
 def find_hosted_invitation(verkey: str, invitation_id: str) -> Connection | None:
-    """The inviter's row if a wallet here made the invitation, else None."""
+    """The inviter's row if a wallet here made the invitation, else None.
+
+    409 `invitation_gone` if the key is or was that of a wallet here, which has no such
+    invitation any more.
+    """
     if own := invitation_by_key.first(verkey):
         return own
     key = Key.find(verkey)
@@ -249,7 +261,11 @@ def find_by_public_key(key: Key, invitation_id: str) -> Connection | None:
 
 
 def send_request(connection: Connection, inviter: Party) -> None:
-    """Invitee: send a request to connect, with a new key."""
+    """Invitee: send a request to connect, with a new key.
+
+    Its id is the thread of the handshake. For a new connection, in the transaction that
+    inserts it.
+    """
     my_key = connection.wallet.create_key()
     body = _build_request(connection, my_key)
     move(
@@ -264,13 +280,14 @@ def send_request(connection: Connection, inviter: Party) -> None:
 
 
 def _build_request(connection: Connection, my_key: Key) -> dict[str, Any]:
+    """The request to connect, in the protocol of the connection's handshake."""
     wallet = connection.wallet
     party = connection.own_party(my_key)
     prefix = connection.message_prefix
     invitation_id = connection.invitation.get("@id")
-    name, version = connection.handshake.split("/")
-    if name == "didexchange":
-        return did_exchange.request(
+    protocol, version = connection.handshake.split("/")
+    if protocol == "didexchange":
+        return did_exchange.build_request(
             version=version,
             label=wallet.name,
             party=party,
@@ -280,7 +297,7 @@ def _build_request(connection: Connection, my_key: Key) -> dict[str, Any]:
         )
     # By an invitation with a key of its own, the key says which one is answered.
     names_parent = connection.invitation.keys() & {"services", "did"}
-    return connections_1_0.request(
+    return connections_1_0.build_request(
         label=wallet.name,
         image_url=wallet.image_url,
         party=party,
@@ -313,11 +330,13 @@ def answer_request(invitation: Connection, message: Message) -> None:
     """Inviter: answer a request. A multi-party invitation makes a new connection.
 
     A repeated request gets a response for the same connection: the first one may have
-    been lost, or waits to be confirmed. WrongState, LinkExpired, QuotaExceeded and
-    TooManyHeld come before any change.
+    been lost, or waits to be confirmed. inbox.handle() has locked the invitation.
+    WrongState, LinkExpired, QuotaExceeded and TooManyHeld come before any connection
+    changes, as do PeerError and, if too many responses are undelivered, Unavailable.
     """
     party = read_requester(message, invitation.wallet.tenant)
-    # The order of what follows is the contract: nothing changes before the last check.
+    # The order of what follows is the contract: no connection changes before the last
+    # check. A requester hosted here, whose row its own call has locked, is not counted.
     if not pair_lock.find_locked_by_key(Connection, party.verkey):
         _limit_undelivered(invitation)
     same_invitation = {"@id": invitation.invitation["@id"]}
@@ -392,10 +411,13 @@ def _limit_undelivered(invitation: Connection) -> None:
 def _build_response(
     invitation: Connection, my_key: Key, message: Message
 ) -> dict[str, Any]:
-    """Build the response, signed with the key of the invitation."""
+    """Build the response to a request, in its protocol.
+
+    It names my_key, and the key of the invitation signs it.
+    """
     module = MODULES[message.protocol[0]]
     seed = invitation.inviting_key.unseal_seed()
-    return module.response(invitation.own_party(my_key), seed, message)
+    return module.build_response(invitation.own_party(my_key), seed, message)
 
 
 def _spawn_connection(invitation: Connection) -> Connection:
@@ -417,7 +439,13 @@ def _spawn_connection(invitation: Connection) -> Connection:
 @handles(connections_1_0.RESPONSE)
 @handles("didexchange/1.0/response", "1.1")
 def receive_response(connection: Connection, message: Message) -> None:
-    """Invitee: check the signature of the invitation's key, and connect."""
+    """Invitee: check the signature of the invitation's key, and connect.
+
+    In the transaction of inbox.handle(), which has locked the connection. Our last
+    message goes out, and the message attached to the invitation is handled. PeerError
+    `response_not_accepted`, or `bad_signature` by DID exchange; WrongState if a
+    response came before.
+    """
     protocol, version = connection.handshake.split("/")
     # In connections/1.0 the keys identify the response: old agents confuse threads.
     is_answer = (
@@ -441,14 +469,14 @@ def receive_response(connection: Connection, message: Message) -> None:
         )
     connection.bind_peer([State.NEGOTIATING], State.CONNECTED, party, message)
     if protocol == "didexchange":
-        last = did_exchange.complete(
+        last = did_exchange.build_complete(
             version=version,
             thread_id=connection.thread_id,
             prefix=connection.message_prefix,
             parent=connection.invitation.get("@id"),
         )
     else:
-        last = connections_1_0.complete(connection.message_prefix)
+        last = connections_1_0.build_last_message(connection.message_prefix)
     outbox.enqueue(connection, last)
     _query_features(connection)
     out_of_band.receive_attached(connection)
@@ -486,19 +514,27 @@ def _query_features(connection: Connection) -> None:
     """
     if connection.handshake != CONNECTIONS and not connection.is_hosted:
         outbox.enqueue(
-            connection, discover_features.queries(connection.message_prefix)
+            connection, discover_features.build_queries(connection.message_prefix)
         )
 
 
 @handles(connections_1_0.PROBLEM)
 @handles(did_exchange.PROBLEM)
 def receive_problem(connection: Connection, message: Message) -> None:
+    """Store the code of a refused handshake. The state of the connection stays.
+
+    After the handshake nothing is stored: the state is a condition of the update.
+    """
     rows = Connection.objects.filter(pk=connection.pk, state=State.NEGOTIATING)
     rows.update(problem=problem_code(message))
 
 
 def request_refused_error(connection: Connection) -> Conflict:
-    """Invitee: the error for a caller whose request the inviter refused."""
+    """Invitee: the error for a caller whose request the inviter refused.
+
+    409 `invitation_refused`, `link_expired` or `invitation_used`. It is returned; only
+    `invitation_gone` is raised (find_hosted_invitation).
+    """
     hosted = find_hosted_invitation(
         connection.inviter_key, connection.invitation.get("@id", "")
     )

@@ -18,9 +18,11 @@ REFUSED = "The inviter has not accepted the request."
 
 @transactions.atomic()
 def accept_request(connection: Connection) -> None:
-    """Inviter: send the response that was held back.
+    """Inviter: send the response that was held back, in one transaction.
 
-    409 `nothing_to_confirm` if no request waits, because it was accepted already.
+    The inviter becomes Connected once it is delivered (handshakes.connect_inviter).
+    409 `nothing_to_confirm` if no request waits, `connection_gone` if the connection
+    or the peer is gone.
     """
     if not connection.lock():
         raise outbox.connection_gone()
@@ -37,7 +39,10 @@ def accept_request(connection: Connection) -> None:
 
 @transactions.atomic()
 def refuse_or_remove(connection: Connection) -> None:
-    """Delete a connection. A request that waits on it is refused first."""
+    """Delete a connection. A request that waits on it is refused first.
+
+    In one transaction, with the pair lock. Later calls do nothing.
+    """
     if connection.lock() and connection.held_response is not None:
         # Stands in for the request, which is not stored: a report needs only these.
         request = Message(

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from agency.core.errors import PeerError
 from connections import resolver
-from connections.didcomm import dids, message
+from connections.didcomm import dids
+from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.didcomm.message import PREFIX, Message, build, read_attachment
 from connections.didcomm.service import write_service
@@ -25,8 +26,8 @@ REUSE = "out-of-band/1.1/handshake-reuse"
 PROBLEM = "out-of-band/1.1/problem_report"
 HANDSHAKE_VERSIONS = ("didexchange/1.1", "didexchange/1.0", "connections/1.0")
 ACCEPT = ["didcomm/aip1", "didcomm/aip2;env=rfc19"]
-OFFERED = re.compile(r"(?:^|[/;])(connections|didexchange)/1\.(\d{1,4})/?$")
-MAX_LISTED = 8
+OFFERED_PROTOCOL = re.compile(r"(?:^|[/;])(connections|didexchange)/1\.(\d{1,4})/?$")
+MAX_LISTED = 8  # protocols or services that are read
 
 
 class OutOfBandOptions(NamedTuple):
@@ -48,7 +49,7 @@ class OutOfBandOptions(NamedTuple):
     by_public_did: bool = False
 
 
-class Invited(NamedTuple):
+class ReceivedInvitation(NamedTuple):
     """A received invitation to connect.
 
     handshake: the protocol to use. did: the inviter's DID or "", by which an earlier
@@ -60,7 +61,7 @@ class Invited(NamedTuple):
     did: str
 
 
-def invitation(
+def build_invitation(
     identifier: str,
     label: str,
     image_url: str,
@@ -68,7 +69,10 @@ def invitation(
     handshakes: tuple[str, ...] = HANDSHAKE_VERSIONS,
     **goals: str,
 ) -> dict:
-    """Build an invitation to connect or, without handshakes, only to answer."""
+    """Build an invitation to connect or, without handshakes, only to answer.
+
+    party: our side; the key is written as a did:key. goals: `goal_code`, `goal`.
+    """
     key = keys.did_key_of(party.verkey)
     service = {
         "id": "#inline",
@@ -107,36 +111,41 @@ def attachment_thread(attached: Message) -> dict[str, Any]:
     """The `~thread` to keep of an invitation whose attached message was accepted.
 
     It has the thread and the parent that answers must name: ACA-Py finds the exchange
-    by both.
+    by both. Connection.with_decorators() adds it to each answer.
     """
     threads = {"thid": attached.thread_id, "pthid": attached.parent_id}
     return {"~thread": threads} if attached.parent_id else {}
 
 
-def read(received: Message, tenant: Tenant) -> Invited:
-    """Read an invitation of either protocol. PeerError if it cannot be used.
+def read_invitation(received: Message, tenant: Tenant) -> ReceivedInvitation:
+    """Read an invitation of either protocol.
 
-    tenant: the organization on whose behalf a DID is resolved.
+    PeerError `bad_invitation` if it cannot be used; DidNotResolved. In a transaction,
+    ReadNeeded for a DID that must be read from a network. tenant: the organization on
+    whose behalf it is.
     """
     if received.major_type != "out-of-band/1/invitation":
         inviter = connections_1_0.read_invitation(received, tenant)
-        return Invited(inviter, "connections/1.0", inviter.did)
+        return ReceivedInvitation(inviter, "connections/1.0", inviter.did)
     handshake = _handshake(received)
     if not handshake:
         raise PeerError(
             "bad_invitation", "the invitation offers no handshake that is known here"
         )
-    request_of(received)
-    return Invited(_inviter(received, tenant), handshake, _did(received))
+    read_attached_request(received)  # raises if it cannot be read
+    return ReceivedInvitation(_inviter(received, tenant), handshake, _did(received))
 
 
 def _handshake(received: Message) -> str:
-    """The first listed protocol known here, or "". For didexchange: the newest."""
+    """The handshake to use, or "" if none of those listed is known here.
+
+    It is that of the first listed protocol, in the newest version that is listed.
+    """
     listed = received.body.get("handshake_protocols")
     texts = (
         [str(one) for one in listed[:MAX_LISTED]] if isinstance(listed, list) else []
     )
-    found = [match for match in map(OFFERED.search, texts) if match]
+    found = [match for match in map(OFFERED_PROTOCOL.search, texts) if match]
     if not found:
         return ""
     name = found[0][1]
@@ -150,6 +159,10 @@ def _handshake(received: Message) -> str:
 
 
 def _inviter(received: Message, tenant: Tenant) -> Party:
+    """The inviter, by the first usable service. PeerError `bad_invitation` without one.
+
+    A service written out in the invitation comes before a DID, which must be resolved.
+    """
     listed = received.body.get("services")
     services = listed[:MAX_LISTED] if isinstance(listed, list) else []
     inline = [one for one in services if isinstance(one, dict)]
@@ -167,12 +180,13 @@ def _inviter(received: Message, tenant: Tenant) -> Party:
 
 
 def _did(received: Message) -> str:
+    """The first DID among the services, or ""."""
     listed = received.body.get("services")
     services = listed[:MAX_LISTED] if isinstance(listed, list) else []
     return next((one for one in services if isinstance(one, str)), "")
 
 
-def request_of(received: Message) -> dict | None:
+def read_attached_request(received: Message) -> dict | None:
     """The attached first message of an exchange, with the invitation as its parent.
 
     None without an attachment; PeerError if the attachment cannot be read.
@@ -183,7 +197,7 @@ def request_of(received: Message) -> dict | None:
     thread = request.get("~thread")
     known = thread if isinstance(thread, dict) else {}
     request |= {"~thread": known | {"pthid": received.id}}
-    message.read(request)
+    didcomm.read(request)
     return request
 
 
@@ -196,11 +210,11 @@ def unwrap_request(received: Message, tenant: Tenant) -> Message:
     """
     if received.major_type != "out-of-band/1/invitation" or _handshake(received):
         return received
-    request = request_of(received)
+    request = read_attached_request(received)
     if request is None:
         return received
     service = write_service(_inviter(received, tenant))
-    return message.read(request | {"~service": service})
+    return didcomm.read(request | {"~service": service})
 
 
 def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
@@ -218,7 +232,7 @@ def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
         key = connection.my_key
     connection.handshake = next(iter(options.handshakes), "")
     goals = {"goal_code": options.goal_code, "goal": options.goal}
-    connection.invitation = invitation(
+    connection.invitation = build_invitation(
         identifier=str(connection.pk),
         label=connection.inviter_name,
         image_url=wallet.image_url,
@@ -231,13 +245,20 @@ def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
 
 
 def reuse_connection(connection: Connection, invitation: Message) -> None:
-    """Invitee: ask the inviter of another invitation to reuse the connection."""
+    """Invitee: ask the inviter to go on over this connection, without a new handshake.
+
+    In the caller's transaction, which has locked the connection; an earlier invitation
+    of the same inviter made it. What is attached to this invitation waits, sealed, for
+    the inviter's answer (receive_reuse_accepted). Nothing is sent for the invitation
+    that made the connection, for one of connections/1.0, which knows no reuse, or
+    before the handshake is done.
+    """
     is_other = invitation.id != connection.invitation.get("@id")
     is_out_of_band = invitation.protocol[0] == "out-of-band"
     is_connected = connection.state == Connection.State.CONNECTED
     if not (is_other and is_out_of_band and is_connected):
         return
-    vault.seal(connection, "shared", request_of(invitation))
+    vault.seal(connection, "shared", read_attached_request(invitation))
     connection.save(update_fields=["shared"])
     body = build(REUSE, connection.message_prefix)
     thread = {"thid": body["@id"], "pthid": invitation.id}
@@ -248,7 +269,9 @@ def reuse_connection(connection: Connection, invitation: Message) -> None:
 def receive_reuse(connection: Connection, message: Message) -> None:
     """Inviter: move the exchange of another invitation to this connection.
 
-    Deletes the invitation unless it is multi-party.
+    In the transaction of inbox.handle(), which has locked the connection. Deletes the
+    invitation unless it is multi-party. PeerError `expired-invitation`, a code of RFC
+    0434, if it is not open.
     """
     invitation = _lock_open_invitation(connection.wallet, message.parent_id)
     if not invitation:
@@ -265,6 +288,7 @@ def receive_reuse(connection: Connection, message: Message) -> None:
 
 
 def _lock_open_invitation(wallet: Wallet, invitation_id: str) -> Connection | None:
+    """Lock the wallet's invitation with this id. None if nobody can accept it."""
     try:
         pk = uuid.UUID(invitation_id)
     except ValueError:
@@ -273,13 +297,17 @@ def _lock_open_invitation(wallet: Wallet, invitation_id: str) -> Connection | No
         pk=pk, connectionless=False, role=Connection.Role.INVITER
     )
     found = rows.first()
-    is_open = found and found.lock() and found.is_open and not found.is_expired
-    return found if is_open else None
+    if not found or not found.lock():
+        return None
+    return found if found.is_open and not found.is_expired else None
 
 
 @handles("out-of-band/1.0/handshake-reuse-accepted", "1.1")
 def receive_reuse_accepted(connection: Connection, message: Message) -> None:
-    """Invitee: handle the message that was attached to the invitation."""
+    """Invitee: handle the message that was attached to the invitation.
+
+    Not if the answer is about an earlier invitation than the one whose message waits.
+    """
     request = vault.unseal(connection, "shared")
     if request and request["~thread"]["pthid"] == message.parent_id:
         receive_attached(connection)
@@ -291,11 +319,15 @@ def receive_problem(connection: Connection, message: Message) -> None:
 
 
 def receive_attached(connection: Connection) -> None:
-    """Invitee: handle the attached message as if the peer had sent it now."""
+    """Invitee: handle the attached message as if the peer had sent it now.
+
+    In the caller's transaction, which has locked the connection. It happens once: the
+    message is erased first. A refusal is reported to the peer and not raised.
+    """
     request = vault.unseal(connection, "shared")
     if request is None:
         return
-    received = message.read(request).with_sender(connection.their_key)
+    received = didcomm.read(request).with_sender(connection.their_key)
     connection.shared = None
     connection.invitation |= attachment_thread(received)
     connection.save(update_fields=["shared", "invitation"])

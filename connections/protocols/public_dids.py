@@ -18,7 +18,7 @@ from connections.didcomm.message import Message
 from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import connection_requests, handshakes
-from connections.protocols.out_of_band import HANDSHAKE_VERSIONS, Invited
+from connections.protocols.out_of_band import HANDSHAKE_VERSIONS, ReceivedInvitation
 from wallets.models import Key, Wallet
 
 HANDSHAKE = HANDSHAKE_VERSIONS[0]
@@ -35,7 +35,11 @@ def find_open_invitation(wallet: Wallet) -> Connection | None:
 
 @transactions.atomic()
 def start_accepting_requests(wallet: Wallet) -> None:
-    """Answer requests to the public DID from now on. 409 `connection_id_taken`."""
+    """Answer requests to the public DID from now on. Later calls do nothing.
+
+    In one transaction with the lock of the wallet. 409 `connection_id_taken` if another
+    connection of the organization has the DID as its id, 409 `quota_exceeded`.
+    """
     wallet.lock_or_404()
     if find_open_invitation(wallet):
         return
@@ -60,7 +64,10 @@ def start_accepting_requests(wallet: Wallet) -> None:
 
 @transactions.atomic()
 def stop_accepting_requests(wallet: Wallet) -> None:
-    """Answer requests to the public DID no longer. Its connections stay."""
+    """Answer requests to the public DID no longer. Its connections stay.
+
+    In one transaction with the lock of the wallet.
+    """
     wallet.lock_or_404()
     if row := find_open_invitation(wallet):
         row.remove()
@@ -95,7 +102,10 @@ def is_request_to(key: Key, received: Message) -> bool:
 
 
 def limit_requests(key: Key, received: Message) -> None:
-    """Raise TooOften if too many requests come to a public DID in a minute."""
+    """Raise TooOften if too many requests come to a public DID in a minute.
+
+    Any other message takes no token (REQUESTS_PER_DID).
+    """
     if received.major_type not in didcomm.CONNECTION_REQUESTS or not is_uninvited(
         received.parent_id, key.did
     ):
@@ -107,9 +117,10 @@ def limit_requests(key: Key, received: Message) -> None:
 def report_to_stranger(key: Key, received: Message) -> None:
     """Tell a stranger that the owner of a DID accepts no requests, if that is so.
 
-    Outside of transactions, as it counts the reports to the address: a stranger may
-    name anybody's. It must stand in the request: no DID is resolved for this. No
-    connection is stored, and each report is tried once.
+    Call this outside of transactions. It counts the reports to one address, as a
+    stranger may name anybody's, and enqueues them in a transaction of its own. The
+    address must stand in the request itself: no DID is resolved for this. No connection
+    is stored, and each report is tried once.
     """
     if received.major_type not in didcomm.CONNECTION_REQUESTS or not is_uninvited(
         received.parent_id, key.did
@@ -152,25 +163,28 @@ def require_endpoint(wallet: Wallet) -> None:
 def request_connection(
     wallet: Wallet, did: str, name: str = "", handshake: str = HANDSHAKE
 ) -> Connection:
-    """Ask the owner of a public DID to connect.
+    """Ask the owner of a public DID to connect, in one transaction.
 
+    It is run again after the DID was resolved. The wallet, a known connection and the
+    owner's invitation, if the owner is hosted here, are locked in this order.
     The existing connection is returned if the wallet has connected by this DID before,
     or has asked and waits. name: of the connection; by default the owner's label.
     handshake: the protocol, as in out_of_band.HANDSHAKE_VERSIONS.
-    Raises DidNotResolved; 400 `own_did`; 409 `requests_not_accepted` for an
-    organization here that accepts none.
+    Raises DidNotResolved; 400 `own_did`; 409 `quota_exceeded`; 409
+    `requests_not_accepted` for an organization here that accepts none.
     """
     party = resolver.resolve_reachable(did, wallet.tenant)
     wallet.lock_or_404()
-    parent = resolver.spellings_of(did)[-1]
-    invited = Invited(party, handshake, parent)
+    parent = resolver.spellings_of(did)[-1]  # with its method
+    invited = ReceivedInvitation(party, handshake, parent)
     key = Key.find(party.verkey)
     if key and key.wallet_id == wallet.pk:
         raise Invalid("own_did", "A wallet cannot connect to its own DID.")
     known = handshakes.lock_known_connection(wallet, invited, parent)
-    if known and not known.problem:
+    if known and not known.problem:  # one that was refused may be asked for again
         return known
     hosted = find_for_request(key, parent) if key else None
+    # The DID has a key of a wallet here, which accepts no requests.
     if key and not (hosted and hosted.lock(is_shared=True)):
         raise Conflict(
             "requests_not_accepted",

@@ -230,7 +230,7 @@ def left_on_the_way(world: World) -> None:
     invited = Connection.objects.get(
         connection_id=world.faber.invites()["connectionId"]
     )
-    body = connections_1_0.request("Phone", "", stranger.party, stranger.prefix)
+    body = connections_1_0.build_request("Phone", "", stranger.party, stranger.prefix)
     data = stranger.pack(body, to=invited.invitation["recipientKeys"][0])
     assert stranger.post(data).status_code == 202
     with pytest.MonkeyPatch.context() as patch:

@@ -26,7 +26,7 @@ def request(row):
 def receive_request(row):
     row.lock()
     party, _ = walks.outsider()
-    body = connections_1_0.request("Phone", "", party, row.message_prefix)
+    body = connections_1_0.build_request("Phone", "", party, row.message_prefix)
     handshakes.answer_request(row, walks.received(body, party.verkey))
 
 
@@ -35,9 +35,9 @@ def receive_response(row):
     party, _ = walks.outsider()
     invitation_key = Key.objects.get(verkey=row.invitation["recipientKeys"][0])
     asked = walks.received(
-        connections_1_0.request("Phone", "", party, row.message_prefix)
+        connections_1_0.build_request("Phone", "", party, row.message_prefix)
     )
-    body = connections_1_0.response(party, invitation_key.unseal_seed(), asked)
+    body = connections_1_0.build_response(party, invitation_key.unseal_seed(), asked)
     handshakes.receive_response(row, walks.received(body, party.verkey))
 
 
@@ -131,7 +131,7 @@ def test_a_multi_party_invitation_stays_invited_and_spawns(walk):
 def test_a_deleted_connection_refuses_every_transition(walk):
     row = walks.connection(walk, "inviter", "Invited")
     party, _ = walks.outsider()
-    body = connections_1_0.request("Phone", "", party, row.message_prefix)
+    body = connections_1_0.build_request("Phone", "", party, row.message_prefix)
     with pytest.raises(WrongState, match="gone"), transactions.atomic():
         assert row.lock()
         Connection.objects.filter(pk=row.pk).delete()

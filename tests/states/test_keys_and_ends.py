@@ -57,7 +57,7 @@ def request(row, outsider=None):
     row.lock()
     party, seed = outsider or walks.outsider()
     parent = row.invitation["@id"]
-    body = did_exchange.request(
+    body = did_exchange.build_request(
         "1.1",
         "Phone",
         party,

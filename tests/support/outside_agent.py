@@ -74,7 +74,10 @@ class Agent:
 
     def requests(self, invitation, **members):
         """Answer our invitation. `members` replace those of the request."""
-        body = connections_1_0.request("Phone", "", self.party, self.prefix) | members
+        body = (
+            connections_1_0.build_request("Phone", "", self.party, self.prefix)
+            | members
+        )
         return self.says(body, to=invitation["recipientKeys"][0])
 
     def connects(self, organization):

@@ -84,7 +84,9 @@ def offered_to(phone, faber, **body):
 
 def invitation_of(phone):
     """Return an invitation of the outside agent, with its prefix of message types."""
-    body = connections_1_0.invitation("Phone Shop", "", phone.verkey, phone.endpoint)
+    body = connections_1_0.build_invitation(
+        "Phone Shop", "", phone.verkey, phone.endpoint
+    )
     return body | {"@type": phone.prefix + connections_1_0.INVITATION}
 
 
@@ -94,14 +96,14 @@ def accepts_invitation_of(phone, alice):
     queues.worker_catches_up()
     asked = phone.newest(connections_1_0.REQUEST)
     phone.their_key = connections_1_0.read_request(asked).verkey
-    phone.says(connections_1_0.response(phone.party, phone.seed, asked))
+    phone.says(connections_1_0.build_response(phone.party, phone.seed, asked))
     return mine["connectionId"]
 
 
 def connects_without_endpoint(pocket, faber):
     """Accept an invitation. The reply comes in the response of the same call."""
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    request = connections_1_0.request("Phone", "", pocket.party, pocket.prefix)
+    request = connections_1_0.build_request("Phone", "", pocket.party, pocket.prefix)
     pocket.asks(request, to=row.invitation["recipientKeys"][0])
     content = connections_1_0.read_signed(
         pocket.newest(connections_1_0.RESPONSE).body["connection~sig"],

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from connections.protocols import connectionless
-from connections.protocols.connections_1_0 import invitation
+from connections.protocols.connections_1_0 import build_invitation
 from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.bulk import issuing
 from credentials.models.schema import organization_wallet
@@ -91,7 +91,9 @@ class World:
         known = dict(self.alice.known)
         self.alice.meets(self.faber)
         self.alice.known = known
-        stranger = invitation("Stranger", "", Agent().verkey, "https://else.example")
+        stranger = build_invitation(
+            "Stranger", "", Agent().verkey, "https://else.example"
+        )
         text = base64.b64encode(json.dumps(stranger).encode()).decode()
         self.alice.accepts_invitation(text)
 

@@ -145,7 +145,7 @@ def test_a_remote_wallet_gets_a_problem_report(faber):
         connection_id=invited["connectionId"]
     ).invitation
     expire()
-    request = connections_1_0.request("Phone", "", agent.party, agent.prefix)
+    request = connections_1_0.build_request("Phone", "", agent.party, agent.prefix)
     agent.asks(request, to=invitation["recipientKeys"][0])
     report = agent.newest("connection/1.0/problem-report").body
     assert report["problem-code"] == "request_not_accepted"

@@ -46,8 +46,8 @@ def serving(pages):
 
 def invitations():
     party = Agent().party._replace(endpoint="https://shop.example")
-    yield connections_1_0.invitation("Shop", "", party.verkey, party.endpoint)
-    yield out_of_band.invitation("invitation-1", "Shop", "", party)
+    yield connections_1_0.build_invitation("Shop", "", party.verkey, party.endpoint)
+    yield out_of_band.build_invitation("invitation-1", "Shop", "", party)
 
 
 @pytest.fixture

@@ -30,13 +30,15 @@ def by_did_exchange(faber, phone, version="1.1"):
         connection_id=faber.invites(protocol="out-of-band")["connectionId"]
     )
     parent, signer = invited.invitation["@id"], invited.invitation_key.verkey
-    asked = did_exchange.request(
+    asked = did_exchange.build_request(
         version, "Phone", phone.party, phone.seed, phone.prefix, parent
     )
     phone.says(asked, to=signer)
     answered = phone.newest(f"didexchange/{version}/response")
     phone.their_key = did_exchange.read_response(answered, signer).verkey
-    phone.says(did_exchange.complete(version, asked["@id"], phone.prefix, parent))
+    phone.says(
+        did_exchange.build_complete(version, asked["@id"], phone.prefix, parent)
+    )
     return Connection.objects.get(pk=invited.pk)
 
 
@@ -149,7 +151,9 @@ def test_in_another_thread_it_is_nobodys(faber, phone, row):
 def test_to_a_message_shared_out_of_band_it_is_nobodys(faber, phone):
     alice = faber.hosts("Alice")
     offer = phone.build("issue-credential/1.0/offer-credential")
-    invitation = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ())
+    invitation = out_of_band.build_invitation(
+        "invitation-1", "Shop", "", phone.party, ()
+    )
     for given, expected in (
         (offer | {"~service": service.write_service(phone.party)}, True),
         (out_of_band.with_attachment(invitation, offer), False),

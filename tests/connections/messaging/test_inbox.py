@@ -231,7 +231,7 @@ def test_only_a_request_may_come_by_the_invitations_key(faber, row, phone):
     by_invitation = row.invitation["recipientKeys"][0]
     phone.says(phone.build(trust_ping.PING), to=by_invitation)
     assert "ping-response" not in phone.inbox[-1].major_type
-    request = connections_1_0.request("Phone", "", phone.party, phone.prefix)
+    request = connections_1_0.build_request("Phone", "", phone.party, phone.prefix)
     phone.says(request)
     assert Connection.objects.get(pk=row.pk).state == "Connected"
 

@@ -33,7 +33,7 @@ def everything():
 @pytest.mark.parametrize("fault", FAULT_POINTS)
 def test_a_connection_is_made_though_a_worker_dies(faber, phone, fault):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    request = connections_1_0.request("Phone", "", phone.party, phone.prefix)
+    request = connections_1_0.build_request("Phone", "", phone.party, phone.prefix)
     phone.post(phone.pack(request, row.invitation["recipientKeys"][0]))
     die_and_recover(fault)
     row.refresh_from_db()
@@ -48,11 +48,13 @@ def test_a_did_exchange_is_completed_though_a_worker_dies(faber, phone):
     row = Connection.objects.get()
     signer, parent = row.invitation_key.verkey, row.invitation["@id"]
     asked = ("1.1", "Phone", phone.party, phone.seed, phone.prefix, parent)
-    phone.post(phone.pack(did_exchange.request(*asked), signer))
+    phone.post(phone.pack(did_exchange.build_request(*asked), signer))
     die_and_recover("after_message_before_mark")
     answered = phone.inbox[-1]
     phone.their_key = did_exchange.read_response(answered, signer).verkey
-    complete = did_exchange.complete("1.1", answered.thread_id, phone.prefix, parent)
+    complete = did_exchange.build_complete(
+        "1.1", answered.thread_id, phone.prefix, parent
+    )
     phone.post(phone.pack(complete))
     die_and_recover("inside_handling")
     row.refresh_from_db()
@@ -82,7 +84,7 @@ def test_a_stranger_is_refused_once_though_a_worker_dies(faber, phone):
     faber.post("/tenants/publicDid")
     shown = faber.get("/tenants/publicDid")
     asked = ("1.1", "Phone", phone.party, phone.seed, phone.prefix, shown["did"])
-    phone.post(phone.pack(did_exchange.request(*asked), shown["verkey"]))
+    phone.post(phone.pack(did_exchange.build_request(*asked), shown["verkey"]))
     die_and_recover("after_message_before_mark")
     report = "didexchange/1.1/problem_report"
     assert len(ids_of_messages(phone, report)) == 1, "sent again it is the same one"

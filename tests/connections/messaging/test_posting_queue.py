@@ -177,7 +177,7 @@ class Strangers:
         tasks.sweep()  # and nothing is posted
 
     def ask(self, agent):
-        body = connections_1_0.request("Phone", "", agent.party, agent.prefix)
+        body = connections_1_0.build_request("Phone", "", agent.party, agent.prefix)
         agent.post(agent.pack(body, to=self.invitation["recipientKeys"][0]))
 
     def undelivered(self):

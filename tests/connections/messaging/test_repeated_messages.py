@@ -68,7 +68,7 @@ def test_a_request_of_did_exchange_too(faber, phone):
     signer, parent = row.invitation_key.verkey, row.invitation["@id"]
     for _ in range(2):
         asked = ("1.1", "Phone", phone.party, phone.seed, phone.prefix, parent)
-        phone.says(did_exchange.request(*asked), to=signer)
+        phone.says(did_exchange.build_request(*asked), to=signer)
     answers = [did_exchange.read_response(one, signer).verkey for one in phone.inbox]
     assert len(answers) == 2 and len(set(answers)) == 1
     assert Connection.objects.get(pk=row.pk).state == "Negotiating"

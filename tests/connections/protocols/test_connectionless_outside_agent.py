@@ -243,7 +243,9 @@ def test_alice_answers_an_out_of_band_request_of_another_agent(
         },
         formats.MessageFormat(phone.prefix, "2.0"),
     )
-    invitation = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ())
+    invitation = out_of_band.build_invitation(
+        "invitation-1", "Shop", "", phone.party, ()
+    )
     given = json.dumps(out_of_band.with_attachment(invitation, asked))
     alice.put_form("/verifications/fromData/autoSelect", verificationData=given)
     queues.sweep()

@@ -148,7 +148,7 @@ def test_a_peer_without_an_endpoint_is_not_asked(faber, phone, link, definition)
 
 
 def test_a_wallet_that_proposes_asks_too(faber, phone, waits):
-    invited = handshakes.connections_1_0.invitation(
+    invited = handshakes.connections_1_0.build_invitation(
         "Shop", "", phone.verkey, phone.endpoint
     )
     alice = faber.hosts("Alice")
@@ -156,7 +156,9 @@ def test_a_wallet_that_proposes_asks_too(faber, phone, waits):
     queues.sweep()
     asked = phone.newest(handshakes.connections_1_0.REQUEST)
     phone.their_key = handshakes.connections_1_0.read_request(asked).verkey
-    phone.says(handshakes.connections_1_0.response(phone.party, phone.seed, asked))
+    phone.says(
+        handshakes.connections_1_0.build_response(phone.party, phone.seed, asked)
+    )
     end = answers_when_asked(phone, *BOTH)
     path = f"/credentials/propose/{mine['connectionId']}"
     alice.put(path, {"credentialValues": VALUES})

@@ -259,12 +259,14 @@ def test_a_credential_before_the_request_changes_nothing(faber, phone):
 def offered_by(phone, faber):
     """Alice's row of an offer that the phone, as an issuer, has made her."""
     alice = faber.hosts("Alice")
-    invitation = connections_1_0.invitation("Shop", "", phone.verkey, phone.endpoint)
+    invitation = connections_1_0.build_invitation(
+        "Shop", "", phone.verkey, phone.endpoint
+    )
     alice.accepts_invitation(connections_1_0.json.dumps(invitation))
     queues.sweep()
     asked = phone.newest(connections_1_0.REQUEST)
     phone.their_key = connections_1_0.read_party(asked.body["connection"]).verkey
-    phone.says(connections_1_0.response(phone.party, phone.seed, asked))
+    phone.says(connections_1_0.build_response(phone.party, phone.seed, asked))
     phone.says(offer(phone))
     return Credential.objects.get(role="holder")
 

@@ -82,7 +82,7 @@ def test_another_agent_hears_nothing_until_it_is_accepted(faber, any_phone):
     row = Connection.objects.get(connection_id=invited["connectionId"])
     request = phone.requests(row.invitation)
     phone.says(request, to=row.invitation["recipientKeys"][0])
-    again = connections_1_0.request("Phone", "", phone.party, phone.prefix)
+    again = connections_1_0.build_request("Phone", "", phone.party, phone.prefix)
     phone.says(again, to=row.invitation["recipientKeys"][0])
     assert phone.inbox == []
     path = f"/connections/{invited['connectionId']}"

@@ -66,14 +66,16 @@ def test_the_handshake_is_one_that_is_offered(faber, invited, offered):
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_an_agent_elsewhere_connects_by_did_exchange(invited, phone, version):
     parent, signer = invited.invitation["@id"], invited.invitation_key.verkey
-    asked = did_exchange.request(
+    asked = did_exchange.build_request(
         version, "Phone", phone.party, phone.seed, phone.prefix, parent
     )
     phone.says(asked, to=signer)
     answered = phone.newest(f"didexchange/{version}/response")
     phone.their_key = did_exchange.read_response(answered, signer).verkey
     assert Connection.objects.get(pk=invited.pk).state == "Negotiating"
-    phone.says(did_exchange.complete(version, asked["@id"], phone.prefix, parent))
+    phone.says(
+        did_exchange.build_complete(version, asked["@id"], phone.prefix, parent)
+    )
     row = Connection.objects.get(pk=invited.pk)
     assert (row.state, row.their_key) == ("Connected", phone.verkey)
     assert phone.newest(discover_features.QUERIES)
@@ -84,13 +86,15 @@ def test_alice_accepts_an_out_of_band_invitation_of_another_agent(
     faber, phone, version
 ):
     offered = (f"didexchange/{version}",)
-    body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, offered)
+    body = out_of_band.build_invitation(
+        "invitation-1", "Shop", "", phone.party, offered
+    )
     alice = faber.hosts("Alice")
     mine = alice.accepts_invitation(json.dumps(body))
     queues.sweep()
     asked = phone.newest(f"didexchange/{version}/request")
     phone.their_key = did_exchange.read_request(asked).verkey
-    phone.says(did_exchange.response(phone.party, phone.seed, asked))
+    phone.says(did_exchange.build_response(phone.party, phone.seed, asked))
     assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"
     kinds = [one.type for one in phone.inbox]
     assert f"didexchange/{version}/complete" in kinds
@@ -101,13 +105,15 @@ def test_the_answer_to_what_an_invitation_carried_names_the_invitation(faber, ph
     asked["requested_attributes"] = {"name": {"name": "name"}}
     request = present_proof.build_request(asked, MessageFormat(message.PREFIX, "2.0"))
     offered = ("didexchange/1.1",)
-    body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, offered)
+    body = out_of_band.build_invitation(
+        "invitation-1", "Shop", "", phone.party, offered
+    )
     alice = faber.hosts("Alice")
     alice.accepts_invitation(json.dumps(out_of_band.with_attachment(body, request)))
     queues.sweep()
     handshake = phone.newest("didexchange/1.1/request")
     phone.their_key = did_exchange.read_request(handshake).verkey
-    phone.says(did_exchange.response(phone.party, phone.seed, handshake))
+    phone.says(did_exchange.build_response(phone.party, phone.seed, handshake))
     alice.put(
         f"/verifications/{alice.newest('verifications')['verificationId']}/decline"
     )
@@ -117,7 +123,7 @@ def test_the_answer_to_what_an_invitation_carried_names_the_invitation(faber, ph
 
 
 def test_a_response_that_the_invitation_has_not_signed_connects_nobody(faber, phone):
-    body = out_of_band.invitation(
+    body = out_of_band.build_invitation(
         "invitation-1", "Shop", "", phone.party, ("didexchange/1.1",)
     )
     alice = faber.hosts("Alice")
@@ -129,7 +135,7 @@ def test_a_response_that_the_invitation_has_not_signed_connects_nobody(faber, ph
         phone.endpoint,
         did_exchange.read_request(asked).verkey,
     )
-    mallory.says(did_exchange.response(mallory.party, mallory.seed, asked))
+    mallory.says(did_exchange.build_response(mallory.party, mallory.seed, asked))
     assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Negotiating"
 
 

@@ -137,7 +137,9 @@ def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):
     queues.sweep()
     asked = any_phone.newest(connections_1_0.REQUEST)
     any_phone.their_key = connections_1_0.read_party(asked.body["connection"]).verkey
-    any_phone.says(connections_1_0.response(any_phone.party, any_phone.seed, asked))
+    any_phone.says(
+        connections_1_0.build_response(any_phone.party, any_phone.seed, asked)
+    )
     path = f"/connections/{mine['connectionId']}"
     assert alice.get(path)["state"] == "Connected"
     assert alice.get(path)["theirKey"] == any_phone.verkey
@@ -150,7 +152,7 @@ def test_a_response_that_another_key_signed_connects_nobody(faber, phone):
     queues.sweep()
     asked = phone.newest(connections_1_0.REQUEST)
     phone.their_key = connections_1_0.read_party(asked.body["connection"]).verkey
-    phone.says(connections_1_0.response(phone.party, bytes(32), asked))
+    phone.says(connections_1_0.build_response(phone.party, bytes(32), asked))
     assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Negotiating"
 
 

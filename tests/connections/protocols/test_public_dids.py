@@ -57,7 +57,7 @@ def test_an_invitation_whose_service_is_a_did_is_answered(
     asked = shop.newest(f"didexchange/{version}/request")
     assert asked.parent_id == "invitation-1"
     shop.their_key = did_exchange.read_request(asked).verkey
-    shop.says(did_exchange.response(shop.party, shop.seed, asked))
+    shop.says(did_exchange.build_response(shop.party, shop.seed, asked))
     assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"
 
 
@@ -75,7 +75,7 @@ def test_a_connections_1_0_invitation_with_a_did_is_answered(faber, shop):
     # Without the invitation's own key, only this says which invitation it answers.
     assert asked.parent_id == "invitation-1"
     shop.their_key = connections_1_0.read_request(asked).verkey
-    shop.says(connections_1_0.response(shop.party, shop.seed, asked))
+    shop.says(connections_1_0.build_response(shop.party, shop.seed, asked))
     assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"
 
 
@@ -95,7 +95,7 @@ def test_a_second_invitation_of_the_same_did_reuses_the_connection(faber, shop):
     queues.sweep()
     [asked] = shop.inbox
     shop.their_key = did_exchange.read_request(asked).verkey
-    shop.says(did_exchange.response(shop.party, shop.seed, asked))
+    shop.says(did_exchange.build_response(shop.party, shop.seed, asked))
     second = invitation_of(shop, "didexchange/1.1", identifier="second-1", prefix="")
     again = alice.accepts_invitation(json.dumps(second))
     assert again["connectionId"] == mine["connectionId"]
@@ -113,7 +113,7 @@ def test_only_the_key_of_the_did_can_respond(faber, shop, is_signed_by_the_did):
     with listening(Agent()) as mallory:
         speaker = shop if is_signed_by_the_did else mallory
         speaker.their_key = did_exchange.read_request(asked).verkey
-        speaker.says(did_exchange.response(speaker.party, speaker.seed, asked))
+        speaker.says(did_exchange.build_response(speaker.party, speaker.seed, asked))
     state = alice.get(f"/connections/{mine['connectionId']}")["state"]
     assert state == ("Connected" if is_signed_by_the_did else "Negotiating")
 
@@ -146,7 +146,7 @@ def did_of(organization):
 def asks(agent, organization, parent=None, version="1.1"):
     """Send a request to connect to the public DID; return the message."""
     shown = organization.get("/tenants/publicDid")
-    body = did_exchange.request(
+    body = did_exchange.build_request(
         version, "Rex", agent.party, agent.seed, agent.prefix, parent or shown["did"]
     )
     if parent == "":
@@ -186,9 +186,11 @@ def test_an_agent_elsewhere_accepts_an_invitation_by_public_did(
     parent = message.decode_json(invited["invitation"])["@id"]
     is_first = name != "out-of-band"
     if is_first:
-        asked = connections_1_0.request("Rex", "", phone.party, phone.prefix, parent)
+        asked = connections_1_0.build_request(
+            "Rex", "", phone.party, phone.prefix, parent
+        )
     else:
-        asked = did_exchange.request(
+        asked = did_exchange.build_request(
             "1.1", "Rex", phone.party, phone.seed, phone.prefix, parent
         )
     phone.says(asked, to=verkey)
@@ -247,7 +249,7 @@ def test_a_request_to_the_public_did_is_answered_without_invitation(
     row = Connection.objects.get(their_key=phone.verkey)
     assert (row.state, row.name) == ("Negotiating", "Rex")
     phone.says(
-        did_exchange.complete(version, answered.thread_id, phone.prefix, parent)
+        did_exchange.build_complete(version, answered.thread_id, phone.prefix, parent)
     )
     row.refresh_from_db()
     assert row.state == "Connected"
@@ -298,7 +300,7 @@ def test_a_requester_without_endpoint_gets_the_refusal_in_the_response(faber, re
     faber.post("/tenants/publicDid")
     shown = faber.get("/tenants/publicDid")
     phone = Agent()
-    body = did_exchange.request(
+    body = did_exchange.build_request(
         "1.1", "Rex", phone.party, phone.seed, phone.prefix, shown["did"]
     )
     says = phone.asks if returns else phone.says
@@ -320,7 +322,7 @@ def test_no_did_is_resolved_for_a_refusal(faber, shop, monkeypatch):
 def test_who_names_the_address_of_another_gets_no_refusal(faber, phone):
     faber.post("/tenants/publicDid")
     shown = faber.get("/tenants/publicDid")
-    body = did_exchange.request(
+    body = did_exchange.build_request(
         "1.1", "Rex", phone.party, phone.seed, phone.prefix, shown["did"]
     )
     Agent().says(body, to=shown["verkey"])
@@ -361,7 +363,7 @@ def test_requests_to_a_public_did_are_limited(open_faber, phone, settings):
     settings.REQUESTS_PER_DID = 1
     asks(phone, open_faber)
     verkey = open_faber.get("/tenants/publicDid")["verkey"]
-    body = did_exchange.request(
+    body = did_exchange.build_request(
         "1.1", "Rex", phone.party, phone.seed, phone.prefix, did_of(open_faber)
     )
     refused = phone.post(phone.pack(body, to=verkey))
@@ -444,7 +446,7 @@ def test_an_agent_elsewhere_is_asked_by_its_public_did(faber, shop, is_wallet):
     asked = shop.newest("didexchange/1.1/request")
     assert asked.parent_id == f"did:sov:{shop.party.did}"
     shop.their_key = did_exchange.read_request(asked).verkey
-    shop.says(did_exchange.response(shop.party, shop.seed, asked))
+    shop.says(did_exchange.build_response(shop.party, shop.seed, asked))
     complete = next(one for one in shop.inbox if one.type.endswith("/complete"))
     assert complete.parent_id == asked.parent_id
     assert caller.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"

@@ -262,13 +262,13 @@ def shown_after(alice, phone, version, said):
 
 def connects_to(holder, phone):
     """The holder accepts an invitation of the phone."""
-    invitation = connecting.invitation("Shop", "", phone.verkey, phone.endpoint)
+    invitation = connecting.build_invitation("Shop", "", phone.verkey, phone.endpoint)
     invitation |= {"@type": phone.prefix + connecting.INVITATION}
     holder.accepts_invitation(json.dumps(invitation))
     queues.sweep()
     asked = phone.newest(connecting.REQUEST)
     phone.their_key = connecting.read_party(asked.body["connection"]).verkey
-    phone.says(connecting.response(phone.party, phone.seed, asked))
+    phone.says(connecting.build_response(phone.party, phone.seed, asked))
 
 
 def request_for(name: str) -> dict:
