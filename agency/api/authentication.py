@@ -64,6 +64,10 @@ class TenantAuthentication(BaseAuthentication):
     """
 
     def authenticate(self, request):
+        """Return the Caller and its access token, as `request.user` and `request.auth`.
+
+        401 for wrong keys, 503 `organization_frozen`.
+        """
         token = bearer_token(request)
         secrets: dict[str, str] = {ApiKey.Kind.ACCESS_TOKEN: token}
         subscription = subscription_key(request)
@@ -80,6 +84,7 @@ class TenantAuthentication(BaseAuthentication):
         address = client_address(request.META)
         for key in caller.keys:
             key.record_use(address)
+        # So that later requests with this token get this organization's share of threads.
         remember_caller(request.headers["Authorization"], f"tenant {caller.tenant.pk}")
         logs.request_tenant.set(caller.tenant.pk)
         return caller, caller.token

@@ -44,8 +44,12 @@ CODES = {
 
 
 def exception_handler(error, context):
-    """The response to whatever a view of the API raised. None: Django answers 500."""
-    set_rollback()
+    """The response to whatever a view of the API raised. None: Django answers 500.
+
+    An AgencyError has its own status and code. A value that only the database refuses
+    is the caller's mistake, a 400.
+    """
+    set_rollback()  # as REST framework's own handler does
     if is_outage(error):
         logger.warning("the database is out of reach: %s", error)
         error = DatabaseAway()

@@ -155,9 +155,11 @@ def cursor_purpose(query: ListQuery) -> str:
 def select_page(
     rows: QuerySet, query: ListQuery, is_backwards: bool = False
 ) -> QuerySet:
-    """The rows of a page, and one more if there are more.
+    """The rows of a page, and one more if there are more. Reads nothing yet.
 
-    is_backwards: the rows before the cursor, from the nearest one on.
+    They come after the cursor in the order of the sort key, then of the id. query:
+    valid; its other members are lookups. is_backwards: the rows before the cursor, from
+    the nearest one on. 400 `invalid_cursor` for the cursor of another list.
     """
     lookups = dict(query.validated_data)
     limit = lookups.pop("limit")

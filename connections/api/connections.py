@@ -45,12 +45,18 @@ def connections_of(wallet):
 
 
 def get_connection(wallet, connection_id):
+    """A connection of this wallet, or 404; not one of a connectionless exchange."""
     hosted_id = None if wallet.is_organization else wallet.wallet_id
     found = find_in_scope(wallet.tenant_id, connection_id, hosted_id)
     return or_404(found, Connection)
 
 
 def create_invitation(wallet, body):
+    """Create the invitation that a valid body asks for, and the options of its link.
+
+    400 `invalid_request` for a key that only an organization's own wallet has,
+    `return_url_not_allowed`; 409 `connection_id_taken`, `quota_exceeded`.
+    """
     for name in ("reuse", "usePublicDid"):
         if body.get(name) and not wallet.is_organization:
             message = f"A hosted wallet has no key that stays: leave `{name}` out."
@@ -77,13 +83,21 @@ def create_invitation(wallet, body):
 
 
 def read_invitation(given, tenant):
-    """The invitation in a link, base64 or JSON."""
+    """The invitation in a link, base64 or JSON.
+
+    It may be fetched over the network: call this outside of transactions. 400
+    `bad_invitation`, `did_not_resolved`.
+    """
     check = partial(out_of_band.read_invitation, tenant=tenant)
     return links.resolve_message(given, "invitation", check, tenant)
 
 
 def request_connection(view, wallet):
-    """The connection that a request to the DID in the body of this call makes."""
+    """The connection that a request to the DID in the body of this call makes.
+
+    It is read again: a hosted owner has answered by now. 400 `did_not_resolved`,
+    `own_did`; 409 `requests_not_accepted`, `quota_exceeded`.
+    """
     body = view.parse_body(ConnectionRequestParameters)
     try:
         made = view.perform(partial(public_dids.request_connection, wallet, **body))
@@ -108,6 +122,7 @@ class Connections(OrganizationView):
     )
     def create(self, request):
         body = self.parse_body(ConnectionInvitationParameters)
+        # Before perform(), as it reads a network outside of transactions.
         if body.get("usePublicDid"):
             public_dids.require_endpoint(self.wallet)
         return self.to_response(
@@ -144,6 +159,7 @@ class Connections(OrganizationView):
     def confirm_request(self, request, connectionId):
         connection = get_connection(self.wallet, connectionId)
         self.perform(held_requests.accept_request, connection)
+        # Read again: a hosted peer has got the response, and the state has changed.
         found = get_connection(self.wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 
@@ -156,6 +172,7 @@ class Connections(OrganizationView):
 class Messages(OrganizationView):
     @property
     def rows(self):
+        """The texts of all connections of the organization's own wallet."""
         written = BasicMessage.of_live_connections().filter(
             tenant=self.tenant, wallet__is_organization=True
         )
@@ -241,6 +258,8 @@ class WalletConnections(WalletView):
         given = self.parse_body(AcceptInvitationParameters)["invitation"]
         invitation = read_invitation(given, wallet.tenant)
         accepted = self.perform(handshakes.accept_invitation, wallet, invitation)
+        # Read again: a hosted inviter has answered by now. If it has refused, a repeated
+        # call with the same Idempotency-Key finds and does the same.
         connection = get_connection(wallet, accepted.connection_id)
         if connection.problem:
             error = handshakes.request_refused_error(connection)
@@ -280,7 +299,8 @@ class WalletConnections(WalletView):
     def retrieve(self, request, walletId, connectionId):
         def find():
             found = find_in_scope(self.tenant.pk, connectionId, walletId)
-            # Without a wallet of this id, the error names the wallet.
+            # One query for a hosted wallet, and no second one for the wallet itself. If
+            # there is no wallet of this id, the 404 is about the wallet.
             return found or get_connection(self.wallet, connectionId)
 
         return self.wait_for_change(ConnectionContract, find)
@@ -290,6 +310,7 @@ class WalletConnections(WalletView):
         wallet = self.wallet
         connection = get_connection(wallet, connectionId)
         self.perform(held_requests.accept_request, connection)
+        # Read again: a hosted peer has got the response, and the state has changed.
         found = get_connection(wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 

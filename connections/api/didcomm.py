@@ -36,6 +36,7 @@ def receive_envelope(request):
             415, "unsupported_media_type", f"Send an envelope as one of {known}."
         )
     try:
+        # Before opening: envelopes that do not open count too.
         rate_limits.take_token(
             "address", client_address(request.META), settings.INBOX_PER_ADDRESS
         )

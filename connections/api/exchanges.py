@@ -45,10 +45,10 @@ def shown_rows(model: type[Exchange], conditions: dict[str, Any]) -> QuerySet[An
 def usual_page(
     model: type[Exchange], contract: Any, query_class: Any, names: tuple[str, ...]
 ) -> CompiledQuery[Any]:
-    """The rows of a list of which nothing is asked.
+    """The first page of a list without parameters, as a prepared statement.
 
-    contract, query_class: its Contract and ListQuery. names: of its conditions,
-    `wallet` first.
+    contract, query_class: the Contract and ListQuery of the list. names: the columns of
+    its conditions; `wallet`, a UUID, comes first, the others have texts.
     """
     query = query_class(data={})
     query.is_valid(raise_exception=True)

@@ -16,7 +16,7 @@ from agency.core.errors import Invalid, PeerError
 from agency.core.waiting import seconds_left
 from connections import invitation_links, link_expiry, resolver
 from connections.api import qr_codes
-from connections.didcomm import message
+from connections.didcomm import message as didcomm
 from connections.models import Connection
 from connections.protocols import out_of_band
 
@@ -29,11 +29,12 @@ def resolve_message(given, field, check, tenant):
     """The message in what a caller gave: a link, base64 of any kind, or JSON.
 
     check: raises PeerError for a message that cannot be used here. tenant: the
-    caller's organization, on whose behalf a DID in the message is resolved.
-    Raises Invalid (400) for the member `field` of the body.
+    caller's organization, on whose behalf a DID in the message is resolved. field: the
+    member of the body, for the error: 400 `bad_<field>` or `did_not_resolved`.
+    Outside of transactions, as a link or a DID may be read over the network.
     """
     try:
-        given_message = message.read(_read_message(given.strip()))
+        given_message = didcomm.read(_read_message(given.strip()))
         found = out_of_band.unwrap_request(given_message, tenant)
         check(found)
     except resolver.DidNotResolved as error:
@@ -47,13 +48,18 @@ def resolve_message(given, field, check, tenant):
 
 
 def _read_message(given):
+    """The JSON of the message: written out, in the link, or behind a short link.
+
+    PeerError, or ValueError for what is no URL.
+    """
     if given.startswith("{"):
         return bounded_json.loads(given)
     if "://" not in given:
-        return message.decode_json(given)
+        return didcomm.decode_json(given)
     carried = _carried_message(given)
     if carried:
         return carried
+    # A short link of our own is read from the database, not over the network.
     if given.startswith(f"{settings.PUBLIC_URL}/i/"):
         token = urlsplit(given).path.rstrip("/").rpartition("/")[2]
         found = Connection.find_by_token(token)
@@ -68,11 +74,15 @@ def _carried_message(link):
     """The message in a long link, or None."""
     query = parse_qs(urlsplit(link).query)
     carried = query.get("c_i") or query.get("oob") or query.get("d_m")
-    return message.decode_json(carried[0].replace(" ", "+")) if carried else None
+    return didcomm.decode_json(carried[0].replace(" ", "+")) if carried else None
 
 
 def _fetch_message(link):
-    """The message behind the short link of another agent."""
+    """The message behind the short link of another agent.
+
+    Redirects are followed one by one, as the long link to which one leads may carry the
+    message itself. PeerError `bad_link`, also after FETCH_TIMEOUT_SECONDS for all.
+    """
     deadline = http.Deadline(seconds_left(FETCH_TIMEOUT_SECONDS))
     try:
         for _ in range(MAX_FETCHES):
@@ -141,7 +151,10 @@ def connection_or_404(token):
 
 
 def ended_response(connection):
-    """410 if the link cannot be used any more, else None."""
+    """The response 410 if the link cannot be used any more, else None.
+
+    `invitation_used` or `link_expired`. A multi-party invitation is never used up.
+    """
     if not connection.is_open:
         message = "The link was used already. Ask for a new one."
         return plain_error_response(410, "invitation_used", message)

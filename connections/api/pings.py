@@ -53,6 +53,7 @@ class Pings(OrganizationView):
     def create(self, request, connectionId):
         connection = get_connection(self.wallet, connectionId)
         self.perform(trust_ping.send_ping, connection)
+        # Read again: a peer hosted here has answered already.
         found = get_connection(self.wallet, connectionId)
         return self.to_response(PingContract, LastPing(found))
 
@@ -69,6 +70,7 @@ class WalletPings(WalletView):
     def create(self, request, walletId, connectionId):
         connection = get_connection(self.wallet, connectionId)
         self.perform(trust_ping.send_ping, connection)
+        # Read again: a peer hosted here has answered already.
         found = get_connection(self.wallet, connectionId)
         return self.to_response(PingContract, LastPing(found))
 

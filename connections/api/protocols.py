@@ -80,6 +80,7 @@ class Protocols(OrganizationView):
     @operation("rotateConnection", response=ProtocolContract)
     def rotate(self, request, connectionId):
         self.perform(did_rotate.rotate, get_connection(self.wallet, connectionId))
+        # Reads again: a peer hosted here has agreed already.
         return self.retrieve(request, connectionId)
 
     @operation("endConnection", response=ProtocolContract)

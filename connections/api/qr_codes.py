@@ -9,7 +9,7 @@ from qrcode import constants
 from qrcode.exceptions import DataOverflowError
 from qrcode.main import QRCode
 
-from connections.didcomm import message
+from connections.didcomm import message as didcomm
 from connections.invitation_links import query_name
 from connections.models import Connection
 
@@ -82,7 +82,8 @@ def without_optional(invitation: dict) -> dict:
 
 
 def link_with(connection: Connection, invitation: dict) -> str:
-    data = message.encode_url(invitation, separators=(",", ":"))
+    """The long link: that of the connection, with this message in its query."""
+    data = didcomm.encode_url(invitation, separators=(",", ":"))
     return f"{connection.invitation_url}?{query_name(invitation)}={data}"
 
 
