@@ -120,6 +120,10 @@ class TenantAdmin(ShownOnceAdmin):
     def create_row(
         self, request: HttpRequest, form: OrganizationForm
     ) -> tuple[Tenant, dict[str, str]]:
+        """Create an organization with an audit entry, in the admin's transaction.
+
+        Its provider account has no quotas. Return the secrets by their labels.
+        """
         given = form.cleaned_data
         made = create_organization(
             given["name"],
@@ -340,7 +344,10 @@ class NetworkForm(forms.ModelForm):
             self.instance.kind = Network.Kind.INDY
 
     def clean(self) -> dict[str, Any]:
-        """Check the genesis. A file or a URL takes precedence over the text field."""
+        """Check the genesis. A file or a URL takes precedence over the text field.
+
+        The URL is called here, outside of a transaction (NetworkAdmin.changeform_view).
+        """
         given = super().clean()
         genesis = given.get("genesis", "")
         try:
@@ -365,13 +372,14 @@ class NetworkAdmin(ReadOnlyAdmin):
 
     @method_decorator(csrf_protect)
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Run outside of Django's transaction, because the form may call a URL."""
+        """Run without the admin's transaction, because the form may call a URL."""
         return self._changeform_view(*args, **kwargs)
 
     @transactions.atomic()
     def save_model(
         self, request: HttpRequest, obj: Network, form: Any, change: bool
     ) -> None:
+        """Save with an audit entry, in a transaction: changeform_view() has none."""
         super().save_model(request, obj, form, change)
         action = "network.changed" if change else "network.added"
         audit.record(action, obj, by=request, name=obj.name)

@@ -86,7 +86,8 @@ class MonthlyUsage(NamedTuple):
 def count_usage() -> None:
     """Count each day from the one before the last count on; at first, all of them.
 
-    One statement for each day and table, so that none exceeds the timeout.
+    Then delete the rows of days that are not shown any more. There is one statement for
+    each day and table, so that none exceeds the timeout.
     """
     today = timezone.now().astimezone(UTC).date()
     newest = DailyUsage.objects.aggregate(day=Max("day"))["day"]

@@ -79,8 +79,9 @@ def try_job(job: Erasure, budget: BatchBudget) -> None:
 def erase_organization(key: UUID, budget: BatchBudget) -> bool:
     """Remove rows of a deleted organization. Return whether none is left.
 
-    Its data key is gone, so nothing can be signed: its peers here are told without a
-    message. What is packed and not sent yet still goes out.
+    Its data key is gone, so nothing can be signed: exchanges of its peers here are
+    ended without a message. What is packed and not sent yet still goes out. Each step
+    is several small transactions; the next call goes on where the budget ended.
     """
     own = Q(tenant=key)
     if not repeat(lambda: bury_keys(own, tenant=None), budget):
@@ -102,7 +103,12 @@ def erase_organization(key: UUID, budget: BatchBudget) -> bool:
 
 
 def erase_wallet(key: UUID, budget: BatchBudget) -> bool:
-    """Remove rows of a deleted wallet. Return whether none is left."""
+    """Remove rows of a deleted wallet. Return whether none is left.
+
+    First what nobody has to be told of, then the connections, whose peers are told,
+    then the keys become tombstones, and the rest goes. Each step is several small
+    transactions; the next call goes on where the budget ended.
+    """
     live = Wallet._base_manager.filter(pk=key, tenant__deleted_at=None)
     if not live.exists():  # its organization was deleted too
         return True
@@ -122,6 +128,7 @@ def erase_import(key: UUID, budget: BatchBudget) -> bool:
     """Remove rows of an import that did not end. Return whether none is left.
 
     The organization lives elsewhere: nobody is told, and its keys leave no tombstones.
+    They go last, as the other rows refer to them.
     """
     tables: list[Any] = [OutboundMessage, *owned_tables(Tenant, "tenant")]
     own_keys = Key.objects.filter(tenant=key).only("pk", "tenant")
@@ -136,7 +143,9 @@ def erase_import(key: UUID, budget: BatchBudget) -> bool:
 def erase_connection(key: UUID, budget: BatchBudget) -> bool:
     """Remove rows of a deleted connection. Return whether none is left.
 
-    Its exchanges stay, without it.
+    What is open ends, and the connection is given up; its exchanges stay, without it.
+    Each step is several small transactions; the next call goes on where the budget
+    ended.
     """
     rows = Connection._base_manager.filter(pk=key, tenant__deleted_at=None)
     if not (connection := rows.first()):  # its organization was deleted too
@@ -225,11 +234,14 @@ def end_connections(wallet: UUID) -> int:
 def part_connections(tenant: UUID) -> int:
     """Delete some connections of an organization, and end what was open at the peers.
 
-    Return how many.
+    In one transaction, with the locks of the peers' rows. No message is sent. Return
+    how many connections there were.
     """
     rows = Connection._base_manager.filter(tenant=tenant).order_by("tenant")
     rows = rows.select_related("my_key", "other_key")
     connections = list(rows[:CONNECTIONS_AT_ONCE])
+    # Locks and loads the peers. Rows of a deleted organization are never loaded, so all
+    # that locked_rows() has are peers.
     Connection.lock_all(connections)
     keys = [key for row in connections for key in (row.my_key, row.other_key) if key]
     verkeys = {key.verkey for key in keys}

@@ -48,7 +48,10 @@ def delete_old_exchanges() -> int:
 def finished_rows(
     tenant: Tenant, model: type[Exchange], before: datetime
 ) -> QuerySet[Any]:
-    """Finished exchanges that have not changed since, without held credentials."""
+    """Finished exchanges that have not changed since `before`, the oldest first.
+
+    Of the organization's own wallet, without the credentials that it holds.
+    """
     wallet = tenant.wallets.get(is_organization=True)
     rows = model.objects.filter(wallet=wallet, updated_at__lt=before)
     rows = rows.exclude(state__in=model.OPEN).order_by("updated_at")
@@ -73,7 +76,11 @@ def delete_values(rows: QuerySet[Any], budget: BatchBudget) -> int:
 
 
 def delete_records(rows: QuerySet[Any], budget: BatchBudget) -> int:
-    """Delete the records, each with the connection that exists for it alone."""
+    """Delete the records, each with the connection that exists for it alone.
+
+    Each is a transaction of its own. A revocation that is not published yet is
+    published before its credential goes (remove_credential). Return how many.
+    """
     rows = rows.select_related(*PARTIES)
     done = 0
     while budget.take_batch() and (batch := list(rows[:RECORDS_AT_ONCE])):

@@ -44,7 +44,10 @@ class StillBusy(Exception):
 def freeze(tenant: Tenant, by: Any) -> None:
     """Freeze an organization, and wait until nobody acts for it. May be repeated.
 
-    Raises StillBusy: it is frozen then, but not quiet.
+    A short transaction freezes it, with an audit entry. After that, outside of
+    transactions, what waits in its queues is held again and again, as what began before
+    may still enqueue. Raises StillBusy after WAIT_SECONDS: it is frozen then, but not
+    quiet.
     """
     with transactions.atomic():
         row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
@@ -73,7 +76,11 @@ def freeze(tenant: Tenant, by: Any) -> None:
 
 @transactions.atomic()
 def thaw(tenant: Tenant, by: Any) -> None:
-    """Let an organization work here again. A second call does nothing."""
+    """Let an organization work here again. A second call does nothing.
+
+    In one transaction with the lock on it, what is held becomes due, and the audit
+    entry is written.
+    """
     row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     if not row.frozen_at:
         return

@@ -43,7 +43,8 @@ def add_network(
 ) -> Network:
     """Create an Indy network, or change the given values of an existing one.
 
-    endorser_seed: 32 bytes, of a DID that has the role of an endorser on the ledger.
+    No ledger is called. An empty value keeps what the network has. endorser_seed: 32
+    bytes, of a DID that has the role of an endorser on the ledger; it is stored sealed.
     Raises Invalid `bad_genesis`, `bad_network`.
     """
     network = Network.objects.filter(pk=network_id).first()
@@ -114,7 +115,10 @@ def accept_agreement(
 
 
 def issuer_status(tenant: Tenant) -> IssuerStatus:
-    """Return the status from the ledger; if it does not respond, from our records."""
+    """Return the status from the ledger; if it does not respond, from our records.
+
+    Call it outside of transactions.
+    """
     ledger = ledger_of(tenant.network)
     did = Wallet.objects.get(tenant=tenant, is_organization=True).did
     pending = Publication.objects.filter(

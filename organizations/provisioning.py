@@ -95,6 +95,7 @@ def create_provider_organization(
 ) -> Tenant:
     """Create another organization of a provider account, in one transaction.
 
+    Its access token and subscription key are made too; the provider API may show them.
     public_id: an id chosen by the caller. Raises 409 `tenant_id_taken` if another
     organization has this id, 409 `did_taken`, 409 `quota_exceeded`.
     """
@@ -116,7 +117,11 @@ def create_tenant(
     seed: bytes | None,
     **fields: Any,
 ) -> Tenant:
-    """Create an organization with its data key and its wallet, without API keys."""
+    """Create an organization with its data key and its wallet, without API keys.
+
+    In the caller's transaction. network_id: None for the local one. fields: further
+    columns. 400 `unknown_network`; 409 `tenant_id_taken`, `did_taken`.
+    """
     network = require_network(network_id or LOCAL)
     tenant = Tenant(name=name, network=network, provider=provider)
     tenant.public_id = tenant.pk  # unless another one was chosen
@@ -137,7 +142,9 @@ def create_tenant(
 def remove_organization(tenant: Tenant, by: Any) -> None:
     """Delete an organization: from now on it is found nowhere, and its id is free.
 
-    by: the request or the actor, for the audit log. A second call does nothing.
+    by: the request or the actor, for the audit log. A second call does nothing. In one
+    transaction, which locks the organization, then its wallets, then its connections.
+    503 `organization_frozen`.
 
     Without its data key, what it has sealed cannot be read any more. A worker removes
     the rows (erasure.py). Its published objects stay, and so do its keys as
@@ -170,9 +177,10 @@ def remove_organization(tenant: Tenant, by: Any) -> None:
 
 @transactions.atomic()
 def change_organization(tenant: Tenant, changes: dict[str, Any], by: Any) -> None:
-    """Set columns of an organization, and record what they were.
+    """Set columns of an organization, and record what they were, in one transaction.
 
-    by: the request or the actor, for the audit log.
+    The lock on the organization makes the recorded values those that were replaced. by:
+    the request or the actor, for the audit log. 503 `organization_frozen`.
     """
     row = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant.pk).first()
     if not row:  # deleted meanwhile
@@ -186,12 +194,14 @@ def change_organization(tenant: Tenant, changes: dict[str, Any], by: Any) -> Non
 def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> None:
     """Create the organization's own wallet, and publish its DID on the network.
 
-    On a remote network a worker publishes the DID later. Raises 409 `did_taken`.
+    In the caller's transaction. To a remote network the DID is published after the
+    commit, by a worker if the ledger does not respond then. Raises 409 `did_taken`.
     """
     wallet = Wallet.create(tenant, is_organization=True)
     seed = seed or keys.generate_seed()
     verkey = keys.verkey_of(seed)
     did = keys.did_of(verkey)
+    # Of any organization, or a tombstone.
     if Key.objects.filter(verkey=verkey).exists():
         raise Conflict("did_taken", f"The DID {did} is taken.")
     ledger = ledger_of(tenant.network)

@@ -36,6 +36,7 @@ class PublicDid(NamedTuple):
 
 
 def read_public_did(tenant: Tenant) -> PublicDid:
+    """What is known here, by the newest job that publishes. No ledger is read."""
     wallet = organization_wallet(tenant)
     rows = Publication.objects.filter(
         tenant=tenant, kind=Publication.Kind.ENDPOINT, subject=wallet.did
@@ -54,12 +55,18 @@ def read_public_did(tenant: Tenant) -> PublicDid:
 
 
 def publish_endpoint(tenant: Tenant) -> None:
-    """Publish the endpoint of this agency for the organization's DID."""
+    """Publish the endpoint of this agency for the organization's DID.
+
+    On the local network in a transaction, on a remote ledger after its commit.
+    """
     publishing.publish_endpoint(tenant, didcomm_endpoint())
 
 
 def set_accepts_requests(tenant: Tenant, is_accepting: bool) -> None:
-    """Let anybody connect by the public DID (RFC 0023, implicit invitation), or not."""
+    """Let anybody connect by the public DID (RFC 0023, implicit invitation), or not.
+
+    409 `connection_id_taken`, `quota_exceeded`.
+    """
     wallet = organization_wallet(tenant)
     if is_accepting:
         public_dids.start_accepting_requests(wallet)

@@ -32,8 +32,9 @@ def usage_by_month(
 ) -> list[Usage]:
     """Return the usage by month, newest first.
 
-    The oldest month is the one in which the account was created, or the one that is
-    `months` months back, counting the current one.
+    Two queries count the credentials that its organizations issued and the proofs that
+    they verified. The oldest month is the one in which the account was created, or the
+    one that is `months` months back, counting the current one.
     """
     created = start_of_month(provider.created_at, 0)
     starts = [start_of_month(now, number) for number in range(months)]

@@ -41,9 +41,11 @@ MODELS: dict[str, type[Exchange]] = {
 
 
 def enqueue_answer(source: EventSource) -> None:
-    """Write the answer to an offer or a request that a simulated holder received.
+    """Enqueue the answer to an offer or a request that a simulated holder received.
 
-    In the transaction in which it arrives.
+    Called in the transaction of each change in a hosted wallet of a test organization
+    (emit.follow_test_wallet); for any other change nothing is enqueued. The worker is
+    notified after the commit, or finds the row once the delay is over.
     """
     if not isinstance(source, Credential | Verification):
         return
@@ -82,9 +84,11 @@ loop = AnswerLoop()
 
 
 def try_answer(answer: SimulatedAnswer) -> None:
-    """Take the step of a row that is leased to the caller.
+    """Take the step of a row that is leased to the caller, and delete the row.
 
-    The exchange is answered as its holder behaves now, if it still waits for that.
+    The exchange is answered as its holder behaves now, if it still waits for that, by
+    the methods and in the transactions of the wallet API. Unavailable and bugs are
+    retried, other errors end the row. Raises only if the database is out of reach.
     """
     with logs.continue_request(answer.request_id):
         try:

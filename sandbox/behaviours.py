@@ -61,7 +61,8 @@ def change_values(presentation: dict[str, Any]) -> dict[str, Any]:
 def leave_out_comparisons(verification: Verification) -> None:
     """Answer as a holder of values that meet no comparison.
 
-    Nobody can prove a comparison that does not hold, so a wallet leaves it out.
+    Nobody can prove a comparison that does not hold, so a wallet leaves it out. Each
+    other item is answered with the first credential that fits, if there is one.
     """
     available = prover.find_available(verification)
     selections = [
@@ -75,7 +76,8 @@ def leave_out_comparisons(verification: Verification) -> None:
 def prove_with_revoked(verification: Verification) -> None:
     """Revoke the credentials that fit, where this organization issued them; use them.
 
-    Those that cannot be revoked are used as they are.
+    Those that cannot be revoked are used as they are. Each revocation is committed and
+    published before the presentation is made, so a repeated call finds it done.
     """
     proof_request = verification.require_proof_request()
     credentials = list(find_credentials(verification.wallet, proof_request))
@@ -83,6 +85,7 @@ def prove_with_revoked(verification: Verification) -> None:
     revoked_first = sorted(candidates, key=lambda candidate: not candidate.is_revoked)
     selections = []
     for item in read_items(proof_request):
+        # One that fits but for being revoked fits this holder.
         fitting = (
             candidate
             for candidate in revoked_first
@@ -95,7 +98,11 @@ def prove_with_revoked(verification: Verification) -> None:
 
 
 def revoke_candidate(tenant: Tenant, candidate: Candidate) -> None:
-    """Revoke a credential that this organization issued, and publish that."""
+    """Revoke a credential that this organization issued, and publish that.
+
+    Nothing happens to one of another issuer, or without a registry. The issuer's row is
+    found by the place in the registry, which both rows have.
+    """
     if candidate.is_revoked or candidate.revocation is None:
         return
     rows = Credential.objects.filter(

@@ -34,7 +34,10 @@ def create_holder(
 ) -> SimulatedHolder:
     """Create a hosted wallet that answers by itself, connected to its organization.
 
-    409 `not_a_test_organization`, `too_many_simulated_holders`, `quota_exceeded`.
+    In one transaction, with a lock on the organization for the count. The two parties
+    write to each other at the end of the outermost transaction, so the connection is
+    Connected only then. 409 `not_a_test_organization`, `too_many_simulated_holders`,
+    `quota_exceeded`.
     """
     require_test(tenant)
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
@@ -59,7 +62,8 @@ def change_holder(
 ) -> None:
     """Change how it answers from now on, also what has waited for its delay.
 
-    by: the request or the actor, for the audit log.
+    In one transaction with the audit entry, which names no holder: so `name` is not in
+    its details. by: the request or the actor, for the audit log.
     """
     changes = {"behaviour": behaviour, "delay_seconds": delay_seconds}
     details = audit.describe_changes(holder, changes)

@@ -37,6 +37,11 @@ def delete_old_data() -> int:
 
 
 def delete_of_organization(tenant: Tenant, budget: BatchBudget) -> int:
+    """Delete what is older than KEPT_DAYS. Return the number of rows.
+
+    Each row with what belongs to it is a transaction of its own. Wallets go first, as
+    their exchanges and connections go with them.
+    """
     old = {"tenant": tenant, "created_at__lt": days_ago(KEPT_DAYS)}
     wallets = Wallet.hosted_by(tenant).filter(**old, simulated_holder=None)
     credentials = Credential.objects.filter(**old, wallet__deleted_at=None)

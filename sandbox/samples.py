@@ -57,8 +57,9 @@ def find_holders(tenant: Tenant) -> dict[str, SimulatedHolder]:
 def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
     """Make the sample definition and the holders that are missing.
 
-    Call it outside of any transaction: a holder is connected once it is committed.
-    by: the request or the actor, for the audit log. 409 `not_a_test_organization`,
+    Call it outside of any transaction: a holder is connected once it is committed, and
+    a definition is prepared before its transaction. What is there already stays. by:
+    the request or the actor, for the audit log. 409 `not_a_test_organization`,
     `too_many_simulated_holders`, `quota_exceeded`.
     """
     require_test(tenant)
@@ -69,6 +70,7 @@ def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
     is_local = tenant.network.kind == Network.Kind.LOCAL
     schema = build_schema_body(tenant, NAME, VERSION, ATTRIBUTES)
     claims = {"age": {"type": "integer"}}
+    # Given twice: prepare() reserves a key for it, or publishes it on a remote ledger.
     wanted = (tenant, schema, schema_id_of(schema), None, is_local, claims)
     with publishing.preparing_definition(*wanted) as prepare:
         return publishing.create_definition(*wanted, prepare())
@@ -76,6 +78,10 @@ def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
 
 @transactions.atomic()
 def create_missing_holders(tenant: Tenant, by: Any) -> None:
+    """Create a holder for each behaviour without one, in one transaction.
+
+    The lock on the organization keeps two calls from creating them twice.
+    """
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     holders = find_holders(tenant)
     for behaviour, name in HOLDERS.items():
@@ -90,8 +96,9 @@ def offer_samples(
 ) -> VerificationPolicy:
     """Offer a credential to each holder that has none. Return the sample policy.
 
-    A credential that is rejected or revoked does not count. definition: what
-    prepare_samples() returned.
+    In one transaction, which is run again after each network read; the lock on the
+    organization keeps two calls from offering twice. A credential that is rejected or
+    revoked does not count. definition: what prepare_samples() returned.
     """
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     for holder in find_holders(tenant).values():

@@ -75,7 +75,7 @@ def create_invitation(wallet, body):
     )
     columns = link_options.read_link_options(wallet.tenant, body)
     try:
-        return link_options.create_link(invite, columns)
+        return link_options.create_with_options(invite, columns)
     except IntegrityError:
         raise Conflict(
             "connection_id_taken", f"The connectionId {chosen} is taken."

@@ -26,13 +26,17 @@ def read_link_options(tenant, body):
     return {name: value for name, value in chosen.items() if value}
 
 
-def create_link(create, columns):
-    """Call `create`, which makes an invitation or an exchange with a link."""
-    return _create_with(create, columns) if columns else create()
+def create_with_options(create, columns):
+    """Call `create`, which makes an invitation or an exchange with a link.
+
+    columns: of read_link_options(). With any, they are set in the same transaction,
+    which is run again after each network read. Return what `create` made.
+    """
+    return _create_and_update(create, columns) if columns else create()
 
 
 @network_reads.atomic_with_reads
-def _create_with(create, columns):
+def _create_and_update(create, columns):
     made = create()
     if isinstance(made, Connection):
         made.update_columns(**columns)

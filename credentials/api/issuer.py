@@ -10,7 +10,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import heavy, or_404
 from agency.core.errors import Conflict
 from connections.api.exchanges import ExchangeView
-from connections.api.link_options import create_link, read_link_options
+from connections.api.link_options import create_with_options, read_link_options
 from connections.api.scopes import find_in_scope
 from connections.api.serializers import out_of_band_options
 from connections.models import Connection
@@ -72,7 +72,7 @@ def offer_function(tenant, body):
         exchange_version=body.get("exchangeVersion", ""),
         **options,
     )
-    return partial(create_link, share, read_link_options(tenant, body))
+    return partial(create_with_options, share, read_link_options(tenant, body))
 
 
 class Credentials(ExchangeView):

@@ -50,9 +50,10 @@ def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
 
 
 def create_tenant(provider: Provider, wanted: dict) -> Tenant:
-    """Create another organization of the account.
+    """Create another organization of the account, in the caller's transaction.
 
-    wanted: validated TenantParameters.
+    wanted: validated TenantParameters. What is empty keeps its default. 400
+    `unknown_network`; 409 `tenant_id_taken`, `did_taken`, `quota_exceeded`.
     """
     fields = {
         "image_url": wanted.get("imageUrl"),
@@ -96,6 +97,7 @@ class Tenants(View):
 
     @operation("createTenant", request=TenantParameters, response=TenantContract)
     def create(self, request: Request) -> Response:
+        # The organization and its audit entry are one transaction.
         made = self.perform(
             audit.recorded(create_tenant, "organization.created", by=request),
             self.tenant.provider,
@@ -114,6 +116,7 @@ class Tenants(View):
     @operation("deleteTenant")
     def destroy(self, request: Request, tenantId: str) -> Response:
         tenant = get_or_404(self.rows, tenantId, "public_id")
+        # Without perform(), as a DELETE takes no Idempotency-Key.
         remove_organization(tenant, by=request)
         return Response()
 
@@ -129,7 +132,7 @@ class Networks(View):
 
     @operation("getTransactionAuthorAgreement", response=NetworkAgreementContract)
     def read_agreement(self, request: Request, networkId: str) -> Response:
-        require_network(LOCAL)
+        require_network(LOCAL)  # creates it when it is first needed
         network = resolve_network(networkId)
         if not network:
             raise NotFound("not_found", "There is no such network.")
@@ -142,6 +145,11 @@ class Networks(View):
 
     @operation("acceptTransactionAuthorAgreement")
     def accept_agreement(self, request: Request, networkId: str) -> Response:
+        """Record that the organization accepts the agreement in force on its network.
+
+        `prepare` reads the agreement from the ledger, before the transaction that
+        stores the acceptance and its audit entry. 404 for the network of others.
+        """
         tenant = self.tenant
         named = resolve_network(networkId)
         if named != tenant.network and networkId.lower() != str(tenant.public_id):

@@ -61,6 +61,7 @@ class ProviderView(View):
 
     @property
     def rows(self) -> QuerySet[Tenant]:
+        """The organizations that the account created, as their contract needs them."""
         return with_issuer(usage.tenants_of(self.provider))
 
 
@@ -77,6 +78,7 @@ class ProviderTenants(ProviderView):
         "createProviderTenant", request=TenantParameters, response=TenantContract
     )
     def create(self, request: Request) -> Response:
+        # The organization and its audit entry are one transaction.
         made = self.perform(
             audit.recorded(create_tenant, "organization.created", by=request),
             self.provider,
@@ -86,6 +88,7 @@ class ProviderTenants(ProviderView):
 
     @operation("deleteAllProviderTenants")
     def destroy_all(self, request: Request) -> Response:
+        # One transaction each: a repeated call deletes what is left.
         for tenant in self.rows:
             remove_organization(tenant, by=request)
         return Response()
@@ -96,10 +99,9 @@ class ProviderTenants(ProviderView):
 
     @operation("updateProviderTenant", request=TenantUpdateParameters)
     def update(self, request: Request, tenantId: str) -> Response:
-        tenant, body = (
-            self.get_tenant(tenantId),
-            self.parse_body(TenantUpdateParameters),
-        )
+        tenant = self.get_tenant(tenantId)
+        body = self.parse_body(TenantUpdateParameters)
+        # A member that is absent changes nothing.
         names = {
             "name": "name",
             "imageUrl": "image_url",
@@ -129,10 +131,12 @@ class ProviderTenants(ProviderView):
     def change_keys(self, request: Request, tenantId: str) -> Response:
         tenant = self.get_tenant(tenantId)
         rotate = audit.recorded(new_keys, "key.rotated", tenant, by=request)
+        # Shown once: a repeated call with the same Idempotency-Key gets a 409.
         made = self.perform(rotate, tenant, shown_once=True)
         return self.to_response(TenantKeysContract, made)
 
     def get_tenant(self, tenant_id: str) -> Tenant:
+        """The organization, or 404; 503 `organization_frozen` while it is moved."""
         tenant = get_or_404(self.rows, tenant_id, "public_id")
         tenant.require_thawed()
         return tenant
@@ -145,9 +149,9 @@ def newest_keys(tenant: Tenant) -> dict[str, ApiKey]:
 
 
 def readable_keys(tenant: Tenant) -> dict[str, str]:
-    """The keys as the API names them.
+    """The newest keys by their names in the API, unsealed.
 
-    409 `keys_not_readable` if they were not kept.
+    409 `keys_not_readable` unless PROVIDER_KEYS_READABLE is set and both were kept.
     """
     newest = newest_keys(tenant)
     readable = settings.PROVIDER_KEYS_READABLE and all(
@@ -166,7 +170,11 @@ def readable_keys(tenant: Tenant) -> dict[str, str]:
 
 @transactions.atomic()
 def new_keys(tenant: Tenant) -> dict[str, str]:
-    """Rotate all keys. The lock on the organization puts two changes in one order."""
+    """Rotate the newest key of each kind. Return the new ones as readable_keys() does.
+
+    A former key stays live for a while (ApiKey.rotate). The lock on the organization
+    puts two changes in one order.
+    """
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     newest = newest_keys(tenant)
     return {

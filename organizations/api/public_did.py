@@ -46,6 +46,10 @@ class PublicDids(View):
 
     @operation("publishEndpoint", response=PublicDidContract)
     def publish(self, request: Request) -> Response:
+        """Publish the endpoint, in one transaction with the audit entry.
+
+        On a remote ledger that only enqueues the job, which begins after the commit.
+        """
         publish = audit.recorded(
             public_did.publish_endpoint, "endpoint.published", self.tenant, by=request
         )
@@ -54,6 +58,10 @@ class PublicDids(View):
 
     @operation("setPublicDid", request=PublicDidParameters, response=PublicDidContract)
     def update(self, request: Request) -> Response:
+        """Accept requests or not, in one transaction with the audit entry.
+
+        409 `connection_id_taken`, `quota_exceeded`.
+        """
         is_accepting = self.parse_body(PublicDidParameters)["acceptsRequests"]
         change = audit.recorded(
             public_did.set_accepts_requests,

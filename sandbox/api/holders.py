@@ -41,11 +41,11 @@ class SimulatedHolderContract(Contract):
 
 class SimulatedHolders(View):
     @property
-    def own_holders(self):
+    def holders(self):
         return SimulatedHolder.live_rows(self.tenant)
 
-    def respond(self, holder_id):
-        found = get_or_404(self.own_holders, holder_id)
+    def respond_with(self, holder_id):
+        found = get_or_404(self.holders, holder_id)
         return self.to_response(SimulatedHolderContract, found)
 
     @operation(
@@ -54,10 +54,16 @@ class SimulatedHolders(View):
         response=SimulatedHolderContract,
     )
     def create(self, request):
+        """Create a holder, in one transaction with the audit entry.
+
+        It is read again, as it is connected only since the commit.
+        """
         body = self.parse_body(SimulatedHolderParameters)
         create = partial(create_holder, self.tenant, **columns_of(body))
-        recorded = audit.recorded(create, "simulated_holder.created", by=request)
-        return self.respond(self.perform(recorded).pk)
+        create_recorded = audit.recorded(
+            create, "simulated_holder.created", by=request
+        )
+        return self.respond_with(self.perform(create_recorded).pk)
 
     @operation(
         "listSimulatedHolders",
@@ -65,11 +71,11 @@ class SimulatedHolders(View):
         parameters=list_parameters(ListQuery),
     )
     def list(self, request):
-        return self.list_response(SimulatedHolderContract, self.own_holders)
+        return self.list_response(SimulatedHolderContract, self.holders)
 
     @operation("getSimulatedHolder", response=SimulatedHolderContract)
     def retrieve(self, request, holderId):
-        return self.respond(holderId)
+        return self.respond_with(holderId)
 
     @operation(
         "updateSimulatedHolder",
@@ -77,10 +83,11 @@ class SimulatedHolders(View):
         response=SimulatedHolderContract,
     )
     def change(self, request, holderId):
-        holder = get_or_404(self.own_holders, holderId)
+        """Change a holder; change_holder() writes the audit entry too."""
+        holder = get_or_404(self.holders, holderId)
         body = self.parse_body(SimulatedHolderParameters)
         self.perform(partial(change_holder, holder, **columns_of(body), by=request))
-        return self.respond(holderId)
+        return self.respond_with(holderId)
 
     @operation("deleteSimulatedHolder")
     def destroy(self, request, holderId):
@@ -88,7 +95,7 @@ class SimulatedHolders(View):
 
         Without perform(), as a DELETE takes no Idempotency-Key.
         """
-        holder = get_or_404(self.own_holders, holderId)
+        holder = get_or_404(self.holders, holderId)
         remove = audit.recorded(
             remove_holder, "simulated_holder.deleted", holder, by=request
         )

@@ -30,6 +30,10 @@ class Samples(View):
     @operation("setUpSamples", response=SamplesContract)
     @heavy
     def create(self, request):
+        """Set the samples up. Holders and definition are committed by `prepare`.
+
+        The offers and the policy are the one transaction of perform().
+        """
         set_up = partial(samples.offer_samples, self.tenant)
         prepare = partial(samples.prepare_samples, self.tenant, request)
         policy = self.perform(set_up, prepare=prepare)

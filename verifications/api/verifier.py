@@ -10,7 +10,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import get_or_404
 from agency.core.errors import Conflict
 from connections.api.exchanges import ExchangeView, with_parties
-from connections.api.link_options import create_link, read_link_options
+from connections.api.link_options import create_with_options, read_link_options
 from connections.api.serializers import ExchangeLinkParameters, out_of_band_options
 from connections.protocols import public_dids
 from credentials.models.schema import organization_wallet
@@ -48,7 +48,7 @@ def request_function(tenant, *, link_options, body, policy_id=None, connection=N
         options=out_of_band_options(link_options),
         exchange_version=link_options.get("exchangeVersion", ""),
     )
-    return partial(create_link, share, read_link_options(tenant, link_options))
+    return partial(create_with_options, share, read_link_options(tenant, link_options))
 
 
 class Verifications(ExchangeView):

@@ -38,6 +38,7 @@ class Command(BaseCommand):
         if not yes and input("Accept it for the agency? [yes/no] ") != "yes":
             raise CommandError("Not accepted.")
         actor = audit.actor_of_command("accept_agreement")
+        # None: not for an organization, but for the agency.
         audit.recorded(accept_agreement, "agreement.accepted", found, by=actor)(
             found, None, agreement
         )

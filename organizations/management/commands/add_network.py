@@ -37,6 +37,7 @@ class Command(BaseCommand):
         try:
             genesis = read_genesis(given["genesis"]) if given["genesis"] else None
             seed = read_endorser_seed() if given["endorser"] else None
+            # One transaction, with the audit entry. It calls no ledger.
             network = audit.recorded(
                 add_network,
                 "network.changed",
