@@ -140,8 +140,9 @@ class Connection(EventSource):
     thread_id = models.CharField(max_length=128, blank=True)
     message_prefix = models.CharField(max_length=40, default=PREFIX)
 
-    # This side's keys. Until our rotation is confirmed (rotation_id is its thread id),
-    # other_key is the next key; after that, the former one. Both may receive messages.
+    # This side's keys. Until the peer agrees to our rotation (rotation_id is its thread
+    # id), other_key is the next key; after that, the former one. Both may receive
+    # messages.
     my_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="connection"
     )

@@ -1,4 +1,9 @@
-"""Connections in the credentials API and in the wallet API."""
+"""Connections in the credentials API and in the wallet API.
+
+perform() runs the one function that writes. Its transaction is its own or, with an
+Idempotency-Key, the one that also stores the key (agency/api/views.py).
+A GET that has wait_for_change() waits for the peer if the caller asks for that.
+"""
 
 from functools import partial
 
@@ -256,6 +261,7 @@ class WalletConnections(WalletView):
     def accept(self, request, walletId):
         wallet = self.wallet
         given = self.parse_body(AcceptInvitationParameters)["invitation"]
+        # Before perform(), as a link is read outside of transactions.
         invitation = read_invitation(given, wallet.tenant)
         accepted = self.perform(handshakes.accept_invitation, wallet, invitation)
         # Read again: a hosted inviter has answered by now. If it has refused, a repeated

@@ -1,4 +1,8 @@
-"""Trust pings (RFC 0048): whether the other side of a connection still answers."""
+"""Trust pings (RFC 0048): whether the other side of a connection still answers.
+
+perform() runs the one function that writes. Its transaction is its own or, with an
+Idempotency-Key, the one that also stores the key (agency/api/views.py).
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,8 @@
-"""The protocols of one connection: versions, a new key, its end."""
+"""The protocols of one connection: versions, a new key, its end.
+
+perform() runs the one function that writes. Its transaction is its own or, with an
+Idempotency-Key, the one that also stores the key (agency/api/views.py).
+"""
 
 from rest_framework import serializers
 

@@ -258,6 +258,7 @@ def reuse_connection(connection: Connection, invitation: Message) -> None:
     is_connected = connection.state == Connection.State.CONNECTED
     if not (is_other and is_out_of_band and is_connected):
         return
+    # On an invitee's row `shared` is the message that waits, not the content of a link.
     vault.seal(connection, "shared", read_attached_request(invitation))
     connection.save(update_fields=["shared"])
     body = build(REUSE, connection.message_prefix)

@@ -106,9 +106,7 @@ def limit_requests(key: Key, received: Message) -> None:
 
     Any other message takes no token (REQUESTS_PER_DID).
     """
-    if received.major_type not in didcomm.CONNECTION_REQUESTS or not is_uninvited(
-        received.parent_id, key.did
-    ):
+    if not is_request_to(key, received):
         return
     if owner_of(key):
         rate_limits.take_token("did_request", key.did, settings.REQUESTS_PER_DID)
@@ -122,9 +120,7 @@ def report_to_stranger(key: Key, received: Message) -> None:
     address must stand in the request itself: no DID is resolved for this. No connection
     is stored, and each report is tried once.
     """
-    if received.major_type not in didcomm.CONNECTION_REQUESTS or not is_uninvited(
-        received.parent_id, key.did
-    ):
+    if not is_request_to(key, received):
         return
     wallet = owner_of(key)
     if not wallet or find_open_invitation(wallet):

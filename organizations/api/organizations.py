@@ -1,4 +1,10 @@
-"""The organization, the networks and public pictures, in the credentials API."""
+"""The organization, the networks and public pictures, in the credentials API.
+
+perform() runs the one function that writes. Its transaction is its own or, with an
+Idempotency-Key, the one that also stores the key (agency/api/views.py).
+audit.recorded() returns a function that also writes the audit entry, in the same
+transaction.
+"""
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from drf_spectacular.utils import OpenApiTypes

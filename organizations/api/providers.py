@@ -1,4 +1,10 @@
-"""The provider API: the organizations of a provider account, by the account's key."""
+"""The provider API: the organizations of a provider account, by the account's key.
+
+perform() runs the one function that writes. Its transaction is its own or, with an
+Idempotency-Key, the one that also stores the key (agency/api/views.py).
+audit.recorded() returns a function that also writes the audit entry, in the same
+transaction.
+"""
 
 from functools import partial
 
@@ -210,9 +216,8 @@ class Analytics(ProviderView):
 
     @operation("getCurrentUsage", response=UsageContract)
     def current_usage(self, request: Request) -> Response:
-        return self.to_response(
-            UsageContract, usage.usage_by_month(self.provider, timezone.now(), 1)[0]
-        )
+        months = usage.usage_by_month(self.provider, timezone.now(), months=1)
+        return self.to_response(UsageContract, months[0])
 
     @operation("searchUsage", response=UsageContract(many=True))
     def search_usage(self, request: Request) -> Response:

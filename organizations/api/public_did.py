@@ -1,4 +1,10 @@
-"""The public DID of the organization, in the credentials API."""
+"""The public DID of the organization, in the credentials API.
+
+perform() runs the one function that writes. Its transaction is its own or, with an
+Idempotency-Key, the one that also stores the key (agency/api/views.py).
+audit.recorded() returns a function that also writes the audit entry, in the same
+transaction.
+"""
 
 from rest_framework import serializers
 from rest_framework.request import Request

@@ -1,4 +1,8 @@
-"""The samples of the sandbox in the credentials API."""
+"""The samples of the sandbox in the credentials API.
+
+perform() runs the one function that writes. Its transaction is its own or, with an
+Idempotency-Key, the one that also stores the key (agency/api/views.py).
+"""
 
 from functools import partial
 

@@ -31,7 +31,7 @@ class Command(BaseCommand):
         if not name.strip() or len(name) > 200:
             raise CommandError("The name needs 1 to 200 characters.")
         try:
-            with transactions.atomic():
+            with transactions.atomic():  # with the audit entry, or not at all
                 organization = create_organization(
                     name.strip(),
                     image_url=image_url,
