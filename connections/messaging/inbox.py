@@ -160,7 +160,7 @@ def _process(row: InboundMessage) -> None:
 
     A refusal (PeerError, Conflict) rolls that transaction back; a second one finishes
     the row and enqueues the problem report. Any other exception goes to run_leased(),
-    which retries the row.
+    which retries the row, except after LostLease.
     """
     key = Key.find(row.recipient_key)
     if not key or key.is_retired:  # since it was received

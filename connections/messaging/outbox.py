@@ -120,7 +120,7 @@ def enqueue_to_party(
 
     A wallet hosted here handles it before the commit. To another agent it is a row,
     which a worker posts after the commit; a party without an endpoint has to fetch it
-    before UNFETCHED_EXPIRY.
+    within UNFETCHED_EXPIRY.
 
     409 `connection_gone` if the party's key was retired, 503 `organization_frozen`.
     connection: None if the party is not the peer of one, as a requester that is
