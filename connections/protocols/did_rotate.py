@@ -78,7 +78,7 @@ def _adopt_new_key(connection: Connection) -> None:
         connection,
         my_key=key,
         other_key=connection.my_key,
-        my_did=did.rpartition(":")[0],
+        my_did=did.rpartition(":")[0],  # its short form
     )
 
 
@@ -114,7 +114,7 @@ def receive_rotate(connection: Connection, message: Message) -> None:
     """
     party = _read_next_party(connection, text(message.body, "to_did"))
     outbox.readdress(connection, party)
-    # Not saved: only the ack is addressed to this key.
+    # Not saved, and replaced below: only the ack is addressed to this key.
     connection.their_key = message.sender or ""
     ack = build(ACK, message.prefix, message.thread_id, status="OK")
     outbox.enqueue(connection, ack)

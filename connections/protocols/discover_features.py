@@ -181,5 +181,7 @@ def _matching_protocols(query: str) -> list[str]:
     pattern = re.compile(".*".join(parts))
     names = sorted(router.supported_protocols())
     return [
-        n for n in names if any(pattern.fullmatch(p + n) for p in (PREFIX, OLD_PREFIX))
+        name
+        for name in names
+        if pattern.fullmatch(PREFIX + name) or pattern.fullmatch(OLD_PREFIX + name)
     ]

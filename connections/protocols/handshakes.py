@@ -145,7 +145,8 @@ def accept_invitation(wallet: Wallet, invitation: Message) -> Connection:
     if hosted and hosted.wallet_id == wallet.pk:
         raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
     known = lock_known_connection(wallet, invited, invitation.id)
-    # A multi-party invitation with its own key makes a new connection each time.
+    # A multi-party invitation with its own key makes a new connection each time. One
+    # with the wallet's public key is meant to be recognised (OutOfBandOptions).
     if known and not (hosted and hosted.multi_party and hosted.invitation_key_id):
         out_of_band.reuse_connection(known, invitation)
         return known
