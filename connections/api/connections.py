@@ -249,6 +249,9 @@ class WalletConnections(WalletView):
     def create(self, request, walletId):
         wallet = self.wallet
         body = self.parse_body(ConnectionInvitationParameters)
+        # Before perform(), as it reads a network outside of transactions.
+        if body.get("usePublicDid") and wallet.is_organization:
+            public_dids.require_endpoint(wallet)
         return self.to_response(
             ConnectionContract, self.perform(create_invitation, wallet, body)
         )

@@ -45,6 +45,12 @@ def test_it_is_issued_a_credential_and_proves_it(acme, faber, own):
     assert seen["isValid"] is True and seen["proof"]["name"]["value"] == "Acme Corp"
 
 
+def test_it_invites_nobody_by_a_did_without_endpoint(acme, own):
+    refused = error_of(own.post, "/connections", {"usePublicDid": True})
+    assert_error(refused, 409, "endpoint_not_published")
+    assert own.get("/connections") == []
+
+
 def test_it_shows_only_what_the_organization_holds(acme, faber, own):
     alice, definition = acme.hosts(), acme.defines("name", "level")
     issued = acme.offers(alice, definition, VALUES)["credentialId"]
