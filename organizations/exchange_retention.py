@@ -10,8 +10,13 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from agency.core import metrics, retention
-from agency.core.retention import BATCH_ROWS, BatchBudget, days_ago
+from agency.core import retention
+from agency.core.retention import (
+    BATCH_ROWS,
+    BatchBudget,
+    days_ago,
+    remove_one_by_one,
+)
 from connections.exchange import PARTIES, Exchange
 from credentials.models import Credential
 from credentials.removal import remove_credential
@@ -23,7 +28,6 @@ VALUES: dict[type[Exchange], tuple[str, ...]] = {
     Credential: ("values", "proposal", "reason"),
     Verification: ("proof", "presentation", "checks", "proposal", "reason"),
 }
-RECORDS_AT_ONCE = 20
 
 
 def delete_old_exchanges() -> int:
@@ -38,7 +42,8 @@ def delete_old_exchanges() -> int:
         for model in VALUES:
             if tenant.exchanges_kept_days is not None:
                 before = days_ago(tenant.exchanges_kept_days)
-                done += delete_records(finished_rows(tenant, model, before), budget)
+                rows = finished_rows(tenant, model, before).select_related(*PARTIES)
+                done += remove_one_by_one(rows, remove_record, budget)
             if tenant.values_kept_days is not None:
                 before = days_ago(tenant.values_kept_days)
                 done += delete_values(finished_rows(tenant, model, before), budget)
@@ -75,18 +80,9 @@ def delete_values(rows: QuerySet[Any], budget: BatchBudget) -> int:
     return done
 
 
-def delete_records(rows: QuerySet[Any], budget: BatchBudget) -> int:
-    """Delete the records, each with the connection that exists for it alone.
+def remove_record(row: Exchange) -> None:
+    """Delete a record, with the connection that exists for it alone.
 
-    Each is a transaction of its own. A revocation that is not published yet is
-    published before its credential goes (remove_credential). Return how many.
+    A revocation that is not published yet is published first (remove_credential).
     """
-    rows = rows.select_related(*PARTIES)
-    done = 0
-    while budget.take_batch() and (batch := list(rows[:RECORDS_AT_ONCE])):
-        for row in batch:
-            remove_credential(row) if isinstance(row, Credential) else row.remove()
-        metrics.count_deleted(rows.model._meta.label, len(batch))
-        done += len(batch)
-        time.sleep(retention.PAUSE_SECONDS)
-    return done
+    remove_credential(row) if isinstance(row, Credential) else row.remove()

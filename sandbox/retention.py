@@ -4,16 +4,14 @@ What goes are exchanges, texts, connections and hosted wallets; simulated holder
 with their connection. Definitions, policies and all settings stay.
 """
 
-import logging
-import time
-from collections.abc import Callable
-from typing import Any
+from django.db.models import Q
 
-from django.db.models import Q, QuerySet
-
-from agency.core import metrics, retention
-from agency.core.errors import AgencyError
-from agency.core.retention import BatchBudget, days_ago, delete_in_batches
+from agency.core.retention import (
+    BatchBudget,
+    days_ago,
+    delete_in_batches,
+    remove_one_by_one,
+)
 from connections.exchange import PARTIES
 from connections.models import BasicMessage, Connection
 from connections.removal import remove_connection
@@ -24,9 +22,7 @@ from tenants.models import Tenant
 from verifications.models import Verification
 from wallets.models import Wallet
 
-logger = logging.getLogger(__name__)
 KEPT_DAYS = 30
-ROWS_AT_ONCE = 20
 
 
 def delete_old_data() -> int:
@@ -59,37 +55,14 @@ def delete_of_organization(tenant: Tenant, budget: BatchBudget) -> int:
     ).select_related("wallet__tenant", "my_key", "invitation_key")
     failed = SimulatedAnswer.objects.filter(**old)
     return (
-        remove_rows(wallets, Wallet.remove, budget)
-        + remove_rows(credentials.select_related(*PARTIES), remove_credential, budget)
-        + remove_rows(
+        remove_one_by_one(wallets, Wallet.remove, budget)
+        + remove_one_by_one(
+            credentials.select_related(*PARTIES), remove_credential, budget
+        )
+        + remove_one_by_one(
             verifications.select_related(*PARTIES), Verification.remove, budget
         )
-        + remove_rows(connections, remove_connection, budget)
+        + remove_one_by_one(connections, remove_connection, budget)
         + delete_in_batches(texts.only("pk"), budget)
         + delete_in_batches(failed.only("pk"), budget)
     )
-
-
-def remove_rows(
-    rows: QuerySet[Any], remove: Callable[[Any], None], budget: BatchBudget
-) -> int:
-    """Remove the rows, each in a transaction of its own. Return how many are gone.
-
-    One that cannot be removed now is left to the next run.
-    """
-    removed, last = 0, None
-    while budget.take_batch():
-        later = rows if last is None else rows.filter(pk__gt=last)
-        batch = list(later.order_by("pk")[:ROWS_AT_ONCE])
-        if not batch:
-            break
-        for row in batch:
-            try:
-                remove(row)
-                removed += 1
-            except AgencyError as error:
-                logger.warning("%s is not removed yet: %s", row.pk, error.code)
-        last = batch[-1].pk
-        time.sleep(retention.PAUSE_SECONDS)
-    metrics.count_deleted(rows.model._meta.label, removed)
-    return removed

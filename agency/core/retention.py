@@ -4,6 +4,7 @@ Each batch is one transaction. It skips rows that are locked, so it never waits.
 process that is killed loses at most one batch; the next run continues.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -14,8 +15,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agency.core import metrics
+from agency.core.errors import AgencyError
 
+logger = logging.getLogger(__name__)
 BATCH_ROWS = 200
+REMOVED_AT_ONCE = 20  # rows with all that belongs to them, between two pauses
 MAX_BATCHES = 240  # of one run
 # After each batch, so that disk and processors are free for requests.
 PAUSE_SECONDS = 0.03
@@ -81,3 +85,29 @@ def delete_in_batches(
         last = getattr(batch[-1], by)
         time.sleep(PAUSE_SECONDS)
     return deleted
+
+
+def remove_one_by_one(
+    rows: QuerySet[Any], remove: Callable[[Any], None], budget: BatchBudget
+) -> int:
+    """Remove the rows, each in a transaction of its own. Return how many are gone.
+
+    remove: of a row with all that belongs to it. One that cannot be removed now, such
+    as a revoked credential while its ledger is out of reach, is left to the next run.
+    """
+    removed, last = 0, None
+    while budget.take_batch():
+        later = rows if last is None else rows.filter(pk__gt=last)
+        batch = list(later.order_by("pk")[:REMOVED_AT_ONCE])
+        if not batch:
+            break
+        for row in batch:
+            try:
+                remove(row)
+                removed += 1
+            except AgencyError as error:
+                logger.warning("%s is not removed yet: %s", row.pk, error.code)
+        last = batch[-1].pk
+        time.sleep(PAUSE_SECONDS)
+    metrics.count_deleted(rows.model._meta.label, removed)
+    return removed

@@ -97,10 +97,8 @@ class SimulatedHolders(View):
 
     @operation("deleteSimulatedHolder")
     def destroy(self, request, holderId):
-        """Delete the holder with its wallet, in one transaction with the audit entry.
-
-        Without perform(), as a DELETE takes no Idempotency-Key.
-        """
+        # In one transaction with the audit entry; without perform(), as a DELETE takes
+        # no Idempotency-Key.
         holder = get_or_404(self.holders, holderId)
         remove = audit.recorded(
             remove_holder, "simulated_holder.deleted", holder, by=request

@@ -6,8 +6,10 @@ import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 
+from agency.core.errors import Unavailable
 from connections.models import Connection
 from credentials.models import Credential
+from organizations import exchange_retention
 from organizations.exchange_retention import delete_old_exchanges
 from tenants.models import Tenant
 from verifications.models import Verification
@@ -74,6 +76,22 @@ def test_younger_ones_and_those_of_others_stay(faber, acme, alice):
     keeps(faber, exchanges_kept_days=60)
     keeps(acme, exchanges_kept_days=1)
     assert delete_old_exchanges() == 0
+
+
+def test_a_record_that_cannot_be_deleted_now_keeps_no_other_one(
+    faber, acme, alice, monkeypatch
+):
+    """Such as a revoked credential while its ledger is out of reach."""
+
+    def fail(credential):
+        raise Unavailable("ledger_unavailable", "The ledger is out of reach.")
+
+    monkeypatch.setattr(exchange_retention, "remove_credential", fail)
+    keeps(faber, exchanges_kept_days=20)
+    assert delete_old_exchanges() == 1
+    assert exchanges_of(faber) == ["Offered", "Issued"]
+    monkeypatch.undo()
+    assert delete_old_exchanges() == 1
 
 
 def test_a_connection_for_one_exchange_goes_with_it(faber, alice):
