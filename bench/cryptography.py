@@ -9,7 +9,7 @@ from bench.calls import VALUES
 from credentials.ledgers import ledger_of
 from credentials.models import CredentialDefinition
 from tenants import vault
-from verifications.proofs import proof_policy, selection
+from verifications.proofs import presentation_building, proof_policy, selection
 from verifications.proofs.checks import judge_presentation
 from verifications.proofs.request_building import build_request
 from wallets import anoncreds
@@ -69,7 +69,7 @@ def build_cycle(definition_id: str, body: dict) -> Callable[[], None]:
         proof_request = build_request(wanted, anoncreds.generate_nonce())
         held = held_as_candidate(row, public, schema, stored)
         chosen = selection.auto_select(proof_request, [held])
-        answer = selection.create_presentation(
+        answer = presentation_building.create_presentation(
             proof_request, chosen, [held], secret, known
         )
         if not judge_presentation(proof_request, answer, known).is_valid:

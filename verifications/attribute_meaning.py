@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from credentials.ledgers.base import schema_id_of
-from verifications.proofs.selection import LedgerReader
+from verifications.proofs.ledger_reader import LedgerReader
 from wallets.anoncreds import normalise_name
 
 

@@ -2,7 +2,12 @@
 
 from tests import fixtures
 from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate, ledger, tails_path
-from verifications.proofs import checks, proof_policy, selection
+from verifications.proofs import (
+    checks,
+    presentation_building,
+    proof_policy,
+    selection,
+)
 from verifications.proofs.checks import Outcome
 from verifications.proofs.request_building import build_request
 from verifications.proofs.selection import Candidate, Selection
@@ -55,13 +60,13 @@ def answer(
         one._replace(hidden=one.policy_name in hidden)
         for one in selection.auto_select(request, held)
     ]
-    return selection.create_presentation(
+    return presentation_building.create_presentation(
         request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path
     )
 
 
 def select(request: dict, held: list[Candidate], *chosen: Selection) -> dict:
-    return selection.create_presentation(
+    return presentation_building.create_presentation(
         request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path
     )
 

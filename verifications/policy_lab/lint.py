@@ -18,6 +18,7 @@ from verifications.attribute_meaning import (
 )
 from verifications.policy_lab.trial import Trial
 from verifications.proofs import proof_policy
+from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.proof_items import (
     LOWER_BOUND_TYPES,
     credential_facts,
@@ -29,7 +30,7 @@ from verifications.proofs.relative_dates import (
     resolve_value,
 )
 from verifications.proofs.request_building import holds_integers_only, needs_bound
-from verifications.proofs.selection import Candidate, LedgerReader, comparable_number
+from verifications.proofs.selection import Candidate, comparable_number
 from wallets.anoncreds import normalise_name
 
 OLD_VALID_AT = timedelta(days=1)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from agency.core.errors import Invalid
 from verifications.attribute_meaning import resolve_attributes
 from verifications.proofs import proof_policy
+from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.proof_items import (
     RESTRICTION_FIELDS,
     Item,
@@ -21,7 +22,6 @@ from verifications.proofs.request_building import IntegerAttributes, build_reque
 from verifications.proofs.request_reading import read_items
 from verifications.proofs.selection import (
     Candidate,
-    LedgerReader,
     RevocationStatus,
     Selection,
     auto_select,

@@ -10,8 +10,9 @@ from agency.core import network_reads
 from agency.core.compiled_sql import CompiledQuery
 from credentials.models import Credential
 from tenants import vault
+from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.request_reading import read_items
-from verifications.proofs.selection import Candidate, LedgerReader, RevocationStatus
+from verifications.proofs.selection import Candidate, RevocationStatus
 from wallets.anoncreds import normalise_name
 from wallets.models import Wallet
 

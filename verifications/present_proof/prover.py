@@ -32,7 +32,7 @@ from verifications.present_proof.candidates import (
 )
 from verifications.present_proof.messages import PRESENT_PROOF
 from verifications.present_proof.requests import lazy_ledger
-from verifications.proofs import selection
+from verifications.proofs import presentation_building, selection
 from verifications.proofs.checks import (
     proof_of_own_presentation,
     verify_own_presentation,
@@ -287,7 +287,7 @@ def _send_presentation(
         raise WrongState(verification, [State.REQUESTED])
     proof_request = verification.require_proof_request()
     ledger = ledger_of(verification.tenant.network)
-    presentation = selection.create_presentation(
+    presentation = presentation_building.create_presentation(
         proof_request,
         selections,
         candidates,

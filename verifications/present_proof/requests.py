@@ -11,11 +11,11 @@ from credentials.ledgers import ledger_of
 from credentials.models import CredentialDefinition
 from verifications.models import Verification
 from verifications.proofs import proof_policy
+from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.request_building import (
     build_request,
     definitions_of_predicates,
 )
-from verifications.proofs.selection import LedgerReader
 from wallets import anoncreds
 
 

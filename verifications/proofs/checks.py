@@ -60,6 +60,7 @@ from typing import Any, NamedTuple
 
 from verifications.proofs import failures
 from verifications.proofs.failures import Failure
+from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.presentation_reading import (
     SINGLE_VALUE,
     Answer,
@@ -75,7 +76,6 @@ from verifications.proofs.request_reading import (
     read_interval,
     read_items,
 )
-from verifications.proofs.selection import LedgerReader
 from wallets import anoncreds
 from wallets.anoncreds import normalise_name
 

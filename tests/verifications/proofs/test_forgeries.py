@@ -35,7 +35,7 @@ from tests.support.presentations import (
     judge,
     predicate,
 )
-from verifications.proofs import checks, selection
+from verifications.proofs import checks, presentation_building
 from verifications.proofs.request_reading import prune_request, read_items
 from verifications.proofs.selection import Selection
 from wallets import anoncreds
@@ -530,7 +530,7 @@ def use(held, at: int, shown_at: int, known: Ledger | None = None) -> Case:
     chosen = [
         Selection(item.policy_name, held.credential_id) for item in read_items(other)
     ]
-    sent = selection.create_presentation(
+    sent = presentation_building.create_presentation(
         other, chosen, [held], ALICE_LINK_SECRET, known, tails_path
     )
     return Case(asked, sent, known)

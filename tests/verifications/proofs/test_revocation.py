@@ -29,7 +29,7 @@ from tests.support.presentations import (
     select,
 )
 from tests.verifications.proofs.test_checks import HOSTILE, changed, leaves
-from verifications.proofs import proof_policy, selection
+from verifications.proofs import presentation_building, proof_policy, selection
 from verifications.proofs.request_building import build_request
 from verifications.proofs.selection import Selection
 
@@ -256,7 +256,7 @@ def test_without_its_tails_file_nothing_is_sent(tails):
     asked, held = ask(LEVEL, at=NOW), [badge(3)]
     picked = [Selection("level", "first-3")]
     with pytest.raises(Unavailable) as refused:
-        selection.create_presentation(
+        presentation_building.create_presentation(
             asked, picked, held, ALICE_LINK_SECRET, ledger(), tails
         )
     assert refused.value.code == "tails_unavailable"
@@ -267,7 +267,7 @@ def test_a_registry_that_the_ledger_no_longer_knows_is_refused():
     known.registries.clear()
     picked = [Selection("level", "first-3")]
     with pytest.raises(Invalid) as refused:
-        selection.create_presentation(
+        presentation_building.create_presentation(
             asked, picked, held, ALICE_LINK_SECRET, known, tails_path
         )
     assert refused.value.code == "unknown_registry"

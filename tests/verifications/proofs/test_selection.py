@@ -14,7 +14,7 @@ from tests.support.presentations import (
     predicate,
     select,
 )
-from verifications.proofs import selection
+from verifications.proofs import presentation_building, selection
 from verifications.proofs.selection import Selection
 
 
@@ -266,7 +266,7 @@ def test_all_wrong_selections_are_told_at_once():
 def test_a_credential_that_the_ledger_no_longer_knows_is_refused():
     asked, held = ask(attribute("name")), [candidate("degree")]
     with pytest.raises(Invalid) as refused:
-        selection.create_presentation(
+        presentation_building.create_presentation(
             asked, [Selection("name", "degree")], held, ALICE_LINK_SECRET, Ledger()
         )
     assert refused.value.code == "unknown_definition"

@@ -1,0 +1,21 @@
+"""What the rules and the prover read of a ledger."""
+
+from typing import Protocol
+
+
+class LedgerReader(Protocol):
+    """Returns public objects by id, as the ledger's JSON. None for an unknown id."""
+
+    def schema(self, schema_id: str) -> dict | None: ...
+
+    def definition(self, definition_id: str) -> dict | None: ...
+
+    def revocation_registry(self, registry_id: str) -> dict | None: ...
+
+    def status_list(self, registry_id: str, timestamp: int) -> dict | None:
+        """The newest list of the registry up to `timestamp`, in unix seconds."""
+        ...
+
+    def final_status_list(self, registry_id: str, timestamp: int) -> dict | None:
+        """Like status_list(), but no other list of its time will replace it."""
+        ...
