@@ -23,7 +23,7 @@ from verifications.proofs.request_reading import read_items
 from verifications.proofs.selection import (
     Candidate,
     Selection,
-    refusal_code,
+    unfit_code,
 )
 
 Behaviour = SimulatedHolder.Behaviour
@@ -89,7 +89,7 @@ def prove_with_revoked(verification: Verification) -> None:
         fitting = (
             candidate
             for candidate in revoked_first
-            if refusal_code(item, candidate) in (None, "revoked_or_invalid")
+            if unfit_code(item, candidate) in (None, "revoked_or_invalid")
         )
         if chosen := next(fitting, None):
             revoke_candidate(verification.tenant, chosen)

@@ -25,7 +25,7 @@ from verifications.proofs.selection import (
     RevocationStatus,
     Selection,
     auto_select,
-    refusal_code,
+    unfit_code,
 )
 from wallets import anoncreds
 
@@ -97,7 +97,7 @@ def try_policy(
     items = read_items(request)
     refusals = [
         [
-            refusal_code(item, candidate) if candidate else "unknown_definition"
+            unfit_code(item, candidate) if candidate else "unknown_definition"
             for candidate in candidates
         ]
         for item in items

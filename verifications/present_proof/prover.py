@@ -33,11 +33,9 @@ from verifications.present_proof.candidates import (
 from verifications.present_proof.messages import PRESENT_PROOF
 from verifications.present_proof.requests import lazy_ledger
 from verifications.proofs import presentation_building, selection
-from verifications.proofs.checks import (
-    proof_of_own_presentation,
-    verify_own_presentation,
-)
+from verifications.proofs.checks import verify_own_presentation
 from verifications.proofs.proof_items import Item
+from verifications.proofs.proof_values import proof_of_own_presentation
 from verifications.proofs.relative_dates import resolve_dates
 from verifications.proofs.request_reading import policy_from_request, read_items
 from verifications.proofs.selection import Candidate, Selection
@@ -297,7 +295,7 @@ def _send_presentation(
     )
     if change:
         presentation = change(presentation)
-    proof = proof_of_own_presentation(proof_request, presentation, ledger)
+    proof = proof_of_own_presentation(proof_request, presentation)
     connection = verification.connection
     with transactions.atomic():
         if connection and connection.seems_hosted and not ledger.is_remote:

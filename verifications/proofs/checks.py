@@ -71,6 +71,7 @@ from verifications.proofs.presentation_reading import (
     read_presentation,
 )
 from verifications.proofs.proof_items import Item, credential_facts, matches_facts
+from verifications.proofs.proof_values import own_answers, proof_by_item, proof_entry
 from verifications.proofs.request_reading import (
     prune_request,
     read_interval,
@@ -119,14 +120,18 @@ def judge_presentation(
 ) -> Outcome:
     """Check a presentation against our stored request with its restrictions and nonce.
 
-    This does not check that a request is answered only once. The state of its
-    verification ensures that.
+    No presentation makes this raise; `ledger` may raise if it cannot be reached. That a
+    request is answered only once is not checked here: the state of its verification
+    ensures it.
+
     judged_at: unix seconds. It replaces all times at which the request requires
     credentials not to be revoked ("validNow" at receipt). It changes nothing for items
     that do not require non-revocation, and for items with a time of their own.
-    allows_interval: whether any status list of an interval proves non-revocation. If
-    not, only the newest up to its end does: an older one lacks later revocations.
-    No presentation makes this raise; `ledger` may raise if it cannot be reached.
+
+    allows_interval: whether any status list of an interval proves non-revocation, as
+    for a policy with `validFrom`. If not, only the newest up to its end does: an older
+    one lacks later revocations.
+
     `proof` has one entry per policy item, with the API's field names: what the holder
     *sent*, to be trusted only if `is_valid`. An item without an answer has no value.
     A predicate has the value "true" if it was proven, else "false", and never the
@@ -134,76 +139,67 @@ def judge_presentation(
     """
     items = read_items(request)
     try:
-        sent = read_presentation(presentation)
+        parsed = read_presentation(presentation)
     except MalformedPresentation:
         failure = failures.MALFORMED
         return Outcome(
             is_valid=False,
             checks=[Check(None, "malformed", "fail", failure.code, failure.message)],
-            proof={item.policy_name: _proof_entry(item, [], False) for item in items},
+            proof={item.policy_name: proof_entry(item, [], False) for item in items},
         )
     judgement = Judgement(
         request,
         items,
-        sent,
+        parsed,
         ledger,
         judged_at=judged_at,
         allows_interval=allows_interval,
     )
     checks = list(_run_rules(judgement))
     is_valid = all(check.status == "pass" for check in checks)
-    return Outcome(is_valid, checks, _proof_by_item(judgement, is_valid))
-
-
-def proof_of_own_presentation(
-    request: dict, presentation: dict, ledger: LedgerReader
-) -> dict[str, dict]:
-    """The `proof` of our own presentation: what it shows for each policy item.
-
-    It is parsed by the same code as a received presentation.
-    """
-    sent = read_presentation(presentation)
-    judgement = Judgement(request, read_items(request), sent, ledger)
-    return _proof_by_item(judgement, is_valid=True)
+    return Outcome(is_valid, checks, proof_by_item(items, parsed, is_valid))
 
 
 def verify_own_presentation(
     request: dict, presentation: dict, ledger: LedgerReader
 ) -> None:
-    """Verify our own presentation as a verifier will, to have the result prepared.
+    """Verify our own presentation before the locks. The verdict is not used.
 
-    See agency/core/prepared_results.py.
+    A verifier hosted here calls the library with the same arguments in the same
+    transaction, and then finds its result (agency/core/prepared_results.py).
     """
-    sent = read_presentation(presentation)
-    judgement = Judgement(request, read_items(request), sent, ledger)
-    if sent.sub_proofs:
+    parsed = read_presentation(presentation)
+    judgement = Judgement(request, read_items(request), parsed, ledger)
+    if parsed.sub_proofs:
         check_signature(judgement)
 
 
 @dataclass
 class Judgement:
-    """A presentation with its request, and the public objects of the ledger."""
+    """A presentation with its request, and the public objects of the ledger.
+
+    An item's own answers and sub-proofs are those of its referents, without those of
+    its companions.
+    """
 
     request: dict
     items: list[Item]
-    sent: Presentation
+    presentation: Presentation
     ledger: LedgerReader
     judged_at: int | None = None
     allows_interval: bool = False
     _status_lists: dict[tuple[str, int], dict | None] = field(default_factory=dict)
 
-    def own_answers(self, item: Item) -> list[Answer]:
-        """The answers to the referents of the item itself."""
-        part = self.sent.predicates if item.is_predicate else self.sent.attributes
-        return [answer for name in item.referents for answer in part.get(name, [])]
-
     def all_answers(self, item: Item) -> list[tuple[Answer, tuple[str, ...]]]:
         """The answers to the item and its companions, with their attribute names."""
-        own = [(answer, item.attribute_names) for answer in self.own_answers(item)]
+        own = [
+            (answer, item.attribute_names)
+            for answer in own_answers(self.presentation, item)
+        ]
         return own + [
             (answer, (name,))
             for name, referent in item.companions.items()
-            for answer in self.sent.attributes.get(referent, [])
+            for answer in self.presentation.attributes.get(referent, [])
         ]
 
     def sub_proofs(self, item: Item) -> dict[int, SubProof]:
@@ -213,12 +209,16 @@ class Judgement:
             for answer, _ in self.all_answers(item)
             if answer.index is not None
         }
-        return {index: self.sent.sub_proofs[index] for index in sorted(indexes)}
+        return {
+            index: self.presentation.sub_proofs[index] for index in sorted(indexes)
+        }
 
     @cached_property
     def resolved_definitions(self) -> list[tuple[dict, dict] | None]:
         """The (definition, schema) of each sub-proof; None if the ledger lacks one."""
-        ids = [identifier.definition_id for identifier in self.sent.identifiers]
+        ids = [
+            identifier.definition_id for identifier in self.presentation.identifiers
+        ]
         known: dict[str, tuple[dict, dict] | None] = {}
         for name in dict.fromkeys(ids):
             definition = self.ledger.definition(name)
@@ -229,7 +229,7 @@ class Judgement:
     @cached_property
     def revocation_registries(self) -> list[dict | None]:
         """The registry that each sub-proof names; None if the ledger lacks it."""
-        ids = [identifier.registry_id for identifier in self.sent.identifiers]
+        ids = [identifier.registry_id for identifier in self.presentation.identifiers]
         known = {
             name: self.ledger.revocation_registry(name)
             for name in dict.fromkeys(ids)
@@ -239,7 +239,7 @@ class Judgement:
 
     def status_list(self, index: int, time: int | None) -> dict | None:
         """The newest list of a sub-proof's registry up to that time (unix seconds)."""
-        name = self.sent.identifiers[index].registry_id
+        name = self.presentation.identifiers[index].registry_id
         if name is None or time is None or self.revocation_registries[index] is None:
             return None
         if (name, time) not in self._status_lists:
@@ -283,14 +283,14 @@ class Judgement:
             return False
         definition, _ = known
         is_of_definition = (
-            registry["credDefId"] == self.sent.identifiers[index].definition_id
+            registry["credDefId"] == self.presentation.identifiers[index].definition_id
         )
         return is_of_definition and registry["issuerId"] == definition["issuerId"]
 
     @cached_property
     def shown_values(self) -> list[dict[str, set[str]]]:
         """For each sub-proof: label -> the encoded values that answers show for it."""
-        shown: list[dict[str, set[str]]] = [{} for _ in self.sent.sub_proofs]
+        shown: list[dict[str, set[str]]] = [{} for _ in self.presentation.sub_proofs]
         for item in self.items:
             for answer, names in self.all_answers(item):
                 if answer.index is None:
@@ -303,7 +303,7 @@ class Judgement:
     def claimed_comparisons(self) -> list[set[tuple[str, str, int]]]:
         """For each sub-proof: the (label, kind, threshold) its answers claim."""
         claimed: list[set[tuple[str, str, int]]] = [
-            set() for _ in self.sent.sub_proofs
+            set() for _ in self.presentation.sub_proofs
         ]
         for item in self.items:
             if not item.is_predicate:
@@ -312,14 +312,19 @@ class Judgement:
             pairs = zip(item.referents, item.comparisons, strict=True)
             for referent, (predicate_type, threshold) in pairs:
                 claim = (label, _LIBRARY_KINDS[predicate_type], threshold)
-                for answer in self.sent.predicates.get(referent, []):
+                for answer in self.presentation.predicates.get(referent, []):
+                    # Only an attribute can be self-attested and have no index.
                     claimed[answer.index or 0].add(claim)
         return claimed
 
 
 def check_identifiers(judgement: Judgement) -> Failure | None:
-    count = len(judgement.sent.sub_proofs)
-    if len(judgement.sent.identifiers) == count and all(
+    """Check that there are as many identifiers as sub-proofs.
+
+    Every answer must name one of them.
+    """
+    count = len(judgement.presentation.sub_proofs)
+    if len(judgement.presentation.identifiers) == count and all(
         index < count for index in _answered_sub_proofs(judgement)
     ):
         return None
@@ -327,12 +332,13 @@ def check_identifiers(judgement: Judgement) -> Failure | None:
 
 
 def check_nothing_more(judgement: Judgement) -> Failure | None:
-    sent = judgement.sent
+    """Check that nothing is answered or proven that was not requested."""
+    presentation = judgement.presentation
     requested = judgement.request
     if (
-        sent.attributes.keys() <= requested["requested_attributes"].keys()
-        and sent.predicates.keys() <= requested["requested_predicates"].keys()
-        and _answered_sub_proofs(judgement) == set(range(len(sent.sub_proofs)))
+        presentation.attributes.keys() <= requested["requested_attributes"].keys()
+        and presentation.predicates.keys() <= requested["requested_predicates"].keys()
+        and _answered_sub_proofs(judgement) == set(range(len(presentation.sub_proofs)))
     ):
         return None
     return failures.UNREQUESTED
@@ -343,7 +349,7 @@ def check_exponents(judgement: Judgement) -> Failure | None:
 
     Without a bound for `e`, the public key is enough to forge a credential: e = 1.
     """
-    for sub_proof in judgement.sent.sub_proofs:
+    for sub_proof in judgement.presentation.sub_proofs:
         responses = [*sub_proof.responses.values(), *sub_proof.roots]
         is_small = all(0 <= number < 2**RESPONSE_BITS for number in responses)
         if not is_small or not 0 <= sub_proof.exponent < 2**EXPONENT_BITS:
@@ -358,18 +364,22 @@ def check_challenge(judgement: Judgement) -> Failure | None:
     """
     committed = {
         number
-        for sub_proof in judgement.sent.sub_proofs
+        for sub_proof in judgement.presentation.sub_proofs
         for number in sub_proof.commitments
     }
-    if committed <= judgement.sent.hashed:
+    if committed <= judgement.presentation.hashed:
         return None
     return failures.CHALLENGE_INCOMPLETE
 
 
 def check_answered(judgement: Judgement, item: Item) -> Failure | None:
-    answers = judgement.own_answers(item)
+    """Check that each referent has one answer, all in one sub-proof.
+
+    A companion may be unanswered: not every alternative requires a value.
+    """
+    answers = own_answers(judgement.presentation, item)
     if len(answers) > len(item.referents) or any(
-        len(judgement.sent.attributes.get(referent, [])) > 1
+        len(judgement.presentation.attributes.get(referent, [])) > 1
         for referent in item.companions.values()
     ):
         return failures.ANSWERED_TWICE
@@ -383,12 +393,14 @@ def check_answered(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_self_attested(judgement: Judgement, item: Item) -> Failure | None:
+    """Check that a credential proves every answer: no policy allows less."""
     if all(answer.index is not None for answer, _ in judgement.all_answers(item)):
         return None
     return failures.SELF_ATTESTED
 
 
 def check_definition(judgement: Judgement, item: Item) -> Failure | None:
+    """Check that the ledger has the definition and schema of each sub-proof."""
     if all(
         judgement.resolved_definitions[index] for index in judgement.sub_proofs(item)
     ):
@@ -397,17 +409,22 @@ def check_definition(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_schema(judgement: Judgement, item: Item) -> Failure | None:
+    """Check that the named schema is that of the definition on the ledger."""
     for index in judgement.sub_proofs(item):
         known = judgement.resolved_definitions[index]
         if known is None:
             continue
         definition, _ = known
-        if definition["schemaId"] != judgement.sent.identifiers[index].schema_id:
+        if (
+            definition["schemaId"]
+            != judgement.presentation.identifiers[index].schema_id
+        ):
             return failures.SCHEMA_MISMATCH
     return None
 
 
 def check_attributes(judgement: Judgement, item: Item) -> Failure | None:
+    """Check that the schema has the attributes, ignoring case and spaces."""
     for answer, names in judgement.all_answers(item):
         known = (
             None
@@ -434,6 +451,11 @@ def check_responses(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_revealed(judgement: Judgement, item: Item) -> Failure | None:
+    """Check that the answers show exactly what the sub-proof reveals.
+
+    No attribute more or less, and no other value: the library proves only the
+    sub-proof.
+    """
     for index, sub_proof in judgement.sub_proofs(item).items():
         proven = {label: {value} for label, value in sub_proof.revealed.items()}
         if judgement.shown_values[index] != proven:
@@ -449,7 +471,7 @@ def check_predicates(judgement: Judgement, item: Item) -> Failure | None:
     for index, sub_proof in judgement.sub_proofs(item).items():
         claimed = judgement.claimed_comparisons[index]
         if claimed and not item.is_predicate:
-            continue  # reported for the predicate items
+            continue  # a wrong comparison is a failure of the predicate item
         proven = {
             (predicate.label, predicate.kind, predicate.value)
             for predicate in sub_proof.predicates
@@ -461,6 +483,10 @@ def check_predicates(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_encoding(judgement: Judgement, item: Item) -> Failure | None:
+    """Check that each shown text belongs to the number that was signed.
+
+    The issuer signs only the number, and the library ignores the text.
+    """
     for answer, _ in judgement.all_answers(item):
         if answer.index is None:
             continue
@@ -471,8 +497,12 @@ def check_encoding(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_restrictions(judgement: Judgement, item: Item) -> Failure | None:
+    """Check that each credential meets an alternative, as the ledger describes it.
+
+    The values that an alternative requires are checked by check_values().
+    """
     if not item.restrictions or all(
-        _restrictions_met_by_name(judgement, item, index)
+        _restrictions_met_but_values(judgement, item, index)
         for index in _own_sub_proofs(judgement, item)
     ):
         return None
@@ -480,8 +510,9 @@ def check_restrictions(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_values(judgement: Judgement, item: Item) -> Failure | None:
+    """Check that one of the alternatives that are met has its required value shown."""
     for index in _own_sub_proofs(judgement, item):
-        met = _restrictions_met_by_name(judgement, item, index)
+        met = _restrictions_met_but_values(judgement, item, index)
         if met and not any(
             _shows_required_value(judgement, item, index, restriction)
             for restriction in met
@@ -502,7 +533,7 @@ def check_non_revocation(judgement: Judgement, item: Item) -> Failure | None:
         known = judgement.resolved_definitions[index]
         if known is None or known[0]["value"].get("revocation") is None:
             continue
-        identifier = judgement.sent.identifiers[index]
+        identifier = judgement.presentation.identifiers[index]
         names_list = (
             identifier.registry_id is not None and identifier.timestamp is not None
         )
@@ -536,39 +567,48 @@ def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
     An older list lacks later revocations. Where the policy has `validFrom`, it counts
     if it was in force at some time since.
     """
-    time = judgement.non_revoked_at(item)
+    requested_time = judgement.non_revoked_at(item)
     for index in judgement.non_revocation_proofs(item):
-        timestamp = judgement.sent.identifiers[index].timestamp
-        named = judgement.status_list(index, timestamp)
-        newest = named if time is None else judgement.status_list(index, time)
-        if time is not None and newest is None:
+        named_time = judgement.presentation.identifiers[index].timestamp
+        named = judgement.status_list(index, named_time)
+        # Without a requested time, any list will do.
+        newest = (
+            named
+            if requested_time is None
+            else judgement.status_list(index, requested_time)
+        )
+        if requested_time is not None and newest is None:
             return failures.NOT_YET_VALID
-        if named is None or timestamp is None or named["timestamp"] != timestamp:
+        if named is None or named_time is None or named["timestamp"] != named_time:
             return failures.UNKNOWN_TIMESTAMP
-        shown = named["timestamp"]
-        if newest and judgement.oldest_timestamp(index, item, newest) > shown:
+        if newest and judgement.oldest_timestamp(index, item, newest) > named_time:
             return failures.STALE
-        if newest and newest["timestamp"] < shown:
+        if newest and newest["timestamp"] < named_time:
             # The list is later than the requested time.
             return failures.UNKNOWN_TIMESTAMP
     return None
 
 
 def check_signature(judgement: Judgement) -> Failure | None:
-    sent = judgement.sent
+    """Check the numbers of the whole presentation by the library.
+
+    Whether credentials are revoked is checked here too: with the lists that the
+    sub-proofs name, which check_status_list() has accepted.
+    """
+    presentation = judgement.presentation
     schemas: dict[str, dict] = {}
     definitions: dict[str, dict] = {}
     for identifier, known in zip(
-        sent.identifiers, judgement.resolved_definitions, strict=True
+        presentation.identifiers, judgement.resolved_definitions, strict=True
     ):
         if known:
             definition, schema = known
             definitions[identifier.definition_id] = definition
             schemas[identifier.schema_id] = schema
     registries, status_lists = _proven_registries(judgement)
-    referents = [*sent.attributes, *sent.predicates]
+    referents = [*presentation.attributes, *presentation.predicates]
     if anoncreds.verify_presentation(
-        _presentation_for_library(sent),
+        _presentation_for_library(presentation),
         prune_request(judgement.request, referents, keep_conditions=False),
         schemas,
         definitions,
@@ -586,7 +626,7 @@ def check_signature(judgement: Judgement) -> Failure | None:
 
 
 # The rules by their name in the API (docs/verification.md), in order.
-GENERAL_RULES: Mapping[str, Callable[[Judgement], Failure | None]] = {
+PRESENTATION_RULES: Mapping[str, Callable[[Judgement], Failure | None]] = {
     "identifiers": check_identifiers,
     "nothing_more": check_nothing_more,
     "exponents": check_exponents,
@@ -613,7 +653,7 @@ ITEM_RULES: Mapping[str, Callable[[Judgement, Item], Failure | None]] = {
 def _run_rules(judgement: Judgement) -> Iterator[Check]:
     """Yield all checks in order. After a failure, the dependent ones are skipped."""
     general_failed = False
-    for name, general_rule in GENERAL_RULES.items():
+    for name, general_rule in PRESENTATION_RULES.items():
         check = _run_rule(None, name, partial(general_rule, judgement), general_failed)
         general_failed = check.status != "pass"
         yield check
@@ -643,8 +683,8 @@ def _run_rule(
 
 def _answered_sub_proofs(judgement: Judgement) -> set[int]:
     """The indexes in the answers. A sub-proof of that index may not exist."""
-    sent = judgement.sent
-    groups = [*sent.attributes.values(), *sent.predicates.values()]
+    presentation = judgement.presentation
+    groups = [*presentation.attributes.values(), *presentation.predicates.values()]
     return {
         answer.index
         for answers in groups
@@ -658,7 +698,7 @@ def _own_sub_proofs(judgement: Judgement, item: Item) -> set[int]:
 
     Empty if it is self-attested.
     """
-    answers = judgement.own_answers(item)
+    answers = own_answers(judgement.presentation, item)
     return {answer.index for answer in answers if answer.index is not None}
 
 
@@ -666,9 +706,9 @@ def _proven_registries(judgement: Judgement) -> tuple[dict[str, dict], list[dict
     """(registries by id, status lists) of the sub-proofs that prove non-revocation."""
     registries: dict[str, dict] = {}
     status_lists: list[dict] = []
-    for index, identifier in enumerate(judgement.sent.identifiers):
+    for index, identifier in enumerate(judgement.presentation.identifiers):
         registry = judgement.revocation_registries[index]
-        if not judgement.sent.sub_proofs[index].proves_non_revocation:
+        if not judgement.presentation.sub_proofs[index].proves_non_revocation:
             continue
         if identifier.registry_id is None or registry is None:
             continue
@@ -679,7 +719,7 @@ def _proven_registries(judgement: Judgement) -> tuple[dict[str, dict], list[dict
     return registries, status_lists
 
 
-def _presentation_for_library(sent: Presentation) -> dict:
+def _presentation_for_library(presentation: Presentation) -> dict:
     """The presentation without registries of which nothing is proven.
 
     The library requires the registry of every identifier that names one.
@@ -690,10 +730,10 @@ def _presentation_for_library(sent: Presentation) -> dict:
         if sub_proof.proves_non_revocation
         else identifier | without_registry
         for sub_proof, identifier in zip(
-            sent.sub_proofs, sent.body["identifiers"], strict=True
+            presentation.sub_proofs, presentation.body["identifiers"], strict=True
         )
     ]
-    return sent.body | {"identifiers": identifiers}
+    return presentation.body | {"identifiers": identifiers}
 
 
 def _has_asked_form(judgement: Judgement, item: Item, answer: Answer) -> bool:
@@ -722,7 +762,7 @@ def _values_by_label(
         yield normalise_name(names[0] if name == SINGLE_VALUE else name), value
 
 
-def _restrictions_met_by_name(
+def _restrictions_met_but_values(
     judgement: Judgement, item: Item, index: int
 ) -> list[dict]:
     """The alternatives that the credential meets, leaving required values aside."""
@@ -730,7 +770,7 @@ def _restrictions_met_by_name(
     if known is None:
         return []
     definition, schema = known
-    definition_id = judgement.sent.identifiers[index].definition_id
+    definition_id = judgement.presentation.identifiers[index].definition_id
     facts = credential_facts(definition_id, definition, schema)
     return [one for one in item.restrictions if matches_facts(one, facts)]
 
@@ -746,7 +786,8 @@ def _shows_required_value(
     if required is None:
         return True
     if any(
-        answer.form == "unrevealed_attrs" for answer in judgement.own_answers(item)
+        answer.form == "unrevealed_attrs"
+        for answer in own_answers(judgement.presentation, item)
     ):
         return False
     required_label = normalise_name(required["attributeName"])
@@ -757,41 +798,3 @@ def _shows_required_value(
         for label, value in _values_by_label(answer, names)
         if label == required_label
     )
-
-
-def _proof_by_item(judgement: Judgement, is_valid: bool) -> dict[str, dict]:
-    return {
-        item.policy_name: _proof_entry(item, judgement.own_answers(item), is_valid)
-        for item in judgement.items
-    }
-
-
-def _proof_entry(item: Item, answers: list[Answer], is_valid: bool) -> dict:
-    """The item's entry in the proof.
-
-    It has no values unless there are as many answers as referents.
-    """
-    answer = answers[0] if len(answers) == len(item.referents) else None
-    name = item.attribute_names[0]
-    flags = {
-        "revealed": False,
-        "selfAttested": False,
-        "conditional": item.is_predicate,
-    }
-    if item.is_predicate:
-        value = "true" if answer and is_valid else "false"
-        return {"name": name, "value": value} | flags
-    values = answer.values if answer else {}
-    texts = {one: values[one].raw for one in item.attribute_names if one in values}
-    if SINGLE_VALUE in values:
-        texts[name] = values[SINGLE_VALUE].raw
-    flags["selfAttested"] = answer is not None and answer.index is None
-    flags["revealed"] = bool(texts) and not flags["selfAttested"]
-    entry: dict = {}
-    if len(item.attribute_names) == 1:
-        entry["name"] = name
-        if name in texts:
-            entry["value"] = texts[name]
-    elif texts:
-        entry["attributes"] = texts
-    return entry | flags

@@ -12,7 +12,7 @@ from verifications.proofs.selection import (
     Selection,
     has_attributes,
     met_restriction,
-    predicate_refusal,
+    unprovable_code,
 )
 from wallets import anoncreds
 from wallets.anoncreds import SubProof, normalise_name
@@ -63,7 +63,7 @@ def create_presentation(
     provable = [
         choice
         for choice in choices
-        if not predicate_refusal(choice.item, choice.candidate)
+        if not unprovable_code(choice.item, choice.candidate)
     ]
     if not provable:
         return _empty_presentation()

@@ -60,13 +60,13 @@ def find_fitting(
     return [
         (
             item,
-            [one.credential_id for one in candidates if not refusal_code(item, one)],
+            [one.credential_id for one in candidates if not unfit_code(item, one)],
         )
         for item in read_items(request)
     ]
 
 
-def refusal_code(item: Item, candidate: Candidate) -> str | None:
+def unfit_code(item: Item, candidate: Candidate) -> str | None:
     """The code of why a credential does not satisfy an item, or None if it does.
 
     The first that applies of "attribute_not_in_schema", "restriction",
@@ -77,9 +77,9 @@ def refusal_code(item: Item, candidate: Candidate) -> str | None:
     if not has_attributes(item, candidate):
         return "attribute_not_in_schema"
     if met_restriction(item, candidate) is None:
-        has_other_value = bool(_restrictions_met_by_name(item, candidate))
+        has_other_value = bool(_restrictions_met_but_values(item, candidate))
         return "value_restriction" if has_other_value else "restriction"
-    if code := predicate_refusal(item, candidate):
+    if code := unprovable_code(item, candidate):
         return code
     if item.non_revoked and candidate.is_revoked:
         return "revoked_or_invalid"
@@ -112,7 +112,7 @@ def met_restriction(item: Item, candidate: Candidate) -> dict | None:
     {} if the item has no restrictions. None if the credential meets none of them.
     """
     met = []
-    for restriction in _restrictions_met_by_name(item, candidate):
+    for restriction in _restrictions_met_but_values(item, candidate):
         required = restriction.get("value")
         if required is None or required["attributeValue"] == _value_of(
             candidate.values, required["attributeName"]
@@ -121,7 +121,7 @@ def met_restriction(item: Item, candidate: Candidate) -> dict | None:
     return min(met, key=lambda restriction: "value" in restriction, default=None)
 
 
-def _restrictions_met_by_name(item: Item, candidate: Candidate) -> list[dict]:
+def _restrictions_met_but_values(item: Item, candidate: Candidate) -> list[dict]:
     """The restrictions that the credential meets, leaving required values aside."""
     facts = {
         "schemaId": candidate.schema_id,
@@ -134,7 +134,7 @@ def _restrictions_met_by_name(item: Item, candidate: Candidate) -> list[dict]:
     return [one for one in item.restrictions or [{}] if matches_facts(one, facts)]
 
 
-def predicate_refusal(item: Item, candidate: Candidate) -> str | None:
+def unprovable_code(item: Item, candidate: Candidate) -> str | None:
     """The code of why a predicate cannot be proven, or None.
 
     The library computes differences in 32 bits.

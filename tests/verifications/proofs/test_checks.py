@@ -34,7 +34,7 @@ def changed(value, path, new):
 def test_a_good_answer_passes_every_check():
     asked = ask(attribute("name"), predicate("age", ">", 18))
     outcome = judge(asked, answer(asked))
-    rules = len(checks.GENERAL_RULES) + 2 * len(checks.ITEM_RULES) + 1
+    rules = len(checks.PRESENTATION_RULES) + 2 * len(checks.ITEM_RULES) + 1
     assert outcome.is_valid and len(outcome.checks) == rules
     assert {(one.status, one.code, one.message) for one in outcome.checks} == {
         ("pass", None, "")

@@ -723,7 +723,7 @@ def test_the_library_alone_accepts_it(name, case):
 
 @pytest.mark.parametrize("name", STOPPED_BY_A_RULE)
 def test_without_its_rule_it_gets_through(name, case, monkeypatch):
-    for rules in ("GENERAL_RULES", "ITEM_RULES"):
+    for rules in ("PRESENTATION_RULES", "ITEM_RULES"):
         kept = dict(getattr(checks, rules))
         kept.pop(FORGERIES[name].rule, None)
         monkeypatch.setattr(checks, rules, kept)
@@ -733,7 +733,7 @@ def test_without_its_rule_it_gets_through(name, case, monkeypatch):
 def test_every_rule_stops_a_forgery():
     stopping = {one.rule for one in FORGERIES.values()}
     reasons = {one.code for one in FORGERIES.values()}
-    rules = {*checks.GENERAL_RULES, *checks.ITEM_RULES}
+    rules = {*checks.PRESENTATION_RULES, *checks.ITEM_RULES}
     assert rules - stopping == {"identifiers", "definition"}
     assert reasons == {
         "answered_twice",

@@ -1,0 +1,68 @@
+"""The `proof` of a verification: what a presentation shows for each policy item."""
+
+from collections.abc import Iterable
+
+from verifications.proofs.presentation_reading import (
+    SINGLE_VALUE,
+    Answer,
+    Presentation,
+    read_presentation,
+)
+from verifications.proofs.proof_items import Item
+from verifications.proofs.request_reading import read_items
+
+
+def proof_of_own_presentation(request: dict, presentation: dict) -> dict[str, dict]:
+    """The `proof` of our own presentation, by the name of the policy item.
+
+    It is parsed by the same code as a received presentation. We made it, so its
+    predicates count as proven.
+    """
+    parsed = read_presentation(presentation)
+    return proof_by_item(read_items(request), parsed, is_valid=True)
+
+
+def proof_by_item(
+    items: Iterable[Item], presentation: Presentation, is_valid: bool
+) -> dict[str, dict]:
+    return {
+        item.policy_name: proof_entry(item, own_answers(presentation, item), is_valid)
+        for item in items
+    }
+
+
+def own_answers(presentation: Presentation, item: Item) -> list[Answer]:
+    """The answers to the referents of the item itself, without its companions."""
+    part = presentation.predicates if item.is_predicate else presentation.attributes
+    return [answer for name in item.referents for answer in part.get(name, [])]
+
+
+def proof_entry(item: Item, answers: list[Answer], is_valid: bool) -> dict:
+    """The item's entry in `proof`. answers: to its own referents.
+
+    It has no values unless there are as many answers as referents.
+    """
+    answer = answers[0] if len(answers) == len(item.referents) else None
+    name = item.attribute_names[0]
+    flags = {
+        "revealed": False,
+        "selfAttested": False,
+        "conditional": item.is_predicate,
+    }
+    if item.is_predicate:
+        value = "true" if answer and is_valid else "false"
+        return {"name": name, "value": value} | flags
+    values = answer.values if answer else {}
+    texts = {one: values[one].raw for one in item.attribute_names if one in values}
+    if SINGLE_VALUE in values:
+        texts[name] = values[SINGLE_VALUE].raw
+    flags["selfAttested"] = answer is not None and answer.index is None
+    flags["revealed"] = bool(texts) and not flags["selfAttested"]
+    entry: dict = {}
+    if len(item.attribute_names) == 1:
+        entry["name"] = name
+        if name in texts:
+            entry["value"] = texts[name]
+    elif texts:
+        entry["attributes"] = texts
+    return entry | flags
