@@ -21,7 +21,7 @@ from agency.core import logs
 from agency.core.errors import AgencyError, Conflict, Unavailable
 from agency.core.waiting import seconds_left
 from agency.core.workers import notify_worker
-from credentials.models.publication import LostLease, Publication
+from credentials.models.publication import Publication, PublishedElsewhere
 
 logger = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
@@ -106,7 +106,7 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
 def claim_job(job: Publication) -> Publication:
     """Lease a job to the caller, or return it once it has ended.
 
-    LostLease if another process still has it after LEDGER_TIMEOUT seconds, or at the
+    PublishedElsewhere if another process still has it after LEDGER_TIMEOUT seconds, or at the
     end of what the call may wait.
     """
     deadline = time.monotonic() + seconds_left(settings.LEDGER_TIMEOUT)
@@ -117,7 +117,7 @@ def claim_job(job: Publication) -> Publication:
         if claimed := Publication.claim(1, pk=job.pk):
             return claimed[0]
         if time.monotonic() > deadline:
-            raise LostLease
+            raise PublishedElsewhere
         time.sleep(POLL_SECONDS)
         job.refresh_from_db()
     return job

@@ -7,7 +7,7 @@ publications.py) and returns the published row, which create_…() then returns.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -41,6 +41,22 @@ from tenants.models import Tenant
 from wallets import anoncreds, key_pool
 
 Kind = Publication.Kind
+
+
+class DefinitionParameters(NamedTuple):
+    """The definition that prepare_definition() and create_definition() make.
+
+    schema_body: `{"issuerId", "name", "version", "attrNames"}`, of this tenant or of
+    anybody else; only one of this tenant is published too. tag: None for the first
+    free one of default_tags(). claims: see CredentialDefinition.
+    """
+
+    tenant: Tenant
+    schema_body: dict[str, Any]
+    schema_id: str
+    tag: str | None = None
+    supports_revocation: bool = False
+    claims: dict[str, Any] | None = None
 
 
 def enqueue_did(tenant: Tenant, did: str, verkey: str) -> None:
@@ -156,12 +172,7 @@ def run_schema_job(job: Publication, body: dict[str, Any]) -> None:
 
 
 def prepare_definition(
-    tenant: Tenant,
-    schema_body: dict[str, Any],
-    schema_id: str,
-    tag: str | None = None,
-    supports_revocation: bool = False,
-    claims: dict[str, Any] | None = None,
+    wanted: DefinitionParameters,
 ) -> CredentialDefinition | key_pool.ReservedKey:
     """Prepare create_definition(). Call it outside of any transaction.
 
@@ -171,39 +182,39 @@ def prepare_definition(
     `ledger_unavailable` if the ledger does not respond: publishing continues in the
     background, and the next equal call gets the result.
     """
-    check_claims(claims or {}, schema_body["attrNames"])
-    did = organization_wallet(tenant).did
-    ledger = ledger_of(tenant.network)
+    check_claims(wanted.claims or {}, wanted.schema_body["attrNames"])
+    did = organization_wallet(wanted.tenant).did
+    ledger = ledger_of(wanted.tenant.network)
     if ledger.is_remote:
-        return _publish_remotely(
-            tenant, schema_body, schema_id, tag, supports_revocation, claims
-        )
-    quotas.require_room(quotas.DEFINITIONS, tenant)
-    if tag and ledger.has_tag(did, schema_id, tag):
-        raise tag_taken(tag)
+        return _publish_remotely(wanted)
+    quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
+    # Checked before a key is taken. Another call may still take the tag meanwhile.
+    if wanted.tag and ledger.has_tag(did, wanted.schema_id, wanted.tag):
+        raise tag_taken(wanted.tag)
     return key_pool.reserve_key(
-        schema_id,
-        schema_body,
+        wanted.schema_id,
+        wanted.schema_body,
         did,
-        tag or "default",
-        supports_revocation,
-        caller=tenant.pk,
+        wanted.tag or "default",
+        wanted.supports_revocation,
+        caller=wanted.tenant.pk,
     )
 
 
 @contextmanager
 def preparing_definition(
-    *wanted: Any,
+    wanted: DefinitionParameters,
 ) -> Iterator[Callable[[], CredentialDefinition | key_pool.ReservedKey]]:
-    """Yield what calls prepare_definition() with these arguments.
+    """Yield a function that calls prepare_definition().
 
-    The block calls create_definition(). If it fails, a reserved key goes back to the
-    pool.
+    It is a function because perform() calls it only if an Idempotency-Key is new. The
+    block calls create_definition() with its result. If the block fails, a reserved key
+    goes back to the pool.
     """
     with ExitStack() as undo:
 
         def prepare() -> CredentialDefinition | key_pool.ReservedKey:
-            prepared = prepare_definition(*wanted)
+            prepared = prepare_definition(wanted)
             if isinstance(prepared, key_pool.ReservedKey):
                 undo.callback(prepared.give_back)
             return prepared
@@ -214,23 +225,22 @@ def preparing_definition(
 
 @transactions.atomic()
 def create_definition(
-    tenant: Tenant,
-    schema_body: dict[str, Any],
-    schema_id: str,
-    tag: str | None,
-    supports_revocation: bool,
-    claims: dict[str, Any] | None,
+    wanted: DefinitionParameters,
     prepared: CredentialDefinition | key_pool.ReservedKey,
 ) -> CredentialDefinition:
     """Publish a definition with the key that prepare_definition() reserved.
 
-    schema_body: `{"issuerId", "name", "version", "attrNames"}`. A schema of this
-    tenant is published too, if it is not yet. The other arguments are those of
-    prepare_definition().
+    prepared: its result. On a remote ledger that is the definition, published already.
     """
     if isinstance(prepared, CredentialDefinition):
         return prepared
-    return publish_definition(tenant, schema_body, prepared.definition, tag, claims)
+    return publish_definition(
+        wanted.tenant,
+        wanted.schema_body,
+        prepared.definition,
+        wanted.tag,
+        wanted.claims,
+    )
 
 
 @transactions.atomic()
@@ -267,29 +277,28 @@ def check_claims(claims: dict[str, Any], attribute_names: list[str]) -> None:
         raise Invalid("invalid_request", message, errors)
 
 
-def _publish_remotely(
-    tenant: Tenant,
-    schema_body: dict[str, Any],
-    schema_id: str,
-    tag: str | None,
-    supports_revocation: bool,
-    claims: dict[str, Any] | None,
-) -> CredentialDefinition:
+def _publish_remotely(wanted: DefinitionParameters) -> CredentialDefinition:
+    """Get the result of an earlier equal request, or publish by a new job.
+
+    Equal requests have the same attributes in any order, the same claims, revocation
+    and tag.
+    """
     payload: dict[str, Any] = {
-        "schema": schema_body,
-        "schema_id": schema_id,
-        "revocation": supports_revocation,
+        "schema": wanted.schema_body,
+        "schema_id": wanted.schema_id,
+        "revocation": wanted.supports_revocation,
     }
-    if claims:
-        payload["claims"] = claims
-    request = [payload | {"schema": sorted(schema_body["attrNames"])}, tag]
-    if job := claim_unclaimed_result(tenant, request):
+    if wanted.claims:
+        payload["claims"] = wanted.claims
+    attribute_names = wanted.schema_body["attrNames"]
+    request = [payload | {"schema": sorted(attribute_names)}, wanted.tag]
+    if job := claim_unclaimed_result(wanted.tenant, request):
         published = wait_for_job(job, is_ours=False)
     else:
-        quotas.require_room(quotas.DEFINITIONS, tenant)
+        quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
         # Without a key the job could not begin.
-        key_pool.await_key(len(schema_body["attrNames"]), tenant.pk)
-        job = definition_job(tenant, payload, tag, request)
+        key_pool.await_key(len(attribute_names), wanted.tenant.pk)
+        job = definition_job(wanted.tenant, payload, wanted.tag, request)
         published = wait_for_job(job, is_ours=True)
     assert published.definition is not None, "complete() set it"
     return published.definition

@@ -10,7 +10,11 @@ from wallets.models import Wallet
 
 
 def remove_credential(credential: Credential) -> None:
-    """Delete a credential. An open exchange is declined first."""
+    """Delete a credential. An open exchange is declined, and its peer is told.
+
+    If the credential is revoked, its list is published first; on 503
+    `ledger_unavailable` nothing is deleted.
+    """
     publish_before_deletion(Credential.objects.filter(pk=credential.pk))
     connection = credential.connection
     with transactions.atomic():
@@ -23,7 +27,12 @@ def remove_credential(credential: Credential) -> None:
 
 
 def purge_credentials(wallet: Wallet, definition_id: str) -> None:
-    """Issuer: delete the finished credentials of a definition."""
+    """Issuer: delete the finished credentials of a definition.
+
+    The lists of the revoked ones are published first; on 503 `ledger_unavailable`
+    nothing is deleted. All is deleted in one transaction, with the connections that
+    exist for these exchanges only.
+    """
     credentials = Credential.objects.filter(
         wallet=wallet,
         role=Credential.Role.ISSUER,

@@ -66,42 +66,47 @@ def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
                 rows = RevocationRegistry.objects.filter(pk=registry.pk)
                 rows.update(next_index=index + 1)
                 return RegistrySlot(registry, index)
+        # No registry has room: build a small one now. Usually a worker has built the
+        # next one before.
         build_next_registry(definition, settings.REVOCATION_FIRST_REGISTRY_SIZE)
 
 
 def revoke(credential: Credential, log: Callable[[], None] | None = None) -> None:
     """Issuer: revoke a credential, publish the new list and notify the holder.
 
+    The revocation is committed before the list is published, which may take long. 409
+    `wrong_state` or `not_revocable`. 503 `ledger_unavailable` if the ledger does not
+    respond: the list is published in the background, or by the next call.
+
     log: called in the transaction that revokes.
-    503 `ledger_unavailable` if the ledger does not respond: the list is published in
-    the background, or by the next call.
     """
-    state = Credential.State
+    State = Credential.State
     if credential.revocation_index is None:
-        if credential.state != state.ISSUED:
-            raise WrongState(credential, [state.ISSUED])
+        if credential.state != State.ISSUED:
+            raise WrongState(credential, [State.ISSUED])
         raise Conflict(
             "not_revocable",
             "The credential cannot be revoked: its definition does not support it.",
         )
     is_unpublished = (
-        credential.state == state.REVOKED and not credential.revocation_published_at
+        credential.state == State.REVOKED and not credential.revocation_published_at
     )
     # If the revocation is not published yet, a repeated call only publishes it. Any
     # other state fails in move().
     if not is_unpublished:
         with transactions.atomic():
             credential.lock()
-            move(credential, [state.ISSUED], state.REVOKED)
+            move(credential, [State.ISSUED], State.REVOKED)
             if log:
                 log()
-    publish_revocation(credential)
+    publish_and_notify(credential)
 
 
 def mark_revoked(credentials: QuerySet[Credential]) -> None:
     """Issuer: revoke the first REVOKED_AT_ONCE issued ones, in one transaction.
 
-    Then call publish_all(). Credentials that are revoked meanwhile are left out.
+    Then call publish_and_notify_all(). Credentials that are revoked meanwhile are left
+    out. All connections are locked by one statement, so that nobody waits in a circle.
     """
     issued = credentials.filter(state=Credential.State.ISSUED).select_related(*PARTIES)
     chosen = list(issued.order_by("pk")[:REVOKED_AT_ONCE])
@@ -113,10 +118,12 @@ def mark_revoked(credentials: QuerySet[Credential]) -> None:
                 move(credential, [Credential.State.ISSUED], Credential.State.REVOKED)
 
 
-def publish_all(credentials: QuerySet[Credential]) -> None:
+def publish_and_notify_all(credentials: QuerySet[Credential]) -> None:
     """Issuer: publish one list for each registry, then notify the holders.
 
-    Of those that are revoked and not published yet. This can be repeated.
+    For the first REVOKED_AT_ONCE credentials that are revoked and not published yet.
+    Each step is a transaction of its own. If one fails, the next call, or a worker,
+    goes on. Raises the errors of publish_list().
     """
     waiting = credentials.filter(
         state=Credential.State.REVOKED, revocation_published_at=None
@@ -124,7 +131,7 @@ def publish_all(credentials: QuerySet[Credential]) -> None:
     chosen = list(waiting.select_related(*PARTIES).order_by("pk")[:REVOKED_AT_ONCE])
     registry_ids = {credential.revocation_registry_id for credential in chosen}
     for registry in find_registries(registry_ids):
-        publish_revoked(registry)
+        publish_list(registry)
     for credential in chosen:
         notify_holder(credential)
 
@@ -143,14 +150,20 @@ def find_registries(registry_ids: Iterable[str]) -> QuerySet[RevocationRegistry]
     return rows.select_related("tenant__network", "definition")
 
 
-def publish_revocation(credential: Credential) -> None:
-    """Issuer: publish the list, then notify the holder. This can be repeated."""
-    publish_revoked(find_registries([credential.revocation_registry_id]).get())
+def publish_and_notify(credential: Credential) -> None:
+    """Issuer: publish the list, then notify the holder. This can be repeated.
+
+    Raises the errors of publish_list().
+    """
+    publish_list(find_registries([credential.revocation_registry_id]).get())
     notify_holder(credential)
 
 
 def notify_holder(credential: Credential) -> None:
-    """Issuer: record that the list is published, and tell the holder."""
+    """Issuer: record that the list is published, and tell the holder.
+
+    In one transaction. The holder gets no message if there is no connection any more.
+    """
     index = credential.revocation_index
     assert index is not None, "a revoked credential has a slot"
     with transactions.atomic():
@@ -179,16 +192,22 @@ def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:
     chosen = Credential.objects.filter(pk__in=listed)
     registry_ids = set(chosen.values_list("revocation_registry_id", flat=True))
     for registry in find_registries(registry_ids):
-        publish_revoked(registry)
+        publish_list(registry)
     return listed
 
 
-def publish_revoked(registry: RevocationRegistry) -> None:
+def publish_list(registry: RevocationRegistry) -> None:
     """Publish one new list with all revoked credentials that are not listed yet.
 
     Does nothing if there are none. A registry has one list per second. A call in the
-    second of the newest list replaces that list, or waits for the next second if
-    somebody relies on it. After the wait it includes what was revoked meanwhile.
+    second of the newest list replaces that list, or waits for the next second if a
+    prover or a reader got it already (docs/decisions/lists-are-final-once-given.md).
+    After the wait it includes what was revoked meanwhile.
+
+    On the local network the registry is locked meanwhile, up to 2 seconds. On a remote
+    ledger nothing is locked, and this must be called outside of transactions. 503
+    `ledger_unavailable` if the newest list cannot be read, `list_superseded` if other
+    processes are faster until LEDGER_TIMEOUT.
     """
     ledger = ledger_of(registry.tenant.network)
     if not ledger.is_remote:
@@ -209,6 +228,7 @@ def publish_revoked(registry: RevocationRegistry) -> None:
 
 
 def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
+    # Not the final list: what we only add to need not be marked as given.
     newest = ledger.status_list(
         registry.registry_id, int(time.time()) + CLOCK_SKEW_SECONDS
     )
@@ -224,14 +244,14 @@ def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
         _next_list(registry, newest, timestamp)
     ):
         return
-    timestamp = second_after(timestamp)
+    timestamp = second_after(timestamp)  # waits; so what is revoked is read again
     ledger.publish_status_list(_next_list(registry, newest, timestamp))
 
 
 def _next_list(
     registry: RevocationRegistry, newest: dict[str, Any], timestamp: int
 ) -> dict[str, Any]:
-    """The newest list with all that is revoked now."""
+    """The newest list with all that is revoked now, as the list of `timestamp`."""
     return anoncreds.update_status_list(
         registry.definition.public_part(),
         registry.public_part(),

@@ -19,7 +19,7 @@ from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential, CredentialDefinition, Publication
 from credentials.publications import try_job
 from credentials.registries import begin_next_registry
-from credentials.revocation import publish_revocation
+from credentials.revocation import publish_and_notify
 
 logger = logging.getLogger(__name__)
 LEFT_BEHIND = timedelta(seconds=60)
@@ -36,7 +36,7 @@ def finish_what_was_left_behind() -> None:
         state=Credential.State.REVOKED, revocation_published_at=None
     )
     for credential in unpublished:
-        finish(credential, publish_revocation)
+        finish(credential, publish_and_notify)
 
 
 def left_behind(**filters: Any) -> QuerySet[Credential]:

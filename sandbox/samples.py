@@ -70,10 +70,15 @@ def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
     is_local = tenant.network.kind == Network.Kind.LOCAL
     schema = build_schema_body(tenant, NAME, VERSION, ATTRIBUTES)
     claims = {"age": {"type": "integer"}}
-    # Given twice: prepare() reserves a key for it, or publishes it on a remote ledger.
-    wanted = (tenant, schema, schema_id_of(schema), None, is_local, claims)
-    with publishing.preparing_definition(*wanted) as prepare:
-        return publishing.create_definition(*wanted, prepare())
+    wanted = publishing.DefinitionParameters(
+        tenant=tenant,
+        schema_body=schema,
+        schema_id=schema_id_of(schema),
+        supports_revocation=is_local,
+        claims=claims,
+    )
+    with publishing.preparing_definition(wanted) as prepare:
+        return publishing.create_definition(wanted, prepare())
 
 
 @transactions.atomic()

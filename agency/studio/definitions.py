@@ -142,19 +142,20 @@ def create_definition(
     schema = form.schema or build_schema_body(
         tenant, body["name"], body["version"], body["attributes"]
     )
-    wanted = (
-        tenant,
-        schema,
-        schema_id or schema_id_of(schema),
-        body.get("tag"),
-        body.get("supportRevocation", False),
-        body.get("claims"),
+    wanted = publishing.DefinitionParameters(
+        tenant=tenant,
+        schema_body=schema,
+        # that of the address, for an existing schema
+        schema_id=schema_id or schema_id_of(schema),
+        tag=body.get("tag"),
+        supports_revocation=body.get("supportRevocation", False),
+        claims=body.get("claims"),
     )
     create = audit.recorded(
         publishing.create_definition, "definition.created", by=request
     )
-    with publishing.preparing_definition(*wanted) as prepare:
-        return create(*wanted, prepare())
+    with publishing.preparing_definition(wanted) as prepare:
+        return create(wanted, prepare())
 
 
 def render_form(

@@ -99,7 +99,7 @@ def revoke_rows(
         revocation.mark_revoked, "credential.many_revoked", definition, by=request
     )
     mark(rows)
-    revocation.publish_all(rows)
+    revocation.publish_and_notify_all(rows)
     counts = revocation.count_revocable(rows)
     left = f" {counts.issued:,} are left: repeat it." if counts.issued else ""
     messages.success(request, f"{counts.revoked:,} of them are revoked now.{left}")

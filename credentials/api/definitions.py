@@ -88,16 +88,17 @@ class CredentialDefinitions(View):
         )
 
     def create_definition(self, schema, schema_id, body):
-        wanted = (
-            self.tenant,
-            schema,
-            schema_id,
-            body.get("tag"),
-            body.get("supportRevocation", False),
-            body.get("claims"),
+        """Reserve the key, or publish on a remote ledger, before the transaction."""
+        wanted = publishing.DefinitionParameters(
+            tenant=self.tenant,
+            schema_body=schema,
+            schema_id=schema_id,
+            tag=body.get("tag"),
+            supports_revocation=body.get("supportRevocation", False),
+            claims=body.get("claims"),
         )
-        with publishing.preparing_definition(*wanted) as prepare:
-            made = self.perform(publishing.create_definition, *wanted, prepare=prepare)
+        with publishing.preparing_definition(wanted) as prepare:
+            made = self.perform(publishing.create_definition, wanted, prepare=prepare)
         return self.to_response(CredentialDefinitionContract, made)
 
     @operation(

@@ -170,7 +170,7 @@ class Credentials(ExchangeView):
         rows = find_revocable(self.tenant, self.parse_body(RevocationParameters))
         if not self.parse_query(RevocationQuery).validated_data["dryRun"]:
             self.perform(revocation.mark_revoked, rows)
-            revocation.publish_all(rows)
+            revocation.publish_and_notify_all(rows)
         return self.to_response(RevocationContract, revocation.count_revocable(rows))
 
     @operation("deleteCredential")

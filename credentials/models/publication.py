@@ -18,7 +18,7 @@ from tenants import vault
 from tenants.models import Record, Tenant
 
 
-class LostLease(Unavailable):
+class PublishedElsewhere(Unavailable):
     """Another process has the job: this attempt must be rolled back."""
 
     def __init__(self) -> None:
@@ -160,7 +160,7 @@ class Publication(Record, CausedJob):
 
     def _update_leased(self, update: Callable[..., bool], **changes: Any) -> None:
         if not update(**changes):
-            raise LostLease
+            raise PublishedElsewhere
         for field, value in changes.items():
             setattr(self, field, value)
 

@@ -418,9 +418,7 @@ def test_a_revocation_whose_process_ended_is_published_later(
     alice.receives(faber, badge, VALUES)
     credential = faber.get("/credentials")[0]
     with monkeypatch.context() as killed:
-        killed.setattr(
-            "credentials.revocation.publish_revoked", lambda registry: 1 / 0
-        )
+        killed.setattr("credentials.revocation.publish_list", lambda registry: 1 / 0)
         assert (
             faber.send(
                 "delete", f"/credentials/{credential['credentialId']}"
@@ -452,7 +450,7 @@ def test_what_cannot_be_published_does_not_stand_before_the_others(
             len(tried) % 2
         ]
 
-    monkeypatch.setattr("credentials.tasks.publish_revocation", publish)
+    monkeypatch.setattr("credentials.tasks.publish_and_notify", publish)
     monkeypatch.setattr("credentials.tasks.AT_ONCE", 2)
     finish_what_was_left_behind()
     finish_what_was_left_behind()

@@ -24,11 +24,10 @@ def schema_id(body):
 
 def define(organization, tag=None):
     body = schema_of(organization)
-    wanted = (organization.tenant, body, schema_id(body), tag, False, None)
-    return publishing.create_definition(
-        *wanted,
-        publishing.prepare_definition(*wanted),
+    wanted = publishing.DefinitionParameters(
+        organization.tenant, body, schema_id(body), tag
     )
+    return publishing.create_definition(wanted, publishing.prepare_definition(wanted))
 
 
 def tags(made):
