@@ -43,7 +43,11 @@ def publisher(kind: str) -> Callable[[Publisher], Publisher]:
 
 
 def run_job(job: Publication) -> None:
-    """Make one attempt at a job that is leased to the caller. Raise its error."""
+    """Make one attempt at a job that is leased to the caller. Raise its error.
+
+    Before that, the job is put back for a later attempt. A refusal of the ledger ends
+    a job for which a caller may wait (CALLER_VISIBLE).
+    """
     try:
         _publishers[job.kind](job, job.payload())
     except Unavailable as error:
@@ -59,7 +63,10 @@ def run_job(job: Publication) -> None:
 
 
 def try_job(job: Publication) -> None:
-    """Run a job in a worker. Errors are logged, and the job is retried later."""
+    """Run a leased job for which no call waits.
+
+    Errors are logged, and the job is retried later, unless run_job() has ended it.
+    """
     with logs.continue_request(job.request_id):
         try:
             run_job(job)

@@ -3,6 +3,10 @@
 On the local network create_…() publishes, in the caller's transaction. A remote ledger
 is written to outside of any transaction: prepare_…() stores a job, runs it (see
 publications.py) and returns the published row, which create_…() then returns.
+
+An attempt at a job, run_…_job(), may stop anywhere and is made again. Before each
+write it calls record_submission(), which renews the lease; the published rows and
+complete() are one transaction.
 """
 
 from collections.abc import Callable, Iterator
@@ -96,7 +100,7 @@ def publish_endpoint(tenant: Tenant, endpoint: str) -> None:
         with suppress(Conflict):  # a worker has just published it
             retry_now(pending)
         return
-    jobs.delete()
+    jobs.delete()  # of an earlier endpoint; ended ones too, as there is one of each
     job = Publication.create_leased(
         tenant, Kind.ENDPOINT, wallet.did, {"endpoint": endpoint}, request=endpoint
     )
@@ -251,10 +255,15 @@ def publish_definition(
     tag: str | None,
     claims: dict[str, Any] | None = None,
 ) -> CredentialDefinition:
-    """Publish on the local network: schema, definition and first registry."""
+    """Publish on the local network: schema, definition and first registry.
+
+    In one transaction. The schema only if it is of the same issuer. 409 `schema_exists`
+    with other attributes, `tag_taken`.
+    """
     ledger = ledger_of(tenant.network)
     if schema_body["issuerId"] == made.public["issuerId"]:
         ledger.publish_schema(schema_body)
+    # Also writes the tag that it has chosen into made.public.
     definition_id = ledger.publish_definition(made.public, tag)
     definition = CredentialDefinition.record_published(
         tenant, schema_body, made, definition_id, claims

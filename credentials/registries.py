@@ -83,6 +83,7 @@ def begin_next_registry(
     """Like build_next_registry(), but on a remote ledger only create the job.
 
     Returns the job and whether it is leased to this call, or None if there is no job.
+    The definition is locked while the registry is made.
     """
     ledger = ledger_of(definition.tenant.network)
     public = definition.public_part()

@@ -78,7 +78,7 @@ def build_registries() -> None:
         if started is None:
             continue
         job, is_ours = started
-        if is_ours:
+        if is_ours:  # else publish_on_ledgers() runs it
             try_job(job)
 
 

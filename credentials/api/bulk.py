@@ -143,7 +143,12 @@ class Bulks(View):
         return get_or_404(Bulk.started(self.tenant), bulk_id)
 
     def read_rows(self, definition):
-        """The rows of the body, read as they are needed."""
+        """The rows of the body, an iterator: each is read when it is checked.
+
+        Columns of a CSV file that are no attribute are ignored, and named in a header
+        of the response. 400 if the body cannot be read (credentials/bulk/reading.py);
+        what is wrong with one row is kept with it.
+        """
         data = self.request.data
         if isinstance(data, CSVText):
             file = reading.CSVFile(data)
@@ -187,10 +192,11 @@ class Bulks(View):
         rows = self.read_rows(definition)
         options = (definition, rows, query["automaticIssuance"])
         if query["dryRun"]:
-            found = loading.count_only(*options)
+            tried = loading.count_only(*options)
             return self.to_response(
-                BulkContract, found, errors=found.errors, counts=found.counts
+                BulkContract, tried, errors=tried.errors, counts=tried.counts
             )
+        # Stored in many short transactions, before the one in which it begins.
         store = partial(loading.store_rows, *options)
         return self.respond(self.perform(Bulk.begin_issuing, prepare=store))
 
@@ -222,12 +228,13 @@ class Bulks(View):
     @operation("deleteBulk")
     def destroy(self, request, bulkId):
         bulk = self.get_bulk(bulkId)
+        # Hidden and recorded in one transaction; its rows take many.
         audit.recorded(bulk.hide, "bulk.deleted", bulk, by=request)()
         discard_bulk(bulk)
         return Response()
 
-    def change(self, change, bulk_id):
-        self.perform(change, self.get_bulk(bulk_id))
+    def change(self, function, bulk_id):
+        self.perform(function, self.get_bulk(bulk_id))
         return self.respond(self.get_bulk(bulk_id))
 
     @operation("getBulkResult", response={(200, CSV): OpenApiTypes.STR})

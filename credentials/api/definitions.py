@@ -45,6 +45,7 @@ class Schemas(View):
     def create(self, request):
         body = self.parse_body(SchemaParameters)
         wanted = (body["name"], body["version"], body["attributeNames"])
+        # Publishes on a remote ledger, before the transaction.
         prepare = partial(publishing.prepare_schema, self.tenant, *wanted)
         schema = self.perform(
             publishing.create_schema, self.tenant, *wanted, prepare=prepare

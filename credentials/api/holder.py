@@ -95,6 +95,7 @@ class WalletCredentials(WalletExchangeView):
             given, "credentialData", messages.check_shared_offer, wallet.tenant
         )
         taken = self.perform(handlers.accept_shared_offer, wallet, offer)
+        # Only after the commit is it known whether another wallet was first.
         connectionless.discard_if_beaten(taken.connection, taken)
         return self.exchange_response(taken.pk)
 

@@ -53,7 +53,14 @@ def find_revocable(tenant, body):
 
 
 def offer_function(tenant, body):
-    """Return a function that offers what valid CredentialOfferParameters ask for."""
+    """Return a function that offers what valid CredentialOfferParameters ask for.
+
+    A function, because its caller runs it in a transaction with more: perform() stores
+    the Idempotency-Key in it, the studio an audit entry. It offers over the connection
+    that the body names, or else by a link.
+
+    404 for an unknown definition or connection, 409 `endpoint_not_published`.
+    """
     options = {
         "definition": get_definition(tenant, body["definitionId"]),
         "values": body.get("credentialValues"),
@@ -127,6 +134,7 @@ class Credentials(ExchangeView):
     def issue(self, request, credentialId):
         values = self.parse_body(CredentialValues)
         credential = self.get_issued_here(credentialId)
+        # Before the transaction that issues, so the registry is locked only briefly.
         reserve = partial(revocation.reserve_slot, credential)
         self.perform(credential.issue, values, prepare=reserve)
         return Response()
@@ -170,6 +178,7 @@ class Credentials(ExchangeView):
         rows = find_revocable(self.tenant, self.parse_body(RevocationParameters))
         if not self.parse_query(RevocationQuery).validated_data["dryRun"]:
             self.perform(revocation.mark_revoked, rows)
+            # If the process dies here, a worker or the repeated call publishes.
             revocation.publish_and_notify_all(rows)
         return self.to_response(RevocationContract, revocation.count_revocable(rows))
 
@@ -180,6 +189,7 @@ class Credentials(ExchangeView):
 
     @operation("purgeCredentials")
     def purge(self, request, definitionId):
+        # Also a deleted definition: its credentials are still here.
         definitions = CredentialDefinition.objects.filter(tenant=self.tenant)
         or_404(
             definitions.filter(definition_id=definitionId).first(),

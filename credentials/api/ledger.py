@@ -61,6 +61,7 @@ class Ledger(viewsets.ViewSet):
             "Cache-Control": "public, max-age=1",
             "Access-Control-Allow-Origin": "*",
         }
+        # A reader may name this list by its time, so no other one may replace it.
         return Response(found.final_body(), headers=headers)
 
     def published(self, network_id, kind, object_id):

@@ -42,7 +42,12 @@ class CheckedRow(NamedTuple):
 def check_rows(
     definition: CredentialDefinition, rows: Iterable[SourceRow]
 ) -> Iterator[list[CheckedRow]]:
-    """Yield the rows in chunks. 400 `no_rows`, `too_many_rows`."""
+    """Yield the rows in chunks, each with what is wrong with it.
+
+    A row with wrong values can never be offered. One whose recipient is wrong may be
+    offered later, once that is connected. 400 `no_rows`; `too_many_rows`, after the
+    chunks before it.
+    """
     wallet = organization_wallet(definition.tenant)
     rows, count = iter(rows), 0
     while chunk := list(islice(rows, CHUNK_ROWS)):
@@ -51,11 +56,11 @@ def check_rows(
             message = f"A file has at most {MAX_ROWS} rows. Send several."
             raise Invalid("too_many_rows", message, {"body": [message]})
         checked = []
-        found = check_recipients(wallet, chunk)
-        for row, of_recipient in zip(chunk, found, strict=True):
-            of_values = [row.error] if row.error else check_values(definition, row)
-            errors = (of_values + of_recipient)[:MAX_ERRORS]
-            checked.append(CheckedRow(row, errors, can_succeed=not of_values))
+        recipients = check_recipients(wallet, chunk)
+        for row, recipient_errors in zip(chunk, recipients, strict=True):
+            value_errors = [row.error] if row.error else check_values(definition, row)
+            errors = (value_errors + recipient_errors)[:MAX_ERRORS]
+            checked.append(CheckedRow(row, errors, can_succeed=not value_errors))
         yield checked
     if not count:
         message = "The file has no row."
@@ -63,6 +68,7 @@ def check_rows(
 
 
 def check_values(definition: CredentialDefinition, row: SourceRow) -> list[CellError]:
+    """What is wrong with the values: their size, or what the definition refuses."""
     values = row.values or {}
     found = [
         CellError(name, "value_too_long", f"Give at most {MAX_VALUE} characters.")
@@ -89,7 +95,10 @@ def check_values(definition: CredentialDefinition, row: SourceRow) -> list[CellE
 
 
 def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellError]]:
-    """For each row, what is wrong with whom it goes to. Three statements for all."""
+    """For each row, what is wrong with the connection or the wallet that it names.
+
+    Three statements for all rows.
+    """
     hosted = find_hosted(wallet, {row.wallet_id for row in rows if row.wallet_id})
     wanted = {row.connection_id for row in rows if row.connection_id}
     connections = own_connections(wallet).filter(connection_id__in=wanted)

@@ -42,7 +42,11 @@ loop = BulkLoop()
 
 
 def take_turn(bulk: Bulk) -> None:
-    """Offer the next rows of a bulk that is leased to the caller."""
+    """Offer the next rows of a bulk that is leased to the caller.
+
+    If something that an offer needs does not respond (Unavailable), the whole bulk
+    waits for RETRY_DELAY.
+    """
     with logs.continue_request(bulk.request_id):
         try:
             rows = bulk.rows.filter(status=BulkRow.Status.WAITING).order_by("number")
@@ -54,7 +58,10 @@ def take_turn(bulk: Bulk) -> None:
 
 
 def try_row(bulk: Bulk, key: UUID) -> None:
-    """Offer a row. What is wrong with it is stored with it, but for an outage."""
+    """Offer a row. If that fails, the error is stored with the row.
+
+    Unavailable and an outage of the database are raised: the row stays waiting.
+    """
     try:
         offer_row(bulk, key)
     except Unavailable:
@@ -84,7 +91,10 @@ def offer_row(bulk: Bulk, key: UUID) -> None:
 
 
 def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
-    """Make the same offer as a call of the API does."""
+    """Make the same offer as a call of the API does.
+
+    NotFound if what the row names was there when the file was checked, and is gone.
+    """
     options: dict[str, Any] = {
         "definition": bulk.definition,
         "values": vault.unseal(row, "values"),

@@ -37,6 +37,7 @@ def count_only(
     rows: Iterable[SourceRow],
     automatic_issuance: bool,
 ) -> DryRun:
+    """Check the rows as store_rows() does, and store nothing."""
     waiting, failed = 0, 0
     errors: list[dict[str, Any]] = []
     for chunk in check_rows(definition, rows):
@@ -62,7 +63,8 @@ def store_rows(
     """Store the rows of a bulk that begin_issuing() begins.
 
     Some hundred rows in each transaction, because the feeds of all organizations wait
-    for the oldest one that writes. 409 `too_many_bulks`.
+    for the oldest one that writes. If the file is refused on the way, what was stored
+    is deleted. 409 `too_many_bulks`; the errors of check_rows().
     """
     Bulk.require_room(definition.tenant)
     bulk = Bulk(
@@ -84,6 +86,7 @@ def store_rows(
 
 
 def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
+    """The unsaved row. Values that can never be offered are not kept."""
     status = BulkRow.Status.FAILED if row.errors else BulkRow.Status.WAITING
     built = BulkRow(
         tenant=bulk.tenant,

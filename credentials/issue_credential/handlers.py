@@ -1,6 +1,11 @@
 """Handlers of issue-credential and revocation notification, in both versions.
 
 RFCs 0036 and 0453, RFCs 0183 and 0721. Proposals are in proposals.py.
+
+A handler is called in a transaction that has locked the connection of the message
+(connections/messaging/inbox.py). What it sends is enqueued in it too. A PeerError or a
+Conflict is answered by a problem report. A ledger that must be read first raises
+ReadNeeded, and the message is handled again after the read.
 """
 
 import logging
@@ -96,8 +101,9 @@ def _has_offer(
 def accept_shared_offer(wallet: Wallet, message: Message) -> Credential:
     """Holder: accept an offer from a link. A second call returns the same credential.
 
-    Only after the commit is it known whether another wallet was faster: call
-    discard_if_beaten() then.
+    All in one transaction, which first locks the wallet. Only after the commit is it
+    known whether another wallet was faster: call discard_if_beaten() then. 400
+    `own_message`, 409 `offer_taken`, `offer_gone`, and the errors of accept().
     """
     connection = connectionless.accept_shared(wallet, message)
     known = Credential.objects.filter(
@@ -166,6 +172,7 @@ def issue_automatically(credential: Credential) -> None:
     try:
         credential.issue(slot=revocation.reserve_slot(credential))
     except PeerError:
+        # Read again: the attempt, which was rolled back, has changed the object.
         Credential.objects.get(pk=credential.pk).decline()
     except Conflict as error:
         # Either side has ended the exchange in the meantime: leave it.
@@ -191,7 +198,8 @@ def values_in_order(stored: dict[str, Any], offered: list[str]) -> dict[str, str
 def receive_credential(credential: Credential, message: Message) -> None:
     """Holder: verify and store a credential, and send an ack.
 
-    A repeated credential is acknowledged again.
+    A repeated credential is acknowledged again. PeerError `issuance-abandoned` for
+    another definition, `credential_refused` if it does not verify.
     """
     issued = attachment_of(message, formats.CREDENTIAL)
     if issued.get("cred_def_id") != credential.definition_id:
@@ -222,7 +230,10 @@ def receive_credential(credential: Credential, message: Message) -> None:
 def _process_credential(
     credential: Credential, issued: dict[str, Any]
 ) -> dict[str, Any]:
-    """Verify the credential and complete it with the link secret. Return it."""
+    """Verify the credential and complete it with the link secret. Return it.
+
+    PeerError `credential_refused`.
+    """
     registry_id = issued.get("rev_reg_id")
     ledger = ledger_of(credential.tenant.network)
     return anoncreds.process_credential(
@@ -253,13 +264,20 @@ def _send_ack(credential: Credential) -> None:
 @handles("issue-credential/1.0/ack")
 @handles("issue-credential/2.0/ack")
 def receive_ack(connection: Connection, message: Message) -> None:
-    """Issuer: do nothing. A credential counts as issued once it is signed."""
+    """Issuer: do nothing. A credential counts as issued once it is signed.
+
+    It is registered so that the ack is not of an unknown type.
+    """
 
 
 @handles("issue-credential/1.0/problem-report")
 @handles("issue-credential/2.0/problem-report")
 def receive_problem(connection: Connection, message: Message) -> None:
-    """Either side: the other side has ended the exchange."""
+    """Either side: the other side has ended the exchange.
+
+    If it seems to have refused a proposal for its format alone, the holder proposes
+    the same in the other format instead.
+    """
     credential = find_reported(connection, message)
     if proposals.wants_other_format(credential, message):
         proposals.propose_in_other_format(credential)
@@ -271,7 +289,7 @@ def find_reported(connection: Connection, message: Message) -> Credential:
     """The exchange that a problem report is about.
 
     Credo's reports of version 1.0 name no thread. They are then about the only open
-    offer of that version.
+    offer of that version. PeerError if there is none, or more than one.
     """
     try:
         return Credential.for_thread(connection, message, *Role)
@@ -296,7 +314,11 @@ def find_reported(connection: Connection, message: Message) -> Credential:
 @handles("revocation_notification/1.0/revoke")
 @handles("revocation_notification/2.0/revoke")
 def receive_revocation(connection: Connection, message: Message) -> None:
-    """Holder: mark a credential as revoked, if the published list confirms it."""
+    """Holder: mark a credential as revoked, if the published list confirms it.
+
+    The notification alone is not trusted: anybody on a connection can send it. The
+    credential may be of another connection of the wallet, which is locked then.
+    """
     registry_id, index = messages.read_revocation(message)
     credentials = Credential.objects.select_related(*PARTIES).filter(
         wallet_id=connection.wallet_id,

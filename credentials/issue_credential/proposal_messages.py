@@ -49,7 +49,11 @@ def build_proposal(
     message_format: MessageFormat,
     thread_id: str | None = None,
 ) -> dict[str, Any]:
-    """Build the message of a proposal. thread_id: of the offer that it answers."""
+    """Build the message of a proposal. thread_id: of the offer that it answers.
+
+    The members of the filter are in the message itself in version 1.0, and attached to
+    it in 2.0.
+    """
     kind = message_format.type(ISSUE_CREDENTIAL, "propose-credential")
     body = build(
         kind, message_format.prefix, thread_id, comment=proposed.get("comment", "")
@@ -72,7 +76,10 @@ def build_proposal(
 
 
 def read_proposal(received: Message) -> dict[str, Any]:
-    """Read the proposal in a received message. PeerError if it cannot be read."""
+    """Read the proposal in a received message. PeerError if it cannot be read.
+
+    Members without a text are left out.
+    """
     is_first = format_of(received).version == "1.0"
     content = received.body if is_first else attachment_of(received, FILTER)
     preview = received.body.get(
@@ -81,12 +88,13 @@ def read_proposal(received: Message) -> dict[str, Any]:
     proposed: dict[str, Any] = {
         "comment": _text_member(received.body, "comment")[:MAX_COMMENT]
     }
-    for name, word in FILTER_MEMBERS.items():
-        proposed[name] = _text_member(content, word) or _text_member(
-            content, ANONCREDS_FILTER_MEMBERS.get(name, word)
+    for name, member in FILTER_MEMBERS.items():
+        # In the spelling of either format, whatever the message says it is.
+        proposed[name] = _text_member(content, member) or _text_member(
+            content, ANONCREDS_FILTER_MEMBERS.get(name, member)
         )
         if len(proposed[name]) > MAX_ID:
-            raise PeerError("bad_proposal", f"{word} is too long")
+            raise PeerError("bad_proposal", f"{member} is too long")
     if preview is not None:
         values = read_attributes(preview)
         problem = find_problem(values)

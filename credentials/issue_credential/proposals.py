@@ -35,6 +35,9 @@ def propose(
 ) -> Credential:
     """Holder: propose a credential. proposed: see proposal_messages.
 
+    In one transaction: it locks the connection, stores the row and enqueues the
+    message. 409 if the connection is not connected, `quota_exceeded`.
+
     exchange_version: instead of that of Connection.message_format_for().
     """
     connection.require_connected()
@@ -55,7 +58,11 @@ def propose(
 
 @transactions.atomic()
 def counter_offer(credential: Credential, changes: Proposal) -> None:
-    """Holder: answer an offer with a proposal. changes: to what was offered."""
+    """Holder: answer an offer with a proposal, in the same thread.
+
+    changes: to what was offered. If they name a definition in any way, the offered one
+    is not named any more. 400 `invalid_request`, 409 `already_offered`, `wrong_state`.
+    """
     credential.lock()
     offered = {
         "definitionId": credential.definition_id,
@@ -65,7 +72,9 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
     proposed: Proposal = {} if names_definition else dict(offered)
     proposed["credentialValues"] = credential.unsealed_values()
     proposed |= changes
-    proposed = {name: value for name, value in proposed.items() if value}
+    proposed = {
+        name: value for name, value in proposed.items() if value
+    }  # see read_proposal()
     problem = proposal_messages.find_problem(proposed.get("credentialValues", {}))
     if problem:
         raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
@@ -185,6 +194,10 @@ def create_proposed(
 def _move_to_proposed(
     credential: Credential, sources: Sequence[str], proposed: Proposal, **changes: Any
 ) -> None:
+    """Store a later proposal. Once there was an offer, the row's ids are the offer's.
+
+    sources: the states in which it may come.
+    """
     changes["proposal"] = vault.sealed(credential, "proposal", proposed)
     if credential.offer_body is None:
         changes["definition_id"] = proposed.get("definitionId", "")
@@ -230,7 +243,9 @@ def offer_proposed(
     """Issuer: answer a proposal with an offer, in the same thread.
 
     Without arguments, offer what was proposed. Values that are neither given nor
-    proposed are those of the last offer, if there was one.
+    proposed are those of the last offer, if there was one. The connection is locked,
+    and the offer is enqueued in the same transaction. 400 `definition_unclear` and the
+    errors of check_offer(), 409 `wrong_state`, `connection_gone`.
     """
     credential.lock()
     if credential.state != State.PROPOSED:

@@ -242,7 +242,13 @@ class Credential(Exchange):
         values: Values | None = None,
         automatic_issuance: bool = False,
     ) -> Self:
-        """Issuer: offer a credential. The values may also follow with issue()."""
+        """Issuer: offer a credential. The values may also follow with issue().
+
+        In one transaction: it locks the connection, stores the row and enqueues the
+        message, or stores it for the link if the connection is a new one. If the peer's
+        formats are unknown, choose_format() first asks it. 400 from check_offer(), 409
+        if the connection is gone or not connected, `quota_exceeded`.
+        """
         connection.require_connected()
         definition.check_offer(values, automatic_issuance)
         message_format = discover_features.choose_format(
@@ -285,6 +291,8 @@ class Credential(Exchange):
     ) -> Self:
         """Issuer: offer a credential in a link. The first wallet to accept gets it.
 
+        400 `values_missing` without values, and the errors of offer().
+
         terms: the options of an out-of-band invitation. Without them the link contains
         the offer itself.
         """
@@ -296,7 +304,13 @@ class Credential(Exchange):
 
     @network_reads.atomic_with_reads
     def accept(self) -> None:
-        """Holder: accept the offer and request the credential."""
+        """Holder: accept the offer and request the credential.
+
+        The cryptography comes before the lock, also that of an issuer hosted here,
+        which will issue in this transaction. So the connection is locked only briefly;
+        move() notices if the row has changed meanwhile. 409 `wrong_state`,
+        `unknown_definition`, `connection_gone`; PeerError `offer_refused`.
+        """
         if self.state != self.State.OFFERED:
             raise WrongState(self, [self.State.OFFERED])
         request, metadata = anoncreds.create_request(
@@ -332,6 +346,7 @@ class Credential(Exchange):
         values = self.unsealed_values()
         if definition is None or values is None:
             return
+        # So that the issuer's row finds it in `definition`.
         key = (CredentialDefinition, definition.tenant_id, self.definition_id)
         transactions.locked_rows()[key] = definition
         # If this cannot be signed, issue() will find out.
@@ -352,6 +367,11 @@ class Credential(Exchange):
         self, values: Values | None = None, slot: RegistrySlot | None = None
     ) -> None:
         """Issuer: sign and send the credential.
+
+        It is signed before the connection is locked. The state and the message are
+        written in one transaction. 400 `values_missing` and the errors of
+        check_values(), 409 `values_fixed`, `wrong_state`, `connection_gone`; PeerError
+        `request_refused` if the request does not answer the offer.
 
         values: used instead of those of the offer. slot: for a revocable credential,
         reserved with revocation.reserve_slot() before this transaction.

@@ -75,6 +75,7 @@ class RevocationRegistry(Record):
 
     def signing_info(self, index: int) -> anoncreds.RevocationSlot:
         """What the library needs to sign a credential with this slot."""
+        # On a remote ledger: our copy of the newest list, which is always kept.
         newest_list = StatusList.newest(self.tenant.network, self.registry_id)
         assert newest_list is not None, "a registry is published with a list"
         private_key = vault.unseal(self, "private_key")

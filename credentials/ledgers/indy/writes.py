@@ -62,13 +62,15 @@ def write_as_organization(
 ) -> Receipt:
     """Write as an organization. Its DID is registered first if necessary.
 
-    409 `not_endorsed` if it may not write and the agency has no endorser.
+    409 `not_endorsed` if it may not write and the agency has no endorser; the errors
+    of register_did() and submit_transaction(). build: see submit_transaction().
     """
     wallet = Wallet.objects.get(tenant__network=network, is_organization=True, did=did)
     key = wallet.keys.order_by("pk")[0]  # the oldest key is the DID's
     author = Author(did, key.unseal_seed(), wallet.tenant_id)
     nym = reads.fetch_nym(network, did)
     if nym is None:
+        # It gets no role, so the endorser signs this transaction too.
         register_did(network, did, keys.verkey_of(author.seed))
     if nym and nym.may_write:
         return submit_transaction(network, author, [author], build, *arguments)
@@ -90,6 +92,9 @@ def submit_transaction(
     *arguments: Any,
 ) -> Receipt:
     """Sign and submit a transaction. signers: the author, then the endorser if any.
+
+    build: of indy_vdr.ledger; it gets the author's DID and the other arguments. 409
+    `agreement_not_accepted`; the errors of pool.send().
 
     Never call this inside a database transaction: a rollback cannot undo a write to
     the ledger.
