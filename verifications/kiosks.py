@@ -64,8 +64,8 @@ def create_kiosk(
 
     400 `unknown_item` if an item is not one that shows values; 409 `too_many_kiosks`.
     """
-    shown = [item["policyName"] for item in policy.unsealed_body()["attributes"]]
-    if unknown := [item for item in shown_items if item not in shown]:
+    showable = [item["policyName"] for item in policy.unsealed_body()["attributes"]]
+    if unknown := [item for item in shown_items if item not in showable]:
         message = (
             f"The policy has no item that shows values and is named {unknown[0]}."
         )
@@ -80,6 +80,7 @@ def create_kiosk(
         sha256=tokens.digest_of(token),
     )
     with transactions.atomic():
+        # One call at a time counts and inserts.
         Tenant.objects.select_for_update().get(pk=tenant.pk)
         if Kiosk.objects.filter(tenant=tenant).count() >= MAX_KIOSKS:
             message = (
@@ -172,10 +173,15 @@ def renew_request(kiosk: Kiosk) -> None:
 
 @network_reads.atomic_with_reads
 def replace_request(kiosk: Kiosk) -> bool:
-    """Return False if another call was faster, or the kiosk was revoked."""
+    """Create a request by link, and put it on the kiosk, whose row is locked first.
+
+    Return False, and do nothing, if another call was faster, or the kiosk was revoked.
+    Raises the errors of send_request_by_link().
+    """
     rows = Kiosk.objects.select_for_update().only("pk")
-    same = rows.filter(pk=kiosk.pk, verification_id=kiosk.verification_id)
-    if same.first() is None:
+    # As the caller has read it: another call would have changed the verification.
+    unchanged = rows.filter(pk=kiosk.pk, verification_id=kiosk.verification_id)
+    if unchanged.first() is None:
         return False
     policy = kiosk.policy
     made = verifier.send_request_by_link(
@@ -194,7 +200,7 @@ def remove_unanswered(verification_id: UUID | None) -> None:
     rows = Verification.objects.select_related(*PARTIES).filter(pk=verification_id)
     if found := rows.first():
         found.lock()  # an answer that comes now waits, or has come
-    found = rows.first()
+    found = rows.first()  # read again, under the lock
     if found and (
         found.state == Verification.State.REQUESTED or found.problem == LINK_EXPIRED
     ):

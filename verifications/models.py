@@ -45,6 +45,7 @@ class VerificationPolicy(Record):
 
     @classmethod
     def create(cls, tenant: Tenant, body: dict[str, Any]) -> Self:
+        """Store a policy, in its normalised form. 400 `invalid_policy`."""
         body = proof_policy.normalise(body)
         row = cls(tenant=tenant, name=body["name"], version=body["version"])
         vault.seal(row, "body", body)
@@ -207,7 +208,10 @@ class Verification(Exchange):
         policy: dict[str, Any],
         proof_request: dict[str, Any] | None,
     ) -> Self:
-        """Return an unsaved row: Proposed without a proof request, else Requested."""
+        """Return an unsaved row: Proposed without a proof request, else Requested.
+
+        policy: normalised, with dates that are not relative; the API shows it.
+        """
         row = cls(
             tenant_id=connection.tenant_id,
             wallet_id=connection.wallet_id,
@@ -314,6 +318,9 @@ class Verification(Exchange):
     @transactions.atomic()
     def decline(self, reason: str = "") -> None:
         """End an open exchange and send a problem report. Used by both roles.
+
+        In one transaction, with the connection locked. A peer that is gone gets none.
+        409 `wrong_state`.
 
         reason: for the other side, in the words of the one that declines.
         """

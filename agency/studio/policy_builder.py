@@ -286,12 +286,12 @@ class Review:
             (
                 item.policy_name,
                 [
-                    sample_result(refusal, bool(candidate and candidate.is_revoked))
-                    for refusal, candidate in zip(refusals, candidates, strict=True)
+                    sample_result(code, bool(candidate and candidate.is_revoked))
+                    for code, candidate in zip(codes, candidates, strict=True)
                 ],
             )
-            for item, refusals in zip(
-                self.trial.items, self.trial.refusals, strict=True
+            for item, codes in zip(
+                self.trial.items, self.trial.unfit_codes, strict=True
             )
         ]
 

@@ -76,6 +76,7 @@ class Kiosks(View):
             shown_items=body["shownItems"],
         )
         recorded = audit.recorded(create, "kiosk.created", by=request)
+        # The response has the token, so it is not stored with the Idempotency-Key.
         made = self.perform(recorded, shown_once=True)
         return self.to_response(NewKioskContract, made)
 
@@ -94,6 +95,5 @@ class Kiosks(View):
     @operation("revokeKiosk")
     def destroy(self, request, kioskId):
         kiosk = get_or_404(self.own_kiosks, kioskId)
-        revoke = partial(revoke_kiosk, kiosk)
-        audit.recorded(revoke, "kiosk.revoked", kiosk, by=request)()
+        audit.recorded(revoke_kiosk, "kiosk.revoked", kiosk, by=request)(kiosk)
         return Response()

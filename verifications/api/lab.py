@@ -96,12 +96,12 @@ class PolicyTrialContract(Contract):
     def to_representation(self, tried: tuple[Trial, list[Finding]]) -> dict[str, Any]:
         trial, findings = tried
         items = []
-        for item, refusals in zip(trial.items, trial.refusals, strict=True):
-            pairs = zip(refusals, trial.candidates, strict=True)
+        for item, codes in zip(trial.items, trial.unfit_codes, strict=True):
+            pairs = zip(codes, trial.candidates, strict=True)
             results = [
                 {"credential": number}
-                | sample_result(refusal, bool(candidate and candidate.is_revoked))
-                for number, (refusal, candidate) in enumerate(pairs)
+                | sample_result(code, bool(candidate and candidate.is_revoked))
+                for number, (code, candidate) in enumerate(pairs)
             ]
             items.append({"policyName": item.policy_name, "credentials": results})
         return {
@@ -115,9 +115,10 @@ class PolicyTrialContract(Contract):
         }
 
 
-def sample_result(refusal: str | None, is_revoked: bool) -> dict[str, Any]:
-    if refusal:
-        return {"satisfies": False, "code": refusal, "message": REASONS[refusal]}
+def sample_result(code: str | None, is_revoked: bool) -> dict[str, Any]:
+    """The result of a sample for an item. code: why it does not satisfy it, or None."""
+    if code:
+        return {"satisfies": False, "code": code, "message": REASONS[code]}
     return {"satisfies": True} | ({"message": MANUAL} if is_revoked else {})
 
 
@@ -139,11 +140,14 @@ class ReadOnce:
 def review_policy(
     tenant: Tenant, policy: dict[str, Any], samples: list[dict[str, Any]]
 ) -> tuple[Trial, list[Finding]]:
-    """Try a normalised policy on samples, and list what may be a mistake in it."""
-    registry, now = ReadOnce(ledger_of(tenant.network)), int(time.time())
+    """Try a normalised policy on samples, and list what may be a mistake in it.
+
+    400 `invalid_sample`. Call it outside of transactions: it reads the ledger.
+    """
+    ledger, now = ReadOnce(ledger_of(tenant.network)), int(time.time())
     integers = declared_integers(policy, tenant.pk)
-    tried = try_policy(policy, samples, registry, now, integers)
-    return tried, lint_policy(policy, tried, registry, now)
+    tried = try_policy(policy, samples, ledger, now, integers)
+    return tried, lint_policy(policy, tried, ledger, now)
 
 
 class PolicyTrials(View):
@@ -159,6 +163,7 @@ class PolicyTrials(View):
             rows = VerificationPolicy.objects.filter(tenant=self.tenant)
             policy = get_or_404(rows, body["policyId"]).unsealed_body()
         else:
+            # Parsed again, because here name and version are required.
             given = self.parse_body(VerificationPolicyParameters)
             policy = proof_policy.normalise(given)
         tried = review_policy(self.tenant, policy, body.get("credentials", []))

@@ -102,8 +102,8 @@ class WalletVerifications(WalletExchangeView):
         wallet = self.wallet
         body = self.parse_body(VerificationDataParameters)
         message = self.resolve_request(body["verificationData"])
-        preview = prover.preview_shared_request(wallet, message)
-        return self.available_response(prover.find_available(preview))
+        unsaved = prover.preview_shared_request(wallet, message)
+        return self.available_response(prover.find_available(unsaved))
 
     @operation(
         "submitVerificationFromDataAutoSelect",
@@ -116,8 +116,10 @@ class WalletVerifications(WalletExchangeView):
         message = self.resolve_request(body["verificationData"])
         return self.answer_shared(wallet, message)
 
-    def answer_shared(self, *given):
-        verification = self.perform(prover.answer_shared_request, *given)
+    def answer_shared(self, *arguments):
+        """arguments: of prover.answer_shared_request()."""
+        verification = self.perform(prover.answer_shared_request, *arguments)
+        # Only after the commit is it known whether another wallet was first.
         connectionless.discard_if_beaten(verification.connection, verification)
         return Response()
 

@@ -60,12 +60,13 @@ class Verifications(ExchangeView):
         return get_or_404(policies, policy_id)
 
     def send_request(self, connection_id, body, policy_id=None):
+        """body: a normalised policy. policy_id: of the stored one, if it is one."""
         connection = self.get_connection(connection_id)
         sent = self.perform(verifier.send_request, connection, body, policy_id)
         return self.exchange_response(sent.pk)
 
     def share_request(self, link_options, body, policy_id=None):
-        """link_options: valid ExchangeLinkParameters."""
+        """link_options: valid ExchangeLinkParameters. body: a normalised policy."""
         share = request_function(
             self.tenant, link_options=link_options, body=body, policy_id=policy_id
         )
@@ -100,7 +101,11 @@ class Verifications(ExchangeView):
         return self.exchange_response(answered.pk)
 
     def answer_with_policy(self, connection, policy_id):
-        """Answer the proposal of this id, or the newest with the policy of this id."""
+        """Answer the proposal of this id, or the newest with the policy of this id.
+
+        Return the verification. Called by perform(), so a repeated call does not answer
+        the next proposal. 404 for an unknown id, 409 `no_proposal`, `wrong_state`.
+        """
         proposals = with_parties(self.rows).filter(
             connection=connection, role="verifier"
         )

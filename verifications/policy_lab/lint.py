@@ -158,14 +158,14 @@ class Review:
             return credential_facts(definition_id, definition, schema)
         return schema_facts(schema_id, schema)
 
-    def refusals(self, item: dict) -> list[str | None]:
+    def unfit_codes(self, item: dict) -> list[str | None]:
         """For each sample, the code of why it does not satisfy the item, or None."""
         names = [one.policy_name for one in self.trial.items]
-        return self.trial.refusals[names.index(item["policyName"])]
+        return self.trial.unfit_codes[names.index(item["policyName"])]
 
     def fitting_samples(self, item: dict) -> list[Candidate]:
         """The samples that satisfy the item."""
-        pairs = zip(self.trial.candidates, self.refusals(item), strict=True)
+        pairs = zip(self.trial.candidates, self.unfit_codes(item), strict=True)
         return [
             candidate
             for candidate, refusal in pairs
@@ -289,7 +289,7 @@ def two_readings(review: Review) -> Findings:
 
 def predicate_on_text(review: Review) -> Findings:
     for path, item in review.items:
-        if "not_a_number" in review.refusals(item):
+        if "not_a_number" in review.unfit_codes(item):
             message = (
                 f"A sample has a text as {quoted_names(item)}, and only whole numbers "
                 "can be compared. Ask for its value, or issue it as a number."

@@ -51,7 +51,7 @@ class Trial(NamedTuple):
     """The result of a policy in a wallet that has the samples as credentials.
 
     candidates: one per sample; None if the network does not know its definition.
-    refusals: one list per item, with a code of REASONS for each sample; None if the
+    unfit_codes: one list per item, with a code of REASONS for each sample; None if the
     sample satisfies the item.
     selections: as autoSelect would choose, with the sample's number as credential id.
     integer_attributes: see `build_request`.
@@ -59,7 +59,7 @@ class Trial(NamedTuple):
 
     items: list[Item]
     candidates: list[Candidate | None]
-    refusals: list[list[str | None]]
+    unfit_codes: list[list[str | None]]
     selections: list[Selection]
     integer_attributes: IntegerAttributes
 
@@ -83,6 +83,7 @@ def try_policy(
     `build_request`. Raises Invalid("invalid_sample") for what cannot be a credential.
     """
     integer_attributes = integer_attributes or {}
+    # A policy cannot be sent before a time that it names.
     sent_at = max([now, *(time for _, time in proof_policy.moments(policy))])
     request = build_request(
         resolve_attributes(resolve_dates(policy, sent_at), ledger),
@@ -95,7 +96,7 @@ def try_policy(
         for number, sample in enumerate(samples)
     ]
     items = read_items(request)
-    refusals = [
+    unfit_codes = [
         [
             unfit_code(item, candidate) if candidate else "unknown_definition"
             for candidate in candidates
@@ -106,7 +107,7 @@ def try_policy(
     return Trial(
         items=items,
         candidates=candidates,
-        refusals=refusals,
+        unfit_codes=unfit_codes,
         selections=auto_select(request, known),
         integer_attributes=integer_attributes,
     )

@@ -74,7 +74,9 @@ def build_candidates(
 ) -> list[Candidate]:
     """Return the credentials as candidates.
 
-    Credentials whose schema or definition is not on the ledger are left out.
+    Credentials whose schema or definition is not on the ledger are left out. Each
+    object is read once for all of them. In a transaction, a ledger that must be read
+    raises ReadNeeded; the time of now() is the same when it is run again.
     """
     schema_ids = dict.fromkeys(row.schema_id for row in credentials)
     definition_ids = dict.fromkeys(row.definition_id for row in credentials)

@@ -18,7 +18,8 @@ State = Verification.State
 def receive_problem(verification: Verification, message: Message) -> None:
     """Handle a problem report: the other side declined, or the proof is not valid.
 
-    A report on a Rejected exchange changes nothing.
+    After the presentation it is the verdict: the prover's proof is not valid. A
+    verifier ignores it then. A report on a Rejected exchange changes nothing.
     """
     if verification.state == State.ACCEPTED:
         verification.record_verdict(is_valid=False)

@@ -19,7 +19,9 @@ NOT_VALID = "proof-not-valid"
 def build_proposal(preview: dict, policy: dict, message_format: MessageFormat) -> dict:
     """Build a proposal, with a preview in 1.0 and a proof request in 2.0.
 
-    The verifier may send the request of 2.0 back as it is.
+    The verifier may send the request of 2.0 back as it is. So it has a nonce.
+
+    preview: of build_preview(). policy: with its attributes resolved.
     """
     message = _build_message(
         "propose-presentation", message_format, comment=policy["name"]

@@ -173,6 +173,7 @@ def _attribute_items(entries: list[dict]) -> list[dict]:
 
 
 def _predicate_item(entry: dict) -> dict:
+    """The policy item of an entry. A threshold that is no number fails in normalise."""
     if entry.get("predicate") not in PREDICATE_TYPES:
         raise PeerError("bad_proposal", "a predicate has a type that cannot be proven")
     return {

@@ -1,4 +1,8 @@
-"""The prover's side of present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
+"""The prover's side of present-proof 1.0 and 2.0 (RFCs 0037, 0454).
+
+A handler, receive_…(), is called in a transaction that has locked the connection. A
+PeerError is answered by a problem report.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -53,6 +57,10 @@ def send_proposal(
     connection: Connection, policy: dict[str, Any], exchange_version: str = ""
 ) -> Verification:
     """Propose a proof of a normalised policy to the verifier, with its dates of today.
+
+    In one transaction: it locks the connection, stores the row and enqueues the
+    message. 400 `invalid_policy` if a proposal cannot express the policy, 409 if the
+    connection is gone or not connected, `quota_exceeded`.
 
     exchange_version: instead of that of Connection.message_format_for().
     """
@@ -128,7 +136,7 @@ def receive_request(connection: Connection, message: Message) -> Verification:
     """Store the verifier's request.
 
     It may answer our proposal, and may then differ from it. A repeated request changes
-    nothing.
+    nothing. PeerError if it cannot be read, or is another one in the same thread.
     """
     proof_request = attachment_of(message, formats.PROOF_REQUEST)
     policy = policy_from_request(proof_request)
@@ -152,7 +160,8 @@ def receive_request(connection: Connection, message: Message) -> Verification:
 def preview_shared_request(wallet: Wallet, message: Message) -> Verification:
     """Return an unsaved row for a shared request, to find credentials that fit.
 
-    Nothing is written, so another wallet can still answer the request.
+    Nothing is written, so another wallet can still answer the request. Its connection
+    is not saved either.
     """
     proof_request = attachment_of(message, formats.PROOF_REQUEST)
     policy = policy_from_request(proof_request)
@@ -182,8 +191,10 @@ def answer_shared_request(
 ) -> Verification:
     """Answer a shared request with the selections, or as autoSelect does.
 
-    Call `connectionless.discard_if_beaten` after the commit: only then is it known
-    whether another wallet answered first.
+    All in one transaction, which first locks the wallet. Call
+    `connectionless.discard_if_beaten` after the commit: only then is it known whether
+    another wallet answered first. The errors of connectionless.accept_shared() and of
+    create_presentation().
     """
     verification = _receive_shared(wallet, message)
     if selections is None:
@@ -204,6 +215,7 @@ def decline_shared_request(
 
 
 def _receive_shared(wallet: Wallet, message: Message) -> Verification:
+    """Accept the link, and store its request unless an earlier call did."""
     connection = connectionless.accept_shared(wallet, message)
     rows = Verification.objects.filter(
         connection=connection, thread_id=message.thread_id
@@ -228,6 +240,8 @@ def auto_select(
 ) -> None:
     """Answer each item with the oldest credential that fits; skip it if none does.
 
+    The presentation is sent as _send_presentation() says. 409 `wrong_state`.
+
     change: made to the presentation before it is sent, by a holder that is simulated.
     """
     proof_request = verification.require_proof_request()
@@ -244,7 +258,7 @@ def auto_select(
 def submit_selections(
     verification: Verification, selections: Sequence[Selection]
 ) -> None:
-    """Answer with the selected credentials."""
+    """Answer with the selected credentials. 400 as create_presentation() says."""
     proof_request = verification.require_proof_request()
     selected = {one.credential_id for one in selections}
 
@@ -278,6 +292,11 @@ def _send_presentation(
 ) -> None:
     """Create the presentation, then lock, move and send it.
 
+    The cryptography comes first, so that the connection is locked only briefly; move()
+    notices if the row has changed meanwhile. State and message are one transaction.
+    The `proof` of the row is what our presentation shows. 409 `wrong_state`,
+    `connection_gone`; the errors of create_presentation().
+
     Within a caller's transaction, a ledger that must be read raises ReadNeeded, and the
     whole is run again (agency/core/network_reads.py).
     """
@@ -298,6 +317,7 @@ def _send_presentation(
     proof = proof_of_own_presentation(proof_request, presentation)
     connection = verification.connection
     with transactions.atomic():
+        # A verifier hosted here will verify it in this transaction, under the locks.
         if connection and connection.seems_hosted and not ledger.is_remote:
             with prepared_results.preparing():
                 verify_own_presentation(proof_request, presentation, ledger)
@@ -318,5 +338,5 @@ def _send_presentation(
 
 @handles_exchange(Verification, PRESENT_PROOF, "ack", Role.PROVER)
 def receive_ack(verification: Verification, message: Message) -> None:
-    """Store the verifier's verdict."""
+    """Store the verifier's verdict. A later one changes nothing."""
     verification.record_verdict(messages.is_found_valid(message))

@@ -19,7 +19,7 @@ from verifications.proofs.request_building import (
 from wallets import anoncreds
 
 
-def request_now(policy: dict[str, Any], tenant_id: Any) -> dict[str, Any]:
+def build_request_now(policy: dict[str, Any], tenant_id: Any) -> dict[str, Any]:
     """Build the proof request of a normalised policy, with a new nonce.
 
     Raises Invalid("not_yet_due") if the policy's `validAt` is in the future.
@@ -45,6 +45,6 @@ def declared_integers(
 def lazy_ledger(row: Connection | Verification) -> LedgerReader:
     """The ledger of the organization's network, opened at the first read.
 
-    Most policies need no read.
+    Most policies need no read, and so no statement that fetches the network.
     """
     return SimpleLazyObject(lambda: ledger_of(row.tenant.network))

@@ -1,4 +1,9 @@
-"""The verifier's side of present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
+"""The verifier's side of present-proof 1.0 and 2.0 (RFCs 0037, 0454).
+
+A handler, receive_…(), is called in a transaction that has locked the connection. A
+PeerError is answered by a problem report. A ledger that must be read first raises
+ReadNeeded, and the message is handled again after the read.
+"""
 
 from typing import Any
 from uuid import UUID
@@ -23,7 +28,7 @@ from verifications.attribute_meaning import resolve_attributes
 from verifications.models import Verification
 from verifications.present_proof import messages, proposals
 from verifications.present_proof.messages import PRESENT_PROOF
-from verifications.present_proof.requests import lazy_ledger, request_now
+from verifications.present_proof.requests import build_request_now, lazy_ledger
 from verifications.proofs import proof_policy
 from verifications.proofs.checks import judge_presentation
 from verifications.proofs.relative_dates import resolve_dates
@@ -39,12 +44,15 @@ def send_request(
 ) -> Verification:
     """Send a proof request for a normalised policy to a connection.
 
-    The verification has the dates of today in place of relative ones.
+    The verification has the dates of today in place of relative ones. In one
+    transaction: it locks the connection, stores the row and enqueues the message, or
+    stores it for the link if the connection is a new one. 400 `not_yet_due`, 409 if the
+    connection is gone or not connected, `quota_exceeded`.
     """
     connection.require_connected()
     policy = resolve_dates(policy, network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
-    proof_request = request_now(resolved, connection.tenant_id)
+    proof_request = build_request_now(resolved, connection.tenant_id)
     message_format = discover_features.choose_format(connection, PRESENT_PROOF)
     message = messages.build_request(proof_request, message_format)
     verification = Verification.build(
@@ -71,7 +79,8 @@ def send_request_by_link(
 ) -> Verification:
     """Create a proof request as a link. The first wallet that accepts it answers.
 
-    With options, the link is an out-of-band invitation.
+    With options, the link is an out-of-band invitation. Raises the errors of
+    send_request().
     """
     link = connectionless.create_link(wallet, options, exchange_version)
     return send_request(link, policy, policy_id)
@@ -83,7 +92,7 @@ def receive_proposal(connection: Connection, message: Message) -> None:
     """Store the prover's proposal.
 
     A later proposal replaces it until it is answered. A repeated proposal changes
-    nothing.
+    nothing. PeerError for one that cannot be read, or over a link.
     """
     if connection.connectionless:
         raise PeerError(
@@ -128,16 +137,19 @@ def answer_proposal(
     policy: dict[str, Any] | None = None,
     policy_id: UUID | None = None,
 ) -> None:
-    """Request the proposed proof, or a proof of another normalised policy."""
+    """Request the proposed proof, or a proof of another normalised policy.
+
+    In one transaction, in the thread of the proposal. The ledger is read before the
+    connection is locked. 400 `not_yet_due`, 409 `wrong_state`, `connection_gone`.
+    """
     if policy is None:
         policy = verification.unsealed_policy()
-        resolved = (
-            policy  # a proposal names its attributes, so there is nothing to resolve
-        )
+        # A proposal names its attributes, so there is nothing to resolve.
+        resolved = policy
     else:
         policy = resolve_dates(policy, network_reads.now())
         resolved = resolve_attributes(policy, lazy_ledger(verification))
-    proof_request = request_now(resolved, verification.tenant_id)
+    proof_request = build_request_now(resolved, verification.tenant_id)
     verification.lock()
     verification.move_to_requested(policy, proof_request, policy_id=policy_id)
     verification.send_message(
@@ -151,7 +163,8 @@ def answer_proposal(
 def receive_presentation(verification: Verification, message: Message) -> None:
     """Check the presentation and send the verdict.
 
-    A repeated presentation gets the same verdict again.
+    An invalid one is accepted too: the verdict, the checks and the values are stored
+    with the state in one move. A repeated presentation gets the same verdict again.
     """
     presentation = attachment_of(message, formats.PRESENTATION)
     if (
@@ -188,7 +201,10 @@ def receive_presentation(verification: Verification, message: Message) -> None:
 
 
 def _send_verdict(verification: Verification) -> None:
-    """Send an ack for a valid proof, else what the organization has chosen."""
+    """Send an ack for a valid proof, else what the organization has chosen.
+
+    That is a problem report, or an ack that says that the proof is not valid.
+    """
     thread_id = verification.thread_id
     answer = verification.tenant.invalid_proof_answer
     if verification.is_valid or answer == Tenant.InvalidProofAnswer.ACK:
