@@ -39,7 +39,6 @@ NEAR_DATE = timedelta(days=366)
 # The same for a date this long before the same day some years ago.
 NEAR_BIRTHDAY = timedelta(days=31)
 MAX_LOOKUPS = 100
-REQUIREMENT = "revocationRequirement"
 # What a person calls the member of a restriction.
 RESTRICTION_WORDS = {
     "schemaId": "schema",
@@ -117,7 +116,7 @@ class Review:
     def asks_for_non_revocation(self) -> bool:
         if proof_policy.is_judged_at_receipt(self.policy):
             return True
-        return proof_policy.moment_of(self.policy, "validAt") is not None
+        return proof_policy.time_of(self.policy, "validAt") is not None
 
     @cached_property
     def definitions(self) -> dict[str, dict | None]:
@@ -408,7 +407,7 @@ def no_revocation_requirement(review: Review) -> Findings:
         message = (
             "Credentials that were revoked pass too. Ask that they are not revoked."
         )
-        yield REQUIREMENT, message
+        yield proof_policy.REVOCATION_REQUIREMENT, message
 
 
 def non_revocation_alone(review: Review) -> Findings:
@@ -421,7 +420,7 @@ def non_revocation_alone(review: Review) -> Findings:
             "whose was not. If the credential has a date such as “validUntil”, also "
             "ask that it is today or later."
         )
-        yield REQUIREMENT, message
+        yield proof_policy.REVOCATION_REQUIREMENT, message
 
 
 def requirement_without_effect(review: Review) -> Findings:
@@ -444,25 +443,25 @@ def requirement_without_effect(review: Review) -> Findings:
 
 
 def valid_at_past(review: Review) -> Findings:
-    time = proof_policy.moment_of(review.policy, "validAt")
+    time = proof_policy.time_of(review.policy, "validAt")
     if time is not None and time < review.now - OLD_VALID_AT.total_seconds():
         day = datetime.fromtimestamp(time, UTC).date()
         message = (
             f"Credentials that were revoked after {day} pass. Ask that they are not "
             "revoked at the time of the answer."
         )
-        yield f"{REQUIREMENT}.validAt", message
+        yield f"{proof_policy.REVOCATION_REQUIREMENT}.validAt", message
 
 
 def not_yet_due(review: Review) -> Findings:
-    time = proof_policy.moment_of(review.policy, "validAt") or 0
+    time = proof_policy.time_of(review.policy, "validAt") or 0
     if time > review.now + proof_policy.CLOCK_SKEW_SECONDS:
         due = datetime.fromtimestamp(time, UTC)
         message = (
             "The policy says when credentials must not be revoked, and that time is to "
             f"come. You cannot ask before {due:%Y-%m-%d %H:%M} UTC."
         )
-        yield f"{REQUIREMENT}.validAt", message
+        yield f"{proof_policy.REVOCATION_REQUIREMENT}.validAt", message
 
 
 RULES: tuple[Callable[[Review], Findings], ...] = (

@@ -92,9 +92,9 @@ def _check_expressible(policy: dict) -> None:
                 names = ", ".join(RESTRICTION_NAMES)
                 sentence = f"Give at most one restriction, with {names} only."
                 errors[f"{path}.restrictions"] = [sentence]
-    if "revocationRequirement" in policy:
+    if proof_policy.REVOCATION_REQUIREMENT in policy:
         sentence = "Leave it out: only the verifier can ask for it."
-        errors["revocationRequirement"] = [sentence]
+        errors[proof_policy.REVOCATION_REQUIREMENT] = [sentence]
     if errors:
         path, sentences = next(iter(errors.items()))
         message = f"The policy cannot be proposed: {path}: {sentences[0]}"

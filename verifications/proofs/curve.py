@@ -8,6 +8,7 @@ pairing (G2), each coordinate is a pair a + bi.
 
 import re
 
+# The number u by which a BN curve is made; the prime is a polynomial of it.
 _PARAMETER = -(2**62 + 2**55 + 1)
 PRIME = (
     36 * _PARAMETER**4 + 36 * _PARAMETER**3 + 24 * _PARAMETER**2 + 6 * _PARAMETER + 1

@@ -183,7 +183,7 @@ SIGNATURE = Failure(
     FORGED,
 )
 
-# By code. The first sentence of a code stands for it.
+# By code. If two failures have one code, the advice of the first is shown.
 FAILURES: dict[str, Failure] = {}
 for _failure in (
     MALFORMED,
@@ -216,6 +216,7 @@ for _failure in (
     FAILURES.setdefault(_failure.code, _failure)
 
 # What each rule of the checklist checks (checks.py), in the order of the rules.
+# tests/verifications/proofs/test_failures.py holds the names equal to those there.
 RULES = {
     "malformed": "The answer has the shape of a presentation",
     "identifiers": "Each part of the answer belongs to a credential",

@@ -17,7 +17,7 @@ from verifications.proofs.selection import (
 from wallets import anoncreds
 from wallets.anoncreds import SubProof, normalise_name
 
-TailsPath = Callable[[dict], str]
+TailsPath = Callable[[dict], str]  # from a registry's public JSON to a local file
 # What is wrong with a selection, by code.
 WRONG_SELECTIONS = {
     "unknown_policy": "The verification asks for no item of this name.",
@@ -68,8 +68,8 @@ def create_presentation(
     if not provable:
         return _empty_presentation()
     entries = [
-        _library_entry(part, _revocation_state(part, ledger, tails_path))
-        for part in _group_by_sub_proof(provable)
+        _library_entry(group, _revocation_state(group, ledger, tails_path))
+        for group in _group_by_sub_proof(provable)
     ]
     used = [choice.candidate for choice in provable]
     return anoncreds.create_presentation(
@@ -104,15 +104,15 @@ class _Choice(NamedTuple):
 
 def _group_by_sub_proof(choices: Iterable[_Choice]) -> list[list[_Choice]]:
     """Group the choices into sub-proofs; each joins the first that can contain it."""
-    parts: list[list[_Choice]] = []
+    groups: list[list[_Choice]] = []
     for choice in choices:
-        for part in parts:
-            if _share_sub_proof([*part, choice]):
-                part.append(choice)
+        for group in groups:
+            if _share_sub_proof([*group, choice]):
+                group.append(choice)
                 break
         else:
-            parts.append([choice])
-    return parts
+            groups.append([choice])
+    return groups
 
 
 def _share_sub_proof(choices: list[_Choice]) -> bool:
@@ -157,14 +157,15 @@ def _answered_request(request: dict, entries: list[SubProof]) -> dict:
 
 
 def _revocation_state(
-    part: list[_Choice], ledger: LedgerReader, tails_path: TailsPath | None
+    group: list[_Choice], ledger: LedgerReader, tails_path: TailsPath | None
 ) -> tuple[int, dict] | None:
-    """Return (timestamp, revocation state) of a sub-proof.
+    """Return (timestamp, revocation state) of a sub-proof. group: its choices.
 
-    None if non-revocation is not requested, or there is no status list yet.
+    None if non-revocation is not requested, or there is no status list yet. All its
+    choices are of one credential, and have one interval or none.
     """
-    candidate = part[0].candidate
-    interval = next((choice.interval for choice in part if choice.interval), None)
+    candidate = group[0].candidate
+    interval = next((choice.interval for choice in group if choice.interval), None)
     if candidate.revocation is None or interval is None:
         return None
     registry_id = candidate.revocation.registry_id
@@ -186,11 +187,12 @@ def _revocation_state(
 
 
 def _library_entry(
-    part: list[_Choice], revocation: tuple[int, dict] | None
+    group: list[_Choice], revocation: tuple[int, dict] | None
 ) -> SubProof:
+    """The sub-proof of a group of choices, as the library takes it."""
     attributes: dict[str, bool] = {}  # by referent: whether the value is shown
     predicates: list[str] = []
-    for choice in part:
+    for choice in group:
         item = choice.item
         if item.is_predicate:
             predicates += item.referents
@@ -198,7 +200,7 @@ def _library_entry(
             attributes |= dict.fromkeys(item.referents, not choice.hidden)
         if choice.companion is not None:
             attributes[item.companions[choice.companion]] = True
-    credential = part[0].candidate.credential
+    credential = group[0].candidate.credential
     if revocation is None:
         return SubProof(credential, attributes, predicates)
     timestamp, state = revocation
@@ -208,6 +210,7 @@ def _library_entry(
 def _validate_selections(
     items: list[Item], selections: Sequence[Selection], candidates: Sequence[Candidate]
 ) -> list[_Choice]:
+    """Return the selections as choices. Invalid as create_presentation() says."""
     by_name = {item.policy_name: item for item in items}
     by_id = {candidate.credential_id: candidate for candidate in candidates}
     choices: list[_Choice] = []
@@ -231,6 +234,7 @@ def _validate_selections(
             wrong.append((f"[{index}].credentialId", "restriction_not_met"))
         elif selection.hidden and "value" in restriction and not item.is_predicate:
             wrong.append((f"[{index}].hidden", "hidden_not_allowed"))
+        # Even for a wrong selection: selected_twice compares with it.
         companion = _companion_attribute(item, restriction or {})
         choices.append(_Choice(item, candidate, selection.hidden, companion))
     if wrong:

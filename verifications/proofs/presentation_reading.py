@@ -1,7 +1,9 @@
 """Parse a presentation (AnonCreds, RFC 0037) of an untrusted holder.
 
 `read_presentation` keeps the members that it knows, checks the type of every leaf and
-drops the rest. Later code and the library get nothing else.
+drops the rest. Later code and the library get nothing else. There are two steps:
+_read_…() rebuilds the JSON from the members that are known, …_from_body() makes objects
+of that. The library gets the JSON, our rules the objects.
 """
 
 import re
@@ -25,7 +27,14 @@ _ATTRIBUTE_FORMS = (
 _ROOT_NAMES = ("0", "1", "2", "3")
 _ROOT_AND_DELTA_NAMES = (*_ROOT_NAMES, "DELTA")
 # The members of a non-revocation proof: responses (x_list) and points (c_list).
-_PRIMED_RESPONSES = (
+_RESPONSES = (
+    "rho",
+    "r",
+    "o",
+    "m",
+    "t",
+    "s",
+    "c",
     "r_prime",
     "r_prime_prime",
     "r_prime_prime_prime",
@@ -33,9 +42,8 @@ _PRIMED_RESPONSES = (
     "m_prime",
     "t_prime",
 )
-_RESPONSES = ("rho", "r", "o", "m", "t", "s", "c", *_PRIMED_RESPONSES)
-_POINTS = dict.fromkeys("edag", curve.encode_g1_point)
-_POINTS |= dict.fromkeys("wsu", curve.encode_g2_point)
+_POINTS = dict.fromkeys(("e", "d", "a", "g"), curve.encode_g1_point)
+_POINTS |= dict.fromkeys(("w", "s", "u"), curve.encode_g2_point)
 _GROUP_ELEMENT = re.compile("[0-9A-F]{1,64}")
 _MAX_HASHED_BYTES = 1024
 
@@ -63,7 +71,7 @@ class Answer(NamedTuple):
     """
 
     form: str
-    index: int | None  # type: ignore[assignment]
+    index: int | None  # type: ignore[assignment]  # a tuple has a method `index`
     values: dict[str, Value]
 
 

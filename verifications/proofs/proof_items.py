@@ -71,6 +71,7 @@ class Interval(NamedTuple):
 class Item(NamedTuple):
     """One policy item of a request, with all its referents.
 
+    policy_name: the API's `policyName`. It names the item, not the policy.
     kind: "attribute" or "predicate".
     attribute_names: as requested; a predicate has one.
     predicate_type: one of >= > <= < == or None. threshold: int32 or None.

@@ -26,7 +26,7 @@ from wallets.anoncreds import normalise_name
 # The tolerance for a policy's author whose clock is ahead of ours.
 CLOCK_SKEW_SECONDS = 60
 
-REQUIREMENT = "revocationRequirement"
+REVOCATION_REQUIREMENT = "revocationRequirement"
 _Errors = defaultdict[str, list[str]]  # sentences by the path of their member
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
@@ -76,34 +76,36 @@ def non_revoked_at(policy: dict, now: int) -> int | None:
     raises Invalid("not_yet_due"), which names the time, if one is more than a minute
     ahead.
     """
-    for path, time in moments(policy):
+    for path, time in times(policy):
         if time > now + CLOCK_SKEW_SECONDS:
             message = f"{path} is in the future. Send the policy at that time."
             raise Invalid("not_yet_due", message, errors={path: [message]})
     if is_judged_at_receipt(policy):
         return now
-    moment = moment_of(policy, "validAt")
-    return None if moment is None else max(0, min(moment, now))
+    valid_at = time_of(policy, "validAt")
+    return None if valid_at is None else max(0, min(valid_at, now))
 
 
-def moment_of(part: dict, name: str) -> int | None:
+def time_of(part: dict, name: str) -> int | None:
     """The `validFrom` or `validAt` of a normalised policy or of an item of its own.
 
     In unix seconds; None if it has none.
     """
-    moment = part.get(REQUIREMENT, {}).get(name)
-    return None if moment is None else int(datetime.fromisoformat(moment).timestamp())
+    text = part.get(REVOCATION_REQUIREMENT, {}).get(name)
+    return None if text is None else int(datetime.fromisoformat(text).timestamp())
 
 
 def allows_interval(policy: dict) -> bool:
     """Whether some credential may have been revoked after `validFrom`."""
-    return any("validFrom" in one.get(REQUIREMENT, {}) for _, one in _parts(policy))
+    return any(
+        "validFrom" in one.get(REVOCATION_REQUIREMENT, {}) for _, one in _parts(policy)
+    )
 
 
-def moments(policy: dict) -> list[tuple[str, int]]:
+def times(policy: dict) -> list[tuple[str, int]]:
     """Every time in a normalised policy, in unix seconds, with its path."""
     found = [
-        (f"{path}{REQUIREMENT}.{name}", moment_of(part, name))
+        (f"{path}{REVOCATION_REQUIREMENT}.{name}", time_of(part, name))
         for path, part in _parts(policy)
         for name in ("validFrom", "validAt")
     ]
@@ -111,7 +113,10 @@ def moments(policy: dict) -> list[tuple[str, int]]:
 
 
 def _parts(policy: dict) -> list[tuple[str, dict]]:
-    """The policy and its items, which may have requirements of their own."""
+    """(path, part) of the policy and of each item: each may have a requirement.
+
+    path: "" or, as the beginning of a member's path, "attributes[0].".
+    """
     items = [
         (f"{part}[{index}].", item)
         for part in ("attributes", "predicates")
@@ -122,7 +127,7 @@ def _parts(policy: dict) -> list[tuple[str, dict]]:
 
 def is_judged_at_receipt(policy: dict) -> bool:
     """Whether revocation is checked for the time of receipt, not of the request."""
-    return bool(policy.get(REQUIREMENT, {}).get("validNow"))
+    return bool(policy.get(REVOCATION_REQUIREMENT, {}).get("validNow"))
 
 
 def _read_text(errors: _Errors, path: str, value: object) -> str:
@@ -170,10 +175,10 @@ def _read_names(errors: _Errors, path: str, names: object) -> list[str]:
     if len(names) > MAX_NAMES:
         errors[path].append(f"Give at most {MAX_NAMES} names.")
         return []
-    views = [normalise_name(name) if isinstance(name, str) else "" for name in names]
-    if not all(views):
+    labels = [normalise_name(name) if isinstance(name, str) else "" for name in names]
+    if not all(labels):
         errors[path].append("Attribute names must not be blank.")
-    elif len(set(views)) < len(views):
+    elif len(set(labels)) < len(labels):
         errors[path].append("The names must differ in more than capitals and spaces.")
     return names
 
@@ -196,20 +201,20 @@ def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
     policy_name = name
     if given is not None:
         policy_name = _read_text(errors, f"{path}.policyName", given)
-    policy: dict = {
+    item: dict = {
         "policyName": policy_name,
         "attributeName": name,
         "predicateType": kind,
         "predicateValue": value,
     } | _read_restrictions(errors, path, body)
-    policy |= _read_revocation_requirement(errors, f"{path}.", body)
+    item |= _read_revocation_requirement(errors, f"{path}.", body)
     allows_text = body.get("allowText")
     if allows_text is not None and not isinstance(allows_text, bool):
         errors[f"{path}.allowText"].append("Give true or false.")
     if allows_text is True:
-        policy["allowText"] = True
-    _check_own_value(errors, path, policy)
-    return policy
+        item["allowText"] = True
+    _check_value_not_compared(errors, path, item)
+    return item
 
 
 def whole_number(value: object) -> int | None:
@@ -224,10 +229,10 @@ def whole_number(value: object) -> int | None:
     return value if type(value) is int else None
 
 
-def _check_own_value(errors: _Errors, path: str, policy: dict) -> None:
-    for index, restriction in enumerate(policy.get("restrictions", [])):
+def _check_value_not_compared(errors: _Errors, path: str, item: dict) -> None:
+    for index, restriction in enumerate(item.get("restrictions", [])):
         named = restriction.get("value", {}).get("attributeName", "")
-        if named and normalise_name(named) == normalise_name(policy["attributeName"]):
+        if named and normalise_name(named) == normalise_name(item["attributeName"]):
             errors[f"{path}.restrictions[{index}].value.attributeName"].append(
                 "A predicate hides this attribute, so its value cannot be required."
             )
@@ -263,10 +268,14 @@ def _read_restriction(errors: _Errors, path: str, body: dict) -> dict:
 
 def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> dict:
     """The requirement of a policy (prefix "") or of an item, as a member or none."""
-    path = f"{prefix}{REQUIREMENT}"
-    if part.get(REQUIREMENT) is None:
+    path = f"{prefix}{REVOCATION_REQUIREMENT}"
+    if part.get(REVOCATION_REQUIREMENT) is None:
         return {}
-    body = part[REQUIREMENT] if isinstance(part[REQUIREMENT], dict) else {}
+    body = (
+        part[REVOCATION_REQUIREMENT]
+        if isinstance(part[REVOCATION_REQUIREMENT], dict)
+        else {}
+    )
     requirement: dict = {
         name: _read_time(errors, f"{path}.{name}", body[name])
         for name in ("validFrom", "validAt")
@@ -276,12 +285,12 @@ def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> di
         requirement["validNow"] = body["validNow"]
         if not isinstance(body["validNow"], bool):
             errors[f"{path}.validNow"].append("Give true or false.")
-    ends = "validAt" in requirement or requirement.get("validNow")
+    has_end = "validAt" in requirement or requirement.get("validNow")
     if prefix and "validNow" in requirement:
         errors[f"{path}.validNow"].append(
             "Give validNow for the whole policy, not for an item."
         )
-    elif "validFrom" in requirement and not ends:
+    elif "validFrom" in requirement and not has_end:
         errors[path].append("Give the end of the interval too: validAt or validNow.")
     elif not requirement:
         errors[path].append("Give validAt or validNow, or leave it out.")
@@ -292,7 +301,7 @@ def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> di
     # Both are written in one form, which sorts by time.
     if start and end and start > end:
         errors[f"{path}.validFrom"].append("The interval ends before it starts.")
-    return {REQUIREMENT: requirement}
+    return {REVOCATION_REQUIREMENT: requirement}
 
 
 def _read_time(errors: _Errors, path: str, value: object) -> str:
@@ -315,6 +324,8 @@ def _check_items(errors: _Errors, policy: dict) -> None:
         errors["attributes"].append(
             f"Ask for at most {MAX_ITEMS} attributes and predicates together."
         )
+    # The most referents that an item may have: its own, its second comparison, and a
+    # companion for each restriction.
     if sum(2 + len(item.get("restrictions", [])) for item in items) > MAX_REFERENTS:
         errors["attributes"].append("The policy has too many restrictions.")
     # Each item needs its own name: selections and proofs refer to items by name.

@@ -65,7 +65,7 @@ def build_request(
         "requested_predicates": predicates,
     }
     if non_revoked_at is not None:
-        start = proof_policy.moment_of(policy, "validFrom")
+        start = proof_policy.time_of(policy, "validFrom")
         start = non_revoked_at if start is None else max(0, min(start, non_revoked_at))
         request["non_revoked"] = {"from": start, "to": non_revoked_at}
     return request
@@ -73,10 +73,10 @@ def build_request(
 
 def _with_interval(item: dict, referents: dict[str, dict]) -> dict[str, dict]:
     """The referents of an item with its own interval, if it has one."""
-    end = proof_policy.moment_of(item, "validAt")
+    end = proof_policy.time_of(item, "validAt")
     if end is None:
         return referents
-    start = proof_policy.moment_of(item, "validFrom")
+    start = proof_policy.time_of(item, "validFrom")
     interval = {"from": max(0, end if start is None else start), "to": max(0, end)}
     return {name: body | {"non_revoked": interval} for name, body in referents.items()}
 
@@ -120,6 +120,10 @@ def holds_integers_only(item: dict, integer_attributes: IntegerAttributes) -> bo
 def _check_bound_name_is_free(
     bound: str, policy: dict, predicates: dict[str, dict]
 ) -> None:
+    """400 `invalid_policy` if an item has the name of a bound that another item needs.
+
+    normalise() refuses such a name, but a policy stored earlier may have it.
+    """
     items = [*policy["attributes"], *policy["predicates"]]
     if bound in predicates and bound in [item["policyName"] for item in items]:
         raise Invalid(

@@ -29,6 +29,7 @@ from verifications.proofs.proof_items import (
     fits_32_bits,
     restrictions_by_value_name,
 )
+from verifications.proofs.proof_policy import REVOCATION_REQUIREMENT
 from wallets.anoncreds import normalise_name
 
 # The name of a restriction's member in a request -> the API's name. The two with
@@ -58,9 +59,9 @@ def read_items(request: dict) -> list[Item]:
         _read_item(referent, body, default, is_predicate=True)
         for referent, body in predicates.items()
     ]
-    predicate_items = _fold_equalities(predicate_items, taken=set(attributes))
-    predicate_items = _fold_bounds(predicate_items)
-    items = _fold_companions(attribute_items + predicate_items)
+    predicate_items = _merge_equalities(predicate_items, taken=set(attributes))
+    predicate_items = _merge_bounds(predicate_items)
+    items = _merge_companions(attribute_items + predicate_items)
     if len(items) > MAX_ITEMS:
         raise PeerError(
             "request_too_large", f"The request has more than {MAX_ITEMS} items."
@@ -90,11 +91,11 @@ def policy_from_request(request: dict) -> dict:
         "predicates": [_policy_item(item) for item in items if item.is_predicate],
     }
     if interval is not None and interval.end is None:
-        policy["revocationRequirement"] = {"validNow": True}
+        policy[REVOCATION_REQUIREMENT] = {"validNow": True}
     elif interval is not None:
         end = datetime.fromtimestamp(interval.latest_timestamp, UTC)
         time = end.isoformat(timespec="microseconds").replace("+00:00", "Z")
-        policy["revocationRequirement"] = {"validAt": time}
+        policy[REVOCATION_REQUIREMENT] = {"validAt": time}
     return policy
 
 
@@ -284,25 +285,25 @@ def _read_restriction(referent: str, wire: dict, names: tuple[str, ...]) -> dict
     return restriction
 
 
-def _fold_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
+def _merge_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
     """Merge #min and #max of one name, unless another referent has that name."""
     by_name = {item.policy_name: item for item in predicates}
-    folded = []
+    merged = []
     for item in predicates:
         name = item.policy_name.removesuffix(MIN_SUFFIX).removesuffix(MAX_SUFFIX)
         low = by_name.get(name + MIN_SUFFIX)
         high = by_name.get(name + MAX_SUFFIX)
         is_free = name not in by_name and name not in taken
         if not (low and high and is_free and _is_equality(low, high)):
-            folded.append(item)
+            merged.append(item)
         elif item is low:
             equality = low._replace(
                 policy_name=name,
                 referents=low.referents + high.referents,
                 predicate_type="==",
             )
-            folded.append(equality)
-    return folded
+            merged.append(equality)
+    return merged
 
 
 def _is_equality(low: Item, high: Item) -> bool:
@@ -313,16 +314,16 @@ def _is_equality(low: Item, high: Item) -> bool:
     return high.predicate_type == "<=" and low == expected_low
 
 
-def _fold_bounds(predicates: list[Item]) -> list[Item]:
+def _merge_bounds(predicates: list[Item]) -> list[Item]:
     """Merge each #bound referent into its predicate."""
-    folded = {item.policy_name: item for item in predicates}
+    merged = {item.policy_name: item for item in predicates}
     for item in predicates:
-        base = folded.get(item.policy_name.removesuffix(BOUND_SUFFIX))
+        base = merged.get(item.policy_name.removesuffix(BOUND_SUFFIX))
         if base and base is not item and _is_bound_of(item, base):
             referents = base.referents + item.referents
-            folded[base.policy_name] = base._replace(referents=referents)
-            del folded[item.policy_name]
-    return list(folded.values())
+            merged[base.policy_name] = base._replace(referents=referents)
+            del merged[item.policy_name]
+    return list(merged.values())
 
 
 def _is_bound_of(item: Item, base: Item) -> bool:
@@ -339,23 +340,23 @@ def _is_bound_of(item: Item, base: Item) -> bool:
     return item == bound
 
 
-def _fold_companions(items: list[Item]) -> list[Item]:
+def _merge_companions(items: list[Item]) -> list[Item]:
     """Merge each #value referent into the item whose value restriction it reveals."""
     by_name = {item.policy_name: item for item in items}
     if len(by_name) < len(items):
         # An attribute and a predicate share a name: read_items rejects that.
         return items
-    folded = dict(by_name)
+    merged = dict(by_name)
     for item in items:
         name = item.attribute_names[0]
         base = by_name.get(item.policy_name.removesuffix(VALUE_SUFFIX + name))
         if base and base is not item and _is_companion_of(item, base):
             # The base may already have another companion.
-            current = folded[base.policy_name]
+            current = merged[base.policy_name]
             companions = current.companions | {name: item.policy_name}
-            folded[base.policy_name] = current._replace(companions=companions)
-            del folded[item.policy_name]
-    return list(folded.values())
+            merged[base.policy_name] = current._replace(companions=companions)
+            del merged[item.policy_name]
+    return list(merged.values())
 
 
 def _is_companion_of(item: Item, base: Item) -> bool:

@@ -12,7 +12,7 @@ class RevocationStatus(NamedTuple):
     """A credential's index in its registry, and whether it is known to be revoked."""
 
     registry_id: str
-    index: int  # type: ignore[assignment]
+    index: int  # type: ignore[assignment]  # a tuple has a method `index`
     revoked: bool
 
 
@@ -118,6 +118,7 @@ def met_restriction(item: Item, candidate: Candidate) -> dict | None:
             candidate.values, required["attributeName"]
         ):
             met.append(restriction)
+    # False sorts first.
     return min(met, key=lambda restriction: "value" in restriction, default=None)
 
 
@@ -131,6 +132,7 @@ def _restrictions_met_but_values(item: Item, candidate: Candidate) -> list[dict]
         "issuerDid": candidate.issuer_did,
         "credentialDefinitionId": candidate.definition_id,
     }
+    # Without restrictions: one that everything meets.
     return [one for one in item.restrictions or [{}] if matches_facts(one, facts)]
 
 
