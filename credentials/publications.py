@@ -81,8 +81,9 @@ def try_job(job: Publication) -> None:
 def wait_for_job(job: Publication, is_ours: bool) -> Publication:
     """Run a job, or wait for the process that runs it. Return the finished job.
 
-    is_ours: whether the job is leased to this call. 503 `ledger_unavailable` if the
-    ledger does not respond: publishing continues in the background.
+    Call it outside of transactions. is_ours: whether the job is leased to this call.
+    503 `ledger_unavailable` if the ledger does not respond: publishing continues in the
+    background. A refusal of the ledger is raised with its own code.
     """
     try:
         if not is_ours:

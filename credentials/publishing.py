@@ -289,8 +289,8 @@ def check_claims(claims: dict[str, Any], attribute_names: list[str]) -> None:
 def _publish_remotely(wanted: DefinitionParameters) -> CredentialDefinition:
     """Get the result of an earlier equal request, or publish by a new job.
 
-    Equal requests have the same attributes in any order, the same claims, revocation
-    and tag.
+    Equal requests have the same schema id, tag and claims, the same attributes in any
+    order, and both or neither support revocation.
     """
     payload: dict[str, Any] = {
         "schema": wanted.schema_body,

@@ -133,6 +133,7 @@ def next_screen(kiosk: Kiosk) -> Screen:
 
 
 def read_screen(kiosk: Kiosk) -> Screen:
+    """What a kiosk shows now. Nothing is stored."""
     rows = Verification.objects.select_related("connection__wallet__tenant")
     found = rows.filter(pk=kiosk.verification_id, tenant=kiosk.tenant_id).first()
     state = state_of(found) if found else State.OVER
@@ -154,6 +155,7 @@ def read_screen(kiosk: Kiosk) -> Screen:
 
 
 def state_of(verification: Verification) -> State:
+    """The state of a kiosk's request, however long its answer was shown."""
     if verification.state == Verification.State.ACCEPTED:
         return State.VALID if verification.is_valid else State.INVALID
     if verification.state == Verification.State.REJECTED:

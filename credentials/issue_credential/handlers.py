@@ -264,10 +264,7 @@ def _send_ack(credential: Credential) -> None:
 @handles("issue-credential/1.0/ack")
 @handles("issue-credential/2.0/ack")
 def receive_ack(connection: Connection, message: Message) -> None:
-    """Issuer: do nothing. A credential counts as issued once it is signed.
-
-    It is registered so that the ack is not of an unknown type.
-    """
+    """Issuer: do nothing. A credential counts as issued once it is signed."""
 
 
 @handles("issue-credential/1.0/problem-report")

@@ -72,9 +72,8 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
     proposed: Proposal = {} if names_definition else dict(offered)
     proposed["credentialValues"] = credential.unsealed_values()
     proposed |= changes
-    proposed = {
-        name: value for name, value in proposed.items() if value
-    }  # see read_proposal()
+    # As read_proposal() returns it: without empty members.
+    proposed = {name: value for name, value in proposed.items() if value}
     problem = proposal_messages.find_problem(proposed.get("credentialValues", {}))
     if problem:
         raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
@@ -109,7 +108,10 @@ def wants_other_format(credential: Credential, report: Message) -> bool:
 
 
 def propose_in_other_format(credential: Credential) -> None:
-    """Holder: propose the same again, in a thread of its own: the first has ended."""
+    """Holder: propose the same again, in a thread of its own: the first has ended.
+
+    Called by the handler of the report, in its transaction.
+    """
     proposed = credential.unsealed_proposal()
     assert proposed, "a check constraint of the table"
     message_format = credential.message_format._replace(format=formats.ANONCREDS)

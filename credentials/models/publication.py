@@ -100,7 +100,11 @@ class Publication(Record, CausedJob):
         request: Any = None,
         **fields: Any,
     ) -> Self:
-        """Create a job leased to the caller. IntegrityError if the subject has one."""
+        """Create a job leased to the caller. IntegrityError if the subject has one.
+
+        payload: what is sealed as `material`. request: what `wanted` is the digest of,
+        as JSON. Other fields are those of the row.
+        """
         job = cls(
             tenant=tenant,
             kind=kind,
