@@ -138,7 +138,7 @@ def prepare_schema(
                 tenant, Kind.SCHEMA, schema_id, body, request=sorted_names
             )
             is_ours = True
-        except IntegrityError:
+        except IntegrityError:  # an earlier call has begun it
             job = Publication.not_refused(Kind.SCHEMA).get(subject=schema_id)
             is_ours = False
         if job.wanted != request_digest(sorted_names):

@@ -61,23 +61,23 @@ def offer_function(tenant, body):
 
     404 for an unknown definition or connection, 409 `endpoint_not_published`.
     """
-    options = {
+    offered = {
         "definition": get_definition(tenant, body["definitionId"]),
         "values": body.get("credentialValues"),
         "automatic_issuance": body.get("automaticIssuance", False),
     }
     if "connectionId" in body:
         found = find_in_scope(tenant.pk, body["connectionId"])
-        return partial(Credential.offer, or_404(found, Connection), **options)
+        return partial(Credential.offer, or_404(found, Connection), **offered)
     wallet = organization_wallet(tenant)
     if body.get("usePublicDid"):
         public_dids.require_endpoint(wallet)
     share = partial(
         Credential.offer_by_link,
         wallet,
-        terms=out_of_band_options(body),
+        options=out_of_band_options(body),
         exchange_version=body.get("exchangeVersion", ""),
-        **options,
+        **offered,
     )
     return partial(create_with_options, share, read_link_options(tenant, body))
 

@@ -286,20 +286,20 @@ class Credential(Exchange):
         definition: CredentialDefinition,
         values: Values | None,
         automatic_issuance: bool = False,
-        terms: Any = None,
+        options: Any = None,
         exchange_version: str = "",
     ) -> Self:
         """Issuer: offer a credential in a link. The first wallet to accept gets it.
 
         400 `values_missing` without values, and the errors of offer().
 
-        terms: the options of an out-of-band invitation. Without them the link contains
+        options: those of an out-of-band invitation. Without them the link contains
         the offer itself.
         """
         if values is None:
             message = "An offer without a connection needs credentialValues."
             raise Invalid("values_missing", message, {"credentialValues": [message]})
-        connection = connectionless.create_link(wallet, terms, exchange_version)
+        connection = connectionless.create_link(wallet, options, exchange_version)
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @network_reads.atomic_with_reads
