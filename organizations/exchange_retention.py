@@ -80,7 +80,7 @@ def delete_values(rows: QuerySet[Any], budget: BatchBudget) -> int:
     return done
 
 
-def remove_record(row: Exchange) -> None:
+def remove_record(row: Credential | Verification) -> None:
     """Delete a record, with the connection that exists for it alone.
 
     A revocation that is not published yet is published first (remove_credential).

@@ -20,7 +20,7 @@ from verifications.policy_lab.lint import Finding, lint_policy
 from verifications.policy_lab.trial import REASONS, Trial, try_policy
 from verifications.present_proof.requests import declared_integers
 from verifications.proofs import proof_policy
-from verifications.proofs.selection import LedgerReader
+from verifications.proofs.ledger_reader import LedgerReader
 
 MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."
