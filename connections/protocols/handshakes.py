@@ -447,7 +447,8 @@ def receive_response(connection: Connection, message: Message) -> None:
     `response_not_accepted`, or `bad_signature` by DID exchange; WrongState if a
     response came before.
     """
-    protocol, version = connection.handshake.split("/")
+    # Empty for an exchange by link, which has none.
+    protocol, _, version = connection.handshake.partition("/")
     # In connections/1.0 the keys identify the response: old agents confuse threads.
     is_answer = (
         connection.handshake == CONNECTIONS

@@ -197,7 +197,10 @@ def far(faber, monkeypatch):
     written = {}
 
     def fetch_nym(network, did):
-        return reads.Nym(written[did][0], None) if did in written else None
+        if did not in written:
+            return None
+        verkey = written[did][0]
+        return reads.Nym(verkey, may_write=False, may_endorse=False)
 
     monkeypatch.setattr(reads, "fetch_nym", fetch_nym)
     monkeypatch.setattr(reads, "fetch_endpoint", lambda network, did: written[did][1])
