@@ -167,7 +167,9 @@ def ask_about(tenant: Tenant, credential_id: UUID) -> HttpResponse:
     """
     rows = Credential.objects.filter(wallet=own_wallet(tenant))
     row = get_object_or_404(only_columns(rows, ()), pk=credential_id)
-    wanted = {"connection": row.connection_id}
+    # Of one issued by a link, nobody can be asked over the connection of the link.
+    usable = find_chosen(tenant, None, str(row.connection_id or ""))
+    wanted = {"connection": usable.pk} if usable else {}
     definitions = CredentialDefinition.active_of(tenant)
     found = definitions.filter(definition_id=row.definition_id)
     if definition_id := found.values_list("pk", flat=True).first():
@@ -208,15 +210,28 @@ def ask_now(
 ) -> HttpResponse:
     """Ask over the connection in the query; without one, by a link.
 
-    Leads to the request, or to the page of the policy with the reason of a refusal. A
-    connection in the query that cannot be asked is refused: anybody could answer a link.
+    A connection in the query that cannot be asked is refused: anybody could answer a
+    link.
     """
     key = request.GET.get("connection", "")
-    found = find_chosen(tenant, None, key)
-    if key and not found:
+    connection = find_chosen(tenant, None, key)
+    if key and not connection:
         messages.error(request, NOT_CONNECTED)
         return redirect("studio:policy", tenant_id=tenant.pk, object_id=policy.pk)
-    connection_id = found.connection_id if found else ""
+    return ask_for_policy(request, tenant, policy, connection)
+
+
+def ask_for_policy(
+    request: HttpRequest,
+    tenant: Tenant,
+    policy: VerificationPolicy,
+    connection: Connection | None,
+) -> HttpResponse:
+    """Ask over the connection; without one, by a link. Leads to the request.
+
+    A refusal leads to the page of the policy, with its reason.
+    """
+    connection_id = connection.connection_id if connection else ""
     try:
         return object_page(send_request(request, tenant, policy, connection_id))
     except AgencyError as error:
@@ -268,11 +283,18 @@ def lead_to_card(tenant: Tenant, wanted: dict[str, UUID]) -> HttpResponse:
     """
     rows = CredentialDefinition.active_of(tenant)
     definition = get_object_or_404(rows, pk=wanted.get("definition"))
-    policies = VerificationPolicy.objects.filter(tenant=tenant).order_by("-pk")
-    for policy in policies[:MAX_SEARCHED]:
-        if is_about(policy, definition):
-            return to_page("studio:new_verification", tenant, {"policy": policy.pk})
+    if policy := find_policy_about(tenant, definition):
+        return to_page("studio:new_verification", tenant, {"policy": policy.pk})
     return to_page("studio:new_policy", tenant, wanted)
+
+
+def find_policy_about(
+    tenant: Tenant, definition: CredentialDefinition
+) -> VerificationPolicy | None:
+    """The newest policy about this definition only, among the newest ones, or None."""
+    policies = VerificationPolicy.objects.filter(tenant=tenant).order_by("-pk")
+    found = (row for row in policies[:MAX_SEARCHED] if is_about(row, definition))
+    return next(found, None)
 
 
 def is_about(policy: VerificationPolicy, definition: CredentialDefinition) -> bool:

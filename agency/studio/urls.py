@@ -8,6 +8,7 @@ from agency.studio import (
     api_docs,
     audit_log,
     bulks,
+    card_check,
     definitions,
     events,
     invitations,
@@ -92,6 +93,7 @@ def exchange_routes(kind: str) -> list[URLPattern]:
     if kind == "credential":
         routes += [
             path(f"{page}/issue", actions.issue_credential, name="issue_credential"),
+            path(f"{page}/check", card_check.check_card, name="check_card"),
             path(
                 f"{page}/revoke", actions.revoke_credential, name="revoke_credential"
             ),

@@ -260,6 +260,7 @@ NO_PAGES: dict[str, str] = {
     "studio:rotate_connection": ACTION,
     "studio:retry_publication": ACTION,
     "studio:issue_credential": ACTION,
+    "studio:check_card": ACTION,
     "studio:bulk_live": DATA,
     "studio:bulk_result": DATA,
     "studio:bulk_template": DATA,

@@ -512,6 +512,54 @@ def test_a_credential_leads_to_a_policy_and_to_its_holder(browser, url, alice):
     assert asked.connection.connection_id == alice.connection_id
 
 
+def check(browser, url, credential):
+    page = f"{url}/credentials/{credential.pk}"
+    assert "Check this card now" in browser.get(page).content.decode()
+    answer = browser.send(f"{page}/check")
+    asked = Verification.objects.filter(role="verifier").latest("pk")
+    assert answer.url == f"{url}/verifications/{asked.pk}"
+    return asked
+
+
+def test_a_card_is_checked_with_one_button_over_its_connection(browser, url, alice):
+    row = Credential.objects.get(role="issuer")
+    asked = check(browser, url, row)
+    assert asked.connection.connection_id == alice.connection_id
+    made = VerificationPolicy.objects.get()
+    assert (asked.policy_id, made.name) == (made.pk, "Check of Degree")
+    alice.auto_selects()
+    page = browser.get(f"{url}/verifications/{asked.pk}").content.decode()
+    assert "The proof is valid" in page
+    assert check(browser, url, row).policy_id == made.pk
+    assert VerificationPolicy.objects.count() == 1
+    assert AuditEntry.objects.filter(action="verification.requested").count() == 2
+
+
+def test_a_card_that_was_issued_by_a_link_is_checked_by_a_link(
+    browser, url, api, alice, definition
+):
+    values = {"name": "Bob", "year": "2021"}
+    body = {"definitionId": definition.definition_id, "credentialValues": values}
+    made = api.post("/credentials", body | {"automaticIssuance": True})
+    alice.put_form("/credentials/fromData", credentialData=made["offerData"])
+    row = Credential.objects.get(pk=made["credentialId"])
+    asked = check(browser, url, row)
+    assert asked.connection.connectionless
+    page = browser.get(f"{url}/verifications/{asked.pk}").content.decode()
+    assert "qr.svg" in page
+    VerificationPolicy.objects.all().delete()
+    builder = ask_about(browser, url, f"{url}/credentials/{row.pk}")
+    fields = fields_of(browser.get(builder).content.decode())
+    saved = browser.send(builder, do="save_and_ask", **fields)
+    assert "qr.svg" in browser.get(saved.url).content.decode()
+
+
+def test_only_an_issued_card_of_ones_own_is_checked(browser, url, alice):
+    held = Credential.objects.get(role="holder")
+    assert browser.send(f"{url}/credentials/{held.pk}/check").status_code == 404
+    assert not VerificationPolicy.objects.exists()
+
+
 def test_a_credential_leads_to_the_choice_where_there_are_policies(
     browser, url, alice, definition
 ):

@@ -77,6 +77,7 @@ PAGES |= {
     "retry_publication": (OPERATE, "POST"),
     "new_credential": (OPERATE, "GET POST"),
     "issue_credential": (OPERATE, "POST"),
+    "check_card": (OPERATE, "POST"),
     "bulks": (OPERATE, "GET POST"),
     "definition_revocation": (OPERATE, "GET POST"),
     "bulk": (READ, "GET"),

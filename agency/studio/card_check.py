@@ -1,0 +1,53 @@
+"""Check a card that was issued, with one button and no policy to write."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+
+from agency.api.views import heavy
+from agency.studio.card_policies import card_of_definition
+from agency.studio.form_tokens import once_per_form
+from agency.studio.objects import own_wallet
+from agency.studio.pages import get_membership, studio_page, to_page
+from agency.studio.policies import ask_for_policy, find_policy_about
+from agency.studio.policy_builder import read_policy
+from agency.studio.recipients import find_chosen
+from credentials.models import Credential, CredentialDefinition
+from tenants import audit
+from tenants.models import Permission
+from verifications.models import VerificationPolicy
+
+
+@heavy
+@studio_page("POST")
+@once_per_form(back="studio:credentials")
+def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+    """Ask the holder of an issued credential for it, and lead to the request.
+
+    By the newest policy about its definition alone. Without one, the policy is created
+    that *New policy* begins with: each attribute is shown, and one that says until
+    when it is valid is only compared with today. Over the connection of the credential,
+    or by a link if nobody can be asked over that.
+    """
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    issued = Credential.objects.filter(
+        wallet=own_wallet(tenant),
+        role=Credential.Role.ISSUER,
+        state=Credential.State.ISSUED,
+    )
+    credential = get_object_or_404(issued, pk=object_id)
+    definitions = CredentialDefinition.active_of(tenant)
+    definition = definitions.filter(definition_id=credential.definition_id).first()
+    if definition is None:  # deleted: nothing tells what to ask
+        return to_page("studio:new_policy", tenant, {})
+    policy = find_policy_about(tenant, definition)
+    if policy is None:
+        body = read_policy(card_of_definition(definition).to_draft().body())
+        create = audit.recorded(
+            VerificationPolicy.create, "policy.created", by=request
+        )
+        policy = create(tenant, body)
+    # Of one issued by a link, the connection is that of the link.
+    connection = find_chosen(tenant, None, str(credential.connection_id or ""))
+    return ask_for_policy(request, tenant, policy, connection)
