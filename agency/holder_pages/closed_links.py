@@ -20,7 +20,7 @@ def record_closed_link(connection: Connection) -> None:
     if not connection.token:
         return
     reason = Reason.WITHDRAWN if connection.is_open else Reason.USED
-    insert(connection, reason)
+    insert_row(connection, reason)
 
 
 @router.on_connection_merged
@@ -30,13 +30,17 @@ def record_moved_link(invitation: Connection, to: Connection) -> None:
     An invitation for many stays.
     """
     if invitation.token and not invitation.multi_party:
-        insert(invitation, Reason.USED, moved_to=to)
+        insert_row(invitation, Reason.USED, moved_to=to)
 
 
-def insert(
+def insert_row(
     connection: Connection, reason: str, moved_to: Connection | None = None
 ) -> None:
-    """Insert the row, unless there is one: the first reason counts."""
+    """Insert the row, in the transaction that ends or merges the connection.
+
+    If there is one already, nothing changes: the first reason counts. moved_to: the
+    connection over which the exchange of the link goes on.
+    """
     kind, thread_id = message_of(connection)
     row = ClosedLink(
         tenant_id=connection.tenant_id,

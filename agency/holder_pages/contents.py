@@ -57,7 +57,10 @@ class Contents:
 
 
 def contents_of(link: Link) -> Contents:
-    """In the language that is active."""
+    """Return what a link offers or asks, with labels in the active language.
+
+    Of an invitation, and once the exchange was deleted, only the goal, if it has one.
+    """
     goal = str(link.connection.invitation.get("goal") or "") if link.connection else ""
     if isinstance(link.exchange, Credential):
         schema = link.exchange.definition.schema

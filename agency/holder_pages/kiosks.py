@@ -44,9 +44,11 @@ View = Callable[..., HttpResponse]
 
 
 def with_kiosk(view: View) -> View:
-    """Decorator: pass the kiosk of the token, or None. Errors are flat JSON.
+    """Decorator: pass the kiosk of the token, or None if there is no such kiosk.
 
-    The script of the page says that it cannot go on at present, and tries again.
+    The calls of an address are limited: 429 `too_many_requests`. 503
+    `organization_frozen`. Errors are flat JSON: the script of the page says that it
+    cannot go on at present, and tries again.
     """
 
     @wraps(view)
@@ -81,7 +83,12 @@ def show_kiosk(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpRes
 @never_cache
 @with_kiosk
 def read_screen(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpResponse:
-    """What the screen shows now. 204 if it is what it shows already."""
+    """Return the part of the page that changes: what the screen shows now.
+
+    next_screen() makes the next request if the last one is over. 204 if the screen
+    shows it already, 404 if there is no such kiosk. Values are shown of a valid proof,
+    and the link while the kiosk asks.
+    """
     try:
         screen = next_screen(kiosk) if kiosk else None
     except Kiosk.DoesNotExist:  # revoked meanwhile
@@ -138,7 +145,11 @@ def kiosk_response(
     context: dict[str, Any],
     part: str = "",
 ) -> HttpResponse:
-    """Render the page, or a part of its template, in the language of the device."""
+    """Render the page, or a part of its template, in the language of the device.
+
+    part: `#` and its name. kiosk: None if there is no such kiosk; then the status is
+    404.
+    """
     tenant = kiosk.tenant if kiosk else None
     language = choose_language(request, tenant.default_language if tenant else "")
     context = context | {"token": token, "tenant": tenant, "host": public_host()}

@@ -83,6 +83,11 @@ class Link:
         return State.USED if state in SEEN_ONLY and not was_seen_live else state
 
     def _state(self) -> State:
+        """Return the state as it is, whatever the page showed before (see state()).
+
+        The exchange decides while there is one, also if it goes on over another
+        connection. Else the closed link does, else the connection.
+        """
         exchange = self.exchange
         if isinstance(exchange, Credential):
             if exchange.state in (Credential.State.ISSUED, Credential.State.REVOKED):

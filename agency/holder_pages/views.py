@@ -44,20 +44,23 @@ class WalletRedirect(HttpResponse):
 def show_link(request: HttpRequest, token: str) -> HttpResponseBase:
     """Answer a link as the Accept header asks: with a page or with the message.
 
-    Browsers and proxies keep URLs: a browser is never redirected to one with values.
-    One that knows a wallet of the organization is led into it, unless the address asks
-    for another wallet.
+    Software gets the message, or a redirect to the URL that carries it (show_message).
+    A browser gets the page, and never such a redirect: browsers and proxies keep URLs,
+    and the message of an offer has values in it. A browser that knows a wallet of the
+    organization is led into it, unless the address asks for another wallet (`wallet`).
+    The page has status 404 for an unknown link, and 410 once nothing can come of it.
     """
     takes_pages = request.accepts("text/html")
     if not takes_pages or link_messages.wants_json(request):
         return link_messages.show_message(request, token)
     link = find_link(token)
-    # The page of a link that cannot be used any more is for everybody.
-    is_live = (
+    # Software that takes anything is redirected once, to the URL with the message. A
+    # link that cannot be used any more has the same page for everybody.
+    is_usable = (
         link and link.connection and not link_messages.ended_response(link.connection)
     )
     if (
-        is_live
+        is_usable
         and not wants_html(request)
         and not link_messages.carries_message(request)
     ):
@@ -143,6 +146,11 @@ def public_host() -> str:
 
 
 def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
+    """Return what the page shows of a link, apart from its texts (translated_context).
+
+    `seen` in the query is the state that the page showed before: only a page that saw
+    its link live says that it was done (State.USED).
+    """
     state = link.state(was_seen_live=request.GET.get("seen", "") in LIVE)
     is_for_many = bool(link.connection and link.connection.multi_party)
     is_live = state in LIVE
@@ -214,6 +222,11 @@ def page_response(
 
 
 def translated_context(link: Link, context: dict[str, Any]) -> dict[str, Any]:
+    """Return the texts of the page, in the active language.
+
+    context: of page_context(). What the link offers or asks is only there while it is
+    live.
+    """
     state = context["state"]
     contents = contents_of(link) if context["is_live"] else None
     mail = {

@@ -46,8 +46,10 @@ def send_due_notices() -> int:
 def mail_people(webhook: Webhook) -> None:
     """Send each member a mail of their own, in the language that they chose.
 
-    Raises OSError or SMTPException if the mail server is away. An address that it
-    refuses does not keep the others from their mail.
+    Raises OSError or SMTPException if the mail server is away; the notice is then sent
+    to all of them again later. An address that the server refuses does not keep the
+    others from their mail. Without EMAIL_URL nobody is told, and the notice counts as
+    sent.
     """
     if not settings.EMAIL_URL:
         logger.warning(

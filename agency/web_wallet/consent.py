@@ -60,7 +60,11 @@ class Disclosure:
 
 
 def build_question(number: int, item: Item, cards: list[Any]) -> Question:
-    """cards: that fit. Those that are valid come first."""
+    """Return an item as the page asks it.
+
+    cards: the credentials of the wallet that fit. Those that have expired or were
+    revoked come last.
+    """
     own = [] if item.is_predicate else list(item.attribute_names)
     shown = [*own, *item.companions]
     revoked = Credential.State.REVOKED
@@ -82,7 +86,12 @@ def build_question(number: int, item: Item, cards: list[Any]) -> Question:
 
 
 def consent_context(verification: Verification) -> dict[str, Any]:
-    """What the page says of an open request. source: the card that answers all of it."""
+    """Return what the page says of an open request, with the cards that fit.
+
+    Nothing is written. The ledger may be read, so this stands outside of transactions.
+    source: the card that answers all of it, if no other card fits anything.
+    verification: unsaved for the request of a link (preview_shared_request).
+    """
     available = prover.find_available(verification)
     cards = {card.pk: card for _, fitting in available for card in fitting}
     name_rows(list(cards.values()))
@@ -121,7 +130,10 @@ def read_selections(verification: Verification, form: QueryDict) -> list[Selecti
 
 
 def disclosure_of(verification: Verification) -> Disclosure:
-    """What the presentation that was sent has shown, by its own referents."""
+    """Return what the presentation that was sent has shown, hidden and proven.
+
+    Read from its own referents: the holder may have hidden or skipped what was asked.
+    """
     sent: dict[str, Any] = vault.unseal(verification, "presentation") or {}
     parts = sent.get("requested_proof", {})
     revealed = {
@@ -153,7 +165,10 @@ def disclosure_of(verification: Verification) -> Disclosure:
 
 
 def names_in(items: list[Item], referents: set[str]) -> list[str]:
-    """The names of the attributes that these referents answer, each once."""
+    """The names of the attributes that these referents answer, each once.
+
+    An item is answered if all its referents are among them.
+    """
     names = {
         normalise_name(name): label_of(name)
         for item in items

@@ -51,11 +51,13 @@ def read_values(card: Any) -> None:
 
 
 def offers_of(wallet: Wallet) -> QuerySet[Any]:
+    """What a wallet was offered or has, with what move() needs of it."""
     rows = Credential.objects.filter(wallet=wallet, role=Credential.Role.HOLDER)
     return rows.select_related(*PARTIES)
 
 
 def requests_of(wallet: Wallet) -> QuerySet[Any]:
+    """What a wallet was asked for, with what move() needs of it."""
     rows = Verification.objects.filter(wallet=wallet, role=Verification.Role.PROVER)
     return rows.select_related(*PARTIES)
 
@@ -80,7 +82,10 @@ def newest(rows: QuerySet[Any], before: str = "") -> Page:
 
 
 def name_rows(rows: Sequence[Any]) -> None:
-    """Add `title`, and `peer`: the name of the other side, or ""."""
+    """Add `is_offer`, `title`, and `peer`: the name of the other side, or "".
+
+    rows: credentials or verifications, with their connections. One query for all.
+    """
     verkeys = [row.connection.their_key for row in rows if row.connection]
     # The keys of parties here, with their wallets and organizations.
     keys = Key.objects.filter(verkey__in=verkeys).select_related("wallet", "tenant")

@@ -49,7 +49,9 @@ class Acceptance:
 def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
     """The page of a link of the organization inside the wallet.
 
-    POST agrees, or declines. What the link has become since is on its own page.
+    POST agrees, or declines; GET changes nothing. 404 for an unknown link, and for one
+    of another organization. A link that cannot be used any more leads to its own page,
+    which says what became of it.
     """
     found = find_link(token)
     if found is None or found.tenant.pk != link.tenant_id:
@@ -74,7 +76,12 @@ def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRes
 
 
 def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
-    """Whoever has to connect first, does; then it is in the inbox."""
+    """Return what the page shows of a link, and what to call when the holder agrees.
+
+    The wallet connects if the link is an invitation, also if an offer or request is
+    attached to it: that is in the inbox then. An offer or request by itself is answered
+    without a connection. Nothing is changed here.
+    """
     assert found.connection
     address, tenant = f"{settings.PUBLIC_URL}/i/{found.token}", found.tenant
     if found.kind == Kind.INVITATION or found.connection.carries_exchange:
@@ -97,13 +104,22 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
 def accept_invitation(
     wallet: Wallet, address: str, kind: str, request: HttpRequest
 ) -> HttpResponse:
-    """address: of a link of the wallet's organization."""
+    """Connect, in one transaction, and lead to the inbox.
+
+    A message that is attached to the invitation arrives there. address: of a link of
+    the wallet's organization.
+    """
     handshakes.accept_invitation(wallet, read_invitation(address, wallet.tenant))
     inbox = reverse("web_wallet:inbox")
     return redirect(f"{inbox}?connected" if kind == Kind.INVITATION else inbox)
 
 
 def accept_offer(wallet: Wallet, offer: Message, request: HttpRequest) -> HttpResponse:
+    """Request the offered credential, in one transaction.
+
+    409 `offer_taken` if another wallet was faster, which may be known only after the
+    commit.
+    """
     accepted = handlers.accept_shared_offer(wallet, offer)
     assert accepted.connection
     connectionless.discard_if_beaten(accepted.connection, accepted)
@@ -113,6 +129,11 @@ def accept_offer(wallet: Wallet, offer: Message, request: HttpRequest) -> HttpRe
 def answer_request(
     wallet: Wallet, asked: Message, request: HttpRequest
 ) -> HttpResponse:
+    """Answer with the chosen cards, in one transaction. Errors as in accept_offer().
+
+    Also 400 `choice_missing`.
+    """
+    # Only to read the items of the request: nothing is stored of it.
     preview = prover.preview_shared_request(wallet, asked)
     selections = consent.read_selections(preview, request.POST)
     return show_answered(prover.answer_shared_request(wallet, asked, selections))
@@ -121,11 +142,13 @@ def answer_request(
 def decline_request(
     wallet: Wallet, asked: Message, request: HttpRequest
 ) -> HttpResponse:
+    """Decline, which uses the link up. Errors as in accept_offer()."""
     reason = consent.read_reason(request.POST)
     return show_answered(prover.decline_shared_request(wallet, asked, reason))
 
 
 def show_answered(answered: Verification) -> HttpResponse:
+    """Lead to the request, after its commit. 409 `offer_taken`."""
     assert answered.connection
     connectionless.discard_if_beaten(answered.connection, answered)
     return redirect("web_wallet:request", object_id=answered.pk)

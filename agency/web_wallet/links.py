@@ -16,9 +16,11 @@ PREFIX = "agw"
 def create_link(
     wallet: Wallet, by: Any, made_by_visitor: bool = False
 ) -> PersonalLink:
-    """Make the wallet's link, with its `token`. One that it had is replaced.
+    """Make the wallet's link, with its `token`, and record it, in one transaction.
 
-    by: who, for the log: a request. made_by_visitor: whether that is a stranger.
+    A link that the wallet had is deleted with its PIN and its sessions. The wallet is
+    locked, so that it has one link. 404 if the wallet was deleted meanwhile. by: who,
+    for the log: a request. made_by_visitor: whether that is a stranger.
     """
     wallet.lock_or_404()
     PersonalLink.objects.filter(wallet=wallet).delete()

@@ -90,7 +90,10 @@ def given_link(request: HttpRequest) -> str:
 
 
 def guard(methods: tuple[str, ...], view: View, show: View) -> View:
-    """Answer an AgencyError with a page, in the reader's language."""
+    """Call `show`, and answer an AgencyError with a page, in the reader's language.
+
+    view: whose name the result gets.
+    """
 
     @wraps(view)
     def show_errors(request: HttpRequest, **ids: Any) -> HttpResponse:
@@ -135,6 +138,11 @@ def with_language(response: HttpResponse, language: str) -> HttpResponse:
 def error_page(
     request: HttpRequest, error: AgencyError, link: PersonalLink | None = None
 ) -> HttpResponse:
+    """Return the page of an error, with its status.
+
+    link: None if the browser has no personal link that works; then the page has no
+    colors of an organization.
+    """
     with in_language_of(request, link.wallet.tenant if link else None) as language:
         context = {"error": error, "message": texts.describe_error(error)}
         response = show_page(request, link, "error", context, status=error.status)
@@ -158,7 +166,11 @@ def show_page(
     context: dict[str, Any],
     status: int = 200,
 ) -> HttpResponse:
-    """name: of the template, with `#part` for a part of it."""
+    """Render a page, or a part of it, in the active language.
+
+    name: of the template, with `#part` for a part of it. link: None if the browser has
+    no personal link that works.
+    """
     tenant = link.wallet.tenant if link else None
     context = {
         "link": {"tenant": tenant},  # as the pages of links have it

@@ -38,7 +38,11 @@ def require_usable(pin: str) -> None:
 
 @transaction.atomic
 def choose_pin(link: PersonalLink, pin: str, address: str) -> None:
-    """Store the first PIN. Raises Conflict `pin_chosen` if there is one."""
+    """Store the first PIN, with its audit entry, in one transaction.
+
+    The UPDATE is guarded: of two browsers at once, one chooses. Raises Invalid
+    `pin_not_usable`, and Conflict `pin_chosen` if there is a PIN already.
+    """
     require_usable(pin)
     hashed, now = make_password(pin), timezone.now()
     rows = PersonalLink.objects.filter(pk=link.pk, pin="")
@@ -50,10 +54,13 @@ def choose_pin(link: PersonalLink, pin: str, address: str) -> None:
 
 
 def check_pin(link: PersonalLink, pin: str, address: str) -> None:
-    """Raises TooOften `too_many_pins`, or Forbidden `wrong_pin`.
+    """Compare a PIN with that of the link.
 
-    The try counts before the PIN is compared, so that tries at the same time are no
-    more than one after the other.
+    Raises TooOften `too_many_pins`, Forbidden `wrong_pin`, NotFound `wallet_link_gone`.
+
+    A try is stored and committed before the PIN is compared, below the lock of the
+    link, so that tries at the same time are no more than one after the other. If the
+    PIN was right, the try is deleted: wrong ones stay, and are counted.
     """
     digest = vault.keyed_digest(address)
     with transaction.atomic():

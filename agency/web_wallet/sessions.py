@@ -44,7 +44,9 @@ MAX_SESSIONS = 5  # of one link; the oldest end
 def begin_session(response: HttpResponse, link: PersonalLink) -> None:
     """Begin a session in this browser, which remembers the link from now on.
 
-    link: with its token. NotFound if it was replaced.
+    One transaction locks the link and ends the oldest sessions above MAX_SESSIONS. The
+    cookies are set on the response. link: with its token. Raises NotFound
+    `wallet_link_gone` if it was replaced or revoked meanwhile.
     """
     secret = secrets.token_urlsafe(32)
     with transaction.atomic():

@@ -40,7 +40,8 @@ from verifications.present_proof import prover
 def open_link(request: HttpRequest, token: str) -> HttpResponse:
     """Keep the token in a cookie, and lead to an address without it.
 
-    Looking at a link uses nothing up.
+    Looking at a link uses nothing up. The page of an error: 404 `wallet_link_gone`, or
+    409 `wallet_not_kept` if the cookie of another wallet would be lost.
     """
     try:
         find_link(token)
@@ -56,7 +57,10 @@ def open_link(request: HttpRequest, token: str) -> HttpResponse:
 
 @link_page("GET", "HEAD", "POST")
 def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    """Choose the PIN at the first opening, else give it. Then a session begins."""
+    """Choose the PIN at the first opening, else give it. Then a session begins.
+
+    The page shows what is wrong with a PIN, and asks for it again.
+    """
     take = given_link(request)
     context: dict[str, Any] = {"has_pin": bool(link.pin), "take": take}
     if request.method != "POST":
@@ -88,7 +92,11 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
 
 @wallet_page("GET", "HEAD", "POST")
 def show_own_link(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    """The personal link, which only the browser knows. POST says that it is stored."""
+    """The personal link, for the holder to keep. POST says that it is kept.
+
+    The database has its digest only, so it is read from the cookie. If the cookie is of
+    another link by now, this leads to the cards.
+    """
     kept = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
     if kept.pk != link.pk or request.method == "POST":
         response = redirect("web_wallet:cards")
@@ -139,6 +147,7 @@ def show_cards(request: HttpRequest, link: PersonalLink) -> HttpResponse:
 
 @wallet_page("GET", "HEAD")
 def show_inbox(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Offers and requests that are open. `connected` in the query: say so first."""
     context = inbox_context(link)
     if "connected" in request.GET:
         name = link.wallet.tenant.name
@@ -171,7 +180,10 @@ def inbox_context(link: PersonalLink) -> dict[str, Any]:
 def show_offer(
     request: HttpRequest, link: PersonalLink, object_id: UUID
 ) -> HttpResponse:
-    """An offer or the credential that it became. POST accepts or declines."""
+    """An offer or the credential that it became. POST accepts or declines.
+
+    Each is a transaction of its own, which locks the connection and sends the message.
+    """
     row = get_object_or_404(holdings.offers_of(link.wallet), pk=object_id)
     if request.method == "POST":
         act = partial(row.decline, consent.read_reason(request.POST))
@@ -210,7 +222,11 @@ def do_action(request: HttpRequest, actions: dict[str, Any]) -> None:
 def show_request(
     request: HttpRequest, link: PersonalLink, object_id: UUID
 ) -> HttpResponse:
-    """A question of a verifier, and what the holder would show. POST answers it."""
+    """A question of a verifier, and what the holder would show. POST answers it.
+
+    The answer locks the connection, is stored and sent, in one transaction. It is made
+    before, because it may read the ledger.
+    """
     row = get_object_or_404(holdings.requests_of(link.wallet), pk=object_id)
     if request.method == "POST":
         form = request.POST
@@ -264,7 +280,10 @@ def show_history(request: HttpRequest, link: PersonalLink) -> HttpResponse:
 @require_safe
 @never_cache
 def show_colors(request: HttpRequest) -> HttpResponse:
-    """The colors of the organization, as a style sheet: pages have no inline styles."""
+    """The colors of the organization, as a style sheet: pages have no inline styles.
+
+    Of the session, else of the link in the cookie, for the pages before the PIN.
+    """
     session = sessions.find_session(request)
     if session:
         tenant = session.link.wallet.tenant

@@ -22,8 +22,9 @@ MAX_REMOVED = 1000  # in one run of the task
 def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
     """Make a wallet for the reader of a link, who then chooses its PIN.
 
-    404 unless the link is open, no request, and its organization lets visitors make
-    wallets.
+    The wallet, its personal link and the audit entries are one transaction. 404 unless
+    the link is open, no request, and its organization lets visitors make wallets. 409
+    `wallet_not_kept`, 409 `quota_exceeded`, 429 `too_many_requests`.
     """
     found = find_link(token)
     if not (found and found.is_open and found.kind != Kind.REQUEST):
@@ -68,4 +69,5 @@ def remove_unopened() -> int:
     return removed
 
 
+# POST only; an error becomes a page.
 new_wallet = guard(("POST",), make_wallet, make_wallet)
