@@ -71,16 +71,12 @@ def show_bulks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     try:
         if "start" in request.POST:
             return go_to(request, start_bulk(request, form))
-        found = check_file(form)
+        chosen = form.cleaned_data["automatic_issuance"]
+        found = loading.count_only(definition, form.source_rows(), chosen)
         return render_form(request, membership, form, found)
     except AgencyError as error:
         form.add_error(None, error.message)
         return render_form(request, membership, form)
-
-
-def check_file(form: BulkForm) -> loading.DryRun:
-    chosen = form.cleaned_data["automatic_issuance"]
-    return loading.count_only(form.definition, form.source_rows(), chosen)
 
 
 def start_bulk(request: HttpRequest, form: BulkForm) -> Bulk:

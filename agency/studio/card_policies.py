@@ -138,7 +138,10 @@ class CardPolicy:
         shown = [line.name for line in self.lines if line.chosen == SHOW]
         items = []
         if shown:
-            called = name_of_item(shown, self.definition)
+            is_short = len(", ".join(shown)) <= MAX_ITEM_NAME
+            # Without a name of its own, it is called by those of its attributes.
+            schema = self.definition.schema
+            called = "" if is_short else f"{schema.name}: {len(shown)} values"
             items.append(DraftItem(called=called, names=shown, any_of=[dict(only_of)]))
         for line in self.lines:
             if line.chosen not in (SHOW, SKIP):
@@ -147,12 +150,6 @@ class CardPolicy:
                 items.append(item)
         requirement = dict(VALID_NOW) if self.valid_now else {}
         return Draft(self.name, self.version, requirement, items)
-
-
-def name_of_item(names: list[str], definition: CredentialDefinition) -> str:
-    """What the item of all the shown values is called; "" for their names."""
-    is_short = len(", ".join(names)) <= MAX_ITEM_NAME
-    return "" if is_short else f"{definition.schema.name}: {len(names)} values"
 
 
 def card_of_definition(definition: CredentialDefinition) -> CardPolicy:

@@ -75,7 +75,10 @@ class DefinitionForm(OnceForm):
         self.schema = schema
         count = len(schema["attrNames"]) if schema else read_count(data or initial)
         self.initial["rows"] = count
-        self.fields["support_revocation"].help_text = cost_of_revocation()
+        size = settings.REVOCATION_FIRST_REGISTRY_SIZE * BYTES_OF_PLACE
+        self.fields["support_revocation"].help_text = COST_OF_REVOCATION.format(
+            kilobytes=max(1, round(size / 1024))
+        )
         self.numbers = range(count)
         for number in self.numbers:
             if not schema:
@@ -186,8 +189,3 @@ def read_header(text: str, uploaded: UploadedFile | None) -> list[str]:
     delimiter = max(",;\t", key=line.count)
     [cells] = csv.reader([line], delimiter=delimiter)
     return [name for cell in cells if (name := cell.strip())]
-
-
-def cost_of_revocation() -> str:
-    size = settings.REVOCATION_FIRST_REGISTRY_SIZE * BYTES_OF_PLACE
-    return COST_OF_REVOCATION.format(kilobytes=max(1, round(size / 1024)))

@@ -36,17 +36,16 @@ def read_tables() -> list[dict[str, Any]]:
             title = block.partition("\n")[0].lstrip("# ")
         if not block.startswith("| code"):
             continue
-        head, _, *rows = (split_row(line) for line in block.strip().splitlines())
+        head, _, *rows = (
+            [cell.strip() for cell in line.strip("|").split(" | ")]
+            for line in block.strip().splitlines()
+        )
         shown = [
             (row[0].strip("`"), list(zip(head, map(as_html, row), strict=True)))
             for row in rows
         ]
         tables.append({"title": title, "head": head, "rows": shown})
     return tables
-
-
-def split_row(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
 def as_html(cell: str) -> SafeString:

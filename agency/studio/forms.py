@@ -121,10 +121,6 @@ def read_wallet_apps(lines: list[str]) -> list[dict[str, Any]]:
     return branding.clean_wallet_apps(apps)
 
 
-def write_wallet_apps(apps: list[dict[str, Any]]) -> str:
-    return "\n".join(" ".join([app["name"], *app["urls"]]) for app in apps)
-
-
 class DaysField(forms.IntegerField):
     """A number of days, or nothing: then what it is about is kept."""
 
@@ -220,7 +216,10 @@ class SettingsForm(forms.ModelForm):
 
     def __init__(self, *args: Any, instance: Tenant, **kwargs: Any) -> None:
         initial = {
-            "wallet_apps": write_wallet_apps(instance.wallet_apps or []),
+            "wallet_apps": "\n".join(
+                " ".join([app["name"], *app["urls"]])
+                for app in instance.wallet_apps or []
+            ),
             "return_urls": "\n".join(instance.return_urls or []),
         }
         super().__init__(*args, instance=instance, initial=initial, **kwargs)

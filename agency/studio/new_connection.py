@@ -75,12 +75,8 @@ class ConnectionForm(OnceForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
-        if not self.errors:
-            self.parameters = self._read_parameters(cleaned)
-        return cleaned
-
-    def _read_parameters(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """What the API reads of the same choices."""
+        if self.errors:
+            return cleaned
         body = {
             "name": cleaned["name"],
             "multiParty": cleaned["multi_party"],
@@ -92,7 +88,9 @@ class ConnectionForm(OnceForm):
             body["goal"] = cleaned["goal"]
         if cleaned["expires"]:
             body["expiresAt"] = timezone.now() + PERIODS[cleaned["expires"]][1]
-        return read_parameters(self, ConnectionInvitationParameters, body)
+        # What the API reads of the same choices.
+        self.parameters = read_parameters(self, ConnectionInvitationParameters, body)
+        return cleaned
 
 
 @studio_page("GET", "HEAD", "POST")

@@ -120,13 +120,10 @@ class OfferForm(RecipientForm):
         try:
             self.definition.check_values(self.values)
         except AgencyError as error:
-            self.add_value_errors(error)
+            for member, sentences in (error.errors or {}).items():
+                name = member.partition("credentialValues.")[2]
+                self.add_error(f"value_{self.names.index(name)}", sentences)
         return cleaned
-
-    def add_value_errors(self, error: AgencyError) -> None:
-        for member, sentences in (error.errors or {}).items():
-            name = member.partition("credentialValues.")[2]
-            self.add_error(f"value_{self.names.index(name)}", sentences)
 
 
 def value_field(name: str, kind: str) -> forms.Field:

@@ -70,11 +70,13 @@ def overview_context(request: HttpRequest, membership: Membership) -> dict[str, 
         "counts": counts,
         "events": newest_events(tenant),
     }
+    story = shown["checklist"][: len(STORY)]
     return shown | {
         "tenant": tenant,
-        "first_steps": shown["checklist"][: len(STORY)],
+        "first_steps": story,
         "more_steps": shown["checklist"][len(STORY) :],
-        "next_url": next_url(shown["checklist"]),
+        # Where the next step is done, if this person may do it.
+        "next_url": next((step["url"] for step in story if step["url"]), ""),
         "version": sha256(repr(shown).encode()).hexdigest()[:16],
         "look_again_ms": LOOK_AGAIN_MS,
         "days": days,
@@ -83,12 +85,6 @@ def overview_context(request: HttpRequest, membership: Membership) -> dict[str, 
         "height": HEIGHT,
         "bar_width": BAR_WIDTH,
     }
-
-
-def next_url(checklist: list[dict[str, Any]]) -> str:
-    """Where the next step of the story is done, or ""."""
-    story = checklist[: len(STORY)]
-    return next((step["url"] for step in story if step["url"]), "")
 
 
 def charts_of(counts: list[DayCount]) -> list[Chart]:

@@ -360,7 +360,10 @@ def known_objects(
         for row in rows
         if row["kind"] == Kind.SCHEMA
     }
-    found = {one.definition_id: schema_words(one) for one in definitions}
+    found = {
+        one.definition_id: f"{one.schema.name} {one.schema.version}"
+        for one in definitions
+    }
     for row in rows:
         if row["kind"] == Kind.DEFINITION:
             words = schemas.get(row["body__schemaId"]) or row["body__tag"] or ""
@@ -373,7 +376,3 @@ def known_objects(
         "issuers": [(did, "") for did in issuers if did],
         "attributes": [(name, "") for name in sorted(attributes)],
     }
-
-
-def schema_words(definition: CredentialDefinition) -> str:
-    return f"{definition.schema.name} {definition.schema.version}"

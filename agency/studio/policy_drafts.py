@@ -92,11 +92,12 @@ class DraftItem:
                 body["attributeNames"] = names
         else:
             name = ", ".join(names)
+            is_number = WHOLE_NUMBER.fullmatch(self.number.strip())
             body = {
                 "policyName": called or f"{name} {self.kind} {self.number}",
                 "attributeName": name,
                 "predicateType": self.kind,
-                "predicateValue": read_number(self.number),
+                "predicateValue": int(self.number) if is_number else self.number,
             }
         allowed = [restriction_of(parts) for parts in self.any_of]
         if any(allowed):
@@ -217,10 +218,6 @@ def read_object(text: str) -> Json:
     except bounded_json.BadJSON:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def read_number(text: str) -> int | str:
-    return int(text) if WHOLE_NUMBER.fullmatch(text.strip()) else text
 
 
 def restriction_of(parts: dict[str, str]) -> Json:

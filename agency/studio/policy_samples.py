@@ -51,11 +51,18 @@ def read_samples(given: QueryDict) -> list[Sample]:
 def add_sample(
     samples: list[Sample], definition: CredentialDefinition | None, policy: Json
 ) -> None:
-    """Add one with the attributes of its definition, or else with those asked for."""
+    """Add one with the attributes of its definition, or else with those asked for.
+
+    policy: normalised.
+    """
     if len(samples) >= MAX_SAMPLES:
         return
     if definition is None:
-        names = dict.fromkeys(asked_names(policy))
+        shown = [
+            name for one in policy["attributes"] for name in one["attributeNames"]
+        ]
+        compared = [one["attributeName"] for one in policy["predicates"]]
+        names = dict.fromkeys([*shown, *compared])
         samples.append(Sample(values=[(name, "") for name in names]))
         return
     schema = definition.schema
@@ -66,9 +73,3 @@ def add_sample(
             values=[(name, "") for name in schema.attribute_names],
         )
     )
-
-
-def asked_names(policy: Json) -> list[str]:
-    """policy: normalised."""
-    shown = [name for item in policy["attributes"] for name in item["attributeNames"]]
-    return [*shown, *(item["attributeName"] for item in policy["predicates"])]

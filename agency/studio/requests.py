@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django import forms
 from django.conf import settings
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from agency.core.metrics import METHODS
@@ -86,18 +85,15 @@ class RequestFilter(forms.Form):
                 self.add_error(name, str(message))
         return given
 
-    def filter_calls(self, tenant: Tenant) -> QuerySet[LoggedRequest]:
-        """The calls of an organization that are asked for; of a wrong form none."""
-        calls = LoggedRequest.objects.filter(tenant=tenant).select_related("key")
-        return calls.filter(**self.lookups) if self.is_valid() else calls.none()
-
 
 @studio_page("GET", "HEAD")
 def show_requests(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id)
     tenant = membership.tenant
     form = RequestFilter(request.GET, tenant)
-    page = read_page(request, form.filter_calls(tenant))
+    calls = LoggedRequest.objects.filter(tenant=tenant).select_related("key")
+    calls = calls.filter(**form.lookups) if form.is_valid() else calls.none()
+    page = read_page(request, calls)
     context = {
         "membership": membership,
         "tenant": tenant,

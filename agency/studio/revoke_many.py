@@ -3,7 +3,7 @@
 The call of the API revokes them.
 """
 
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime, time
 from typing import Any
 from uuid import UUID
 
@@ -48,14 +48,10 @@ class RevocationForm(OnceForm):
             ("issuedBefore", "issued_before"),
         ):
             if day := self.cleaned_data[name]:
-                body[member] = begin_of(day)
+                body[member] = datetime.combine(day, time.min, tzinfo=UTC)
         wanted = RevocationParameters(data=body)
         wanted.is_valid(raise_exception=True)
         return find_revocable(definition.tenant, wanted.validated_data)
-
-
-def begin_of(day: date) -> datetime:
-    return datetime.combine(day, time.min, tzinfo=UTC)
 
 
 @heavy

@@ -61,16 +61,15 @@ def mask_members(members: dict[str, Any]) -> dict[str, Any]:
 
 def mask_member(name: str, value: Any) -> Any:
     if isinstance(value, list):
-        return [mask_listed(name, one) for one in value]
+        return [
+            mask_members(one) if isinstance(one, dict) else mask_text(name, one)
+            for one in value
+        ]
     if not isinstance(value, dict):
         return mask_text(name, value)
     if name == BY_ITEM:
         return {item: mask_members(entry) for item, entry in value.items()}
     return mask_members(value) if name in OBJECTS else dict.fromkeys(value, MASK)
-
-
-def mask_listed(name: str, value: Any) -> Any:
-    return mask_members(value) if isinstance(value, dict) else mask_text(name, value)
 
 
 def mask_text(name: str, value: Any) -> Any:

@@ -46,10 +46,6 @@ VERIFICATION = Kind("verification", Verification, EXCHANGE_RELATED)
 KINDS = {kind.name: kind for kind in (CONNECTION, CREDENTIAL, VERIFICATION)}
 
 
-def kind_of(row: Any) -> Kind:
-    return KINDS[row.OBJECT_TYPE]
-
-
 def connection_of(row: Any) -> Connection | None:
     """The connection of an exchange, or the connection itself."""
     return row if isinstance(row, Connection) else row.connection

@@ -66,7 +66,8 @@ class Entry:
 
 def timeline_of(row: Any) -> list[Entry]:
     """The newest entry first. `row` is loaded as its Kind says."""
-    messages = [*sent_messages(row), *received_messages(row), *hosted_texts(row)]
+    sent = [sent_entry(one) for one in sent_rows(row).order_by("-pk")[:MAX_MESSAGES]]
+    messages = [*sent, *received_messages(row), *hosted_texts(row)]
     entries = [*messages, *event_entries(row)]
     return sorted(entries, key=lambda entry: entry.time, reverse=True)
 
@@ -78,10 +79,6 @@ def sent_rows(row: Any) -> QuerySet[OutboundMessage]:
         return OutboundMessage.objects.none()
     rows = OutboundMessage.objects.filter(connection=connection)
     return rows if row is connection else rows.filter(thread_id=row.thread_id)
-
-
-def sent_messages(row: Any) -> list[Entry]:
-    return [sent_entry(one) for one in sent_rows(row).order_by("-pk")[:MAX_MESSAGES]]
 
 
 def sent_entry(message: OutboundMessage) -> Entry:
@@ -117,7 +114,10 @@ def received_messages(row: Any) -> list[Entry]:
     rows = rows.filter(tenant=row.tenant_id)
     if row is not connection:
         rows = rows.filter(thread_id=row.thread_id)
-    return [received_entry(one) for one in rows.order_by("-pk")[:MAX_MESSAGES]]
+    return [
+        message_entry("in", one, *RECEIVED_STATUS[Status(one.status)])
+        for one in rows.order_by("-pk")[:MAX_MESSAGES]
+    ]
 
 
 def received_on(connection: Connection) -> Q:
@@ -134,11 +134,6 @@ def received_on(connection: Connection) -> Q:
     invited = connection.invitation.get("recipientKeys") or []
     shared = Q(recipient_key__in=invited, sender_key__in=filter(None, senders))
     return Q(recipient_key__in=own) | shared
-
-
-def received_entry(message: InboundMessage) -> Entry:
-    status, badge = RECEIVED_STATUS[Status(message.status)]
-    return message_entry("in", message, status, badge)
 
 
 def hosted_texts(row: Any) -> list[Entry]:
@@ -185,7 +180,14 @@ def deliveries_by_event(row: Any, events: list[Event]) -> dict[Any, list[Deliver
     found = defaultdict(list)
     for delivery in rows.annotate(last_calls=last_calls())[:MAX_DELIVERIES]:
         add_badge(delivery)
-        delivery.shown_calls = [read_call(call) for call in delivery.last_calls]
+        delivery.shown_calls = [
+            call
+            | {
+                "started_at": datetime.fromisoformat(call["started_at"]),
+                "is_good": call["status_code"] in range(200, 300),
+            }
+            for call in delivery.last_calls
+        ]
         delivery.error_in_words = TRANSPORT_ERRORS.get(delivery.last_error, "")
         found[delivery.event_id].append(delivery)
     return found
@@ -200,10 +202,3 @@ def last_calls() -> ArraySubquery:
     calls = Attempt.objects.filter(delivery=OuterRef("pk")).order_by("-pk")
     call = JSONObject(**{column: column for column in columns})
     return ArraySubquery(calls.values_list(call)[:MAX_CALLS])
-
-
-def read_call(call: dict[str, Any]) -> dict[str, Any]:
-    return call | {
-        "started_at": datetime.fromisoformat(call["started_at"]),
-        "is_good": call["status_code"] in range(200, 300),
-    }

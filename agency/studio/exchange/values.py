@@ -8,7 +8,6 @@ from agency.holder_pages.contents import predicate_of, value_words
 from agency.studio.exchange.api_answer import MASK
 from credentials.models import Credential
 from verifications.models import Verification
-from verifications.proofs.proof_items import Item
 from verifications.proofs.request_reading import read_items
 
 
@@ -61,11 +60,7 @@ def values_of_verification(row: Verification) -> Iterator[Value]:
             name, condition = predicate.attribute, predicate.condition
             yield Value(item.policy_name, name, "", condition)
         else:
-            yield from values_of_item(item, proof.get(item.policy_name, {}))
-
-
-def values_of_item(item: Item, entry: dict[str, Any]) -> Iterator[Value]:
-    shown = entry.get("attributes", {})
-    for name in item.attribute_names:
-        text = value_words(name, shown.get(name, ""))
-        yield Value(item.policy_name, name, text)
+            shown = proof.get(item.policy_name, {}).get("attributes", {})
+            for name in item.attribute_names:
+                text = value_words(name, shown.get(name, ""))
+                yield Value(item.policy_name, name, text)

@@ -108,7 +108,7 @@ def page_context(
         "membership": membership,
         "tenant": membership.tenant,
         "list_page": list_page(row),
-        "may_act": may_act(membership),
+        "may_act": membership.may(Permission.OPERATE),
         "can_cancel": can_cancel(row),
         **offered_actions(row),
         "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),
@@ -186,13 +186,9 @@ def may_reveal(row: Any) -> bool:
     return bool(row.wallet.is_organization)
 
 
-def may_act(membership: Membership) -> bool:
-    return membership.may(Permission.OPERATE)
-
-
 def may_see_links(membership: Membership) -> bool:
     """Whoever has the link of an offer can take it and read its values."""
-    return may_act(membership) or membership.may(Permission.DEVELOP)
+    return membership.may(Permission.OPERATE) or membership.may(Permission.DEVELOP)
 
 
 def offered_actions(row: Any) -> dict[str, bool]:
