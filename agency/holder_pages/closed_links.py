@@ -20,7 +20,7 @@ def record_closed_link(connection: Connection) -> None:
     if not connection.token:
         return
     reason = Reason.WITHDRAWN if connection.is_open else Reason.USED
-    insert_row(connection, reason)
+    insert_once(connection, reason)
 
 
 @router.on_connection_merged
@@ -30,10 +30,10 @@ def record_moved_link(invitation: Connection, to: Connection) -> None:
     An invitation for many stays.
     """
     if invitation.token and not invitation.multi_party:
-        insert_row(invitation, Reason.USED, moved_to=to)
+        insert_once(invitation, Reason.USED, moved_to=to)
 
 
-def insert_row(
+def insert_once(
     connection: Connection, reason: str, moved_to: Connection | None = None
 ) -> None:
     """Insert the row, in the transaction that ends or merges the connection.

@@ -25,8 +25,8 @@ from verifications.models import Kiosk, Verification, VerificationPolicy
 from wallets.models import Wallet
 from webhooks.models import Delivery, Webhook
 
-# The newest object of these rows, and which of its columns is its id in the API.
-Newest = tuple[QuerySet[Any], str]
+# Rows, of which find_own_ids() takes the newest, and the column with the id of the API.
+Source = tuple[QuerySet[Any], str]
 
 
 @studio_page("GET", "HEAD")
@@ -55,10 +55,10 @@ def find_own_ids(tenant: Tenant) -> dict[str, str]:
     the examples of operations that delete or end something: nobody shall do that to an
     object because it stood in an example.
     """
-    wanted = newest_of_tenant(tenant) | newest_of_own_wallet(own_wallet(tenant))
+    wanted = sources_of_tenant(tenant) | sources_of_own_wallet(own_wallet(tenant))
     hosted = Wallet.hosted_by(tenant).order_by("-pk").first()
     if hosted:
-        wanted |= newest_of_hosted_wallet(hosted)
+        wanted |= sources_of_hosted_wallet(hosted)
     found = {
         example: rows.order_by("-pk").values_list(column, flat=True).first()
         for example, (rows, column) in wanted.items()
@@ -66,7 +66,8 @@ def find_own_ids(tenant: Tenant) -> dict[str, str]:
     return {example: str(own) for example, own in found.items() if own is not None}
 
 
-def newest_of_tenant(tenant: Tenant) -> dict[str, Newest]:
+def sources_of_tenant(tenant: Tenant) -> dict[str, Source]:
+    """Deliveries are those of the newest webhook, as a path has the ids of both."""
     webhooks = Webhook.for_tenant(tenant).order_by("-pk")
     deliveries = Delivery.objects.filter(webhook=webhooks.values("pk")[:1])
     definitions = CredentialDefinition.active_of(tenant).order_by("-pk")
@@ -87,21 +88,22 @@ def newest_of_tenant(tenant: Tenant) -> dict[str, Newest]:
     }
 
 
-def newest_of_own_wallet(wallet: Wallet) -> dict[str, Newest]:
+def sources_of_own_wallet(wallet: Wallet) -> dict[str, Source]:
+    """Connectionless connections are left out: the API does not list them."""
     connections = wallet.connections.filter(connectionless=False)
-    offers = wallet.credentials.filter(role=Credential.Role.ISSUER)
-    requests = wallet.verifications.filter(role=Verification.Role.VERIFIER)
-    asked_for = offers.filter(state=Credential.State.REQUESTED)
+    issued_here = wallet.credentials.filter(role=Credential.Role.ISSUER)
+    asked_here = wallet.verifications.filter(role=Verification.Role.VERIFIER)
+    requested = issued_here.filter(state=Credential.State.REQUESTED)
     return {
         examples.CONNECTION: (connections, "connection_id"),
         examples.MESSAGE: (messages_of_newest(connections), "pk"),
-        examples.CREDENTIAL: (offers, "pk"),
-        examples.CREDENTIAL_REQUESTED: (asked_for, "pk"),
-        examples.VERIFICATION: (requests, "pk"),
+        examples.CREDENTIAL: (issued_here, "pk"),
+        examples.CREDENTIAL_REQUESTED: (requested, "pk"),
+        examples.VERIFICATION: (asked_here, "pk"),
     }
 
 
-def newest_of_hosted_wallet(wallet: Wallet) -> dict[str, Newest]:
+def sources_of_hosted_wallet(wallet: Wallet) -> dict[str, Source]:
     """All of one wallet, because a path has the ids of both."""
     connections = wallet.connections.filter(connectionless=False)
     offers = wallet.credentials.filter(state=Credential.State.OFFERED)

@@ -123,7 +123,10 @@ def describe_bulks(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
 
 
 def find_old_offers(tenant: Tenant, now: datetime) -> Rows:
-    """Those that nobody has answered for OLD_OFFER. Ids begin with their time."""
+    """Those that nobody has answered for OLD_OFFER.
+
+    Ids begin with the time at which they were made, so an index of them serves this.
+    """
     return Credential.objects.filter(
         wallet__tenant=tenant,
         wallet__is_organization=True,

@@ -49,7 +49,11 @@ NEXT = {
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:bulks")
 def show_bulks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """The bulks and the choice of a definition; with one, the form of a file."""
+    """The bulks and the choice of a definition; with one, the form of a file.
+
+    A file that is sent is only checked and counted, until the button `start` sends it
+    once more. Errors of the API are shown above the form.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     definition_id = parse_uuid(request.GET.get("definition", ""))
@@ -80,6 +84,11 @@ def show_bulks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 
 def start_bulk(request: HttpRequest, form: BulkForm) -> Bulk:
+    """Store the rows of the file, then let workers offer them.
+
+    The rows are committed some hundred at a time; nobody sees them before the last
+    transaction, which begins the bulk and records it. 409 `too_many_bulks`.
+    """
     chosen = form.cleaned_data["automatic_issuance"]
     bulk = loading.store_rows(form.definition, form.source_rows(), chosen)
     with transactions.atomic():
@@ -186,6 +195,11 @@ def bulk_context(
 def change_bulk(
     request: HttpRequest, tenant_id: UUID, object_id: UUID, change: str
 ) -> HttpResponse:
+    """Pause, resume or retry, in one transaction with the audit entry.
+
+    change: one of CHANGES. A refusal, as of a bulk in another state, is shown on its
+    page.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     bulk = get_bulk(tenant, object_id)
     function, action, sentence = CHANGES[change]
@@ -201,7 +215,11 @@ def change_bulk(
 def remove_bulk(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Delete a bulk after a question, as the API does."""
+    """Delete a bulk after a question, as the API does.
+
+    A transaction hides and records it; 409 `wrong_state` while it runs. Its rows are
+    deleted after the commit, and by a worker if they are many.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     bulk = get_bulk(tenant, object_id)
     if request.method != "POST":
@@ -221,7 +239,10 @@ def remove_bulk(
 def download_result(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponseBase:
-    """With links, which whoever has one can take: for those who may offer."""
+    """The file with what became of each row, for those who may offer.
+
+    It has the links of offers, which whoever has one can take.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     bulk = get_bulk(tenant, object_id)
     return StreamingHttpResponse(

@@ -1,5 +1,7 @@
 """The simple view of a policy: what one card must show or prove, an attribute a line.
 
+A card is a credential, as people call it.
+
 It becomes the draft that the builder has. The values that are shown are one item, so
 that they are of one credential. A comparison is an item of its own.
 """
@@ -99,7 +101,10 @@ class CardLine:
         return self.chosen, value.replace("-", "") if self.kind == DATE else value
 
     def take_predicate(self, kind: str, number: str) -> None:
-        """Take over the type of a predicate and its value. Raises NotOneCard."""
+        """Take over the type of a predicate and its value.
+
+        Raises NotOneCard unless to_predicate() would give the same again.
+        """
         if number == "today":
             self.chosen = TODAY
         elif is_relative_date(number):
@@ -153,7 +158,10 @@ class CardPolicy:
 
 
 def card_of_definition(definition: CredentialDefinition) -> CardPolicy:
-    """Show each attribute, and only prove that the card has not ended."""
+    """The proposed policy: show each attribute, and prove that the card has not ended.
+
+    Attributes above MAX_DRAFT_NAMES, which one item does not hold, are not asked for.
+    """
     name = f"Check of {definition.schema.name}"
     card = CardPolicy(
         definition,
@@ -175,7 +183,10 @@ def lines_of(definition: CredentialDefinition) -> list[CardLine]:
 
 
 def kind_of(definition: CredentialDefinition, name: str) -> str:
-    """The declared type. A number may be a date by its name, from before the type."""
+    """The declared type; DATE too for a number that is a date by its name.
+
+    Definitions could not declare dates at first.
+    """
     kind = definition.type_of(name)
     return DATE if kind == INTEGER and is_date_name(name) else kind
 
@@ -197,7 +208,10 @@ def read_card(given: QueryDict, definition: CredentialDefinition) -> CardPolicy:
 
 
 def card_of_draft(draft: Draft, tenant: Tenant) -> CardPolicy:
-    """The same policy in the simple view. Raises NotOneCard."""
+    """The same policy in the simple view.
+
+    Raises NotOneCard unless its to_draft() would give the same items again.
+    """
     items = [item for item in draft.items if not item.is_blank]
     if draft.requirement not in ({}, VALID_NOW):
         raise NotOneCard("it asks about revocation in another way")

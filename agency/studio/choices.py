@@ -56,7 +56,10 @@ class Choices:
 def find_choices(
     kind: ObjectList, tenant: Tenant, text: str = "", usable: Q | None = None
 ) -> Choices:
-    """usable: the condition that a row meets to be chosen."""
+    """Return the newest rows of a list, or the newest of those that match the text.
+
+    usable: the condition that a row meets to be chosen.
+    """
     wallet = own_wallet(tenant)
     rows = kind.rows(wallet)
     if usable:

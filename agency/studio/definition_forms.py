@@ -129,7 +129,7 @@ class DefinitionForm(OnceForm):
         return cleaned
 
     def _read_parameters(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """What the API reads of the same choices."""
+        """What the API reads of the same choices. Its errors are added to the form."""
         rows = self._read_rows(cleaned)
         body: dict[str, Any] = {
             "supportRevocation": cleaned["support_revocation"],

@@ -72,6 +72,11 @@ def unfinished_publications(tenant: Tenant) -> QuerySet[Publication]:
 def retry_publication(
     request: HttpRequest, tenant_id: UUID, publication_id: UUID
 ) -> HttpResponse:
+    """Make a publication due now, which a worker then tries again.
+
+    One transaction with the audit entry. 409 `publication_ended`, if it has succeeded
+    or was given up, is shown on the page.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     job = get_object_or_404(
         Publication.objects.filter(tenant=tenant), pk=publication_id
@@ -90,6 +95,12 @@ def retry_publication(
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:definitions")
 def new_definition(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Ask for a schema and its options, and create the definition.
+
+    `schema` in the query: the id of a published schema, of anybody, which is read from
+    the ledger (404). The buttons `more_rows` and `read_header` only change the form.
+    Errors of create_definition() are shown above it.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     schema_id = request.GET.get("schema", "").strip()

@@ -34,6 +34,7 @@ BADGES = {
 def show_events(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     tenant = get_membership(request, tenant_id).tenant
     form = EventFilter(request.GET)
+    # Examples are shown with the webhook that somebody sent them to.
     found = Event.objects.filter(tenant=tenant, is_example=False)
     if form.is_valid():
         found = found.filter(**form.lookups())

@@ -52,7 +52,10 @@ def deliver_invitation(
 
 
 def mail_invitation(invitation: Invitation, link: str) -> None:
-    """Send it in the organization's language: that of the person is not known."""
+    """Send it in the organization's language: that of the person is not known.
+
+    Raises OSError or SMTPException.
+    """
     inviter = invitation.invited_by
     send_mail(
         texts.INVITATION if inviter else texts.ANONYMOUS_INVITATION,

@@ -32,6 +32,11 @@ HEADERS = {
 @once_per_form(back="studio:organization")
 @transaction.atomic
 def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Create a key, and show its secret in this response only.
+
+    The transaction locks the organization's row before the form counts its live keys,
+    so that two requests do not exceed the limit.
+    """
     membership = get_membership(request, tenant_id, Permission.DEVELOP)
     tenant = lock_tenant(membership.tenant)
     form = key_form(membership, request.POST)
@@ -50,6 +55,12 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 @once_per_form(back="studio:organization")
 @transaction.atomic
 def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpResponse:
+    """Replace a key after a question, and show the secret of its successor.
+
+    The former key works for ROTATION_OVERLAP. The transaction locks the organization's
+    row before the key is read, so that it is rotated once. 403 if the role may not
+    issue keys of its kind.
+    """
     membership = get_membership(request, tenant_id, Permission.DEVELOP)
     tenant = lock_tenant(membership.tenant)
     key = get_object_or_404(list_keys(tenant), pk=key_id)
@@ -75,6 +86,11 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
 
 @studio_page("GET", "HEAD", "POST")
 def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpResponse:
+    """Revoke a key after a question, in one transaction with the audit entry.
+
+    403 if the role may not issue keys of its kind. Nothing is done to one that has
+    ended.
+    """
     membership = get_membership(request, tenant_id, Permission.DEVELOP)
     tenant = membership.tenant
     key = get_object_or_404(list_keys(tenant), pk=key_id)
@@ -105,7 +121,7 @@ def render_new_key(
     secret: str,
     replaced: ApiKey | None = None,
 ) -> HttpResponse:
-    if replaced:
+    if replaced:  # its end was changed by an UPDATE
         replaced.refresh_from_db(fields=["expires_at"])
     context = {
         "tenant": tenant,

@@ -85,7 +85,11 @@ def show_kiosks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:kiosks")
 def new_kiosk(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Choose a policy, then what the screen shows. The answer has the link."""
+    """Choose a policy, then what the screen shows. The answer has the link.
+
+    It is stored and recorded in one transaction, which locks the organization. 400
+    `unknown_item` and 409 `too_many_kiosks` are shown above the form.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     policy_id = parse_uuid(request.GET.get("policy", ""))
@@ -122,6 +126,10 @@ def new_kiosk(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 def remove_kiosk(
     request: HttpRequest, tenant_id: UUID, kiosk_id: UUID
 ) -> HttpResponse:
+    """Revoke a kiosk after a question, in one transaction with the audit entry.
+
+    A request on its screen that nobody has answered is removed too.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     kiosk = get_object_or_404(Kiosk.objects.filter(tenant=tenant), pk=kiosk_id)

@@ -239,7 +239,8 @@ def render_list(
     """The page of a list; of a request by htmx only the part with the rows.
 
     wallet_id: of a hosted wallet, else the list is that of the organization's own.
-    more: what the template shows beside the list.
+    more: what the template shows beside the list. 400 `invalid_request` for a state, an
+    order or a cursor that the list does not have.
     """
     membership = get_membership(request, tenant_id)
     tenant = membership.tenant

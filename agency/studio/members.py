@@ -74,6 +74,11 @@ def render_members(
 @studio_page("POST")
 @once_per_form(back="studio:members")
 def invite_member(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Store an invitation, and mail its link after the commit.
+
+    429 `too_many_requests` and 409 `already_member`, `already_invited`, `member_limit`
+    are shown at the field.
+    """
     membership = get_membership(request, tenant_id, Permission.PEOPLE)
     form = InviteForm(request.POST)
     if not form.is_valid():
@@ -100,6 +105,10 @@ def get_invitation(membership: Membership, invitation_id: UUID) -> Invitation:
 def resend_invitation(
     request: HttpRequest, tenant_id: UUID, invitation_id: UUID
 ) -> HttpResponse:
+    """Mail a new link of an invitation, after the commit.
+
+    Its former link is unknown then.
+    """
     membership = get_membership(request, tenant_id, Permission.PEOPLE)
     invitation = get_invitation(membership, invitation_id)
     try:
@@ -123,7 +132,11 @@ def limit_mails(tenant_id: UUID, email: str) -> None:
 def change_and_return(
     request: HttpRequest, tenant_id: UUID, change: Callable[[], Any], done: str
 ) -> HttpResponse:
-    """Run a change. Show the message `done`, or the error, on the page of members."""
+    """Run a change. Show the message `done`, or the error, on the page of members.
+
+    change: of tenants/members.py, which locks the organization and records the change
+    in one transaction.
+    """
     try:
         change()
         messages.success(request, done)
@@ -155,6 +168,10 @@ def get_member(membership: Membership, member_id: UUID) -> Membership:
 def change_role(
     request: HttpRequest, tenant_id: UUID, member_id: UUID
 ) -> HttpResponse:
+    """Give a member another role. 409 `last_owner` is shown on the page.
+
+    Who may not invite any more loses the invitations that they sent and that are open.
+    """
     membership = get_membership(request, tenant_id, Permission.PEOPLE)
     member = get_member(membership, member_id)
     form = RoleForm(request.POST)
@@ -174,6 +191,10 @@ def change_role(
 def remove_member(
     request: HttpRequest, tenant_id: UUID, member_id: UUID
 ) -> HttpResponse:
+    """Remove a member after a question, and the invitations that they sent.
+
+    409 `last_owner` is shown on the page of members.
+    """
     membership = get_membership(request, tenant_id, Permission.PEOPLE)
     member = get_member(membership, member_id)
     if request.method != "POST":
@@ -191,6 +212,7 @@ def remove_member(
 
 @studio_page("GET", "HEAD", "POST")
 def leave_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """End the person's own membership after a question. 409 `last_owner` is shown."""
     membership = get_membership(request, tenant_id)
     if request.method != "POST":
         context = {"membership": membership, "tenant": membership.tenant}
@@ -206,7 +228,12 @@ def leave_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 @studio_page("POST")
 def change_requirement(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Require a second factor of all members, or no longer."""
+    """Require a second factor of all members, or no longer.
+
+    Who requires it needs one, and is led to its page without: else this page would
+    refuse them next. The change is recorded in its transaction, which locks the
+    organization.
+    """
     membership = get_membership(request, tenant_id, Permission.PEOPLE)
     is_required = request.POST.get("required") == "yes"
     if is_required:

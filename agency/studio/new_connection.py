@@ -96,6 +96,10 @@ class ConnectionForm(OnceForm):
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:connections")
 def new_connection(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Make an invitation, recorded in the same transaction, and lead to its page.
+
+    Errors of the API, such as 409 `quota_exceeded`, are shown above the form.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     if request.method != "POST":
         return render_form(request, membership, ConnectionForm())
@@ -123,7 +127,11 @@ def render_form(
 def accept_request(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Let somebody connect who has answered an invitation that holds requests."""
+    """Let somebody connect who has answered an invitation that holds requests.
+
+    The response that was held back is sent, and recorded, in one transaction. 409
+    `nothing_to_confirm` is shown on the page.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KINDS["connection"], object_id)
     accept = audit.recorded(

@@ -103,6 +103,7 @@ class OfferForm(RecipientForm):
         return f"{name} ({words})" if name else words
 
     def clean(self) -> dict[str, Any]:
+        """Let the API's serializer and the definition judge what is offered."""
         cleaned: dict[str, Any] = super().clean() or {}
         if self.errors:
             return cleaned
@@ -111,6 +112,7 @@ class OfferForm(RecipientForm):
             "definitionId": self.definition.definition_id,
             "connectionId": to_connection,
             "automaticIssuance": cleaned["automatic_issuance"],
+            # A connection has a name already.
             "recipientName": None
             if to_connection
             else cleaned["recipient_name"] or None,
@@ -163,7 +165,11 @@ def value_field(name: str, kind: str) -> forms.Field:
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:credentials")
 def new_credential(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Choose a definition, write the values, see it as the holder will, and offer."""
+    """Choose a definition, write the values, see it as the holder will, and offer.
+
+    All is one form, and its buttons are the steps: `look` searches for recipients,
+    `change` leaves the preview, `confirmed` offers. Any other shows the preview.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     definition_id = parse_uuid(request.GET.get("definition", ""))
@@ -192,6 +198,11 @@ def new_credential(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 
 def send_offer(request: HttpRequest, tenant: Tenant, form: OfferForm) -> Credential:
+    """Offer, in one transaction with the audit entry.
+
+    It runs again after each ledger read. 404 if the connection is gone, 409
+    `wrong_state` if it is not connected.
+    """
     offer = offer_function(tenant, form.parameters)
     recorded = audit.recorded(offer, "credential.offered", by=request)
     return network_reads.retry_transaction(recorded)

@@ -25,7 +25,11 @@ def render_organization(
     form: KeyForm | None = None,
     **first_keys: Any,
 ) -> HttpResponse:
-    """first_keys: what first_keys.html shows of a new organization."""
+    """Render the page of an organization, with its overview and its keys.
+
+    form: of a new key, with its errors. first_keys: what first_keys.html shows of a new
+    organization.
+    """
     tenant = membership.tenant
     keys = list(list_keys(tenant))
     context = overview_context(request, membership) | {

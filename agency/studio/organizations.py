@@ -62,6 +62,11 @@ def show_organizations(request: HttpRequest) -> HttpResponse:
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:organizations")
 def new_organization(request: HttpRequest) -> HttpResponse:
+    """Create an organization, and show its first keys in this answer only.
+
+    It is stored with its wallet, its keys, its first owner and the audit entry in one
+    transaction. 403 `sign_up_closed`; 409 `quota_exceeded` is shown above the form.
+    """
     if not may_create_organizations(request.user):
         raise Forbidden(
             "sign_up_closed",
@@ -113,6 +118,11 @@ def show_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 @studio_page("GET", "HEAD", "POST")
 def delete_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Delete an organization after its name is typed.
+
+    One transaction records it, deletes its data key, and tells the peers if they are
+    few; a worker removes the rows.
+    """
     membership = get_membership(request, tenant_id, Permission.DELETE)
     tenant = membership.tenant
     form = DeletionForm(request.POST or None, name=tenant.name)

@@ -61,6 +61,11 @@ def show_live(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 
 def overview_context(request: HttpRequest, membership: Membership) -> dict[str, Any]:
+    """Return what the live part shows.
+
+    version: the browser reads it again if that has changed. `days` in the query: 30,
+    else 7.
+    """
     tenant = membership.tenant
     days = 30 if request.GET.get("days") == "30" else 7
     counts = statistics.count_by_day(tenant, days, timezone.now())
@@ -108,6 +113,7 @@ def draw_chart(counts: list[DayCount], name: str, label: str, scale: int) -> Cha
 
 
 def newest_events(tenant: Tenant) -> list[dict[str, Any]]:
+    """Without those that were sent as examples to a webhook."""
     rows = Event.objects.filter(tenant=tenant, is_example=False).order_by("-pk")
     columns = ("pk", "type", "object_id", "created_at")
     return [

@@ -97,7 +97,9 @@ def get_membership(
 ) -> Membership:
     """Return the person's membership in the organization.
 
-    Raises 404 for strangers, and 403 if the role lacks the permission.
+    404 for strangers, 403 if the role lacks the permission, 503 `organization_frozen`
+    while it moves to another installation. If it requires a second factor and the
+    person has none, they are led to the page where they set one up.
     """
     membership = get_object_or_404(list_memberships(request), tenant_id=tenant_id)
     if not membership.may(permission):

@@ -66,7 +66,7 @@ def show_policy(
         "tenant": membership.tenant,
         "policy": policy,
         **policy_in_words(body, membership.tenant),
-        "is_judged_now": "revocationRequirement" in body,
+        "checks_revocation": "revocationRequirement" in body,
         "may_ask": membership.may(Permission.OPERATE),
         "has_connections": usable_connections(membership.tenant).exists(),
         "form": OnceForm(),
@@ -87,9 +87,9 @@ def policy_in_words(policy: dict[str, Any], tenant: Tenant) -> dict[str, Any]:
     for item in policy["predicates"]:
         condition = f"Only prove: {condition_words(item)}"
         found.append({"names": item["attributeName"], "request": condition})
-    parts = [*policy["attributes"], *policy["predicates"]]
-    names_by_id = name_definitions(tenant, parts)
-    for row, item in zip(found, parts, strict=True):
+    items = [*policy["attributes"], *policy["predicates"]]
+    names_by_id = name_definitions(tenant, items)
+    for row, item in zip(found, items, strict=True):
         row["restrictions"] = [
             [(what, which, names_by_id.get(which)) for what, which in words]
             for words in map(restriction_words, item.get("restrictions", []))
@@ -126,7 +126,8 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     """Choose a policy, then ask by a link or over a connection.
 
     A post without fields, as from the button of a policy, asks by a link. The query may
-    have a connection, or a credential that was issued over one.
+    have a connection, or a credential that was issued over one. The button `look` only
+    searches for recipients.
     """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
@@ -188,7 +189,8 @@ def send_request(
     """Send the request of a policy over a connection; without an id, make it a link.
 
     In one transaction with its audit entry, which runs again after each ledger read.
-    404 if the connection is gone, 409 if it is not connected.
+    404 if the connection is gone, 409 `wrong_state` if it is not connected, 400
+    `not_yet_due` before the time that the policy names.
     """
     connection = None
     if connection_id:
@@ -253,7 +255,7 @@ def render_choice(
     """
     tenant = membership.tenant
     if request.GET.keys() == {"definition"}:
-        return lead_to_card(tenant, ids_in(request, "definition"))
+        return lead_to_policy_about(tenant, ids_in(request, "definition"))
     context = choose_from(request, POLICIES, tenant)
     rows = context["choices"].rows
     wanted = ids_in(request, "connection", "definition")
@@ -276,10 +278,10 @@ def render_choice(
     return render(request, "studio/choose_policy.html", context)
 
 
-def lead_to_card(tenant: Tenant, wanted: dict[str, UUID]) -> HttpResponse:
-    """Lead to the newest policy about a definition only, else to a new one.
+def lead_to_policy_about(tenant: Tenant, wanted: dict[str, UUID]) -> HttpResponse:
+    """Lead to asking by the newest policy about a definition only, else to a new one.
 
-    wanted: the key of the definition, as in the query.
+    wanted: the key of the definition, as in the query. 404 if it was deleted.
     """
     rows = CredentialDefinition.active_of(tenant)
     definition = get_object_or_404(rows, pk=wanted.get("definition"))

@@ -169,7 +169,12 @@ def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 def save_policy(
     request: HttpRequest, tenant_id: UUID, membership: Membership
 ) -> HttpResponse:
-    """Create the policy once. The other buttons change nothing that is stored."""
+    """Create the policy, and ask for it if wanted.
+
+    It is recorded in the same transaction. A view of its own because this alone claims
+    the token of the form: the other buttons store nothing. With errors the page is
+    shown again.
+    """
     tenant = membership.tenant
     builder = read_builder(tenant, request.POST)
     builder.check_policy()
@@ -229,6 +234,7 @@ def render_choice(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def read_builder(tenant: Tenant, given: QueryDict) -> PolicyBuilder:
+    """Read the fields of the page. 404 if the definition of the card was deleted."""
     view = given.get("view", BUILDER)
     builder = PolicyBuilder(
         view=view if view in VIEWS else BUILDER,
@@ -299,7 +305,7 @@ class Review:
 def review_builder(
     tenant: Tenant, builder: PolicyBuilder
 ) -> tuple[Review | None, str]:
-    """The review of what is on the page, or why there is none."""
+    """The review of what is on the page, or why there is none. May read the ledger."""
     if builder.policy is None:
         return None, ""
     samples = builder.samples if builder.view == TRY else []

@@ -56,6 +56,7 @@ class RecipientForm(OnceForm):
         text = read_text(given.get("find", ""))
         self.found = find_choices(CONNECTIONS, tenant, text, USABLE)
         first = find_chosen(tenant, given.get("connection_id"), chosen)
+        # The chosen one is offered too where the search does not find it.
         rows = list(self.found.rows)
         if first and first not in rows:
             rows.insert(0, first)
@@ -95,7 +96,10 @@ def usable_connections(tenant: Tenant) -> QuerySet[Connection]:
 def find_chosen(
     tenant: Tenant, connection_id: str | None, key: str
 ) -> Connection | None:
-    """By the id in the form, else by the key in the address of the page."""
+    """By the id in the form, else by the key in the address of the page.
+
+    None if the form was sent without an id, and if the connection is not usable.
+    """
     rows = usable_connections(tenant)
     row: Connection | None = None
     if wanted := read_text(connection_id or ""):

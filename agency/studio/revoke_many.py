@@ -60,7 +60,10 @@ class RevocationForm(OnceForm):
 def revoke_many(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Choose, see how many they are, then revoke them."""
+    """Choose, see how many they are, then revoke them.
+
+    With an error, the counts are those after it: some may be revoked.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     definition = get_definition(membership.tenant, object_id)
     definition.tenant = membership.tenant
@@ -91,6 +94,12 @@ def revoke_rows(
     definition: CredentialDefinition,
     rows: QuerySet[Credential],
 ) -> None:
+    """Revoke the first REVOKED_AT_ONCE of these credentials, as the API does.
+
+    They are revoked and recorded in one transaction, which locks their connections.
+    Then one list for each registry is published, and the holders are told. If that
+    fails, as by 503 `ledger_unavailable`, they are revoked all the same.
+    """
     mark = audit.recorded(
         revocation.mark_revoked, "credential.many_revoked", definition, by=request
     )

@@ -67,6 +67,12 @@ def show_sandbox(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 @studio_page("POST")
 @once_per_form(back="studio:sandbox")
 def set_up_samples(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Make what is missing of the samples, and offer them to the simulated holders.
+
+    What is made is committed before the transaction that offers: a holder is connected
+    once it is committed. 409 `not_a_test_organization`, `too_many_simulated_holders`,
+    `quota_exceeded` are shown on the page.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     try:
         samples.offer_samples(tenant, samples.prepare_samples(tenant, request))
@@ -82,6 +88,11 @@ def set_up_samples(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:sandbox")
 def new_holder(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Make a simulated holder with its wallet and connection.
+
+    One transaction with the audit entry. Errors, as in set_up_samples(), are shown
+    above the form.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     form = HolderForm(request.POST or None)
     if form.is_valid():
@@ -100,7 +111,10 @@ def new_holder(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 def edit_holder(
     request: HttpRequest, tenant_id: UUID, holder_id: UUID
 ) -> HttpResponse:
-    """Change a holder, or delete it by the other button of the page."""
+    """Change a holder, or delete it with its wallet by the other button of the page.
+
+    Either is one transaction with its audit entry.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     holder = get_object_or_404(SimulatedHolder.live_rows(tenant), pk=holder_id)
     if "delete" in request.POST:

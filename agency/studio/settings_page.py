@@ -28,6 +28,11 @@ QUOTAS = {
 
 @studio_page("GET", "HEAD", "POST")
 def show_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Show the settings, or change them.
+
+    One transaction locks the organization, changes it and records what it was. An
+    uploaded logo is stored before, in a transaction of its own.
+    """
     membership = get_membership(request, tenant_id, Permission.CONFIGURE)
     tenant = membership.tenant
     # A copy: the form writes what was typed into it, and the page shows the name.
@@ -50,7 +55,11 @@ def show_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 
 def store_logo(tenant: Tenant, form: SettingsForm) -> bool:
-    """Store the uploaded logo, if there is one. Return whether there is no error."""
+    """Store the uploaded logo, if there is one. Return whether there is no error.
+
+    Its address takes the place of `image_url`. 400 `bad_image`, 409 `asset_limit` and
+    `quota_exceeded` are shown at the field.
+    """
     if not (logo := form.cleaned_data.pop("logo")):
         return True
     try:

@@ -70,6 +70,11 @@ class WalletForm(OnceForm):
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:wallets")
 def new_wallet(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Create a hosted wallet, and its personal link if wanted, which the answer shows.
+
+    Each is a transaction with its audit entry. 409 `wallet_id_taken` and
+    `quota_exceeded` are shown above the form.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     form = WalletForm(request.POST or None)
     if form.is_valid():
@@ -125,6 +130,7 @@ def show_wallet(
 def create_wallet_link(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
+    """Make a personal link. One that the wallet had ends, with its PIN and sessions."""
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     return render_link(request, tenant, get_hosted_wallet(tenant, object_id))
 
@@ -189,7 +195,8 @@ def issue_to_wallet(
 def connect(request: HttpRequest, tenant: Tenant, wallet: Wallet) -> Connection:
     """Invite a hosted wallet and accept the invitation in it, as two calls of the API.
 
-    Returns the organization's side of the connection.
+    Each is a transaction. Returns the organization's side of the connection, which
+    usually is connected by then: a wallet hosted here answers within the second call.
     """
     invite = audit.recorded(create_invitation, "connection.invited", by=request)
     name = wallet.owner_name or wallet.wallet_id
@@ -202,7 +209,11 @@ def connect(request: HttpRequest, tenant: Tenant, wallet: Wallet) -> Connection:
 def remove_wallet(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Delete a hosted wallet after its name is typed."""
+    """Delete a hosted wallet after its name is typed.
+
+    One transaction with the audit entry. Few connections end in it; a worker ends many,
+    and removes the rows.
+    """
     membership: Membership = get_membership(request, tenant_id, Permission.OPERATE)
     tenant = membership.tenant
     wallet = get_hosted_wallet(tenant, object_id)
@@ -213,7 +224,6 @@ def remove_wallet(
         return render(
             request, "studio/remove_wallet.html", context | {"wallet": wallet}
         )
-    remove = audit.recorded(wallet.remove, "wallet.deleted", wallet, by=request)
-    remove()
+    audit.recorded(wallet.remove, "wallet.deleted", wallet, by=request)()
     messages.success(request, "The wallet is deleted.")
     return redirect("studio:wallets", tenant_id=tenant_id)

@@ -53,6 +53,11 @@ def render_webhooks(
 @studio_page("POST")
 @once_per_form(back="studio:webhooks")
 def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Register a webhook, and show its secret in this response only.
+
+    It is recorded in the same transaction, which locks the organization. 409
+    `webhook_limit` is shown above the form.
+    """
     membership = get_membership(request, tenant_id, Permission.DEVELOP)
     form = WebhookForm(request.POST)
     if not form.is_valid():
@@ -131,6 +136,11 @@ def count_last_day(webhook: Webhook) -> dict[str, int]:
 def rotate_secret(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID
 ) -> HttpResponse:
+    """Replace the secret after a question, and show the new one in this response only.
+
+    Calls are signed with the former one too for a while. One transaction locks the
+    webhook and records it.
+    """
     found = get_webhook(
         get_membership(request, tenant_id, Permission.DEVELOP), webhook_id
     )
@@ -209,6 +219,10 @@ def recover_webhook(found: Webhook, form: RecoveryForm) -> None:
 def remove_webhook(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID
 ) -> HttpResponse:
+    """Delete a webhook after a question, in one transaction with the audit entry.
+
+    Its deliveries stay until their events are deleted, but no page lists them.
+    """
     found = get_webhook(
         get_membership(request, tenant_id, Permission.DEVELOP), webhook_id
     )
@@ -221,6 +235,7 @@ def remove_webhook(
 
 
 def get_delivery(tenant: Tenant, webhook_id: UUID, delivery_id: UUID) -> Delivery:
+    """A delivery of a webhook of the organization. Raises Http404."""
     return get_object_or_404(
         list_deliveries(tenant), pk=delivery_id, webhook=webhook_id
     )
@@ -260,6 +275,10 @@ def attempt_context(attempt: Attempt) -> dict[str, Any]:
 def resend_delivery(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID, delivery_id: UUID
 ) -> HttpResponse:
+    """Make a delivery due now, in any status, in one transaction with the audit entry.
+
+    409 `webhook_disabled` and `delivery_in_progress` are shown on the page.
+    """
     tenant = get_membership(request, tenant_id, Permission.DEVELOP).tenant
     found = get_delivery(tenant, webhook_id, delivery_id)
     resend = audit.recorded(

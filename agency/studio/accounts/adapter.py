@@ -85,7 +85,13 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_mail(
         self, template_prefix: str, email: str, context: dict[str, Any]
     ) -> None:
-        """Send one of our mails instead of allauth's template of that name."""
+        """Send one of our mails instead of allauth's template of that name.
+
+        In the language of the account with this address, else of the request. A notice
+        of a change leads to the person's sessions; any other link is allauth's, with
+        PUBLIC_URL at its beginning. While sign-up is closed, somebody without an
+        account is led to sign in. Raises OSError or SMTPException.
+        """
         request = current.request
         name = template_prefix.rpartition("/")[2]
         user = context.get("user") or owner_of(email)

@@ -68,6 +68,10 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
 
 @studio_page("POST")
 def end_one_session(request: HttpRequest, session_id: int) -> HttpResponse:
+    """End one of the person's own sessions, in one transaction with its audit entry.
+
+    404 if they have no such session, as when it has ended already.
+    """
     with transactions.atomic():
         if not sessions.end_session(request.user, session_id):
             raise Http404
@@ -78,6 +82,7 @@ def end_one_session(request: HttpRequest, session_id: int) -> HttpResponse:
 
 @studio_page("POST")
 def end_other_sessions(request: HttpRequest) -> HttpResponse:
+    """End the person's other sessions, in one transaction with the audit entry."""
     with transactions.atomic():
         ended = sessions.end_sessions(request.user, but=request.session.session_key)
         if ended:

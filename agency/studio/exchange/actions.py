@@ -13,7 +13,12 @@ from agency.api.views import heavy
 from agency.core import network_reads
 from agency.core.errors import AgencyError
 from agency.studio.exchange.kinds import CREDENTIAL, KINDS
-from agency.studio.exchange.views import get_object, may_accept, object_page
+from agency.studio.exchange.views import (
+    get_object,
+    may_accept,
+    object_page,
+    once_per_object,
+)
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
 from credentials import revocation
@@ -21,7 +26,6 @@ from tenants import audit
 from tenants.models import Permission
 from verifications.present_proof import prover
 
-once_per_object = once_per_form(back="studio:{kind}", keep=("tenant_id", "object_id"))
 once_per_credential = once_per_form(
     back="studio:credential", keep=("tenant_id", "object_id")
 )
@@ -39,10 +43,13 @@ def run_action(
     return object_page(row)
 
 
-def record_and_read(
+def recorded_with_reads(
     action: str, request: HttpRequest, row: Any, run: Callable[[], Any]
 ) -> Callable[[], Any]:
-    """Run and log in one transaction, which is repeated after each ledger read."""
+    """Return a function that runs the action and records it, in one transaction.
+
+    It runs again after each ledger read that the action needs.
+    """
     recorded = audit.recorded(run, action, row, by=request)
     return partial(network_reads.retry_transaction, recorded)
 
@@ -53,14 +60,19 @@ def record_and_read(
 def issue_credential(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Issue the values of the offer to a holder who has accepted it."""
+    """Issue the values of the offer to a holder who has accepted it.
+
+    A slot of the revocation registry is reserved first, in a transaction of its own.
+    The second transaction signs, locks the connection, sends the credential and records
+    it.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, CREDENTIAL, object_id)
 
     def issue() -> None:
         reserved = revocation.reserve_slot(row)
         sign = partial(row.issue, None, reserved)
-        record_and_read("credential.issued", request, row, sign)()
+        recorded_with_reads("credential.issued", request, row, sign)()
 
     return run_action(request, row, issue, "The credential is issued.")
 
@@ -71,7 +83,13 @@ def issue_credential(
 def revoke_credential(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Revoke a credential after a question, as the API does."""
+    """Revoke a credential after a question, as the API does.
+
+    It is revoked and recorded in one transaction; the new list is published and the
+    holder told after the commit. If the ledger does not respond (503
+    `ledger_unavailable`), the page says so, but the credential is revoked and the list
+    follows in the background.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, CREDENTIAL, object_id)
     if request.method != "POST":
@@ -82,6 +100,8 @@ def revoke_credential(
             "form": OnceForm(),
         }
         return render(request, "studio/revoke_credential.html", context)
+    # Not audit.recorded(): revoke() begins its own transaction, and calls the network
+    # after it.
     log = partial(audit.record, "credential.revoked", row, by=request)
     return run_action(
         request, row, partial(revocation.revoke, row, log), "It is revoked."
@@ -94,12 +114,16 @@ def revoke_credential(
 def accept_for_holder(
     request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
 ) -> HttpResponse:
-    """Accept an offer, or answer a request, in a hosted wallet, as the API does."""
+    """Accept an offer, or answer a request, in a hosted wallet, as the API does.
+
+    A request is answered with the oldest credentials that fit. The answer is sent and
+    recorded in one transaction, which runs again after each ledger read.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KINDS[kind], object_id)
     if not may_accept(row):
         messages.error(request, "There is nothing to accept here any more.")
         return object_page(row)
     run = row.accept if kind == "credential" else partial(prover.auto_select, row)
-    act = record_and_read("exchange.accepted", request, row, run)
+    act = recorded_with_reads("exchange.accepted", request, row, run)
     return run_action(request, row, act, "It is accepted for the holder.")

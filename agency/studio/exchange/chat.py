@@ -58,6 +58,10 @@ def show_chat(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRes
 
 
 def send_text(request: HttpRequest, row: Connection, text: str) -> None:
+    """Send a text and record that somebody wrote, without it, in one transaction.
+
+    A refusal, as of a connection that has ended, is shown on the page.
+    """
     send = audit.recorded(
         lambda: basic_message.send_text(row, text),
         "connection.written",
@@ -83,6 +87,10 @@ def show_live(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRes
 def get_own_connection(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> tuple[Membership, Connection]:
+    """Return the person's membership and a connection of the organization's own wallet.
+
+    404 for a connection of a hosted wallet: its messages are the holder's.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KINDS["connection"], object_id)
     if not row.wallet.is_organization:
@@ -93,6 +101,11 @@ def get_own_connection(
 def chat_context(
     request: HttpRequest, membership: Membership, row: Connection
 ) -> dict[str, Any]:
+    """Return what the page shows: a page of messages, with the newest at its end.
+
+    version: the browser asks for the version again and again while the newest page is
+    shown, and loads the messages if it has changed.
+    """
     page = read_page(request, BasicMessage.objects.filter(connection=row))
     for text in page.rows:
         text.connection, text.tenant = row, membership.tenant

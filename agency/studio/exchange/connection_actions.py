@@ -30,11 +30,15 @@ once_per_connection = once_per_form(
 def ping_connection(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Ask the other side for a sign of life. A wallet here has answered at once."""
+    """Send a ping, and record it, in one transaction.
+
+    A wallet that is hosted here has answered before the commit: so the row is read
+    again.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KIND, object_id)
     try:
-        log_action("connection.pinged", request, row, trust_ping.send_ping)()
+        recorded_action("connection.pinged", request, row, trust_ping.send_ping)()
     except AgencyError as error:
         messages.error(request, error.message)
         return object_page(row)
@@ -48,10 +52,14 @@ def ping_connection(
 @studio_page("POST")
 @once_per_connection
 def rotate_key(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
-    """Offer the other side a new key of ours for this connection."""
+    """Offer the other side a new key of ours for this connection.
+
+    Sent and recorded in one transaction. 409 `rotation_unknown` and `rotation_pending`
+    are shown on the page.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KIND, object_id)
-    rotate = log_action("connection.key_rotated", request, row, did_rotate.rotate)
+    rotate = recorded_action("connection.key_rotated", request, row, did_rotate.rotate)
     done = "A new key is sent. It is used once the other side agrees."
     return run_action(request, row, rotate, done)
 
@@ -61,7 +69,11 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
 def end_connection(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Hang up after a question: the connection stays, to be read."""
+    """Hang up after a question: the connection stays, to be read.
+
+    Its open exchanges end, the other side is told, and it is recorded, in one
+    transaction.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KIND, object_id)
     if request.method != "POST":
@@ -72,12 +84,12 @@ def end_connection(
             "form": OnceForm(),
         }
         return render(request, "studio/end_connection.html", context)
-    end = log_action("connection.ended", request, row, Connection.end)
+    end = recorded_action("connection.ended", request, row, Connection.end)
     return run_action(request, row, end, "It is ended, and the other side is told.")
 
 
-def log_action(
+def recorded_action(
     action: str, request: HttpRequest, row: Connection, act: Callable[[Any], Any]
 ) -> Callable[[], Any]:
-    """Return the action on this connection, with its entry in the log."""
+    """Return the action on this connection, with its audit entry, in one transaction."""
     return audit.recorded(lambda: act(row), action, row, by=request)

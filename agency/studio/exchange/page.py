@@ -20,8 +20,9 @@ def exchange_context(row: Any) -> dict[str, Any]:
     """What the page shows of a connection, credential or verification.
 
     For the studio and the admin: without values and links, which the studio's
-    page_context() adds. is_watched, version: the browser asks for the version again
-    and again while the page is watched, and reloads it when that has changed.
+    page_context() adds. row: loaded as its Kind says. is_watched, version: the browser
+    asks for the version again and again while the page is watched, and reloads it when
+    that has changed.
     """
     entries = timeline_of(row)
     return {

@@ -175,7 +175,10 @@ def event_entries(row: Any) -> list[Entry]:
 
 
 def deliveries_by_event(row: Any, events: list[Event]) -> dict[Any, list[Delivery]]:
-    """With the newest calls of each, as `shown_calls`."""
+    """The newest MAX_DELIVERIES of these events, by the id of the event, in one query.
+
+    Each has its newest calls as `shown_calls`. row: the object, for its organization.
+    """
     rows = list_deliveries(row.tenant).filter(event__in=events)
     found = defaultdict(list)
     for delivery in rows.annotate(last_calls=last_calls())[:MAX_DELIVERIES]:

@@ -51,6 +51,10 @@ def values_of_credential(row: Credential) -> Iterator[Value]:
 
 
 def values_of_verification(row: Verification) -> Iterator[Value]:
+    """Yield what is asked, with the values of the proof if there is one.
+
+    A comparison has a condition and no value. Nothing before there is a request.
+    """
     if row.request_body is None:
         return
     proof = row.unsealed_proof() or {}

@@ -100,6 +100,11 @@ def render_exchange(
 def page_context(
     request: HttpRequest, membership: Membership, row: Any
 ) -> dict[str, Any]:
+    """Return all that the studio shows of an object to this person.
+
+    Adds to exchange_context() the values, masked, the links for those who may see them,
+    and what the person and the state of the object allow.
+    """
     name = f"studio:{row.OBJECT_TYPE}"
     link = link_of(row) if may_see_links(membership) else ""
     values = masked_values(row)
@@ -136,7 +141,11 @@ def page_context(
 
 
 def link_of(row: Any) -> str:
-    """The short link while somebody can use it, or ""."""
+    """The short link while somebody can use it, or "".
+
+    Of an exchange it is the link that the exchange began with; not the link by which
+    its connection was made before.
+    """
     connection = connection_of(row)
     if connection is None or not connection.is_open:
         return ""
@@ -251,7 +260,11 @@ once_per_object = once_per_form(back="studio:{kind}", keep=("tenant_id", "object
 def cancel_exchange(
     request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
 ) -> HttpResponse:
-    """Decline an open exchange, which tells the other side, as the API does."""
+    """Decline an open exchange, which tells the other side, as the API does.
+
+    Both and the audit entry are one transaction. 409 `wrong_state`, if it is not open
+    any more, is shown on the page.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KINDS[kind], object_id)
     try:
@@ -269,7 +282,8 @@ def reveal_values(
 ) -> HttpResponse:
     """Show the values in this one answer, after the reason is in the log.
 
-    The page is not read again, which would mask them.
+    The answer is not read again by the browser, as the page is: that would mask them.
+    404 for objects of hosted wallets, whose values are the holder's.
     """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KINDS[kind], object_id)
@@ -298,6 +312,11 @@ def resend_message(
     object_id: UUID,
     message_id: UUID,
 ) -> HttpResponse:
+    """Make a message to another agent due now, and record it, in one transaction.
+
+    404 unless it is a message of this object. 409 `message_not_resendable` is shown on
+    the page.
+    """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KINDS[kind], object_id)
     sent = get_object_or_404(sent_rows(row), pk=message_id)
@@ -315,7 +334,11 @@ def resend_message(
 def remove_connection(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
-    """Delete a connection after its name is typed, as the API does."""
+    """Delete a connection after its name is typed, as the API does.
+
+    A request to connect that waits on it is refused first. All is one transaction with
+    the audit entry.
+    """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KINDS["connection"], object_id)
     name = row.name or row.connection_id
@@ -329,8 +352,10 @@ def remove_connection(
         }
         return render(request, "studio/remove_connection.html", context)
     try:
-        remove = held_requests.refuse_or_remove
-        audit.recorded(remove, "connection.deleted", row, by=request)(row)
+        remove = audit.recorded(
+            held_requests.refuse_or_remove, "connection.deleted", row, by=request
+        )
+        remove(row)
     except AgencyError as error:
         messages.error(request, error.message)
         return object_page(row)
