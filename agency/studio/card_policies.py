@@ -178,17 +178,18 @@ def card_of_definition(definition: CredentialDefinition) -> CardPolicy:
 
 
 def lines_of(definition: CredentialDefinition) -> list[CardLine]:
-    names = definition.schema.attribute_names
-    return [CardLine(name, kind_of(definition, name)) for name in names]
+    """A line for each attribute, of its declared type.
 
-
-def kind_of(definition: CredentialDefinition, name: str) -> str:
-    """The declared type; DATE too for a number that is a date by its name.
-
-    Definitions could not declare dates at first.
+    A number that is a date by its name is a date: definitions could not declare dates
+    at first.
     """
-    kind = definition.type_of(name)
-    return DATE if kind == INTEGER and is_date_name(name) else kind
+    lines = []
+    for name in definition.schema.attribute_names:
+        kind = definition.type_of(name)
+        if kind == INTEGER and is_date_name(name):
+            kind = DATE
+        lines.append(CardLine(name, kind))
+    return lines
 
 
 def read_card(given: QueryDict, definition: CredentialDefinition) -> CardPolicy:

@@ -32,6 +32,11 @@ def render_live_list(
     if is_part and request.GET.get(SEEN) == version:
         return HttpResponse(status=204)
     is_paused = PAUSED in request.GET
+    # The query of the same page, which is paused or goes on.
+    toggled = request.GET.copy()
+    toggled.pop(SEEN, None)
+    if not toggled.pop(PAUSED, None):
+        toggled[PAUSED] = "1"
     context |= {
         "page": page,
         "version": version,
@@ -39,17 +44,8 @@ def render_live_list(
         "may_watch": not page.newer,
         "is_paused": is_paused,
         "is_watched": not (is_paused or page.newer),
-        "toggle": query_of_toggle(request),
+        "toggle": toggled.urlencode(),
     }
     response = render(request, f"{template}#rows" if is_part else template, context)
     patch_vary_headers(response, ["HX-Request"])
     return response
-
-
-def query_of_toggle(request: HttpRequest) -> str:
-    """The query string of the page that is paused, or goes on."""
-    query = request.GET.copy()
-    query.pop(SEEN, None)
-    if not query.pop(PAUSED, None):
-        query[PAUSED] = "1"
-    return query.urlencode()

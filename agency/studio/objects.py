@@ -27,7 +27,7 @@ BAD = ("Rejected", "Not valid", "Revoked")
 
 
 def own_wallet(tenant: Tenant) -> Wallet:
-    """The organization's own wallet. Its `tenant` is this object: it is not read again."""
+    """The organization's own wallet, with this object as its `tenant`."""
     wallet = organization_wallet(tenant)
     wallet.tenant = tenant
     return wallet

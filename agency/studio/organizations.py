@@ -76,9 +76,10 @@ def new_organization(request: HttpRequest) -> HttpResponse:
     if settings.STUDIO_VERIFY_EMAIL and not emails_of(request.user):
         messages.warning(request, "Confirm your mail address first.")
         return redirect("studio:account_email")
+    page = "studio/new_organization.html"
     form = OrganizationForm(request.POST or None)
     if not form.is_valid():
-        return render(request, "studio/new_organization.html", {"form": form})
+        return render(request, page, {"form": form})
     given = form.cleaned_data
     try:
         with transactions.atomic():
@@ -94,12 +95,7 @@ def new_organization(request: HttpRequest) -> HttpResponse:
             audit.record("organization.created", made.tenant, by=request)
     except QuotaExceeded as error:
         form.add_error(None, error.message)
-        return render(
-            request,
-            "studio/new_organization.html",
-            {"form": form},
-            status=error.status,
-        )
+        return render(request, page, {"form": form}, status=error.status)
     Kind = ApiKey.Kind
     secrets = [
         secret_context(Kind.ACCESS_TOKEN, made.access_token),

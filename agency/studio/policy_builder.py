@@ -197,7 +197,12 @@ def first_builder(request: HttpRequest, tenant: Tenant) -> PolicyBuilder | None:
             draft.name, draft.version = f"{draft.name} (copy)"[:200], "1.0"
         else:
             draft.version = next_version(draft.version)
-        return open_draft(draft, tenant)
+        # In the first view that can show all of it.
+        builder = PolicyBuilder(draft=draft)
+        builder.change_view(CARD, tenant)
+        if builder.view != CARD:
+            builder.change_view(BUILDER if draft.fits_page else AS_JSON, tenant)
+        return builder
     if request.GET.get("view") == BUILDER:
         return PolicyBuilder()
     if "q" in request.GET:
@@ -210,15 +215,6 @@ def first_builder(request: HttpRequest, tenant: Tenant) -> PolicyBuilder | None:
 
 def builder_of(definition: CredentialDefinition) -> PolicyBuilder:
     return PolicyBuilder(view=CARD, card=card_of_definition(definition))
-
-
-def open_draft(draft: Draft, tenant: Tenant) -> PolicyBuilder:
-    """In the first view that can show all of it."""
-    builder = PolicyBuilder(draft=draft)
-    builder.change_view(CARD, tenant)
-    if builder.view != CARD:
-        builder.change_view(BUILDER if draft.fits_page else AS_JSON, tenant)
-    return builder
 
 
 def render_choice(request: HttpRequest, membership: Membership) -> HttpResponse:

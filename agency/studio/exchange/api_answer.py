@@ -42,16 +42,15 @@ def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
     """The JSON of the API with each value masked, and without `links` each link."""
     contract = CONTRACTS[row.OBJECT_TYPE](row, context={"request": request})
     answer = mask_members(contract.data)
-    if row.OBJECT_TYPE == "connection" and carries_message(row):
+    if row.OBJECT_TYPE == "connection" and (
+        row.carries_exchange
+        or row.shared is not None
+        or "requests~attach" in row.invitation
+    ):
         answer |= {name: MASK for name in INVITATIONS if name in answer}
     if not links:
         answer |= {name: MASK for name in LINKS if name in answer}
     return json.dumps(answer, indent=2, ensure_ascii=False)
-
-
-def carries_message(connection: Any) -> bool:
-    is_attached = connection.carries_exchange or connection.shared is not None
-    return is_attached or "requests~attach" in connection.invitation
 
 
 def mask_members(members: dict[str, Any]) -> dict[str, Any]:

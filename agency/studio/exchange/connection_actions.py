@@ -1,7 +1,6 @@
 """What people do with a connection beside deleting it: ping, new key, hang up."""
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 from uuid import UUID
 
 from django.contrib import messages
@@ -14,7 +13,6 @@ from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.views import get_object, object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
-from connections.models import Connection
 from connections.protocols import did_rotate, trust_ping
 from tenants import audit
 from tenants.models import Permission
@@ -38,7 +36,10 @@ def ping_connection(
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KIND, object_id)
     try:
-        recorded_action("connection.pinged", request, row, trust_ping.send_ping)()
+        ping = audit.recorded(
+            trust_ping.send_ping, "connection.pinged", row, by=request
+        )
+        ping(row)
     except AgencyError as error:
         messages.error(request, error.message)
         return object_page(row)
@@ -59,7 +60,9 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
     """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KIND, object_id)
-    rotate = recorded_action("connection.key_rotated", request, row, did_rotate.rotate)
+    rotate = audit.recorded(
+        partial(did_rotate.rotate, row), "connection.key_rotated", row, by=request
+    )
     done = "A new key is sent. It is used once the other side agrees."
     return run_action(request, row, rotate, done)
 
@@ -84,12 +87,5 @@ def end_connection(
             "form": OnceForm(),
         }
         return render(request, "studio/end_connection.html", context)
-    end = recorded_action("connection.ended", request, row, Connection.end)
+    end = audit.recorded(row.end, "connection.ended", row, by=request)
     return run_action(request, row, end, "It is ended, and the other side is told.")
-
-
-def recorded_action(
-    action: str, request: HttpRequest, row: Connection, act: Callable[[Any], Any]
-) -> Callable[[], Any]:
-    """Return the action on this connection, with its audit entry, in one transaction."""
-    return audit.recorded(lambda: act(row), action, row, by=request)

@@ -114,7 +114,6 @@ def page_context(
         "tenant": membership.tenant,
         "list_page": list_page(row),
         "may_act": membership.may(Permission.OPERATE),
-        "can_cancel": can_cancel(row),
         **offered_actions(row),
         "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),
         "form": OnceForm(),
@@ -128,7 +127,9 @@ def page_context(
         "link_token": getattr(connection_of(row), "token", ""),
         "values": values,
         "are_names_unique": len({value.name for value in values}) == len(values),
-        "can_reveal": may_reveal(row) and any(value.text for value in values),
+        # The values of a hosted wallet are the holder's.
+        "can_reveal": row.wallet.is_organization
+        and any(value.text for value in values),
         "related": exchanges_over(row),
         "page_url": name,
         "live_url": f"{name}_live",
@@ -190,23 +191,20 @@ def list_page(row: Any) -> str:
     return reverse(f"studio:wallet_{name}", args=[row.tenant_id, row.wallet_id])
 
 
-def may_reveal(row: Any) -> bool:
-    """Whether people may read its values: those of a hosted wallet are the holder's."""
-    return bool(row.wallet.is_organization)
-
-
 def may_see_links(membership: Membership) -> bool:
     """Whoever has the link of an offer can take it and read its values."""
     return membership.may(Permission.OPERATE) or membership.may(Permission.DEVELOP)
 
 
 def offered_actions(row: Any) -> dict[str, bool]:
-    """What the object lets people do now, beside cancelling."""
+    """What the state of the object lets people do now."""
     is_credential = row.OBJECT_TYPE == "credential"
     is_issued = is_credential and (row.role, row.state) == ("issuer", "Issued")
     is_connected = row.OBJECT_TYPE == "connection" and row.state == "Connected"
     can_ping = is_connected and not row.left_at
     return {
+        # A connection is deleted instead.
+        "can_cancel": row.OBJECT_TYPE != "connection" and row.state in row.OPEN,
         "can_chat": is_connected and row.wallet.is_organization,
         "can_accept": may_accept(row),
         "can_issue": is_credential
@@ -222,11 +220,6 @@ def may_accept(row: Any) -> bool:
     """Whether a hosted wallet has an open offer or request."""
     is_open = (row.role, row.state) in (("holder", "Offered"), ("prover", "Requested"))
     return is_open and not row.wallet.is_organization
-
-
-def can_cancel(row: Any) -> bool:
-    """Whether it can be declined. A connection is deleted instead."""
-    return row.OBJECT_TYPE != "connection" and row.state in row.OPEN
 
 
 def exchanges_over(row: Any) -> list[dict[str, Any]]:
@@ -287,7 +280,7 @@ def reveal_values(
     """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KINDS[kind], object_id)
-    if not may_reveal(row):
+    if not row.wallet.is_organization:
         raise Http404
     form = RevealForm(request.POST)
     if not form.is_valid():
