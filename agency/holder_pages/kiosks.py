@@ -57,8 +57,7 @@ def with_kiosk(view: View) -> View:
         try:
             kiosk = find_kiosk(token)
             if kiosk is None:
-                take = rate_limits.take_token
-                take("unknown_kiosk", address, UNKNOWN_PER_ADDRESS)
+                rate_limits.take_token("unknown_kiosk", address, UNKNOWN_PER_ADDRESS)
             else:
                 name = f"{kiosk.pk}:{address}"
                 rate_limits.take_token("kiosk", name, CALLS_PER_KIOSK)

@@ -74,7 +74,7 @@ def show_bulks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return render_form(request, membership, form)
     try:
         if "start" in request.POST:
-            return go_to(request, start_bulk(request, form))
+            return to_bulk_page(request, start_bulk(request, form))
         chosen = form.cleaned_data["automatic_issuance"]
         found = loading.count_only(definition, form.source_rows(), chosen)
         return render_form(request, membership, form, found)
@@ -96,8 +96,8 @@ def start_bulk(request: HttpRequest, form: BulkForm) -> Bulk:
         return bulk.begin_issuing()
 
 
-def go_to(request: HttpRequest, bulk: Bulk) -> HttpResponse:
-    """The page of a bulk, also for a form that htmx has sent."""
+def to_bulk_page(request: HttpRequest, bulk: Bulk) -> HttpResponse:
+    """Redirect to the page of a bulk, also after a form that htmx has sent."""
     if "HX-Request" in request.headers:
         address = reverse("studio:bulk", args=[bulk.tenant_id, bulk.pk])
         return HttpResponseClientRedirect(address)
@@ -166,8 +166,14 @@ def get_bulk(tenant: Tenant, object_id: UUID) -> Bulk:
 def bulk_context(
     request: HttpRequest, membership: Membership, bulk: Bulk
 ) -> dict[str, Any]:
+    """Return what the page shows of a bulk, also while it is read again.
+
+    `after` in the query: the number of the row after which failed rows are listed.
+    version: the browser loads the live part again if it has changed.
+    """
     counts = bulk.count_rows()
     after = request.GET.get("after", "")
+    # Larger numbers may not fit into the column.
     first = int(after) if after.isdecimal() and len(after) < 10 else 0
     errors, last = loading.list_errors(bulk, first)
     numbers = "-".join(f"{name}{number}" for name, number in sorted(counts.items()))
@@ -229,7 +235,7 @@ def remove_bulk(
         audit.recorded(bulk.hide, "bulk.deleted", bulk, by=request)()
     except AgencyError as error:
         messages.error(request, error.message)
-        return go_to(request, bulk)
+        return to_bulk_page(request, bulk)
     discard_bulk(bulk)
     messages.success(request, "It is deleted. What it offered stays.")
     return redirect("studio:bulks", tenant_id=tenant_id)

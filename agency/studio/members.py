@@ -122,9 +122,11 @@ def resend_invitation(
 
 def limit_mails(tenant_id: UUID, email: str) -> None:
     """Raise 429 `too_many_requests` if too many invitations were sent."""
-    take, tenant, day = rate_limits.take_token, str(tenant_id), 24 * 60
-    take("invitations", tenant, INVITATIONS_PER_MINUTE)
-    take("invitations_of_day", tenant, INVITATIONS_PER_DAY, minutes=day)
+    take = rate_limits.take_token
+    organization = str(tenant_id)
+    day = 24 * 60  # in minutes
+    take("invitations", organization, INVITATIONS_PER_MINUTE)
+    take("invitations_of_day", organization, INVITATIONS_PER_DAY, minutes=day)
     address = members.digest_of(email.lower()).hex()
     take("invitations_to_address", address, INVITATIONS_PER_ADDRESS, minutes=day)
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from agency.core.errors import AgencyError
 from agency.studio.api_forms import read_parameters
 from agency.studio.exchange.kinds import KINDS
-from agency.studio.exchange.views import get_object, object_page
+from agency.studio.exchange.views import get_object, to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, studio_page
@@ -112,7 +112,7 @@ def new_connection(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     except AgencyError as error:
         form.add_error(None, error.message)
         return render_form(request, membership, form)
-    return object_page(made)
+    return to_object_page(made)
 
 
 def render_form(
@@ -142,4 +142,4 @@ def accept_request(
         messages.success(request, "The request is accepted.")
     except AgencyError as error:
         messages.error(request, error.message)
-    return object_page(row)
+    return to_object_page(row)

@@ -26,7 +26,7 @@ from agency.holder_pages.contents import (
 from agency.studio.api_forms import read_parameters
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
-from agency.studio.exchange.views import object_page
+from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import once_per_form
 from agency.studio.forms import focus_field
 from agency.studio.lists import DEFINITIONS
@@ -191,7 +191,7 @@ def new_credential(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     if "confirmed" not in request.POST:
         return render_form(request, membership, form, is_preview=True)
     try:
-        return object_page(send_offer(request, tenant, form))
+        return to_object_page(send_offer(request, tenant, form))
     except AgencyError as error:
         form.add_error(None, error.message)
         return render_form(request, membership, form)

@@ -18,7 +18,7 @@ from agency.core import network_reads
 from agency.core.errors import AgencyError
 from agency.studio.choices import choose_from
 from agency.studio.conditions import condition_words
-from agency.studio.exchange.views import object_page
+from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import POLICIES, render_list
 from agency.studio.objects import own_wallet
@@ -147,7 +147,7 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
             made = send_request(
                 request, tenant, policy, form.cleaned_data["connection_id"]
             )
-            return object_page(made)
+            return to_object_page(made)
         except AgencyError as error:
             form.add_error(None, error.message)
     context = {
@@ -235,7 +235,7 @@ def ask_for_policy(
     """
     connection_id = connection.connection_id if connection else ""
     try:
-        return object_page(send_request(request, tenant, policy, connection_id))
+        return to_object_page(send_request(request, tenant, policy, connection_id))
     except AgencyError as error:
         messages.error(request, error.message)
         return redirect("studio:policy", tenant_id=tenant.pk, object_id=policy.pk)

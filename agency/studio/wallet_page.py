@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from agency.core.errors import AgencyError
 from agency.studio.api_forms import read_parameters
-from agency.studio.exchange.views import object_page
+from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.forms import DeletionForm
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
@@ -83,14 +83,15 @@ def new_wallet(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
             made = create(membership.tenant, form.parameters)
             if form.cleaned_data["with_link"]:
                 return render_link(request, membership.tenant, made)
-            return wallet_page(made)
+            return to_wallet_page(made)
         except AgencyError as error:
             form.add_error(None, error.message)
     context = {"membership": membership, "tenant": membership.tenant, "form": form}
     return render(request, "studio/new_wallet.html", context)
 
 
-def wallet_page(wallet: Any) -> HttpResponse:
+def to_wallet_page(wallet: Any) -> HttpResponse:
+    """Redirect to the page of a hosted wallet."""
     return redirect("studio:wallet", tenant_id=wallet.tenant_id, object_id=wallet.pk)
 
 
@@ -153,11 +154,12 @@ def render_link(request: HttpRequest, tenant: Tenant, wallet: Wallet) -> HttpRes
 def revoke_wallet_link(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
+    """End the personal link with its PIN and sessions, and record it."""
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     wallet = get_hosted_wallet(tenant, object_id)
     links.revoke_link(wallet, by=request)
     messages.success(request, "The link, its PIN and its sessions have ended.")
-    return wallet_page(wallet)
+    return to_wallet_page(wallet)
 
 
 @studio_page("POST")
@@ -169,10 +171,10 @@ def connect_wallet(
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     wallet = get_hosted_wallet(tenant, object_id)
     try:
-        return object_page(connect(request, tenant, wallet))
+        return to_object_page(connect(request, tenant, wallet))
     except AgencyError as error:
         messages.error(request, error.message)
-        return wallet_page(wallet)
+        return to_wallet_page(wallet)
 
 
 @studio_page("POST")
@@ -188,7 +190,7 @@ def issue_to_wallet(
         row = found.get(wallet.wallet_id) or connect(request, tenant, wallet)
     except AgencyError as error:
         messages.error(request, error.message)
-        return wallet_page(wallet)
+        return to_wallet_page(wallet)
     return to_page("studio:new_credential", tenant, {"connection": row.pk})
 
 

@@ -159,8 +159,8 @@ def webhook_action(
 ) -> Callable[..., Any]:
     """Decorator: a button on the page of a webhook, which runs the action.
 
-    The page then shows the message `done`, or the error. action: for the audit log;
-    "" if the button changes nothing.
+    The page then shows the message `done`, or the error. action: for the audit log, in
+    one transaction with what the button does; "" if it changes nothing that is logged.
     """
 
     def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponse]:

@@ -83,7 +83,8 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
     without a connection. Nothing is changed here.
     """
     assert found.connection
-    address, tenant = f"{settings.PUBLIC_URL}/i/{found.token}", found.tenant
+    address = f"{settings.PUBLIC_URL}/i/{found.token}"
+    tenant = found.tenant
     if found.kind == Kind.INVITATION or found.connection.carries_exchange:
         accept = partial(accept_invitation, wallet, address, found.kind)
         return Acceptance(dict, accept)

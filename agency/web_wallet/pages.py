@@ -108,6 +108,11 @@ def guard(methods: tuple[str, ...], view: View, show: View) -> View:
 def show_to(
     request: HttpRequest, link: PersonalLink, view: View, ids: dict[str, Any]
 ) -> HttpResponse:
+    """Call a view for the holder of a personal link, in the reader's language.
+
+    Its errors become pages of the organization. 503 `organization_frozen` while that
+    moves to another installation.
+    """
     tenant = link.wallet.tenant
     tenant.require_thawed()
     with in_language_of(request, tenant) as language:

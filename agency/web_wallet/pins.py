@@ -60,7 +60,8 @@ def check_pin(link: PersonalLink, pin: str, address: str) -> None:
 
     A try is stored and committed before the PIN is compared, below the lock of the
     link, so that tries at the same time are no more than one after the other. If the
-    PIN was right, the try is deleted: wrong ones stay, and are counted.
+    PIN was right, the try is deleted: wrong ones stay, and are counted. address: of the
+    browser; only its digest is stored.
     """
     digest = vault.keyed_digest(address)
     with transaction.atomic():

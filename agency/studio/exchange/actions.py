@@ -16,8 +16,8 @@ from agency.studio.exchange.kinds import CREDENTIAL, KINDS
 from agency.studio.exchange.views import (
     get_object,
     may_accept,
-    object_page,
     once_per_object,
+    to_object_page,
 )
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
@@ -40,7 +40,7 @@ def run_action(
         messages.success(request, done)
     except AgencyError as error:
         messages.error(request, error.message)
-    return object_page(row)
+    return to_object_page(row)
 
 
 def recorded_with_reads(
@@ -123,7 +123,7 @@ def accept_for_holder(
     row = get_object(tenant, KINDS[kind], object_id)
     if not may_accept(row):
         messages.error(request, "There is nothing to accept here any more.")
-        return object_page(row)
+        return to_object_page(row)
     run = row.accept if kind == "credential" else partial(prover.auto_select, row)
     act = recorded_with_reads("exchange.accepted", request, row, run)
     return run_action(request, row, act, "It is accepted for the holder.")

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from agency.core.errors import AgencyError
 from agency.studio.exchange.actions import run_action
 from agency.studio.exchange.kinds import KINDS
-from agency.studio.exchange.views import get_object, object_page
+from agency.studio.exchange.views import get_object, to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
 from connections.protocols import did_rotate, trust_ping
@@ -42,12 +42,12 @@ def ping_connection(
         ping(row)
     except AgencyError as error:
         messages.error(request, error.message)
-        return object_page(row)
+        return to_object_page(row)
     row.refresh_from_db(fields=["ping_answered_at"])
     answered = "The other side has answered the ping."
     sent = "The ping is sent. Below is when it was answered."
     messages.success(request, answered if row.ping_answered_at else sent)
-    return object_page(row)
+    return to_object_page(row)
 
 
 @studio_page("POST")

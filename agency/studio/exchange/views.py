@@ -240,7 +240,8 @@ def exchanges_over(row: Any) -> list[dict[str, Any]]:
     ]
 
 
-def object_page(row: Any) -> HttpResponse:
+def to_object_page(row: Any) -> HttpResponse:
+    """Redirect to the page of a connection, credential or verification."""
     name = f"studio:{row.OBJECT_TYPE}"
     return redirect(name, tenant_id=row.tenant_id, object_id=row.pk)
 
@@ -265,7 +266,7 @@ def cancel_exchange(
         messages.success(request, "It is cancelled, and the other side is told.")
     except AgencyError as error:
         messages.error(request, error.message)
-    return object_page(row)
+    return to_object_page(row)
 
 
 @studio_page("POST")
@@ -288,7 +289,7 @@ def reveal_values(
     values = revealed_values(row)
     if not any(value.text for value in values):
         messages.info(request, NO_VALUES)
-        return object_page(row)
+        return to_object_page(row)
     audit.record(
         "values.revealed", row, by=request, reason=form.cleaned_data["reason"]
     )
@@ -320,7 +321,7 @@ def resend_message(
         messages.success(request, "The message is sent again now.")
     except AgencyError as error:
         messages.error(request, error.message)
-    return object_page(row)
+    return to_object_page(row)
 
 
 @studio_page("GET", "HEAD", "POST")
@@ -351,6 +352,6 @@ def remove_connection(
         remove(row)
     except AgencyError as error:
         messages.error(request, error.message)
-        return object_page(row)
+        return to_object_page(row)
     messages.success(request, "The connection is deleted.")
     return redirect("studio:connections", tenant_id=tenant_id)
