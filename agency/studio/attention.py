@@ -125,7 +125,7 @@ def describe_bulks(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
 def find_old_offers(tenant: Tenant, now: datetime) -> Rows:
     """Those that nobody has answered for OLD_OFFER.
 
-    Ids begin with the time at which they were made, so an index of them serves this.
+    Ids begin with the time at which they were made: a bound of the id is one of that.
     """
     return Credential.objects.filter(
         wallet__tenant=tenant,

@@ -69,6 +69,7 @@ def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     try:
         webhook = register(
             membership.tenant,
+            # The usual ones of the API.
             type=Webhook.Type.NOTIFICATION,
             dialect=Webhook.Dialect.CLIENT,
             **options,

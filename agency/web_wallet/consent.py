@@ -88,9 +88,9 @@ def build_question(number: int, item: Item, cards: list[Any]) -> Question:
 def consent_context(verification: Verification) -> dict[str, Any]:
     """Return what the page says of an open request, with the cards that fit.
 
-    Nothing is written. The ledger may be read, so this stands outside of transactions.
-    source: the card that answers all of it, if no other card fits anything.
-    verification: unsaved for the request of a link (preview_shared_request).
+    The request does not change. The ledger may be read, so this stands outside of
+    transactions. source: the card that answers all of it, if no other card fits
+    anything. verification: unsaved for the request of a link (preview_shared_request).
     """
     available = prover.find_available(verification)
     cards = {card.pk: card for _, fitting in available for card in fitting}

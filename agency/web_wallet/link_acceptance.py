@@ -49,8 +49,8 @@ class Acceptance:
 def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
     """The page of a link of the organization inside the wallet.
 
-    POST agrees, or declines; GET changes nothing. 404 for an unknown link, and for one
-    of another organization. A link that cannot be used any more leads to its own page,
+    POST agrees, or declines; GET only shows it. 404 for an unknown link, and for one of
+    another organization. A link that cannot be used any more leads to its own page,
     which says what became of it.
     """
     found = find_link(token)

@@ -62,9 +62,9 @@ def issue_credential(
 ) -> HttpResponse:
     """Issue the values of the offer to a holder who has accepted it.
 
-    A slot of the revocation registry is reserved first, in a transaction of its own.
-    The second transaction signs, locks the connection, sends the credential and records
-    it.
+    If it can be revoked, a slot of a registry is reserved first, in a transaction of
+    its own. The second transaction signs, locks the connection, sends the credential
+    and records it.
     """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, CREDENTIAL, object_id)

@@ -58,7 +58,7 @@ def show_chat(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRes
 
 
 def send_text(request: HttpRequest, row: Connection, text: str) -> None:
-    """Send a text and record that somebody wrote, without it, in one transaction.
+    """Send a text, and record that somebody wrote but not what, in one transaction.
 
     A refusal, as of a connection that has ended, is shown on the page.
     """
