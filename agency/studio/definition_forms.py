@@ -45,7 +45,8 @@ class DefinitionForm(OnceForm):
         label="Version", max_length=64, initial="1.0", required=False
     )
     valid_until = forms.BooleanField(
-        label="It ends on a day: adds the date “valid until”", required=False
+        label="It ends on a day, which you choose for each card: adds “valid until”",
+        required=False,
     )
     support_revocation = forms.BooleanField(
         label="I can cancel a card later, for example when a member leaves",

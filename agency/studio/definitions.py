@@ -117,9 +117,10 @@ def new_definition(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     except AgencyError as error:
         form.add_error(None, error.message)
         return render_form(request, membership, form)
-    messages.success(request, "It is published.")
     if request.POST.get("next") == "issue":
+        messages.success(request, "It is ready. Fill in the first card.")
         return to_page("studio:new_credential", tenant, {"definition": made.pk})
+    messages.success(request, "It is published.")
     return redirect("studio:definition", tenant_id=tenant_id, object_id=made.pk)
 
 
