@@ -28,7 +28,7 @@ from agency.ops.backups.manifest import (
 from agency.ops.backups.programs import dump_database, server_version
 from agency.ops.stored_files import FOLDERS, list_folder, needed_files
 from tenants import vault
-from tenants.models import DataKey
+from tenants.master_key_rotation import count_by_master_key
 
 
 def make_backup(folder: Path, stream: Any) -> None:
@@ -111,16 +111,18 @@ def read_snapshot() -> Iterator[str]:
 
 
 def describe_database() -> Manifest:
-    """Return the manifest, without files, of what the caller's snapshot has."""
+    """Return the manifest of the database as the caller's snapshot shows it.
+
+    `missing` and `files` are added later.
+    """
     applied = MigrationRecorder(connection).applied_migrations()
-    keys = DataKey.objects.values_list("master_key_id", flat=True)
     return Manifest(
         format=FORMAT,
         release=__version__,
         created_at=timezone.now().isoformat(timespec="seconds"),
         postgresql=server_version(),
         migrations=sorted(f"{app}.{name}" for app, name in applied),
-        master_keys=sorted(set(keys)),
+        master_keys=sorted(count_by_master_key()),
         missing=[],
         files={},
     )

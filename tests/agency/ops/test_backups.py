@@ -19,7 +19,8 @@ from agency.ops.backups.manifest import read_manifest
 from agency.ops.stored_files import needed_files
 from credentials.models import Credential
 from tenants import vault
-from tenants.models import Tenant
+from tenants.data_key_rotation import create_next_data_key
+from tenants.models import FormerDataKey, Tenant
 from tests.support.paths import ROOT
 from tests.support.pictures import picture, storage, uploads
 from tests.support.processes import same_server
@@ -123,6 +124,14 @@ def test_a_backup_is_verified_and_leaves_no_database_behind(backup, storage):
     with psycopg.connect(database_url("postgres")) as server:
         names = server.execute("SELECT datname FROM pg_database").fetchall()
     assert not [name for [name] in names if name.endswith("_verification")]
+
+
+def test_the_manifest_names_the_master_keys_of_former_data_keys_too(faber):
+    create_next_data_key(faber.tenant.pk)
+    assert FormerDataKey.objects.update(master_key_id="f" * 16) == 1
+    with writing.read_snapshot():
+        found = writing.describe_database()
+    assert found.master_keys == sorted([vault.master_key_id(), "f" * 16])
 
 
 @pytest.mark.slow
