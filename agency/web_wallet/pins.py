@@ -40,10 +40,11 @@ def require_usable(pin: str) -> None:
 def choose_pin(link: PersonalLink, pin: str, address: str) -> None:
     """Store the first PIN, with its audit entry, in one transaction.
 
-    The UPDATE is guarded: of two browsers at once, one chooses. Raises Invalid
-    `pin_not_usable`, and Conflict `pin_chosen` if there is a PIN already.
+    Of two browsers at once, one chooses. Raises Invalid `pin_not_usable`, Conflict
+    `pin_chosen` if there is a PIN already, NotFound `wallet_link_gone`.
     """
     require_usable(pin)
+    lock_link(link)
     hashed, now = make_password(pin), timezone.now()
     rows = PersonalLink.objects.filter(pk=link.pk, pin="")
     if not rows.update(pin=hashed, pin_chosen_at=now, updated_at=now):

@@ -74,6 +74,20 @@ def test_a_link_that_is_replaced_while_the_pin_is_given_is_gone(
     assert (answer.status_code, "wallet_link_gone" in text_of(answer)) == (404, True)
 
 
+def test_a_link_that_is_replaced_while_the_first_pin_is_chosen_is_gone(
+    alice, monkeypatch
+):
+    browser, choose = visit(link_of(alice)), pins.choose_pin
+
+    def replaced(*arguments):
+        link_of(alice)
+        return choose(*arguments)
+
+    monkeypatch.setattr(pins, "choose_pin", replaced)
+    answer = give(browser, PIN)
+    assert (answer.status_code, "wallet_link_gone" in text_of(answer)) == (404, True)
+
+
 def test_the_pin_leads_to_what_waits_else_to_the_cards(faber, alice, degree):
     path = link_of(alice)
     assert give(visit(path), PIN).url == "/w/"
