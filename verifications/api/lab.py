@@ -163,8 +163,10 @@ class PolicyTrials(View):
             rows = VerificationPolicy.objects.filter(tenant=self.tenant)
             policy = get_or_404(rows, body["policyId"]).unsealed_body()
         else:
-            # Parsed again, because here name and version are required.
-            given = self.parse_body(VerificationPolicyParameters)
-            policy = proof_policy.normalise(given)
+            # Here name and version are required. Without parse_body(), which would name
+            # `credentials` as an ignored member.
+            required = VerificationPolicyParameters(data=request.data)
+            required.is_valid(raise_exception=True)
+            policy = proof_policy.normalise(required.validated_data)
         tried = review_policy(self.tenant, policy, body.get("credentials", []))
         return self.to_response(PolicyTrialContract, tried)

@@ -9,11 +9,6 @@ from tests.support.errors import assert_error, error_of
 from verifications.api.lab import MAX_SAMPLES
 
 pytestmark = pytest.mark.django_db(transaction=True)
-EXAMPLE = all_texts()["tryVerificationPolicy"]
-[BODY] = EXAMPLE.request.values()
-[ANSWER] = EXAMPLE.response.values()
-POLICY = {name: value for name, value in BODY.items() if name != "credentials"}
-SAMPLES = BODY["credentials"]
 DEGREE = {"name": "Alice", "degree": "Maths", "age": "28"}
 NAME = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
 TEXTS = all_texts()["tryVerificationPolicy"]
@@ -44,6 +39,11 @@ def compared(value):
 def test_the_example_in_the_documentation_is_what_it_answers(faber):
     [answer] = TEXTS.response.values()
     assert faber.post("/verificationPolicies/try", EXAMPLE) == answer
+
+
+def test_samples_are_no_ignored_members(faber):
+    answer = faber.send("post", "/verificationPolicies/try", EXAMPLE | {"smaples": 1})
+    assert answer.headers["X-Ignored-Members"] == "smaples"
 
 
 def test_a_stored_policy_is_tried_by_its_id(faber, acme):
