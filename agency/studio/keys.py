@@ -110,7 +110,7 @@ def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
 
 def lock_tenant(tenant: Tenant) -> Tenant:
     """Lock the organization's row, which guards its keys, in this transaction."""
-    Tenant.objects.select_for_update().get(pk=tenant.pk)
+    Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     return tenant
 
 
