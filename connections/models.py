@@ -323,7 +323,7 @@ class Connection(EventSource):
     def is_locked(self) -> bool:
         return pair_lock.is_locked(type(self), self.pk)
 
-    def require_connected(self) -> None:
+    def lock_for_exchange(self) -> None:
         """Lock the connection. 409 unless an exchange can begin on it.
 
         An exchange begins with the connected peer, or as the content of a new link.
@@ -497,7 +497,7 @@ class Connection(EventSource):
         it. Later calls do nothing. 409 `wrong_state` before it is connected,
         `connection_gone` if it was deleted.
         """
-        self.require_connected()
+        self.lock_for_exchange()
         if self.left_at:
             return
         # Before mark_ended(), after which nothing is sent to the peer.

@@ -25,7 +25,9 @@ from credentials.registries import build_next_registry
 from tenants import vault
 from wallets import anoncreds
 
-REVOKED_AT_ONCE = 200  # in one transaction, for which the feeds of others wait
+# In one transaction: the feeds of all organizations wait for it
+# (webhooks/events/feed.py).
+REVOKED_AT_ONCE = 200
 CLOCK_SKEW_SECONDS = 60  # by which a ledger's clock may be ahead of ours
 
 
@@ -103,17 +105,19 @@ def revoke(credential: Credential, log: Callable[[], None] | None = None) -> Non
 
 
 def mark_revoked(credentials: QuerySet[Credential]) -> None:
-    """Issuer: revoke the first REVOKED_AT_ONCE issued ones, in one transaction.
+    """Issuer: revoke the first REVOKED_AT_ONCE that are issued, in one transaction.
 
-    Then call publish_and_notify_all(). Credentials that are revoked meanwhile are left
-    out. All connections are locked by one statement, so that nobody waits in a circle.
+    credentials: those with a slot in a registry, which is not checked here. Call
+    publish_and_notify_all() next. One that has changed meanwhile is left out. All
+    connections are locked by one statement, so that nobody waits in a circle. 503
+    `organization_frozen`.
     """
     issued = credentials.filter(state=Credential.State.ISSUED).select_related(*PARTIES)
     chosen = list(issued.order_by("pk")[:REVOKED_AT_ONCE])
     with transactions.atomic():
         Connection.lock_all([one.connection for one in chosen if one.connection])
         for credential in chosen:
-            credential.lock()
+            credential.lock()  # takes the row of the connection that is locked above
             with suppress(WrongState):
                 move(credential, [Credential.State.ISSUED], Credential.State.REVOKED)
 

@@ -89,7 +89,7 @@ def erase_organization(key: UUID, budget: BatchBudget) -> bool:
     is_packed = Q(status=OutboundMessage.Status.PENDING, envelope__isnull=False)
     sent = OutboundMessage.objects.filter(own & ~is_packed).only("pk", "tenant")
     delete_in_batches(sent, budget, by="tenant_id")
-    # At most what end_few_connections() has packed.
+    # At most what end_if_few() has packed.
     OutboundMessage.objects.filter(own).filter(is_packed).update(tenant=None)
     if not budget.take_batch():
         return False

@@ -161,7 +161,7 @@ def remove_organization(tenant: Tenant, by: Any) -> None:
     wallets = Wallet.objects.filter(tenant=tenant).order_by("pk")
     few = wallets.select_for_update(no_key=True)[: MAX_WALLETS_LOCKED + 1]
     if len(few) <= MAX_WALLETS_LOCKED:
-        Wallet.end_few_connections(Connection.objects.filter(tenant=tenant))
+        Wallet.end_if_few(Connection.objects.filter(tenant=tenant))
     for model in OF_ORGANIZATION:
         model._default_manager.filter(tenant=tenant).delete()
     jobs = Publication.objects.filter(tenant=tenant)

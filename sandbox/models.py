@@ -16,14 +16,14 @@ from wallets.models import Wallet
 class SimulatedHolder(Record):
     """A hosted wallet of a test organization that answers by itself.
 
-    Of what it is offered and asked for on any connection; what each behaviour does
-    is in behaviours.py. delay_seconds: from the arrival to the answer.
+    It answers offers and proof requests on any of its connections, as its behaviour
+    says (behaviours.py). delay_seconds: from the arrival to the answer.
     """
 
     # Of a row of live_rows(): the organization's newest connection with it, by its id
-    # in the API and by its key.
+    # in the API and by the key of its row.
     connection_id: str | None
-    connection_key: UUID | None
+    connection_pk: UUID | None
 
     class Behaviour(models.TextChoices):
         ACCEPT = "accept", "Accepts and proves"
@@ -70,14 +70,14 @@ class SimulatedHolder(Record):
         newest = ours.order_by("-pk")
         return rows.select_related("wallet").annotate(
             connection_id=Subquery(newest.values("connection_id")[:1]),
-            connection_key=Subquery(newest.values("pk")[:1]),
+            connection_pk=Subquery(newest.values("pk")[:1]),
         )
 
 
 class SimulatedAnswer(Record, CausedJob):
-    """A step that a simulated holder is going to take in an exchange.
+    """An answer that a simulated holder owes.
 
-    The row is deleted once the step is taken, or was taken otherwise. An exhausted row
+    The row is deleted once it is given, or not needed any more. An exhausted row
     is one that failed, with the code of its error; nothing tries it again.
 
     kind: of the exchange, whose row may be gone.

@@ -4,6 +4,10 @@ Generating a key takes seconds, relabelling one takes no time. The keys of CL
 signatures do not depend on the names of attributes, only on their number. A spare key
 is generated with revocation; for a definition without revocation, that part is
 removed.
+
+    reserve_key    for the local network: waits for a key and takes it at once
+    await_key      before a job for a ledger: only waits
+    take_key       in the transaction of that job: takes a key, or returns None
 """
 
 import copy

@@ -149,14 +149,17 @@ class Wallet(Record):
         """
         if not self.lock():
             return
-        self.end_few_connections(self.connections.all())
+        self.end_if_few(self.connections.all())
         row = Wallet.objects.filter(pk=self.pk)
         row.update(deleted_at=timezone.now(), wallet_id=uuid7())
         Erasure.start(Erasure.Kind.WALLET, self)
 
     @classmethod
-    def end_few_connections(cls, rows: "models.QuerySet[Any]") -> None:
-        """End these connections if they are few: the peers learn it at once."""
+    def end_if_few(cls, rows: "models.QuerySet[Any]") -> None:
+        """End these connections, so that the peers learn it at once.
+
+        If there are more than MAX_ENDED_AT_ONCE, end none: a worker will.
+        """
         connections = list(rows.order_by("pk")[: cls.MAX_ENDED_AT_ONCE + 1])
         if len(connections) > cls.MAX_ENDED_AT_ONCE:
             return
@@ -214,8 +217,9 @@ class Key(Record):
     def with_end(cls) -> "models.QuerySet[Key]":
         """All keys, with `ended_at`: when each was retired or its wallet deleted.
 
-        And with `is_frozen`: whether its organization is being moved. One that is
-        hidden because it is being imported is frozen, and has not ended.
+        And with `is_frozen`: whether its organization is being moved. While an import
+        runs, its organization is hidden (`deleted_at`): such a key is frozen, not
+        ended.
         """
         deleted_at = Case(
             When(wallet__tenant__frozen_at=None, then=F("wallet__tenant__deleted_at"))
@@ -237,8 +241,9 @@ class Key(Record):
 
     @property
     def is_retired(self) -> bool:
-        """Whether it receives nothing more. Of a key of with_end(): that of a deleted
-        wallet too.
+        """Whether it receives nothing more.
+
+        It was retired or, if it was read by with_end(), its wallet was deleted.
         """
         return getattr(self, "ended_at", self.retired_at) is not None
 

@@ -128,11 +128,12 @@ def authenticate_listener(request: ASGIRequest) -> Listener:
 
     Must run in a thread, because it reads the database. Raises AuthenticationFailed,
     ValidationError for the query, the errors of feed.parse_cursor(), Invalid
-    `database_restored` for a cursor of another epoch, DatabaseAway, and what the
+    `database_restored` for a cursor from before a restore, DatabaseAway, and what the
     authentication raises, such as for an organization that is frozen.
     """
     try:
         caller, _ = TenantAuthentication().authenticate(request)
+        # An empty parameter counts as absent.
         given = {name: value for name, value in request.GET.items() if value}
         if last := request.headers.get("Last-Event-ID"):
             given["after"] = last
@@ -143,7 +144,7 @@ def authenticate_listener(request: ASGIRequest) -> Listener:
         start = feed.parse_cursor(wanted.pop("after"), caller.tenant)
         # Here, while it can still be refused with a status.
         feed.current_horizon().require_epoch_of(start)
-    except SuspiciousOperation as error:
+    except SuspiciousOperation as error:  # of request.GET: too many parameters
         raise Invalid("invalid_request", "The query cannot be read.") from error
     except (DatabaseError, InterfaceError) as error:
         if not is_outage(error):

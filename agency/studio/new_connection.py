@@ -1,6 +1,7 @@
 """The studio's page that invites somebody to connect, and the acceptance of requests.
 
-The call of the API makes the invitation, with the same options.
+The functions that the API calls do the work: create_invitation() and
+held_requests.accept_request().
 """
 
 from datetime import timedelta
@@ -96,9 +97,11 @@ class ConnectionForm(OnceForm):
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:connections")
 def new_connection(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Make an invitation, recorded in the same transaction, and lead to its page.
+    """Show the form. If it was sent, make the invitation and lead to its page.
 
-    Errors of the API, such as 409 `quota_exceeded`, are shown above the form.
+    The audit entry is written in the same transaction. What the call refuses, such as
+    409 `quota_exceeded`, is shown above the form; what get_membership() refuses is a
+    page.
     """
     membership = get_membership(request, tenant_id, Permission.OPERATE)
     if request.method != "POST":
@@ -108,11 +111,11 @@ def new_connection(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return render_form(request, membership, form)
     invite = audit.recorded(create_invitation, "connection.invited", by=request)
     try:
-        made = invite(own_wallet(membership.tenant), form.parameters)
+        connection = invite(own_wallet(membership.tenant), form.parameters)
     except AgencyError as error:
         form.add_error(None, error.message)
         return render_form(request, membership, form)
-    return to_object_page(made)
+    return to_object_page(connection)
 
 
 def render_form(

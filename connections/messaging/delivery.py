@@ -41,6 +41,7 @@ def handle_hosted(sent: HostedMessage) -> None:
 
     The message exists only in this transaction and cannot come twice, so nothing is
     stored.
+
     A refusal (PeerError, Conflict) is answered by a problem report here. After any
     other exception, such as a ledger that must be read first, the message becomes a
     row that is delivered after the commit. So does what follows it on the connection,
@@ -48,7 +49,7 @@ def handle_hosted(sent: HostedMessage) -> None:
     """
     connection = sent.connection
     if connection:
-        connection.lock()  # reads has_waiting_messages too
+        connection.lock()  # sets has_waiting_messages too
     # An earlier message of this connection is a row already, so this one must wait.
     must_wait = connection and connection.has_waiting_messages
     if must_wait or transactions.count_deferred_run() > MAX_HANDLED_BEFORE_COMMIT:
@@ -60,7 +61,8 @@ def handle_hosted(sent: HostedMessage) -> None:
         level = logging.INFO if isinstance(error, ReadNeeded) else logging.WARNING
         logger.log(level, "not handled before the commit: %r", error, exc_info=True)
         if connection:
-            connection.lock()  # again: the rollback has forgotten it
+            # Again: the rollback to the savepoint has dropped it (transactions.py).
+            connection.lock()
         outbox.enqueue_leased(sent)
 
 

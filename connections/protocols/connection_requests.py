@@ -12,10 +12,11 @@ from tenants.models import Tenant
 
 
 def read_requester(message: Message, tenant: Tenant | None = None) -> Party:
-    """The requester. PeerError `request_not_accepted` unless its own key packed it.
+    """Who sent a request. PeerError `request_not_accepted` unless its own key packed it.
 
-    tenant: the organization that was asked, on whose behalf a public DID is resolved.
-    Without it, PeerError for a DID without a document.
+    Also the errors of read_request() of its protocol. tenant: the organization that was
+    asked, on whose behalf a public DID is resolved. None to resolve no DID, as it may
+    be a stranger's: one without a document is then a PeerError.
     """
     if message.protocol[0] == "didexchange":
         party = did_exchange.read_request(message, tenant)

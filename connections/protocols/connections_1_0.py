@@ -131,10 +131,11 @@ def read_party(connection: Any) -> Party:
 
 
 def read_invitation(message: Message, tenant: Tenant) -> Party:
-    """The inviter. PeerError `bad_invitation` if it cannot be used.
+    """The inviter whom an invitation names: by its keys, or else by its public DID.
 
-    It has a DID only if the invitation names it by its public DID. tenant: the
-    organization on whose behalf that is resolved.
+    Its `did` is "" if the invitation has keys. PeerError `bad_invitation`, `bad_key` or
+    `message_parse_failure` if it cannot be used. A DID is resolved on behalf of
+    `tenant`: the errors of resolver.resolve_reachable().
     """
     if message.major_type != "connections/1/invitation":
         raise PeerError(

@@ -32,7 +32,7 @@ def rotate(connection: Connection) -> None:
     409 `rotation_pending` while the last rotation is not answered, or messages to the
     key before the last one may be on their way.
     """
-    connection.require_connected()  # locks it
+    connection.lock_for_exchange()
     if not (connection.supports_rotation or connection.is_hosted):
         message = "The peer has not said that it speaks did-rotate/1.0."
         raise Conflict("rotation_unknown", message)

@@ -58,7 +58,7 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
     values = messages.read_preview(message)
     known = Credential.find_in_thread(connection, Role.HOLDER, message.thread_id)
     if known is None:
-        known = proposals.find_answered_elsewhere(connection, message, offer)
+        known = proposals.find_answered_in_new_thread(connection, message, offer)
     if known and _has_offer(known, offer, values):
         return known
     credential = known or Credential(

@@ -40,7 +40,7 @@ def propose(
 
     exchange_version: instead of that of Connection.message_format_for().
     """
-    connection.require_connected()
+    connection.lock_for_exchange()
     message_format = discover_features.choose_format(
         connection, messages.ISSUE_CREDENTIAL, exchange_version
     )
@@ -207,11 +207,12 @@ def _move_to_proposed(
     move(credential, sources, State.PROPOSED, **changes)
 
 
-def find_answered_elsewhere(
+def find_answered_in_new_thread(
     connection: Connection, message: Message, offer: dict[str, Any]
 ) -> Credential | None:
-    """Holder: the oldest proposal that matches an offer in a new thread, or None.
+    """Holder: the oldest proposal that an offer in a new thread answers, or None.
 
+    offer: what is attached to the message. The caller has locked the connection.
     ACA-Py answers a proposal of version 1.0 in a new thread (aries_cloudagent 0.12.8,
     issue_credential/v1_0/manager.py: create_offer).
     """
@@ -226,11 +227,11 @@ def find_answered_elsewhere(
         state=State.PROPOSED,
         wire_version="1.0",
     )
-    candidates = list(proposed.order_by("pk"))
-    for credential in candidates:
+    for credential in proposed.order_by("pk"):
         if proposal_messages.matches_offer(
             credential.unsealed_proposal() or {}, offer
         ):
+            # The one object of this row in this transaction.
             return Credential.find_on_connection(connection, credential.thread_id)
     return None
 

@@ -249,7 +249,7 @@ class Credential(Exchange):
         formats are unknown, choose_format() first asks it. 400 from check_offer(), 409
         if the connection is gone or not connected, `quota_exceeded`.
         """
-        connection.require_connected()
+        connection.lock_for_exchange()
         definition.check_offer(values, automatic_issuance)
         message_format = discover_features.choose_format(
             connection, messages.ISSUE_CREDENTIAL

@@ -114,7 +114,7 @@ def test_a_problem_of_a_settled_connection_changes_nothing(walk, role, state):
 )
 def test_nothing_is_offered_before_the_connection_stands(walk, role, state):
     row = walks.connection(walk, role, state)
-    walks.refuses(row.require_connected)
+    walks.refuses(row.lock_for_exchange)
 
 
 def test_a_multi_party_invitation_stays_invited_and_spawns(walk):
@@ -155,7 +155,7 @@ def test_a_held_request_is_not_confirmed_by_messages(held):
 
 def test_a_held_request_leaves_the_invitation_used(held):
     walks.refuses(lambda: receive_request(held))
-    walks.refuses(held.require_connected)
+    walks.refuses(held.lock_for_exchange)
 
 
 @pytest.mark.parametrize(

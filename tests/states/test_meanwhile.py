@@ -272,7 +272,7 @@ def quietly(call):
 
 
 def test_an_organization_is_deleted_while_it_offers(walk, row, begins, monkeypatch):
-    meanwhile = Meanwhile(monkeypatch, Connection, "require_connected")
+    meanwhile = Meanwhile(monkeypatch, Connection, "lock_for_exchange")
     removed = quietly(lambda: remove_organization(row.tenant, by=audit.SYSTEM))
     offered, removed = meanwhile.runs(quietly(begins["offer"]), removed)
     assert offered in ("", "not_found") and removed == "", (

@@ -1,4 +1,4 @@
-"""Handlers of both roles: problem reports, and connections that end or are merged."""
+"""What ends an exchange, for both roles: problem reports, and connections that end."""
 
 from agency.core.states import move
 from connections.didcomm.message import Message, problem_code, problem_text
@@ -35,7 +35,11 @@ def receive_problem(verification: Verification, message: Message) -> None:
 
 
 def peer_problem(message: Message) -> str:
-    """The code of a peer, which is not mistaken for ours (Verification.decline)."""
+    """The code of the peer's report.
+
+    `declined` means that we declined (Verification.decline), so a peer's is
+    `abandoned`.
+    """
     code = problem_code(message)
     return ABANDONED if code == "declined" else code
 

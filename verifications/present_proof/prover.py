@@ -1,7 +1,8 @@
 """The prover's side of present-proof 1.0 and 2.0 (RFCs 0037, 0454).
 
 A handler, receive_…(), is called in a transaction that has locked the connection. A
-PeerError is answered by a problem report.
+PeerError is answered by a problem report. A shared request comes by a link, without a
+connection (connectionless).
 """
 
 from collections.abc import Callable, Sequence
@@ -64,7 +65,7 @@ def send_proposal(
 
     exchange_version: instead of that of Connection.message_format_for().
     """
-    connection.require_connected()
+    connection.lock_for_exchange()
     policy = resolve_dates(policy, network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = proposals.build_preview(resolved)
@@ -85,17 +86,23 @@ def send_proposal(
 
 
 def _choose_format(connection: Connection, exchange_version: str) -> MessageFormat:
-    """The format of a proposal: the usual one, or once the other.
+    """The format of a proposal on a locked connection: the usual one, or a try.
 
-    The other one, if a proof proposed in the usual format got no verdict. A verifier
-    requests in the format of the proposal. ACA-Py with the wallet `askar-anoncreds`
-    does so too, but cannot verify `hlindy/*` and then sends nothing (acapy_agent 1.7.0,
-    present_proof/v2_0/formats/indy/handler.py: verify_pres). Nothing that it discloses
-    tells the format, and of two attached formats it wants to verify both.
+    The other format is tried if a proof in the usual one got no verdict
+    (_may_be_wrong_format). If the verifier then requests in it, it is the usual one
+    from then on (Connection.message_format_for). Raises ReadNeeded if the peer must
+    first be asked for its versions.
+
+    A verifier requests in the format of the proposal. ACA-Py with the wallet
+    `askar-anoncreds` does so too, but cannot verify `hlindy/*` and then sends nothing
+    (acapy_agent 1.7.0, present_proof/v2_0/formats/indy/handler.py: verify_pres).
+    Nothing that it discloses tells the format, and of two attached formats it wants to
+    verify both.
     """
     usual = discover_features.choose_format(
         connection, PRESENT_PROOF, exchange_version
     )
+    # 1.0 has no formats, and a wallet hosted here reads both.
     if usual.version == "1.0" or connection.is_hosted:
         return usual
     if not _may_be_wrong_format(connection, usual.format):
@@ -107,8 +114,8 @@ def _may_be_wrong_format(connection: Connection, wire_format: str) -> bool:
     """Whether a proof proposed in this format got no verdict, and nothing shows it works.
 
     It works if the verifier has ever sent a verdict or begun a request, or if a
-    credential was issued in it on this connection. After the other format was tried
-    too, we stay.
+    credential was issued in it on this connection. If both formats were tried, the
+    usual one is kept.
     """
     exchanged = {"connection": connection, "wire_version": "2.0"}
     proofs = Verification.objects.filter(role=Role.PROVER, **exchanged)
@@ -194,7 +201,7 @@ def answer_shared_request(
     All in one transaction, which first locks the wallet. Call
     `connectionless.discard_if_beaten` after the commit: only then is it known whether
     another wallet answered first. The errors of connectionless.accept_shared() and of
-    create_presentation().
+    presentation_building.create_presentation().
     """
     verification = _receive_shared(wallet, message)
     if selections is None:
@@ -240,7 +247,9 @@ def auto_select(
 ) -> None:
     """Answer each item with the oldest credential that fits; skip it if none does.
 
-    The presentation is sent as _send_presentation() says. 409 `wrong_state`.
+    In one transaction it locks the connection, moves the row and enqueues the
+    presentation. 409 `wrong_state`, `connection_gone`; the errors of
+    presentation_building.create_presentation().
 
     change: made to the presentation before it is sent, by a holder that is simulated.
     """
@@ -258,7 +267,7 @@ def auto_select(
 def submit_selections(
     verification: Verification, selections: Sequence[Selection]
 ) -> None:
-    """Answer with the selected credentials. 400 as create_presentation() says."""
+    """Answer with the selected credentials. Sent, and refused, as auto_select() does."""
     proof_request = verification.require_proof_request()
     selected = {one.credential_id for one in selections}
 
@@ -295,7 +304,7 @@ def _send_presentation(
     The cryptography comes first, so that the connection is locked only briefly; move()
     notices if the row has changed meanwhile. State and message are one transaction.
     The `proof` of the row is what our presentation shows. 409 `wrong_state`,
-    `connection_gone`; the errors of create_presentation().
+    `connection_gone`; the errors of presentation_building.create_presentation().
 
     Within a caller's transaction, a ledger that must be read raises ReadNeeded, and the
     whole is run again (agency/core/network_reads.py).

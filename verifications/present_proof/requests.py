@@ -27,6 +27,7 @@ def build_request_now(policy: dict[str, Any], tenant_id: Any) -> dict[str, Any]:
     return build_request(
         policy,
         nonce=anoncreds.generate_nonce(),
+        # The real time, also when the transaction runs again.
         non_revoked_at=proof_policy.non_revoked_at(policy, int(time.time())),
         integer_attributes=declared_integers(policy, tenant_id),
     )
@@ -45,6 +46,6 @@ def declared_integers(
 def lazy_ledger(row: Connection | Verification) -> LedgerReader:
     """The ledger of the organization's network, opened at the first read.
 
-    Most policies need no read, and so no statement that fetches the network.
+    Most policies need no read; then the row of the network is not queried either.
     """
     return SimpleLazyObject(lambda: ledger_of(row.tenant.network))

@@ -49,7 +49,7 @@ def send_request(
     stores it for the link if the connection is a new one. 400 `not_yet_due`, 409 if the
     connection is gone or not connected, `quota_exceeded`.
     """
-    connection.require_connected()
+    connection.lock_for_exchange()
     policy = resolve_dates(policy, network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     proof_request = build_request_now(resolved, connection.tenant_id)
@@ -79,8 +79,11 @@ def send_request_by_link(
 ) -> Verification:
     """Create a proof request as a link. The first wallet that accepts it answers.
 
-    With options, the link is an out-of-band invitation. Raises the errors of
-    send_request().
+    In one transaction: it creates the connection of the link, which nobody else can see
+    yet, and stores the request in it. options: of an out-of-band invitation to which
+    the request is attached; without them the link contains the request itself.
+    exchange_version: see connectionless.create_link(). 400 `not_yet_due`, 409
+    `quota_exceeded`.
     """
     link = connectionless.create_link(wallet, options, exchange_version)
     return send_request(link, policy, policy_id)

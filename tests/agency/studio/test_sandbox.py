@@ -77,9 +77,9 @@ def test_the_samples_lead_to_a_proof(browser, url, college):
     ada = SimulatedHolder.live_rows(college.tenant).get(behaviour="accept")
     page = page_of(browser, f"{url}/sandbox")
     assert page.index("Ada, who proves") < page.index("Ben, who declines")
-    start = page.index(f"?connection={ada.connection_key}&amp;policy=")
+    start = page.index(f"?connection={ada.connection_pk}&amp;policy=")
     query = page[start : page.index('"', start)].replace("&amp;", "&")
-    connection = {"connection_id": str(ada.connection_key)}
+    connection = {"connection_id": str(ada.connection_pk)}
     browser.send(f"{url}/verifications/new{query}", **connection)
     holders_answer()
     asked = Verification.objects.get(role="verifier")
