@@ -114,8 +114,8 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
 def claim_job(job: Publication) -> Publication:
     """Lease a job to the caller, or return it once it has ended.
 
-    PublishedElsewhere if another process still has it after LEDGER_TIMEOUT seconds, or at the
-    end of what the call may wait.
+    PublishedElsewhere if another process still has it after LEDGER_TIMEOUT seconds, or
+    at the end of what the call may wait.
     """
     deadline = time.monotonic() + seconds_left(settings.LEDGER_TIMEOUT)
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)

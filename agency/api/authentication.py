@@ -84,7 +84,7 @@ class TenantAuthentication(BaseAuthentication):
         address = client_address(request.META)
         for key in caller.keys:
             key.record_use(address)
-        # So that later requests with this token get this organization's share of threads.
+        # Later requests with this token get this organization's share of threads.
         remember_caller(request.headers["Authorization"], f"tenant {caller.tenant.pk}")
         logs.request_tenant.set(caller.tenant.pk)
         return caller, caller.token

@@ -39,8 +39,8 @@ from verifications.models import Verification, VerificationPolicy
 
 MAX_SEARCHED = 20  # policies, the newest
 NOT_CONNECTED = (
-    "The policy is saved, but nobody was asked: that connection is gone or not connected. "
-    "Ask by a link, or choose another connection."
+    "The policy is saved, but nobody was asked: that connection is gone or not "
+    "connected. Ask by a link, or choose another connection."
 )
 
 

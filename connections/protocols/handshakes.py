@@ -494,7 +494,7 @@ def receive_complete(connection: Connection, message: Message) -> None:
 
 
 def connect_inviter(connection: Connection) -> None:
-    """Inviter: become Connected, once the response was delivered or the peer has written.
+    """Inviter: become Connected. The response was delivered, or the peer has written.
 
     Later calls do nothing, and none does anything while the response is held back.
     """

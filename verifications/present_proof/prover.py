@@ -111,7 +111,7 @@ def _choose_format(connection: Connection, exchange_version: str) -> MessageForm
 
 
 def _may_be_wrong_format(connection: Connection, wire_format: str) -> bool:
-    """Whether a proof proposed in this format got no verdict, and nothing shows it works.
+    """Whether a proof in this format got no verdict, and nothing shows that it works.
 
     It works if the verifier has ever sent a verdict or begun a request, or if a
     credential was issued in it on this connection. If both formats were tried, the
@@ -267,7 +267,7 @@ def auto_select(
 def submit_selections(
     verification: Verification, selections: Sequence[Selection]
 ) -> None:
-    """Answer with the selected credentials. Sent, and refused, as auto_select() does."""
+    """Answer with the selected credentials. Raises what auto_select() raises."""
     proof_request = verification.require_proof_request()
     selected = {one.credential_id for one in selections}
 
