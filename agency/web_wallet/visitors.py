@@ -57,7 +57,9 @@ def remove_unopened() -> int:
     """
     end = timezone.now() - UNOPENED_BY_VISITOR_FOR
     unopened = PersonalLink.objects.filter(made_by_visitor=True, pin="")
-    old = unopened.filter(created_at__lt=end, wallet__deleted_at=None)
+    old = unopened.filter(
+        created_at__lt=end, wallet__deleted_at=None, wallet__connections=None
+    )
     removed = 0
     for link in old.select_related("wallet").order_by("created_at")[:MAX_REMOVED]:
         wallet = link.wallet

@@ -12,6 +12,7 @@ from agency.web_wallet.models import PersonalLink
 from connections.models import Connection
 from tenants.models import AuditEntry
 from tests.agency.web_wallet.conftest import PIN, VALUES, link_of, text_of
+from tests.support.people import Holder
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -57,15 +58,19 @@ def test_a_visitor_makes_a_wallet_accepts_and_keeps_its_link(link):
 def test_a_wallet_that_no_visitor_opens_is_removed_after_a_day(link, faber, alice):
     link_of(alice)  # made by the organization: it waits longer for its holder
     visitor().post(f"/w/new/{link}")
+    connected = Wallet.hosted_by(faber.tenant).latest("pk")
+    Holder(faber, connected.wallet_id).meets(faber)
+    visitor().post(f"/w/new/{link}")
     browser = visitor()
     browser.post(f"/w/new/{link}")
     browser.post("/w/pin", {"pin": PIN})
     assert visitors.remove_unopened() == 0
     yesterday = timezone.now() - timedelta(hours=25)
     PersonalLink.objects.update(created_at=yesterday)
-    assert Wallet.hosted_by(faber.tenant).count() == 3
+    assert Wallet.hosted_by(faber.tenant).count() == 4
     assert (visitors.remove_unopened(), visitors.remove_unopened()) == (1, 0)
-    assert Wallet.hosted_by(faber.tenant).count() == 2
+    assert Wallet.hosted_by(faber.tenant).count() == 3
+    assert Wallet.hosted_by(faber.tenant).filter(pk=connected.pk).exists()
     assert browser.get("/w/").status_code == 200
 
 
