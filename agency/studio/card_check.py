@@ -10,7 +10,7 @@ from agency.studio.card_policies import card_of_definition
 from agency.studio.form_tokens import once_per_form
 from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, studio_page, to_page
-from agency.studio.policies import ask_for_policy, find_policy_about
+from agency.studio.policies import ask_for_policy, find_policy_about, refuse_to_ask
 from agency.studio.policy_builder import read_policy
 from agency.studio.recipients import find_chosen
 from credentials.models import Credential, CredentialDefinition
@@ -28,7 +28,8 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
     By the newest policy about its definition alone. Without one, the policy is created
     that *New policy* begins with: each attribute is shown, and one that says until
     when it is valid is only compared with today. Over the connection of the credential,
-    or by a link if nobody can be asked over that.
+    or by a link if it was issued by a link. A connection that has ended is refused, as
+    anybody could answer a link.
     """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     issued = Credential.objects.filter(
@@ -48,6 +49,10 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
             VerificationPolicy.create, "policy.created", by=request
         )
         policy = create(tenant, body)
-    # Of one issued by a link, the connection is that of the link.
-    connection = find_chosen(tenant, None, str(credential.connection_id or ""))
-    return ask_for_policy(request, tenant, policy, connection)
+    issued_over = credential.connection
+    if issued_over is None or issued_over.connectionless:
+        return ask_for_policy(request, tenant, policy, None)
+    usable = find_chosen(tenant, None, str(issued_over.pk))
+    if usable is None:
+        return refuse_to_ask(request, tenant, policy)
+    return ask_for_policy(request, tenant, policy, usable)

@@ -218,9 +218,16 @@ def ask_now(
     key = request.GET.get("connection", "")
     connection = find_chosen(tenant, None, key)
     if key and not connection:
-        messages.error(request, NOT_CONNECTED)
-        return redirect("studio:policy", tenant_id=tenant.pk, object_id=policy.pk)
+        return refuse_to_ask(request, tenant, policy)
     return ask_for_policy(request, tenant, policy, connection)
+
+
+def refuse_to_ask(
+    request: HttpRequest, tenant: Tenant, policy: VerificationPolicy
+) -> HttpResponse:
+    """Lead to the policy: the connection that was meant cannot be asked over."""
+    messages.error(request, NOT_CONNECTED)
+    return redirect("studio:policy", tenant_id=tenant.pk, object_id=policy.pk)
 
 
 def ask_for_policy(

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from django.http import QueryDict
 
+from agency.core import transactions
 from agency.core.errors import Conflict
 from agency.studio import policies
 from agency.studio.policy_builder import as_text
@@ -552,6 +553,18 @@ def test_a_card_that_was_issued_by_a_link_is_checked_by_a_link(
     fields = fields_of(browser.get(builder).content.decode())
     saved = browser.send(builder, do="save_and_ask", **fields)
     assert "qr.svg" in browser.get(saved.url).content.decode()
+
+
+def test_a_card_whose_connection_has_ended_is_not_checked_by_a_link(
+    browser, url, alice
+):
+    row = Credential.objects.get(role="issuer")
+    with transactions.atomic():
+        row.connection.end()
+    answer = browser.send(f"{url}/credentials/{row.pk}/check")
+    page = browser.get(answer.url).content.decode()
+    assert "nobody was asked" in page
+    assert not Verification.objects.exists()
 
 
 def test_only_an_issued_card_of_ones_own_is_checked(browser, url, alice):
