@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from django.utils import timezone
+from django.utils.text import Truncator
 
 from agency.core import transactions
 from credentials.bulk.checking import CheckedRow, check_rows
@@ -109,15 +110,10 @@ def describe_errors(row: CheckedRow) -> list[dict[str, str]]:
         {
             "column": error.column[:MAX_COLUMN],
             "code": error.code,
-            "message": shorten(error.message),
+            "message": Truncator(error.message).chars(MAX_MESSAGE),
         }
         for error in row.errors
     ]
-
-
-def shorten(message: str) -> str:
-    is_long = len(message) > MAX_MESSAGE
-    return f"{message[: MAX_MESSAGE - 1]}…" if is_long else message
 
 
 def list_errors(bulk: Bulk, after: int = 0) -> tuple[list[dict[str, Any]], int | None]:
