@@ -16,6 +16,7 @@ from verifications.api import legacy_requests
 from verifications.api.legacy_requests import NON_REVOKED, PREDICATE, REQUEST
 from verifications.api.serializers import (
     PREDICATES,
+    CredentialFilter,
     VerificationContract,
     VerificationPolicyQuery,
     optional_text,
@@ -46,17 +47,11 @@ class AttributeValue(Parameters):
     )
 
 
-class AttributeFilter(Parameters):
+class AttributeFilter(CredentialFilter):
     """One alternative of what is allowed; all of its members must hold."""
 
     aliases = old_spellings(RESTRICTION_FIELDS, {"attributeValue": "attribute_value"})
 
-    schemaId = optional_text()
-    schemaIssuerDid = optional_text()
-    schemaName = optional_text()
-    schemaVersion = optional_text()
-    issuerDid = optional_text()
-    credentialDefinitionId = optional_text()
     attributeValue = AttributeValue(required=False)
 
     def to_internal_value(self, data: Any) -> Any:

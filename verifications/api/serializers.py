@@ -60,8 +60,8 @@ class RestrictedAttribute(Parameters):
     )
 
 
-class VerificationPolicyRestriction(Parameters):
-    """All of what is given must hold (AND); several restrictions are alternatives (OR)."""
+class CredentialFilter(Parameters):
+    """Which credentials are allowed: all of what is given must hold."""
 
     schemaId = optional_text()
     schemaIssuerDid = optional_text()
@@ -69,6 +69,11 @@ class VerificationPolicyRestriction(Parameters):
     schemaVersion = optional_text()
     issuerDid = optional_text()
     credentialDefinitionId = optional_text()
+
+
+class VerificationPolicyRestriction(CredentialFilter):
+    """All of what is given must hold (AND); several restrictions are alternatives (OR)."""
+
     value = RestrictedAttribute(required=False)
 
 
