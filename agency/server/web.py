@@ -278,7 +278,7 @@ class WebApplication:
         # A request whose client leaves while it waits is not run.
         wait_until_gone = partial(wait_for_disconnect, receive)
         try:
-            with self._holding(body, caller):
+            with self._count_large_body(body, caller):
                 response = await pool.run(caller, work, wait_until_gone)
         except NoThreadFree:
             message = (
@@ -290,8 +290,11 @@ class WebApplication:
         await self._send_response(response, send, receive, caller)
 
     @contextmanager
-    def _holding(self, body: bytes, caller: str) -> Iterator[None]:
-        """Count a large body. Raises NoThreadFree beyond the share of the caller."""
+    def _count_large_body(self, body: bytes, caller: str) -> Iterator[None]:
+        """Count a large body while the block runs.
+
+        Raises NoThreadFree beyond the share of the caller.
+        """
         size = len(body) if len(body) > settings.MAX_BODY_BYTES else 0
         if size and self.large_bytes[caller] + size > MAX_LARGE_BYTES_PER_CALLER:
             raise NoThreadFree
