@@ -86,7 +86,7 @@ def actions_for(user: Staff, row: Model) -> list[dict[str, str]]:
     ]
 
 
-def logged(
+def with_log_entry(
     action: str, change: Callable[[Any], object]
 ) -> Callable[[HttpRequest, Any, ReasonForm], None]:
     """Return a function for Action.run: it changes the record and logs the reason."""
@@ -168,7 +168,7 @@ ACTIONS: dict[str, Action] = {
         OutboundMessage,
         "resend_message",
         "The message is sent again now, with the same id and content.",
-        logged("message.resent", outbox.resend_message),
+        with_log_entry("message.resent", outbox.resend_message),
         applies=lambda row: row.can_be_resent,
     ),
     "resend-delivery": Action(
@@ -176,7 +176,7 @@ ACTIONS: dict[str, Action] = {
         Delivery,
         "resend_delivery",
         "The webhook is called again now, with the same webhook-id and body.",
-        logged("delivery.resent", Delivery.resend),
+        with_log_entry("delivery.resent", Delivery.resend),
         related=("webhook", "event"),
     ),
     "retry-publication": Action(
@@ -184,7 +184,7 @@ ACTIONS: dict[str, Action] = {
         Publication,
         "retry_publication",
         "A worker tries to publish it at once, not at its next time.",
-        logged("publication.retried", publications.retry_now),
+        with_log_entry("publication.retried", publications.retry_now),
         applies=lambda row: row.status == Publication.Status.PENDING,
     ),
     "enable-webhook": Action(
@@ -192,7 +192,7 @@ ACTIONS: dict[str, Action] = {
         Webhook,
         "enable_webhook",
         "Calls start again with new events. What was missed is not sent again.",
-        logged("webhook.enabled", Webhook.enable),
+        with_log_entry("webhook.enabled", Webhook.enable),
         applies=lambda row: not row.is_enabled,
     ),
     "add-member": Action(

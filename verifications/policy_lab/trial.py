@@ -84,7 +84,7 @@ def try_policy(
     """
     integer_attributes = integer_attributes or {}
     # A policy cannot be sent before a time that it names.
-    sent_at = max([now, *(time for _, time in proof_policy.times(policy))])
+    sent_at = max([now, *(time for _, time in proof_policy.times_of_policy(policy))])
     request = build_request(
         resolve_attributes(resolve_dates(policy, sent_at), ledger),
         nonce="0",

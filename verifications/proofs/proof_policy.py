@@ -76,7 +76,7 @@ def non_revoked_at(policy: dict, now: int) -> int | None:
     raises Invalid("not_yet_due"), which names the time, if one is more than a minute
     ahead.
     """
-    for path, time in times(policy):
+    for path, time in times_of_policy(policy):
         if time > now + CLOCK_SKEW_SECONDS:
             message = f"{path} is in the future. Send the policy at that time."
             raise Invalid("not_yet_due", message, errors={path: [message]})
@@ -102,7 +102,7 @@ def allows_interval(policy: dict) -> bool:
     )
 
 
-def times(policy: dict) -> list[tuple[str, int]]:
+def times_of_policy(policy: dict) -> list[tuple[str, int]]:
     """Every time in a normalised policy, in unix seconds, with its path."""
     found = [
         (f"{path}{REVOCATION_REQUIREMENT}.{name}", time_of(part, name))

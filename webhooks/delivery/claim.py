@@ -61,9 +61,14 @@ class Load:
     def room_of_webhook(self, webhook: UUID, is_slow: bool) -> int:
         if is_slow:
             return 1 - self.ours[webhook] - self.others[webhook]
-        return self.room(webhook, per_webhook_limit())
+        return self.room_within(webhook, per_webhook_limit())
 
-    def room(self, key: UUID, share: int) -> int:
+    def room_within(self, key: UUID, share: int) -> int:
+        """How many more calls a webhook or an organization may have.
+
+        share: of calls at the same time. If no other process calls for it, this one may
+        lease more ahead (`depth`).
+        """
         if self.others[key]:
             return share - self.ours[key] - self.others[key]
         return share * self.depth(key) - self.ours[key]
@@ -116,7 +121,9 @@ def lock_webhooks(
         if load.room_of_webhook(webhook, webhook in load.slow) <= 0
     ]
     tenants = set(load.webhooks.values())
-    full_tenants = [one for one in tenants if load.room(one, per_tenant_limit()) <= 0]
+    full_tenants = [
+        one for one in tenants if load.room_within(one, per_tenant_limit()) <= 0
+    ]
     rows = rows.exclude(pk__in=full_webhooks).exclude(tenant__in=full_tenants)
     if slow_limit <= 0:
         rows = rows.exclude(strikes__gte=SLOW_LIMIT)
@@ -145,7 +152,7 @@ def choose_within_limits(
         webhook = delivery.webhook
         if len(chosen) == limit:
             break
-        if load.room(webhook.tenant_id, per_tenant_limit()) <= 0:
+        if load.room_within(webhook.tenant_id, per_tenant_limit()) <= 0:
             continue
         if webhook.is_slow:
             if slow_limit <= 0:
