@@ -19,8 +19,12 @@ BATCH_ROWS = 200
 
 
 def count_by_master_key() -> Counter[str]:
-    """Return the number of data keys by the id of the master key that wraps them."""
-    rows = (model.objects.values_list("master_key_id", flat=True) for model in MODELS)
+    """Return the number of data keys by the id of the master key that wraps them.
+
+    A backup asks before an upgrade too, when `migrate` has not made all tables.
+    """
+    models = vault.existing_data_key_models()
+    rows = (model.objects.values_list("master_key_id", flat=True) for model in models)
     return Counter(chain.from_iterable(rows))
 
 
