@@ -7,7 +7,7 @@ class VerificationsConfig(AppConfig):
     def ready(self) -> None:
         # The imports register the message handlers.
         from verifications.present_proof import (  # noqa: F401
-            handlers,
+            endings,
             prover,
             verifier,
         )

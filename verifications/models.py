@@ -19,7 +19,7 @@ from connections.messaging import outbox
 from connections.models import Connection
 from tenants import vault
 from tenants.models import Record, Tenant
-from verifications.present_proof import messages, proposals
+from verifications.present_proof import messages, previews
 from verifications.proofs import proof_policy
 from wallets.models import Wallet
 from webhooks.events.types import Type
@@ -263,7 +263,7 @@ class Verification(Exchange):
         preview = vault.unseal(self, "proposal")
         if preview is None:
             return None
-        return {"comment": preview["comment"], **proposals.preview_for_api(preview)}
+        return {"comment": preview["comment"], **previews.preview_for_api(preview)}
 
     def unsealed_checks(self) -> list[dict[str, Any]] | None:
         """The verifier's checklist, with the API's field names."""

@@ -7,7 +7,7 @@ import pytest
 from agency.core import transactions
 from tests.support import walks
 from verifications.models import Verification
-from verifications.present_proof import handlers, messages, prover, verifier
+from verifications.present_proof import endings, messages, prover, verifier
 
 EMPTY = {"proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": []}}}
 
@@ -32,7 +32,7 @@ def receive_problem(row):
         "too-late", "Too late.", row.thread_id, row.message_format
     )
     row.lock()
-    handlers.receive_problem(row, walks.received(body))
+    endings.receive_problem(row, walks.received(body))
 
 
 def receive_ack(row):

@@ -29,7 +29,7 @@ from credentials.tails import tails_path
 from tenants import vault
 from verifications.attribute_meaning import resolve_attributes
 from verifications.models import Verification
-from verifications.present_proof import messages, proposals
+from verifications.present_proof import messages, previews
 from verifications.present_proof.candidates import (
     build_candidates,
     find_credentials,
@@ -68,7 +68,7 @@ def send_proposal(
     connection.lock_for_exchange()
     policy = resolve_dates(policy, network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
-    preview = proposals.build_preview(resolved)
+    preview = previews.build_preview(resolved)
     message_format = _choose_format(connection, exchange_version)
     message = messages.build_proposal(preview, resolved, message_format)
     verification = Verification.build(

@@ -26,7 +26,7 @@ from tenants import vault
 from tenants.models import Tenant
 from verifications.attribute_meaning import resolve_attributes
 from verifications.models import Verification
-from verifications.present_proof import messages, proposals
+from verifications.present_proof import messages, previews
 from verifications.present_proof.messages import PRESENT_PROOF
 from verifications.present_proof.requests import build_request_now, lazy_ledger
 from verifications.proofs import proof_policy
@@ -101,7 +101,7 @@ def receive_proposal(connection: Connection, message: Message) -> None:
         raise PeerError(
             messages.ABANDONED, "a connectionless exchange takes no proposals"
         )
-    preview, policy = proposals.read_proposal(message)
+    preview, policy = previews.read_proposal(message)
     preview["comment"] = str(message.body.get("comment") or "")[:200]
     verification = Verification.find_in_thread(
         connection, Role.VERIFIER, message.thread_id

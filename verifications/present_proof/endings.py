@@ -1,4 +1,7 @@
-"""What ends an exchange, for both roles: problem reports, and connections that end."""
+"""What ends an exchange, for both roles: problem reports, and connections that end.
+
+A handler runs in a transaction that has locked the connection.
+"""
 
 from agency.core.states import move
 from connections.didcomm.message import Message, problem_code, problem_text
@@ -19,7 +22,8 @@ def receive_problem(verification: Verification, message: Message) -> None:
     """Handle a problem report: the other side declined, or the proof is not valid.
 
     After the presentation it is the verdict: the prover's proof is not valid. A
-    verifier ignores it then. A report on a Rejected exchange changes nothing.
+    verifier has its own verdict, so record_verdict() ignores it. A report on a
+    Rejected exchange changes nothing.
     """
     if verification.state == State.ACCEPTED:
         verification.record_verdict(is_valid=False)
@@ -35,10 +39,10 @@ def receive_problem(verification: Verification, message: Message) -> None:
 
 
 def peer_problem(message: Message) -> str:
-    """The code of the peer's report.
+    """Return the code of the peer's report for `problem`.
 
-    `declined` means that we declined (Verification.decline), so a peer's is
-    `abandoned`.
+    There `declined` means that we declined (Verification.decline), so a peer's
+    `declined` is stored as `abandoned`.
     """
     code = problem_code(message)
     return ABANDONED if code == "declined" else code

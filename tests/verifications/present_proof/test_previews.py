@@ -9,7 +9,7 @@ from connections.protocols import connections_1_0 as connecting
 from tests.support import queues, races, walks
 from tests.support.errors import assert_error, error_of
 from verifications.models import Verification
-from verifications.present_proof import messages, proposals, verifier
+from verifications.present_proof import messages, previews, verifier
 from verifications.proofs import proof_policy
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -266,7 +266,7 @@ def proposing(phone, name, thread=None):
 def test_a_proposal_that_cannot_be_asked_for_is_refused(preview):
     body = didcomm.build(PROPOSAL, presentation_proposal=preview)
     with pytest.raises(PeerError):
-        proposals.read_proposal(didcomm.read(body))
+        previews.read_proposal(didcomm.read(body))
 
 
 def test_a_refused_proposal_is_answered_by_a_problem_report(faber, phone):
@@ -298,9 +298,9 @@ def test_a_preview_and_its_policy_are_the_same():
         POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]}
     )
     sent = messages.build_proposal(
-        proposals.build_preview(body), body, MessageFormat(didcomm.PREFIX)
+        previews.build_preview(body), body, MessageFormat(didcomm.PREFIX)
     )
-    assert proposals.read_proposal(didcomm.read(sent))[1] == body
+    assert previews.read_proposal(didcomm.read(sent))[1] == body
 
 
 def test_a_proposed_proof_is_sealed(faber):
@@ -311,7 +311,7 @@ def test_a_proposed_proof_is_sealed(faber):
 
 def test_a_bad_policy_raises_before_anything_is_sent():
     with pytest.raises(Invalid):
-        proposals.build_preview(
+        previews.build_preview(
             proof_policy.normalise(
                 POLICY | {"revocationRequirement": {"validNow": True}}
             )
@@ -338,4 +338,4 @@ def test_a_proposal_in_2_0_may_leave_to_the_verifier_what_is_the_verifiers(absen
     asked = didcomm.read_attachment(didcomm.read(sent), "proposals~attach")
     del asked[absent]
     received = didcomm.read(sent | attach_as(wire, PROOF_PROPOSAL, asked))
-    assert proposals.read_proposal(received)[1]["attributes"] == body["attributes"]
+    assert previews.read_proposal(received)[1]["attributes"] == body["attributes"]
