@@ -36,7 +36,8 @@ logger = logging.getLogger(__name__)
 DEMAND_RETENTION = timedelta(days=30)  # a requested size stays in the pool this long
 WAIT_SECONDS = 60.0  # for a key that is being generated
 POLL_SECONDS = 0.5
-FILLING_LOCK = 0x61676E63  # the advisory lock of the one process that generates keys
+# The advisory lock of the one process that generates keys: a number of no other lock.
+FILLING_LOCK = 0x61676E63
 SPARE_ISSUER = "1" * 22  # a placeholder for the issuer's DID
 LINK_SECRET = "master_secret"  # the library's name for it among the attributes
 T = TypeVar("T")
@@ -59,7 +60,36 @@ class ReservedKey(NamedTuple):
     def give_back(self) -> None:
         """Return an unused key to the pool."""
         attributes = self.parts["public"]["value"]["primary"]["r"]
-        store_parts(len(attributes) - 1, self.parts)  # without the link secret
+        # The link secret is among them, and is no attribute.
+        store_parts(len(attributes) - 1, self.parts)
+
+
+def not_ready_error() -> Unavailable:
+    message = "The keys of this definition are being made. Try again in a minute."
+    return Unavailable("key_not_ready", message)
+
+
+class Waiters:
+    """The callers whose requests wait in a thread of this process."""
+
+    def __init__(self) -> None:
+        self._callers: set[object] = set()
+        self._lock = Lock()
+
+    @contextmanager
+    def admit(self, caller: object) -> Iterator[None]:
+        with self._lock:
+            is_full = len(self._callers) >= max(1, settings.WEB_THREADS // 4)
+            if is_full or caller in self._callers:
+                raise not_ready_error()
+            self._callers.add(caller)
+        try:
+            yield
+        finally:
+            self._callers.discard(caller)
+
+
+waiters = Waiters()
 
 
 def reserve_key(
@@ -100,8 +130,8 @@ def await_key(size: int, caller: object) -> None:
     Another process generates the key. Meanwhile this thread waits without a database
     connection. At most one thread for each caller (an organization's id) and a quarter
     of the web server's threads may wait. Raises Unavailable("key_not_ready") beyond
-    these limits, and after WAIT_SECONDS. The ledger that is written to next shares the
-    time of the call (agency/core/waiting.py).
+    these limits, after WAIT_SECONDS, and when the time of the whole call is over, which
+    a ledger that is written to next shares (agency/core/waiting.py).
     """
     seconds = seconds_left(WAIT_SECONDS)
     poll_pool(size, lambda: has_spare_key(size) or None, caller, seconds)
@@ -139,34 +169,6 @@ def record_demand(size: int) -> None:
     recent = KeyDemand.objects.filter(pk=size, asked_at__gt=now - timedelta(days=1))
     if not recent.exists():
         KeyDemand.objects.update_or_create(pk=size, defaults={"asked_at": now})
-
-
-def not_ready_error() -> Unavailable:
-    message = "The keys of this definition are being made. Try again in a minute."
-    return Unavailable("key_not_ready", message)
-
-
-class Waiters:
-    """The callers whose requests wait in a thread of this process."""
-
-    def __init__(self) -> None:
-        self._callers: set[object] = set()
-        self._lock = Lock()
-
-    @contextmanager
-    def admit(self, caller: object) -> Iterator[None]:
-        with self._lock:
-            is_full = len(self._callers) >= max(1, settings.WEB_THREADS // 4)
-            if is_full or caller in self._callers:
-                raise not_ready_error()
-            self._callers.add(caller)
-        try:
-            yield
-        finally:
-            self._callers.discard(caller)
-
-
-waiters = Waiters()
 
 
 def take_key(
@@ -263,6 +265,7 @@ def fill_pool(report: Callable[[str], Any] = print) -> int:
 
 
 def make_key(size: int) -> SpareKey:
+    """Generate a definition key for `size` attributes, and store it in the pool."""
     names = [f"a{number}" for number in range(size)]
     schema = {
         "issuerId": SPARE_ISSUER,
