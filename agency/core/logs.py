@@ -23,7 +23,8 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 request_tenant: ContextVar[Any] = ContextVar("request_tenant", default=None)
 USER_INFO = re.compile(r"(?<=://)[^\s/?#'\"@]*@")
 AFTER_HOST = re.compile(r"(?<=://)([^\s/?#'\"]+)[/?#][^\s'\"]*")
-API_KEY = re.compile(r"\b(ag[tsp]_)[0-9A-Za-z]{38}\b")
+# Tokens of all kinds (tenants/tokens.py), those of kiosks and personal links included.
+TOKEN = re.compile(r"\b(ag[a-z]_)[0-9A-Za-z]{38}\b")
 DATABASE_ROW = re.compile(r"^DETAIL:.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 # The same in the repr() of an error, which has one line.
 ROW_IN_REPR = re.compile(r"(?<=\\n)DETAIL:[^\n]*")
@@ -107,7 +108,7 @@ def without_secrets(text: str, request: object = None) -> str:
     text = AFTER_HOST.sub(r"\1/...", text)
     text = DATABASE_ROW.sub("DETAIL: left out", text)
     text = ROW_IN_REPR.sub("DETAIL: left out", text)
-    return API_KEY.sub(r"\1...", text)
+    return TOKEN.sub(r"\1...", text)
 
 
 def log_start(process: str) -> None:

@@ -16,7 +16,7 @@ from django.test import Client
 
 from agency.core import logs
 from connections.models import Connection
-from tenants import vault
+from tenants import tokens, vault
 from tests.support.pages import pages
 from tests.support.processes import eventually, processes, same_server
 
@@ -111,9 +111,10 @@ def test_what_breaks_is_logged_with_its_place_and_without_the_call(
     assert SECRET not in text
 
 
-def test_a_key_and_an_address_in_an_error_are_cut(written, monkeypatch, faber):
+@pytest.mark.parametrize("prefix", ["agt", "ags", "agp", "agk", "agw"])
+def test_a_key_and_an_address_in_an_error_are_cut(written, monkeypatch, prefix):
     address = f"https://peer.example/{SECRET}?c_i={SECRET}"
-    key = faber.made.access_token
+    key = tokens.generate_token(prefix)
 
     def broken(token):
         raise ValueError(f"cannot call {address} with {key}")
@@ -121,7 +122,7 @@ def test_a_key_and_an_address_in_an_error_are_cut(written, monkeypatch, faber):
     monkeypatch.setattr(Connection, "find_by_token", broken)
     assert call("/i/x").status_code == 500
     text = written.getvalue()
-    assert "cannot call https://peer.example/... with agt_..." in text
+    assert f"cannot call https://peer.example/... with {prefix}_..." in text
     assert SECRET not in text and key not in text
 
 
