@@ -20,6 +20,7 @@ from credentials.models import (
     RevocationRegistry,
     Schema,
 )
+from sandbox.models import SimulatedHolder
 from tenants.models import Tenant
 from verifications.models import Kiosk, Verification, VerificationPolicy
 from wallets.models import Wallet
@@ -51,9 +52,10 @@ def show_own_ids(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 def find_own_ids(tenant: Tenant) -> dict[str, str]:
     """Return the ids of the newest objects, by the ids in the examples.
 
-    What the organization has none of is left out. So are links, which are secrets, and
-    the examples of operations that delete or end something: nobody shall do that to an
-    object because it stood in an example.
+    What the organization has none of is left out. So are links, which are secrets, the
+    examples of operations that delete or end something (nobody shall do that to an
+    object because it stood in an example), and most of those that need an object in a
+    certain state.
     """
     wanted = sources_of_tenant(tenant) | sources_of_own_wallet(own_wallet(tenant))
     hosted = Wallet.hosted_by(tenant).order_by("-pk").first()
@@ -71,9 +73,8 @@ def sources_of_tenant(tenant: Tenant) -> dict[str, Source]:
     webhooks = Webhook.for_tenant(tenant).order_by("-pk")
     deliveries = Delivery.objects.filter(webhook=webhooks.values("pk")[:1])
     definitions = CredentialDefinition.active_of(tenant).order_by("-pk")
-    registries = RevocationRegistry.objects.filter(
-        tenant=tenant, definition=definitions.values("pk")[:1]
-    )
+    registries = RevocationRegistry.objects.filter(tenant=tenant)
+    holders = SimulatedHolder.objects.filter(tenant=tenant)
     policies = VerificationPolicy.objects.filter(tenant=tenant)
     return {
         examples.TENANT: (Tenant.objects.filter(pk=tenant.pk), "public_id"),
@@ -85,6 +86,7 @@ def sources_of_tenant(tenant: Tenant) -> dict[str, Source]:
         examples.KIOSK: (Kiosk.objects.filter(tenant=tenant), "pk"),
         examples.WEBHOOK: (webhooks, "pk"),
         examples.DELIVERY: (deliveries, "pk"),
+        examples.SIMULATED_HOLDER: (holders, "pk"),
     }
 
 
