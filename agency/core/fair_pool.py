@@ -243,6 +243,11 @@ class FairThreadPool:
         self._tell_siblings()
 
     def _may_start(self, arrival: "Arrival") -> bool:
+        """Whether the limits of its caller (see __init__) let this work start now.
+
+        Without other callers, one call per process always may. Beside others, work of
+        the same caller that has waited longer in another process goes first.
+        """
         caller = arrival.caller
         if self.max_busy is None or self.max_busy_beside_others is None:
             return True

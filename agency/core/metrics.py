@@ -25,7 +25,10 @@ BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 @cache
 def claim_slot(process: int) -> int:
-    """Lock the first free slot until this process ends, and return its number."""
+    """Lock the first free slot until this process ends, and return its number.
+
+    process: its id. Only a key of the cache: a forked process gets its own slot.
+    """
     number = 1
     while True:
         lock = os.open(

@@ -44,10 +44,6 @@ def count_processors() -> int:
     return max(1, int(min(limits)))
 
 
-if __name__ == "__main__":
-    print(count_processors())
-
-
 def yield_processors() -> None:
     """Let this process run when no other one wants to.
 
@@ -59,3 +55,7 @@ def yield_processors() -> None:
     if hasattr(os, "SCHED_IDLE"):
         with contextlib.suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+if __name__ == "__main__":
+    print(count_processors())

@@ -31,7 +31,7 @@ class QueuedJob(models.Model):
         EXHAUSTED = "exhausted"
         UNCONFIRMED = "unconfirmed"  # sent in full, never answered, not sent again
 
-    # Seconds between the attempts.
+    # Between the attempts, in seconds; together about three days.
     SCHEDULE: ClassVar[tuple[int, ...]] = (
         5,
         60,
@@ -43,7 +43,7 @@ class QueuedJob(models.Model):
         50400,
         72000,
         86400,
-    )  # seconds
+    )
 
     status = models.CharField(
         max_length=11, choices=Status.choices, default=Status.PENDING
@@ -78,7 +78,7 @@ class QueuedJob(models.Model):
 
     @classmethod
     def claim(cls, limit=10, *conditions, duration=LEASE, **filters):
-        """Lease up to `limit` due rows, oldest first, and return them."""
+        """Lease up to `limit` due rows, those created first, and return them."""
         with transaction.atomic():
             due = (
                 cls.due()
@@ -146,6 +146,10 @@ class QueuedJob(models.Model):
         )
 
     def exhaust(self, error, **changes):
+        """Give the row up. Return False if its lease was lost.
+
+        error: why, for the row. changes: other columns to set.
+        """
         return self._fenced(
             status=self.Status.EXHAUSTED,
             lease_owner=None,

@@ -36,7 +36,8 @@ ALONE = (
     "Set TMPDIR to a folder that they may write, then restart them."
 )
 
-# The time of writing, the two last callers with their times, and the calls.
+# The time of writing, the last two callers with their times (at most one of them is the
+# one that asks for others), and the calls.
 HEAD = struct.Struct("<dQdQd")
 CALLS = struct.Struct("<QId")
 SIZE = HEAD.size + MAX_CALLERS * CALLS.size
@@ -71,14 +72,14 @@ class SiblingProcesses:
         self._calls: dict[str, Calls] = {}
 
     def note_caller(self, caller: str) -> None:
-        """This process has got a request of the caller now."""
+        """Tell the others that this caller has called now."""
         key = key_of(caller)
         others = [one for one in self._last if one[0] != key]
         self._last = [(key, time.monotonic()), *others][:2]
         self.write()
 
     def note_calls(self, calls: dict[str, Calls]) -> None:
-        """These callers have calls in this process, and no others."""
+        """Tell the others which callers have calls here; those left out have none."""
         self._calls = calls
         self.write()
 

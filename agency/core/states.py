@@ -10,15 +10,15 @@ from agency.core.errors import WrongState
 def move(obj, sources, target, **changes):
     """Move the object from one of `sources` to `target`, by one guarded UPDATE.
 
-    obj: an EventSource with a state. The lock excludes the peer; the guard notices that
-    the object was read before the lock and has changed since.
+    Call it inside atomic(), after the lock of the connection (`obj.is_locked`). The
+    lock excludes the peer; the guard notices that the object was read before the lock
+    and has changed since.
 
-    Must be called inside atomic(), after the lock of the connection (`obj.is_locked`).
-    `changes` are other fields to set. `sequence`
-    counts the transitions, and the object emits an event for each. Raises WrongState
-    if the row has another state or was deleted, or if it has changed since it was read
-    (same state, newer sequence), such as an offer that was replaced. After an
-    exception discard `obj`.
+    obj: an EventSource with a state. changes: other fields to set. `sequence` counts
+    the transitions, and the object emits an event for each. Raises WrongState if the
+    row has another state or was deleted, or if it has changed since it was read (same
+    state, newer sequence), such as an offer that was replaced. After an exception
+    discard `obj`.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("move() needs atomic(), around its effects too")

@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from agency.core import prepared_results
 
 _local = threading.local()
-# In this database, those that began before a moment and still run.
+# The other transactions of this database that began before a moment and still run.
 OLDER_SQL = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
     "AND pid <> pg_backend_pid() AND xact_start < %s "

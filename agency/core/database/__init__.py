@@ -1,1 +1,4 @@
-"""Django's database backend for PostgreSQL, with a pool that detects outages."""
+"""PostgreSQL: Django's backend with a pool that detects outages (base, pool, options,
+prepared), what an operator must know of it (refused_writes, sessions, older_processes),
+and helpers of migrations (backfill, indexes).
+"""
