@@ -19,7 +19,7 @@ from agency.core.errors import NotFound
 from credentials.ledgers import ledger_of
 from organizations.api.assets import PictureFormParser, read_upload
 from organizations.api.serializers import (
-    BRANDING,
+    SETTINGS,
     IssuerStatusContract,
     NetworkAgreementContract,
     NetworkContract,
@@ -29,7 +29,7 @@ from organizations.api.serializers import (
     TenantParameters,
     TenantQuery,
 )
-from organizations.networks import accept_agreement
+from organizations.networks import accept_agreement, issuer_status
 from organizations.provisioning import (
     LOCAL,
     create_provider_organization,
@@ -55,22 +55,19 @@ def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
     )
 
 
-def create_tenant(provider: Provider, wanted: dict) -> Tenant:
-    """Create another organization of the account, in the caller's transaction.
+def create_from_parameters(provider: Provider, wanted: dict) -> Tenant:
+    """Create another organization of the account.
+
+    audit.recorded() makes it one transaction with the audit entry.
 
     wanted: validated TenantParameters. What is empty keeps its default. 400
     `unknown_network`; 409 `tenant_id_taken`, `did_taken`, `quota_exceeded`.
     """
     fields = {
-        "image_url": wanted.get("imageUrl"),
         "region": wanted.get("region"),
         "endorser": wanted.get("endorserType"),
-        "short_qr_codes": wanted.get("shortQrCodes"),
         "is_test": wanted.get("isTest"),
-        "own_wallet_api": wanted.get("ownWalletApi"),
-        "visitor_wallets": wanted.get("visitorWallets"),
-        "invalid_proof_answer": wanted.get("invalidProofAnswer"),
-    } | {column: wanted.get(name) for name, column in BRANDING.items()}
+    } | {column: wanted.get(name) for name, column in SETTINGS.items()}
     return create_provider_organization(
         provider,
         wanted["name"],
@@ -82,7 +79,10 @@ def create_tenant(provider: Provider, wanted: dict) -> Tenant:
 
 
 def all_networks() -> QuerySet[Network]:
-    """All networks. There are few, so the list has no pages."""
+    """All networks; the local one is created when it is first needed.
+
+    There are few, so the list has no pages.
+    """
     require_network(LOCAL)
     return Network.objects.order_by("pk")
 
@@ -105,7 +105,7 @@ class Tenants(View):
     def create(self, request: Request) -> Response:
         # The organization and its audit entry are one transaction.
         made = self.perform(
-            audit.recorded(create_tenant, "organization.created", by=request),
+            audit.recorded(create_from_parameters, "organization.created", by=request),
             self.tenant.provider,
             self.parse_body(TenantParameters),
         )
@@ -128,7 +128,10 @@ class Tenants(View):
 
     @operation("getIssuerStatus", response=IssuerStatusContract)
     def read_status(self, request: Request) -> Response:
-        return self.to_response(IssuerStatusContract, self.tenant)
+        status = issuer_status(self.tenant)
+        return self.to_response(
+            IssuerStatusContract, status, endorser=self.tenant.endorser
+        )
 
 
 class Networks(View):
@@ -153,6 +156,8 @@ class Networks(View):
     def accept_agreement(self, request: Request, networkId: str) -> Response:
         """Record that the organization accepts the agreement in force on its network.
 
+        The path has the id of the network or, from original clients, of the
+        organization.
         `prepare` reads the agreement from the ledger, before the transaction that
         stores the acceptance and its audit entry. 404 for the network of others.
         """
@@ -162,11 +167,11 @@ class Networks(View):
             raise NotFound(
                 "not_found", "That is neither your organization nor its network."
             )
-        in_force = ledger_of(tenant.network).agreement
+        read_in_force = ledger_of(tenant.network).agreement
         accept = audit.recorded(
             accept_agreement, "agreement.accepted", tenant, by=request
         )
-        self.perform(accept, tenant.network, tenant, prepare=in_force)
+        self.perform(accept, tenant.network, tenant, prepare=read_in_force)
         return Response()
 
 

@@ -23,9 +23,13 @@ from agency.core import transactions
 from agency.core.errors import Conflict
 from organizations import usage
 from organizations.api.assets import PictureFormParser, read_upload
-from organizations.api.organizations import all_networks, create_tenant, with_issuer
+from organizations.api.organizations import (
+    all_networks,
+    create_from_parameters,
+    with_issuer,
+)
 from organizations.api.serializers import (
-    BRANDING,
+    SETTINGS,
     AssetContract,
     CloudWalletAnalyticsContract,
     NetworkContract,
@@ -86,7 +90,7 @@ class ProviderTenants(ProviderView):
     def create(self, request: Request) -> Response:
         # The organization and its audit entry are one transaction.
         made = self.perform(
-            audit.recorded(create_tenant, "organization.created", by=request),
+            audit.recorded(create_from_parameters, "organization.created", by=request),
             self.provider,
             self.parse_body(TenantParameters),
         )
@@ -94,7 +98,8 @@ class ProviderTenants(ProviderView):
 
     @operation("deleteAllProviderTenants")
     def destroy_all(self, request: Request) -> Response:
-        # One transaction each: a repeated call deletes what is left.
+        # One transaction each: a repeated call deletes what is left. An organization that
+        # is being moved stops it (503).
         for tenant in self.rows:
             remove_organization(tenant, by=request)
         return Response()
@@ -108,14 +113,7 @@ class ProviderTenants(ProviderView):
         tenant = self.get_tenant(tenantId)
         body = self.parse_body(TenantUpdateParameters)
         # A member that is absent changes nothing.
-        names = {
-            "name": "name",
-            "imageUrl": "image_url",
-            "shortQrCodes": "short_qr_codes",
-            "ownWalletApi": "own_wallet_api",
-            "visitorWallets": "visitor_wallets",
-            "invalidProofAnswer": "invalid_proof_answer",
-        } | BRANDING
+        names = {"name": "name"} | SETTINGS
         changes = {
             column: body[name] for name, column in names.items() if name in body
         }
@@ -136,7 +134,7 @@ class ProviderTenants(ProviderView):
     @operation("changeProviderTenantKeys", response=TenantKeysContract)
     def change_keys(self, request: Request, tenantId: str) -> Response:
         tenant = self.get_tenant(tenantId)
-        rotate = audit.recorded(new_keys, "key.rotated", tenant, by=request)
+        rotate = audit.recorded(rotate_newest_keys, "key.rotated", tenant, by=request)
         # Shown once: a repeated call with the same Idempotency-Key gets a 409.
         made = self.perform(rotate, tenant, shown_once=True)
         return self.to_response(TenantKeysContract, made)
@@ -175,7 +173,7 @@ def readable_keys(tenant: Tenant) -> dict[str, str]:
 
 
 @transactions.atomic()
-def new_keys(tenant: Tenant) -> dict[str, str]:
+def rotate_newest_keys(tenant: Tenant) -> dict[str, str]:
     """Rotate the newest key of each kind. Return the new ones as readable_keys() does.
 
     A former key stays live for a while (ApiKey.rotate). The lock on the organization

@@ -18,7 +18,6 @@ from agency.core.errors import PeerError
 from connections.api.serializers import AgentEndpoint
 from connections.didcomm.message import decode_bytes
 from connections.messaging import envelopes
-from organizations.networks import issuer_status
 from tenants import branding
 from tenants.models import Network, Tenant
 from webhooks.api.serializers import WebAddressField
@@ -51,7 +50,17 @@ BRANDING = {
     "walletApps": "wallet_apps",
     "returnUrls": "return_urls",
 }
-UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+# The members of an organization that can be set at its creation and later, and their
+# columns.
+SETTINGS = {
+    "imageUrl": "image_url",
+    "shortQrCodes": "short_qr_codes",
+    "ownWalletApi": "own_wallet_api",
+    "visitorWallets": "visitor_wallets",
+    "invalidProofAnswer": "invalid_proof_answer",
+} | BRANDING
+# uuid.UUID() also reads braces, `urn:`, and texts without hyphens.
+UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 
 
 class SeedField(serializers.CharField):
@@ -89,21 +98,23 @@ class TenantIdField(serializers.CharField):
 
     def to_internal_value(self, data):
         text = super().to_internal_value(data)
-        if not UUID.fullmatch(text):
+        if not UUID_TEXT.fullmatch(text):
             raise serializers.ValidationError("Give a UUID, or leave it out.")
         return uuid.UUID(text)
 
 
 class ColorField(serializers.CharField):
     def to_internal_value(self, data):
-        return clean(branding.clean_color, super().to_internal_value(data))
+        return clean_or_400(branding.clean_color, super().to_internal_value(data))
 
 
 class ReturnUrlsField(serializers.ListField):
     child = serializers.CharField(max_length=branding.MAX_URL)
 
     def to_internal_value(self, data):
-        return clean(branding.clean_return_urls, super().to_internal_value(data))
+        return clean_or_400(
+            branding.clean_return_urls, super().to_internal_value(data)
+        )
 
 
 class WalletApp(serializers.Serializer):
@@ -120,10 +131,12 @@ class WalletAppsField(serializers.ListField):
     child = WalletApp()
 
     def to_internal_value(self, data):
-        return clean(branding.clean_wallet_apps, super().to_internal_value(data))
+        return clean_or_400(
+            branding.clean_wallet_apps, super().to_internal_value(data)
+        )
 
 
-def clean(function, value):
+def clean_or_400(function, value):
     """The result of a function of tenants/branding.py, or a 400 with its sentence."""
     try:
         return function(value)
@@ -293,7 +306,9 @@ class TenantKeysContract(Contract):
 
 
 class IssuerStatusContract(Contract):
-    """Of an IssuerStatus. On the local network nothing is asked, and every DID writes for itself.
+    """Of an IssuerStatus, with the `endorser` of the organization in the context.
+
+    On the local network nothing is asked, and every DID writes for itself.
 
     The agreement is the one in force; acceptanceTime says that it was accepted.
     """
@@ -314,8 +329,7 @@ class IssuerStatusContract(Contract):
         required=False, help_text="Why it cannot write yet."
     )
 
-    def to_representation(self, tenant):
-        status = issuer_status(tenant)
+    def to_representation(self, status):
         agreement, acceptance = status.agreement, status.acceptance
         return drop_nulls(
             acceptanceText=agreement and agreement.text,
@@ -323,7 +337,7 @@ class IssuerStatusContract(Contract):
             acceptanceDigest=agreement and agreement.digest,
             acceptanceTime=acceptance and int(acceptance.accepted_at.timestamp()),
             requireAcceptance=bool(agreement and not acceptance),
-            transactionEndorsement=tenant.endorser,
+            transactionEndorsement=self.context["endorser"],
             issuerCanEndorse=status.may_write,
             issuerRegistered=status.is_registered,
             problem=status.problem or None,
