@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from agency.ops.backups.verification import verify_backup
+from agency.ops.backups.verifying import verify_backup
 
 
 class Command(BaseCommand):

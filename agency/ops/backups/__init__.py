@@ -5,5 +5,7 @@
     manifest.json     what is in the backup, and what a restore needs
 
 A folder with a manifest is complete: it is written under another name and renamed at
-the end. The master key is not in it, only its id.
+the end. The master key is not in it, only its id. The commands backup (writing.py),
+restore (restoring.py) and verify_backup (verifying.py) are in
+agency/management/commands/; operators read docs/operations/.
 """

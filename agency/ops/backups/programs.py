@@ -69,6 +69,7 @@ def run_script(parts: Iterable[bytes]) -> None:
     The parts say where transactions begin and end. If this process dies, psql sees the
     end of its input and leaves: what is not committed by then never is.
     """
+    # Nobody reads its output, and a full pipe would stop it.
     options = ["--no-psqlrc", "--quiet", "--output=/dev/null", "--set=ON_ERROR_STOP=1"]
     with run_program("psql", *options, stdin=subprocess.PIPE) as process:
         for part in parts:

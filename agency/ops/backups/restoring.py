@@ -67,7 +67,10 @@ def restore_backup(folder: Path, replace: bool, stream: Any) -> None:
 
 
 def require_place(replace: bool) -> None:
-    """Raise CommandError unless the database is empty, or unused and replaceable."""
+    """Raise CommandError unless the database is ready to be restored into.
+
+    That is: nobody else uses it, and it is empty or may be replaced.
+    """
     name = database_name()
     if connection.introspection.table_names() and not replace:
         raise CommandError(
@@ -97,7 +100,7 @@ def restore_files(folder: Path, manifest: Manifest, stream: Any) -> None:
         except FileNotFoundError:
             stored = None
         if stored != manifest.files[f"{STORAGE}{name}"]:
-            # Else save() would choose another name.
+            # A backend other than DurableStorage may else choose another name.
             default_storage.delete(name)
             with (folder / STORAGE / name).open("rb") as file:
                 default_storage.save(name, File(file))
@@ -130,6 +133,6 @@ def load_database(
         faults.fault_point("before_restore_commits")
         yield b"COMMIT;\nANALYZE;\n"  # a dump has no statistics
 
-    connection.close()
+    connection.close()  # the next use opens a new one, for the restored tables
     run_script(parts())
     progress.finish()

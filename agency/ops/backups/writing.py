@@ -35,7 +35,8 @@ def make_backup(folder: Path, stream: Any) -> None:
     """Write a backup to a new folder. Raises CommandError.
 
     stream: of a command, which is told how far it is.
-    It is written to `<folder>.part`, which an interrupted call leaves behind and the
+
+    The backup is written to `<folder>.part`, which an interrupted call leaves behind and the
     next one replaces. The database comes first and the files follow: a file is stored
     before its row is committed and never changed, so the storage then has all that the
     rows need, but for pictures that were deleted meanwhile.
@@ -101,7 +102,8 @@ def save_database(folder: Path, stream: Any) -> tuple[Manifest, set[str]]:
 def read_snapshot() -> Iterator[str]:
     """Begin a transaction that only reads, and yield the name of its snapshot.
 
-    It has no transaction number, so it holds no event of the feed back.
+    It has no transaction number, so it holds no event of the feed back. Also for moving
+    an organization (agency/ops/moving/).
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

@@ -64,7 +64,8 @@ def verify_backup(folder: Path, stream: Any) -> None:
 def temporary_database(name: str) -> Iterator[None]:
     """Work in a new database during the block, and drop it at the end.
 
-    Django's connection leads to it meanwhile.
+    Django's connection leads to it meanwhile, and so does psql, which takes its address
+    from that (programs.libpq_environment).
     """
     usual = connection.settings_dict["NAME"]
     run_alone(f'DROP DATABASE IF EXISTS "{name}"', name)
