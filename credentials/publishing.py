@@ -89,8 +89,10 @@ def run_did_job(job: Publication, payload: dict[str, Any]) -> None:
 def publish_endpoint(tenant: Tenant, endpoint: str) -> None:
     """Publish the endpoint of an organization's DID, or publish it again.
 
-    On the local network at once. On a remote ledger a job publishes it once this
-    transaction has committed, and a worker if the ledger does not respond then.
+    On the local network at once. On a remote ledger a job does it as soon as this
+    transaction has committed; if the ledger does not respond then, a worker goes on. A
+    pending job for the same endpoint is only made due; one for another endpoint is
+    replaced. 404 if the organization was deleted meanwhile.
     """
     wallet = organization_wallet(tenant)
     wallet.lock_or_404()  # one call at a time replaces the job

@@ -67,11 +67,13 @@ def show_sandbox(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 @studio_page("POST")
 @once_per_form(back="studio:sandbox")
 def set_up_samples(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Make what is missing of the samples, and offer them to the simulated holders.
+    """Make what is missing of the samples, and offer the definition to the holders.
 
-    What is made is committed before the transaction that offers: a holder is connected
-    once it is committed. 409 `not_a_test_organization`, `too_many_simulated_holders`,
-    `quota_exceeded` are shown on the page.
+    The samples are a definition, a policy, and a simulated holder of each behaviour. A
+    holder is connected only once it is committed, so what is made is committed before
+    the transaction that offers. A second click makes what a failure left out. Errors,
+    such as 409 `not_a_test_organization` and `quota_exceeded` or 503 `key_not_ready`,
+    are shown on the page.
     """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     try:

@@ -210,7 +210,7 @@ def _give_up(row: OutboundMessage, code: str) -> None:
         protocol, version, _ = row.type.split("/")
         kind = f"{protocol}/{version}/problem-report"
         body = {"description": {"code": code}}
-        report = Message(kind, "", "", row.thread_id, body)
-        # A thread without an open exchange has nothing to end.
+        report = Message(kind, prefix="", id="", thread_id=row.thread_id, body=body)
+        # PeerError: the thread has no exchange. Conflict: it is closed already.
         with suppress(PeerError, Conflict), transactions.atomic():
             router.dispatch(connection, report)

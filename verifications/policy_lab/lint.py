@@ -72,8 +72,11 @@ Findings = Iterator[tuple[str, str]]
 class Review:
     """A normalised policy, its trial with samples, and its objects on the network.
 
-    written_policy: as its author wrote it. policy: with its attributes resolved (see
-    `attribute_meaning`) and the dates of today.
+    written_policy: as given, with the dates and the attributes as the author named
+    them. policy: with its attributes resolved (see `attribute_meaning`) and the dates of
+    `now`; the trial has those of the latest time that the policy names, if that is
+    later. ledger: asked for the same ids again and again, so it should remember them;
+    outside of transactions.
     """
 
     def __init__(

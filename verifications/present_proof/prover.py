@@ -69,7 +69,7 @@ def send_proposal(
     policy = resolve_dates(policy, network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = previews.build_preview(resolved)
-    message_format = _choose_format(connection, exchange_version)
+    message_format = _choose_proposal_format(connection, exchange_version)
     message = messages.build_proposal(preview, resolved, message_format)
     verification = Verification.build(
         connection=connection,
@@ -85,7 +85,9 @@ def send_proposal(
     return verification
 
 
-def _choose_format(connection: Connection, exchange_version: str) -> MessageFormat:
+def _choose_proposal_format(
+    connection: Connection, exchange_version: str
+) -> MessageFormat:
     """The format of a proposal on a locked connection: the usual one, or a try.
 
     The other format is tried if a proof in the usual one got no verdict
@@ -247,9 +249,14 @@ def auto_select(
 ) -> None:
     """Answer each item with the oldest credential that fits; skip it if none does.
 
-    In one transaction it locks the connection, moves the row and enqueues the
-    presentation. 409 `wrong_state`, `connection_gone`; the errors of
-    presentation_building.create_presentation().
+    Never with one known to be revoked, even if the request allows it, nor with one
+    whose definition the ledger does not know. If nothing fits, an empty presentation is
+    sent.
+
+    Reading and cryptography come first; then one transaction locks the connection,
+    moves the row and enqueues the presentation. 409 `wrong_state`, `connection_gone`;
+    the errors of presentation_building.create_presentation(), such as 400
+    `unknown_registry`.
 
     change: made to the presentation before it is sent, by a holder that is simulated.
     """
@@ -326,7 +333,8 @@ def _send_presentation(
     proof = proof_of_own_presentation(proof_request, presentation)
     connection = verification.connection
     with transactions.atomic():
-        # A verifier hosted here will verify it in this transaction, under the locks.
+        # A verifier hosted here verifies in this transaction, under the locks. It finds
+        # the result that is prepared here, before them (prepared_results.py).
         if connection and connection.seems_hosted and not ledger.is_remote:
             with prepared_results.preparing():
                 verify_own_presentation(proof_request, presentation, ledger)
