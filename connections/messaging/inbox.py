@@ -249,7 +249,7 @@ def handle(key: Key, received: Message) -> None:
     # A request to a public DID answers no invitation.
     if not connection and received.major_type in didcomm.CONNECTION_REQUESTS:
         connection = public_dids.find_for_request(key, received.parent_id)
-    if not connection or not connection.lock():
+    if not connection or not _lock_for_handler(connection, received):
         raise PeerError("unknown_connection", "unknown recipient key")
     if connection.left_at:
         raise PeerError("connection_gone", "this connection was ended")
@@ -271,6 +271,18 @@ def handle(key: Key, received: Message) -> None:
         did_rotate.on_key_used(connection, key, received.sender)
         connection.record_formats(received)
     router.dispatch(connection, received)
+
+
+def _lock_for_handler(connection: Connection, received: Message) -> bool:
+    """Lock the connection, and with it the others that the handler will change.
+
+    All by one statement: whoever locks one after the other may wait in a circle. A
+    hosted sender has locked the connection, and is the peer of all that it changes.
+    """
+    others = [] if connection.is_locked else router.find_others(connection, received)
+    if others:
+        Connection.lock_all([connection, *others])
+    return connection.lock()
 
 
 def find_connection(key: Key, parent_id: str = "") -> Connection | None:

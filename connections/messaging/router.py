@@ -11,10 +11,13 @@ from connections.didcomm.message import Message
 
 Connection = Any
 Handler = Callable[[Connection, Message], object]
+Finder = Callable[[Connection, Message], list[Connection]]
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
+AnyFinder = TypeVar("AnyFinder", bound=Finder)
 EndHandler = Callable[[Connection], object]
 MergeHandler = Callable[[Connection, Connection], None]
 _handlers: dict[str, Handler] = {}
+_finders: dict[str, Finder] = {}
 _protocols: set[str] = set()
 _end_handlers: list[EndHandler] = []
 _merge_handlers: list[MergeHandler] = []
@@ -37,6 +40,20 @@ def handles(kind: str, *also: str) -> Callable[[AnyHandler], AnyHandler]:
         _handlers[major_type] = handler
         _protocols.update(f"{name}/{minor}" for minor in (version, *also))
         return handler
+
+    return register
+
+
+def locks_others(kind: str) -> Callable[[AnyFinder], AnyFinder]:
+    """Register a function that finds the other connections that a handler changes.
+
+    They are locked with the connection of the message, by one statement.
+    """
+    major_type = Message(kind, "", "", "", {}).major_type
+
+    def register(finder: AnyFinder) -> AnyFinder:
+        _finders[major_type] = finder
+        return finder
 
     return register
 
@@ -66,6 +83,12 @@ def dispatch(connection: Connection, message: Message) -> None:
         handler(connection, message)
     elif not message.is_problem_report:
         raise PeerError("unsupported_message", f"{message.type} is not supported here")
+
+
+def find_others(connection: Connection, message: Message) -> list[Connection]:
+    """The other connections that the handler of this message will change."""
+    finder = _finders.get(message.major_type)
+    return finder(connection, message) if finder else []
 
 
 def end_exchanges(connection: Connection) -> None:

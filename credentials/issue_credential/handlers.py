@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agency.core import network_reads, transactions
@@ -24,6 +25,7 @@ from connections.didcomm.message import Message, problem_code, problem_text
 from connections.exchange import PARTIES, format_columns, handles_exchange
 from connections.messaging.router import (
     handles,
+    locks_others,
     on_connection_ended,
     on_connection_merged,
     on_link_expired,
@@ -308,27 +310,45 @@ def find_reported(connection: Connection, message: Message) -> Credential:
         return found
 
 
+@locks_others("revocation_notification/1.0/revoke")
+@locks_others("revocation_notification/2.0/revoke")
+def find_connections_of_revoked(
+    connection: Connection, message: Message
+) -> list[Connection]:
+    """Holder: the other connections of the credential that is said to be revoked."""
+    found = _find_revoked(connection, *messages.read_revocation(message))
+    others = found.exclude(connection=None).exclude(connection=connection)
+    return [credential.connection for credential in others if credential.connection]
+
+
 @handles("revocation_notification/1.0/revoke")
 @handles("revocation_notification/2.0/revoke")
 def receive_revocation(connection: Connection, message: Message) -> None:
     """Holder: mark a credential as revoked, if the published list confirms it.
 
     The notification alone is not trusted: anybody on a connection can send it. The
-    credential may be of another connection of the wallet, which is locked then.
+    credential may be of another connection of the wallet, which was locked with that
+    of the message.
     """
     registry_id, index = messages.read_revocation(message)
-    credentials = Credential.objects.select_related(*PARTIES).filter(
+    for credential in _find_revoked(connection, registry_id, index):
+        credential.lock()
+        ledger = ledger_of(credential.tenant.network)
+        if ledger.is_revoked(registry_id, index):
+            move(credential, [State.ISSUED], State.REVOKED)
+
+
+def _find_revoked(
+    connection: Connection, registry_id: str, index: int
+) -> QuerySet[Credential]:
+    """The credential with this place in a registry, in the wallet of the connection."""
+    return Credential.objects.select_related(*PARTIES).filter(
         wallet_id=connection.wallet_id,
         role=Role.HOLDER,
         state=State.ISSUED,
         revocation_registry_id=registry_id,
         revocation_index=index,
     )
-    for credential in credentials:
-        credential.lock()
-        ledger = ledger_of(credential.tenant.network)
-        if ledger.is_revoked(registry_id, index):
-            move(credential, [State.ISSUED], State.REVOKED)
 
 
 on_connection_ended(Credential.decline_open)

@@ -13,6 +13,7 @@ from django.utils import timezone
 from agency.core import network_reads, transactions
 from agency.core.errors import Unavailable
 from connections.didcomm import message
+from connections.models import Connection
 from credentials.issue_credential import handlers, messages
 from credentials.ledgers import ledger_of
 from credentials.models import (
@@ -24,7 +25,9 @@ from credentials.models import (
 from credentials.revocation import allocate_slot, second_after
 from credentials.tasks import build_registries, finish_what_was_left_behind
 from tenants import vault
+from tests.connections.messaging.test_pair_lock import is_free, while_locked
 from tests.support.errors import assert_error, error_of
+from tests.support.outside_exchanges import accepts_invitation_of
 from tests.support.races import at_once, elsewhere
 from verifications.models import Verification
 from verifications.proofs.checks import judge_presentation
@@ -407,6 +410,30 @@ def test_a_false_notice_of_revocation_changes_nothing(faber, badge):
         held.lock()
         handlers.receive_revocation(held.connection, message.read(notification))
     assert alice.newest("credentials")["state"] == "Issued"
+
+
+def test_a_notice_of_another_connections_credential_locks_both_in_order(
+    faber, badge, phone
+):
+    """Whoever has the first connection may lock the second one too."""
+    alice, found = faber.hosts(), []
+    alice.receives(faber, badge, VALUES)
+    held = Credential.objects.select_related("connection").get(role="holder")
+    accepts_invitation_of(phone, alice)
+    second = Connection.objects.get(their_key=phone.verkey)
+    revoke(faber, faber.get("/credentials")[0])
+    Credential.objects.filter(pk=held.pk).update(state="Issued")
+    notification = messages.build_revocation(
+        held.revocation_registry_id, held.revocation_index, held.message_format
+    )
+
+    while_locked(
+        held.lock,
+        lambda: phone.says(notification),
+        lambda: found.append(is_free(second.pk)),
+    )
+    assert found == [True], "it waits for the first one without the second"
+    assert alice.newest("credentials")["state"] == "Revoked"
 
 
 def test_a_revocation_whose_process_ended_is_published_later(
