@@ -7,6 +7,7 @@ Written: legacy DIDs, did:peer:1 and did:peer:4.
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import did_peer_4
@@ -74,16 +75,20 @@ def of_document(did: str, document: dict[str, Any]) -> Party:
     if len(did) > MAX_DID:
         raise unknown("the DID is too long")
     entries = [entry for member in METHODS for entry in _dicts(document, member)]
-    # Ed25519 keys by the fragment of their id, authentication keys first.
-    found = {
-        str(entry.get("id")).rpartition("#")[2]: _public_key(entry)
+    # Ed25519 keys with their ids, authentication keys first.
+    known = [
+        (_absolute(str(entry.get("id")), did), key)
         for entry in entries
-    }
-    known = {name: key for name, key in found.items() if key}
+        if (key := _public_key(entry))
+    ]
     service = _service(document)
-    recipients = [_resolve(key, known) for key in texts(service, "recipientKeys")]
-    recipients = recipients or [keys.normalise_verkey(next(iter(known.values()), ""))]
-    routing_keys = [_resolve(key, known) for key in texts(service, "routingKeys")]
+    recipients = [
+        _resolve(_absolute(key, did), known) for key in texts(service, "recipientKeys")
+    ]
+    recipients = recipients or [keys.normalise_verkey(known[0][1] if known else "")]
+    routing_keys = [
+        _resolve(_absolute(key, did), known) for key in texts(service, "routingKeys")
+    ]
     endpoint = _endpoint(service)
     if endpoint.startswith("did:"):
         mediator = read(endpoint)
@@ -152,10 +157,37 @@ def _endpoint(service: dict[str, Any]) -> str:
     return endpoint if isinstance(endpoint, str) else ""
 
 
-def _resolve(key: str, known: dict[str, str]) -> str:
-    if not key.startswith("did:key:"):
-        key = known.get(key.rpartition("#")[2], key)
-    return keys.normalise_verkey(key)
+def _absolute(key_id: str, did: str) -> str:
+    """The id of a key with the DID of its document."""
+    return did + key_id if key_id.startswith("#") else key_id
+
+
+def _resolve(key: str, known: list[tuple[str, str]]) -> str:
+    """The verkey that a service names by the id of a key, or contains.
+
+    Agents write another DID of the same party before the fragment, such as the long
+    form of a did:peer:4: without an equal id, the fragment counts. PeerError
+    `unknown_did` if several keys have that id or fragment.
+    """
+    if key.startswith("did:key:"):
+        return keys.normalise_verkey(key)
+    fragment = key.rpartition("#")[2]
+    named = {value for key_id, value in known if key_id == key} or {
+        value for key_id, value in known if key_id.rpartition("#")[2] == fragment
+    }
+    verkeys = _readable(named) if len(named) > 1 else named
+    if len(verkeys) > 1:
+        raise unknown(f"several keys of the document are called {key[:100]}")
+    return keys.normalise_verkey(next(iter(verkeys), key))
+
+
+def _readable(values: set[str]) -> set[str]:
+    """The verkeys among values that may be keys of other kinds."""
+    found = set()
+    for value in values:
+        with suppress(PeerError):
+            found.add(keys.normalise_verkey(value))
+    return found
 
 
 def _decoded(did: str) -> dict[str, Any]:

@@ -123,6 +123,42 @@ def test_an_encryption_key_is_not_taken_for_the_key_of_the_party():
     assert dids.of_document("x", document).verkey == VERKEY_B
 
 
+BASE58_A, BASE58_B = ({"publicKeyBase58": one} for one in (VERKEY_A, VERKEY_B))
+OTHER_KIND = {"type": "X25519KeyAgreementKey2019", **BASE58_A}
+OTHER_LENGTH = {"publicKeyBase58": keys.encode_key(b"\x02" * 33)}  # secp256k1
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        [{"id": "#1", **BASE58_B}, {"id": "#1", **OTHER_KIND}],
+        [{"id": "#1", **OTHER_KIND}, {"id": "#1", **BASE58_B}],
+        [{"id": "#1", **BASE58_B}, {"id": "#1", **OTHER_LENGTH}],
+        [{"id": "#1", **BASE58_B}, {"id": "#1", "publicKeyMultibase": MULTIBASE_B}],
+        [{"id": "x#1", **BASE58_B}, {"id": "y#1", **BASE58_A}],
+        [{"id": "y#1", **BASE58_A}, {"id": "#1", **BASE58_B}],
+    ],
+)
+@pytest.mark.parametrize("named", ["#1", "x#1"])
+def test_of_keys_with_one_fragment_the_usable_one_of_the_document_counts(
+    methods, named
+):
+    service = {"type": "did-communication", "recipientKeys": [named]}
+    document = {"verificationMethod": methods, "service": [service]}
+    assert dids.of_document("x", document).verkey == VERKEY_B
+
+
+@pytest.mark.parametrize("named", ["#1", "x#1", "z#1"])
+def test_two_keys_with_one_name_are_refused_if_the_service_names_them(named):
+    methods = [{"id": "#1", **BASE58_A}, {"id": "#1", **BASE58_B}]
+    service = {"type": "did-communication", "recipientKeys": [named]}
+    document = {"verificationMethod": methods, "service": [service]}
+    with pytest.raises(PeerError, match="several keys .* are called"):
+        dids.of_document("x", document)
+    service["recipientKeys"] = [VERKEY_B]
+    assert dids.of_document("x", document).verkey == VERKEY_B
+
+
 @pytest.mark.parametrize(
     "endpoint", ["didcomm:transport/queue", "wss://x.example", "", None, 7]
 )
