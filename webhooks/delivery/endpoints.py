@@ -279,7 +279,19 @@ class Webhook(Record):
         return self.has_answered or not timed_out
 
     def _update(self, **changes: Any) -> None:
-        Webhook.objects.filter(pk=self.pk).update(updated_at=timezone.now(), **changes)
+        """Write columns, and `updated_at`.
+
+        While a recovery runs, `updated_at` stays the time of its start: the recovery
+        restarts only what failed before.
+        """
+        updated_at: Any = timezone.now()
+        if "recover_since" not in changes:
+            is_recovering = models.When(
+                recover_since__isnull=False, then=models.F("updated_at")
+            )
+            updated_at = models.Case(is_recovering, default=updated_at)
+        rows = Webhook.objects.filter(pk=self.pk)
+        rows.update(updated_at=updated_at, **changes)
         for name, value in changes.items():
             setattr(self, name, value)
 

@@ -101,10 +101,10 @@ def recovery_step(webhook_id: UUID) -> int:
 def requeue_failed(webhook: Webhook) -> int:
     """Restart a batch of failed deliveries. Return their number.
 
-    Those that ended before `updated_at` of the webhook, which the start of the recovery
-    wrote. Deliveries that fail again have a later `finished_at`, so they are not
-    restarted a second time. In the transaction of recovery_step(), which has locked the
-    webhook.
+    Those that ended before `updated_at` of the webhook: while a recovery runs, that is
+    its start (Webhook._update). Deliveries that fail again have a later `finished_at`,
+    so they are not restarted a second time. In the transaction of recovery_step(),
+    which has locked the webhook.
     """
     assert webhook.recover_since
     statuses = [Delivery.Status.EXHAUSTED]

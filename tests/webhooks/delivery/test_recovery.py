@@ -189,6 +189,33 @@ def test_a_recovery_repeats_what_is_never_confirmed_once(
     assert len(receiver.calls) == 2
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda faber, path: faber.put(f"{path}/enable"),
+        lambda faber, path: faber.call("patch", path, {"retryUnconfirmed": True}),
+        lambda faber, path: faber.post(f"{path}/secret"),
+    ],
+    ids=["enabled", "changed", "secret"],
+)
+def test_a_change_during_a_recovery_restarts_nothing_again(
+    faber, receiver, hook, change
+):
+    receiver.answers(500)
+    faber.invites()
+    Delivery.objects.update(attempts=len(Delivery.SCHEDULE))
+    worker_calls()
+    enables_and_recovers(faber, hook)
+    tasks.maintain()
+    Delivery.objects.update(attempts=len(Delivery.SCHEDULE))
+    worker_calls()
+    assert Delivery.objects.get().status == "exhausted"
+    change(faber, f"/webhooks/{hook['id']}")
+    assert Webhook.objects.get().recover_since, "it still runs"
+    tasks.maintain()
+    assert Delivery.objects.get().status == "exhausted"
+
+
 def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(
     faber, receiver, registers
 ):
