@@ -67,13 +67,14 @@ def store_rows(
     for the oldest one that writes. If the file is refused on the way, what was stored
     is deleted. 409 `too_many_bulks`; the errors of check_rows().
     """
-    Bulk.require_room(definition.tenant)
     bulk = Bulk(
         tenant=definition.tenant,
         definition=definition,
         automatic_issuance=automatic_issuance,
     )
-    bulk.save(force_insert=True)
+    with transactions.atomic():
+        Bulk.require_room(definition.tenant)
+        bulk.save(force_insert=True)
     try:
         for chunk in check_rows(definition, rows):
             with transactions.atomic():

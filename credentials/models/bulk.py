@@ -126,8 +126,11 @@ class Bulk(Record, CausedJob):
     def require_room(cls, tenant: Tenant) -> None:
         """Raise 409 `too_many_bulks` at the limit of unfinished ones, or of rows.
 
-        A row that failed has its errors, which may be larger than the file.
+        A row that failed has its errors, which may be larger than the file. In the
+        transaction that inserts the bulk: its lock on the organization keeps uploads at
+        once from exceeding the limit of unfinished ones.
         """
+        Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
         own = cls.objects.filter(tenant=tenant)
         if (own.aggregate(rows=Sum("row_count"))["rows"] or 0) >= MAX_KEPT_ROWS:
             raise Conflict(

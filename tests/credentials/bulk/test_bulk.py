@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from time import sleep
 
 import pytest
 from django.db import connection
@@ -21,6 +22,7 @@ from tests.credentials.bulk.people import (
 )
 from tests.support.errors import assert_error
 from tests.support.people import ApiError
+from tests.support.races import at_once
 from webhooks.models import Delivery, Event
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -277,6 +279,23 @@ def test_there_is_a_limit_of_unfinished_bulks(faber, licence, monkeypatch):
     assert_error(send_file(faber, licence, ["Al,1"]), 409, "too_many_bulks")
     worker_issues()
     sent(faber, licence, ["Al,1"])
+
+
+def test_files_that_are_sent_at_once_do_not_pass_the_limit(
+    faber, licence, monkeypatch
+):
+    def save_late(bulk, **options):
+        sleep(0.2)  # without the lock, all have counted by then
+        save(bulk, **options)
+
+    save = Bulk.save
+    monkeypatch.setattr(Bulk, "save", save_late)
+    monkeypatch.setattr("credentials.models.bulk.MAX_UNFINISHED", 1)
+    answers = at_once(*[lambda: send_file(faber, licence, ["Al,1"])] * 4)
+    refused = [one for one in answers if one.status_code != 200]
+    assert len(refused) == 3 and Bulk.objects.count() == 1
+    for one in refused:
+        assert_error(one, 409, "too_many_bulks")
 
 
 def test_a_file_sent_again_with_its_key_is_one_bulk(faber, licence):
