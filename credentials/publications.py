@@ -25,6 +25,7 @@ from credentials.models.publication import Publication, PublishedElsewhere
 
 logger = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
+ENDED = "It is published, or was given up. Send the request that began it again."
 Publisher = Callable[[Publication, Any], None]
 _publishers: dict[str, Publisher] = {}
 
@@ -138,10 +139,7 @@ def retry_now(job: Publication) -> None:
     """
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
     if not pending.update(due_at=timezone.now()):
-        raise Conflict(
-            "publication_ended",
-            "It is published, or was given up. Send the request that began it again.",
-        )
+        raise Conflict("publication_ended", ENDED)
     transaction.on_commit(
         lambda: notify_worker("credentials.tasks.publish_on_ledgers")
     )

@@ -54,7 +54,9 @@ class Action:
     """One action on records of a model.
 
     consequence: a sentence on its page. run: called in a transaction with the request,
-    the record and the valid form. related: what is read with the record.
+    the record and the valid form. applies: whether the record is in a state for it;
+    otherwise: what a person is told if it is not. related: what is read with the
+    record.
     """
 
     label: str
@@ -63,6 +65,7 @@ class Action:
     consequence: str
     run: Callable[[HttpRequest, Any, ReasonForm], None]
     applies: Callable[[Any], bool] = lambda row: True
+    otherwise: str = ""
     form: type[ReasonForm] = ReasonForm
     related: tuple[str, ...] = ()
 
@@ -70,6 +73,11 @@ class Action:
         return may_view(user, self.model) and user.has_perm(
             f"support.{self.permission}"
         )
+
+    def require_applies(self, row: Any) -> None:
+        """Raise Conflict `action_does_not_apply` where no page offers the action."""
+        if not self.applies(row):
+            raise Conflict("action_does_not_apply", self.otherwise)
 
 
 def actions_for(user: Staff, row: Model) -> list[dict[str, str]]:
@@ -170,6 +178,7 @@ ACTIONS: dict[str, Action] = {
         "The message is sent again now, with the same id and content.",
         with_log_entry("message.resent", outbox.resend_message),
         applies=lambda row: row.can_be_resent,
+        otherwise=outbox.NOT_RESENDABLE,
     ),
     "resend-delivery": Action(
         "Send it again",
@@ -186,6 +195,7 @@ ACTIONS: dict[str, Action] = {
         "A worker tries to publish it at once, not at its next time.",
         with_log_entry("publication.retried", publications.retry_now),
         applies=lambda row: row.status == Publication.Status.PENDING,
+        otherwise=publications.ENDED,
     ),
     "enable-webhook": Action(
         "Enable it",
@@ -194,6 +204,7 @@ ACTIONS: dict[str, Action] = {
         "Calls start again with new events. What was missed is not sent again.",
         with_log_entry("webhook.enabled", Webhook.enable),
         applies=lambda row: not row.is_enabled,
+        otherwise="The webhook is enabled already.",
     ),
     "add-member": Action(
         "Add a member",
@@ -220,6 +231,7 @@ ACTIONS: dict[str, Action] = {
         "The person is signed out everywhere and cannot sign in. Keys keep working.",
         partial(set_active, is_active=False),
         applies=lambda row: row.is_active,
+        otherwise="The account is disabled already.",
     ),
     "enable-person": Action(
         "Enable the account",
@@ -228,6 +240,7 @@ ACTIONS: dict[str, Action] = {
         "The person can sign in again.",
         partial(set_active, is_active=True),
         applies=lambda row: not row.is_active,
+        otherwise="The account can sign in already.",
     ),
     "end-sessions": Action(
         "End the sessions",

@@ -79,7 +79,8 @@ def run_action(request: HttpRequest, name: str, key: str) -> HttpResponse:
     """Ask for the reason of an action, then do it and log it in one transaction.
 
     key: of the record. 403 without the permission of the action. A form that was sent
-    before does nothing. If the action is refused, the form shows the message.
+    before does nothing. If the action is refused, or does not apply to the record as it
+    is now, the form shows the message.
     """
     action = ACTIONS.get(name)
     if action is None:
@@ -94,6 +95,7 @@ def run_action(request: HttpRequest, name: str, key: str) -> HttpResponse:
             return redirect(record_url(action.model, row.pk))
         try:
             with transactions.atomic():
+                action.require_applies(row)
                 action.run(request, row, form)
         except AgencyError as error:
             form.add_error(None, error.message)

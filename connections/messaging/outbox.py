@@ -35,6 +35,10 @@ logger = logging.getLogger(__name__)
 UNFETCHED_EXPIRY = timedelta(days=30)
 MAX_UNDELIVERED = 100  # responses by one invitation; refusals by one key
 THREAD_ENDED = "thread_ended"  # the error of a message that was withdrawn
+NOT_RESENDABLE = (
+    "This message was sent already, or its content was erased. Start a new exchange "
+    "instead."
+)
 _buffer = threading.local()
 
 
@@ -213,11 +217,7 @@ def resend_message(row: OutboundMessage) -> None:
     content was erased.
     """
     if not row.can_be_resent:
-        raise Conflict(
-            "message_not_resendable",
-            "This message was sent already, or its content was erased. Start a new "
-            "exchange instead.",
-        )
+        raise Conflict("message_not_resendable", NOT_RESENDABLE)
     now = timezone.now()
     free = Q(lease_owner=None) | Q(lease_until__lt=now)
     rows = OutboundMessage.objects.filter(free, pk=row.pk, status=row.status)

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from agency.support import actions
-from agency.support.actions import ACTIONS
+from agency.support.actions import ACTIONS, Action
 from connections.models import OutboundMessage
 from credentials.models import Publication
 from organizations.provisioning import create_organization
@@ -99,6 +99,16 @@ def records(college, message, webhook, delivery, publication, member, nina):
     }
 
 
+@pytest.fixture
+def suited(records, name, webhook, nina):
+    """The records, in a state to which the action `name` applies."""
+    if name == "enable-webhook":
+        webhook.disable()
+    if name == "enable-person":
+        User.objects.filter(pk=nina.pk).update(is_active=False)
+    return records
+
+
 # By action: the code in the log, who may do it, and what the form asks for besides.
 ADDED = {"email": "paula@faber.example", "role": "operator"}
 TABLE = {
@@ -148,11 +158,11 @@ def test_the_table_has_every_action():
 
 @every_group
 @every_action
-def test_an_action_needs_its_permission(records, paula, group, name):
+def test_an_action_needs_its_permission(suited, paula, group, name):
     code, groups, fields = TABLE[name]
     browser = browser_of(group)
     is_allowed = group in groups
-    path = path_of(name, records)
+    path = path_of(name, suited)
     assert browser.get(path).status_code == (200 if is_allowed else 403)
     response = browser.send(path, reason=REASON, **fields)
     assert response.status_code == (302 if is_allowed else 403)
@@ -161,30 +171,30 @@ def test_an_action_needs_its_permission(records, paula, group, name):
 
 
 @every_action
-def test_an_action_needs_a_reason(records, paula, name):
+def test_an_action_needs_a_reason(suited, paula, name):
     fields = TABLE[name][2]
     browser = browser_of("Operator")
-    before = snapshot(records)
+    before = snapshot(suited)
     for reason in ("", "    ", "ok"):
-        response = browser.send(path_of(name, records), reason=reason, **fields)
+        response = browser.send(path_of(name, suited), reason=reason, **fields)
         assert response.status_code == 200
-    assert snapshot(records) == before
+    assert snapshot(suited) == before
     assert not entries().exists()
 
 
 @every_action
 def test_an_action_and_its_row_of_the_log_are_one_transaction(
-    records, paula, name, monkeypatch
+    suited, paula, name, monkeypatch
 ):
     def fail(*_, **__):
         raise RuntimeError("the log is full")
 
     browser = browser_of("Operator")
     monkeypatch.setattr(audit, "record", fail)
-    before = snapshot(records)
+    before = snapshot(suited)
     with pytest.raises(RuntimeError, match="the log is full"):
-        browser.send(path_of(name, records), reason=REASON, **TABLE[name][2])
-    assert snapshot(records) == before
+        browser.send(path_of(name, suited), reason=REASON, **TABLE[name][2])
+    assert snapshot(suited) == before
 
 
 def snapshot(records):
@@ -195,11 +205,11 @@ def snapshot(records):
 
 
 @every_action
-def test_a_form_counts_once(records, paula, name):
+def test_a_form_counts_once(suited, paula, name):
     browser = browser_of("Operator")
     form = {"reason": REASON, "form_token": "1"} | TABLE[name][2]
     for _ in range(2):
-        browser.post(path_of(name, records), form)
+        browser.post(path_of(name, suited), form)
     assert entries().count() == 1
 
 
@@ -263,6 +273,31 @@ def test_a_webhook_is_enabled(records, webhook):
     assert webhook.is_enabled
 
 
+@pytest.mark.parametrize(
+    "name, unsuitable, told",
+    [
+        ("resend-message", {"status": "done"}, "was sent already"),
+        ("retry-publication", {"status": "exhausted", "material": None}, "given up"),
+        ("enable-webhook", {"is_enabled": True}, "is enabled already"),
+        ("enable-person", {"is_active": True}, "can sign in already"),
+        ("disable-person", {"is_active": False}, "is disabled already"),
+    ],
+)
+def test_an_action_that_no_page_offers_is_refused(records, name, unsuitable, told):
+    model = ACTIONS[name].model
+    model.objects.filter(pk=records[model].pk).update(**unsuitable)
+    before = model.objects.filter(pk=records[model].pk).values().get()
+    assert told in act(name, records)
+    assert model.objects.filter(pk=records[model].pk).values().get() == before
+    assert not entries().exists()
+
+
+def test_every_action_that_may_not_apply_says_why():
+    by_default = Action.applies
+    for action in ACTIONS.values():
+        assert (action.applies is by_default) == (not action.otherwise)
+
+
 def test_an_account_becomes_a_member(records, college, paula):
     act("add-member", records, **ADDED)
     assert college.memberships.get(user=paula).role == "operator"
@@ -306,11 +341,14 @@ def test_a_person_is_signed_out_everywhere(records, nina, name):
 
 @pytest.mark.parametrize("name", ["disable-person", "enable-person", "end-sessions"])
 def test_staff_have_no_power_over_staff(records, name):
-    records[User] = User.objects.create_user("ulla", "u@agency.example", is_staff=True)
+    is_active = name != "enable-person"
+    records[User] = User.objects.create_user(
+        "ulla", "u@agency.example", is_staff=True, is_active=is_active
+    )
     assert "Ask a superuser" in act(name, records)
     assert not entries().exists()
     records[User].refresh_from_db()
-    assert records[User].is_active
+    assert records[User].is_active == is_active
 
 
 def test_the_page_of_a_record_leads_to_its_actions(records):
