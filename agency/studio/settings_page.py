@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.studio.forms import SettingsForm
 from agency.studio.pages import get_membership, studio_page
@@ -28,19 +29,14 @@ QUOTAS = {
 
 @studio_page("GET", "HEAD", "POST")
 def show_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """Show the settings, or change them.
-
-    One transaction locks the organization, changes it and records what it was. An
-    uploaded logo is stored before, in a transaction of its own.
-    """
+    """Show the settings, or change them."""
     membership = get_membership(request, tenant_id, Permission.CONFIGURE)
     tenant = membership.tenant
     # A copy: the form writes what was typed into it, and the page shows the name.
     form = SettingsForm(
         request.POST or None, request.FILES or None, instance=copy(tenant)
     )
-    if form.is_bound and form.is_valid() and store_logo(tenant, form):
-        change_organization(tenant, form.cleaned_data, by=request)
+    if form.is_bound and form.is_valid() and save_settings(request, tenant, form):
         messages.success(request, "The settings are saved.")
         return redirect("studio:settings", tenant_id=tenant_id)
     today = timezone.now().astimezone(UTC).date()
@@ -52,6 +48,19 @@ def show_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "quotas": quotas_of(tenant),
     }
     return render(request, "studio/settings.html", context)
+
+
+@transactions.atomic()
+def save_settings(request: HttpRequest, tenant: Tenant, form: SettingsForm) -> bool:
+    """Store the logo, change the organization and record what it was, in one
+    transaction: if one is refused, nothing is stored. Return whether it was saved.
+
+    503 `organization_frozen`.
+    """
+    if not store_logo(tenant, form):
+        return False
+    change_organization(tenant, form.cleaned_data, by=request)
+    return True
 
 
 def store_logo(tenant: Tenant, form: SettingsForm) -> bool:

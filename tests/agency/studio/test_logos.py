@@ -1,7 +1,9 @@
 """The logo of an organization: uploaded in the studio, shown by pages if it is here."""
 
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 
+from organizations.provisioning import change_organization
 from tenants.models import Asset, AuditEntry, Tenant
 from tests.support.pictures import picture, storage
 
@@ -38,6 +40,20 @@ def test_the_settings_are_saved_again_with_a_logo_of_ours(browser, url, storage)
 def test_what_is_no_picture_is_refused_beside_its_field(browser, url, storage):
     page = upload(browser, url, b"no picture").content.decode()
     assert 'id="id_logo_error"' in page and "not a picture" in page
+    assert not Asset.objects.exists() and not Tenant.objects.get().image_url
+
+
+def test_a_logo_is_not_stored_if_the_form_is_refused_otherwise(
+    browser, url, storage, monkeypatch
+):
+    def change_while_it_moves(tenant, *rest, **options):
+        Tenant.objects.update(frozen_at=timezone.now())
+        change_organization(tenant, *rest, **options)
+
+    module = "agency.studio.settings_page.change_organization"
+    monkeypatch.setattr(module, change_while_it_moves)
+    page = upload(browser, url, picture())
+    assert page.status_code == 503 and "organization_frozen" in page.content.decode()
     assert not Asset.objects.exists() and not Tenant.objects.get().image_url
 
 
