@@ -183,7 +183,7 @@ def show_page(
         "wallet": link.wallet if link else None,
         "has_colors": tenant and (tenant.primary_color or tenant.secondary_color),
         "host": public_host(),
-        "in_wallet": link and name not in ("pin", "error", "leave"),
+        "in_wallet": link and name not in ("pin", "error", "leave", "switch"),
         "is_unkept": bool(request.COOKIES.get(sessions.UNKEPT_COOKIE)),
         "page": name.partition("#")[0],
         **context,

@@ -5,7 +5,6 @@ it: so it is in no address of a page and no referrer, and after a rest the PIN i
 in this browser. Who gives the PIN is remembered here until they sign out.
 """
 
-import contextlib
 import secrets
 from datetime import timedelta
 
@@ -26,11 +25,14 @@ SESSION_COOKIE, LINK_COOKIE = "agency_wallet", "agency_wallet_link"
 OPEN_COOKIE = "agency_wallet_open"
 # The wallet was made here, and its link may be in no other place yet.
 UNKEPT_COOKIE = "agency_wallet_unkept"
+# A link that was opened here while LINK_COOKIE is of another wallet.
+OTHER_COOKIE = "agency_wallet_other"
 PATHS = {
     SESSION_COOKIE: "/w/",
     LINK_COOKIE: "/w/",
     OPEN_COOKIE: "/i/",
     UNKEPT_COOKIE: "/w/",
+    OTHER_COOKIE: "/w/",
 }
 # After the last PIN. A phone closes its browser when it likes.
 REMEMBERED = timedelta(days=180)
@@ -102,14 +104,20 @@ def require_kept(request: HttpRequest, token: str = "") -> None:
 
     A browser remembers one wallet. token: of the link that takes its place.
     """
+    if request.COOKIES.get(UNKEPT_COOKIE) and find_other_link(request, token):
+        raise Conflict("wallet_not_kept", "Keep the link of the other wallet first.")
+
+
+def find_other_link(request: HttpRequest, token: str) -> PersonalLink | None:
+    """The link of this browser, if it is not that of the token, works and has a PIN."""
     known = request.COOKIES.get(LINK_COOKIE, "")
-    if not request.COOKIES.get(UNKEPT_COOKIE) or known == token:
-        return
-    with contextlib.suppress(NotFound):
-        if find_link(known).pin:
-            raise Conflict(
-                "wallet_not_kept", "Keep the link of the other wallet first."
-            )
+    if known == token:
+        return None
+    try:
+        found = find_link(known)
+    except NotFound:
+        return None
+    return found if found.pin else None
 
 
 def set_cookie(

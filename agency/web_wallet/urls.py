@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from agency.web_wallet import link_acceptance, views, visitors
+from agency.web_wallet import link_acceptance, switching, views, visitors
 from agency.web_wallet.api import PersonalLinks
 
 app_name = "web_wallet"
 urlpatterns = [
     path("w/", views.show_cards, name="cards"),
     path("w/pin", views.enter_pin, name="pin"),
+    path("w/switch", switching.switch_wallet, name="switch"),
     path("w/colors.css", views.show_colors, name="colors"),
     path("w/leave", views.leave, name="leave"),
     path("w/left", views.show_left, name="left"),

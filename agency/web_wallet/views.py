@@ -40,8 +40,9 @@ from verifications.present_proof import prover
 def open_link(request: HttpRequest, token: str) -> HttpResponse:
     """Keep the token in a cookie, and lead to an address without it.
 
-    Looking at a link uses nothing up. The page of an error: 404 `wallet_link_gone`, or
-    409 `wallet_not_kept` if the cookie of another wallet would be lost.
+    Looking at a link uses nothing up. Where this browser has another wallet, it is
+    asked for first. The page of an error: 404 `wallet_link_gone`, or 409
+    `wallet_not_kept` if the cookie of another wallet would be lost.
     """
     try:
         find_link(token)
@@ -49,8 +50,12 @@ def open_link(request: HttpRequest, token: str) -> HttpResponse:
     except AgencyError as error:
         response = error_page(request, error)
     else:
-        response = redirect("web_wallet:pin")
-        sessions.set_cookie(response, sessions.LINK_COOKIE, token)
+        if sessions.find_other_link(request, token):
+            response = redirect("web_wallet:switch")
+            sessions.set_cookie(response, sessions.OTHER_COOKIE, token)
+        else:
+            response = redirect("web_wallet:pin")
+            sessions.set_cookie(response, sessions.LINK_COOKIE, token)
     response["Referrer-Policy"] = "no-referrer"
     return response
 

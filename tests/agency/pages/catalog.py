@@ -18,10 +18,11 @@ from django.urls.resolvers import URLResolver
 from django.utils import timezone
 from rest_framework.views import APIView
 
+from agency.web_wallet.links import create_link
 from connections.models import Connection, OutboundMessage
 from credentials.bulk import issuing
 from credentials.models import Credential, CredentialDefinition, Schema
-from tenants import vault
+from tenants import audit, vault
 from tenants.models import (
     ApiKey,
     Erasure,
@@ -89,6 +90,7 @@ PAGES: dict[str, str] = {
     "web_wallet:left": VISITOR,
     "web_wallet:leave": HOLDER,
     "web_wallet:pin": HOLDER,
+    "web_wallet:switch": HOLDER,
     "web_wallet:cards": HOLDER,
     "web_wallet:inbox": HOLDER,
     "web_wallet:offer": HOLDER,
@@ -542,6 +544,8 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
     kinds = {Connection: "connection", Credential: "credential"}
     guarded, passkey = make_guarded()
     holder = opens_wallet(alice)
+    other = Wallet.objects.get(owner_name=rex["name"])
+    holder.get(f"/w/{create_link(other, by=audit.SYSTEM).token}")
     forgetful, parts = resets_password()
     found = {
         f"{kind}_id": model.objects.filter(wallet__is_organization=True).first().pk

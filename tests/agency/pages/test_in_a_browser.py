@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agency.web_wallet.sessions import LINK_COOKIE, SESSION_COOKIE
+from agency.web_wallet.sessions import LINK_COOKIE, OTHER_COOKIE, SESSION_COOKIE
 from tests.agency.pages.catalog import OWNER, PAGES, VISITOR
 from tests.agency.studio.test_accessibility import IS_SHOWN, axe
 from tests.support import chromium
@@ -87,7 +87,8 @@ class Visitor:
         self.page.call("Network.clearBrowserCookies")
         if who != VISITOR:
             for name, cookie in getattr(self.world, who).cookies.items():
-                if name in (self.cookie_name, SESSION_COOKIE, LINK_COOKIE):
+                own = (self.cookie_name, SESSION_COOKIE, LINK_COOKIE, OTHER_COOKIE)
+                if name in own:
                     self.page.set_cookie(self.base, name, cookie.value)
 
     def open(self, address):

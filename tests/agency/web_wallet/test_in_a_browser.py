@@ -149,3 +149,22 @@ def test_the_link_of_a_request_is_answered_with_one_tap(phone, faber):
     tab.click("button:text-is('Show')")
     tab.wait_for_selector("text=Your answer was sent and accepted.")
     assert faber.get("/verifications")[0]["isValid"] is True
+
+
+def test_a_holder_of_two_wallets_chooses_which_one_this_browser_shows(
+    tab, live_server, faber, alice
+):
+    tab.goto(live_server.url + link_of(alice))
+    enter(tab, PIN)
+    tab.wait_for_selector("text=There are no cards yet.")
+    bob = live_server.url + link_of(faber.hosts("Bob"))
+    tab.goto(bob)
+    tab.wait_for_selector("h1:has-text('Open the other wallet instead?')")
+    assert tab.evaluate("document.documentElement.scrollWidth") == 320
+    tab.click("text=Stay")
+    tab.wait_for_selector(".wallet-bar >> text=Alice")
+    tab.goto(bob)
+    tab.click("button:text-is('Open the other wallet')")
+    tab.wait_for_selector("h1:has-text('Choose a PIN')")
+    enter(tab, PIN)
+    tab.wait_for_selector(".wallet-bar >> text=Bob")

@@ -56,6 +56,63 @@ def test_looking_at_a_link_uses_nothing_up(alice):
     assert "Choose a PIN" in text_of(visit(path).get("/w/pin"))
 
 
+def opened_both(alice, faber):
+    """A browser that shows Alice's wallet, and the path of Bob's link."""
+    browser = opens_wallet(alice)
+    bob = link_of(faber.hosts("Bob"))
+    opens_wallet(faber, bob)
+    return browser, bob
+
+
+def test_another_link_asks_before_it_takes_the_place_of_the_wallet(alice, faber):
+    browser, bob = opened_both(alice, faber)
+    known = browser.cookies[sessions.LINK_COOKIE].value
+    assert browser.get(bob).url == "/w/switch"
+    asked = text_of(browser.get("/w/switch"))
+    assert "the wallet of <bdi>Alice</bdi>" in asked and "Nothing is lost" in asked
+    assert bob.rpartition("/")[2] not in asked and "Bob" not in asked
+    assert browser.cookies[sessions.LINK_COOKIE].value == known
+    assert "<bdi>Alice</bdi>" in text_of(browser.get("/w/")), "who stays"
+    assert browser.post("/w/switch").url == "/w/pin"
+    assert browser.cookies[sessions.LINK_COOKIE].value == bob.rpartition("/")[2]
+    assert give(browser, PIN).url == "/w/"
+    assert "<bdi>Bob</bdi>" in text_of(browser.get("/w/"))
+    # And back, by its own link.
+    assert browser.get(f"/w/{known}").url == "/w/switch"
+    browser.post("/w/switch")
+    give(browser, PIN)
+    assert "<bdi>Alice</bdi>" in text_of(browser.get("/w/"))
+
+
+def test_without_a_session_the_question_says_no_name(alice, faber):
+    browser, bob = opened_both(alice, faber)
+    age(WalletSession, "used_at", sessions.REST)
+    browser.get(bob)
+    asked = text_of(browser.get("/w/switch"))
+    assert "knows a wallet at <bdi>Faber" in asked and "Alice" not in asked
+
+
+def test_nothing_is_asked_where_no_wallet_would_be_replaced(alice, faber):
+    browser, bob = opened_both(alice, faber)
+    own = f"/w/{browser.cookies[sessions.LINK_COOKIE].value}"
+    assert browser.get(own).url == "/w/pin"
+    assert browser.get("/w/switch").url == "/w/"
+    browser.get(bob)
+    link_of(alice)  # the former link is replaced
+    assert browser.get("/w/switch").url == "/w/pin"
+    fresh = visit(link_of(faber.hosts("Carol")))  # it has no PIN yet
+    assert fresh.get(bob).url == "/w/pin"
+
+
+def test_switching_needs_the_token_of_the_form(alice, faber):
+    browser, bob = opened_both(alice, faber)
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = browser.cookies
+    strict.get(bob)
+    assert strict.post("/w/switch").status_code == 403
+    assert strict.cookies[sessions.LINK_COOKIE].value != bob.rpartition("/")[2]
+
+
 @pytest.mark.parametrize("step", ["check_pin", "begin_session"])
 def test_a_link_that_is_replaced_while_the_pin_is_given_is_gone(
     alice, monkeypatch, step
