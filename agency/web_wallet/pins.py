@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from agency.core import rate_limits
 from agency.core.errors import Conflict, Forbidden, Invalid, TooOften
 from agency.core.retention import BatchBudget, delete_in_batches
 from agency.web_wallet.links import lock_link
@@ -20,6 +21,9 @@ MIN_DIGITS, MAX_DIGITS = 6, 12
 OF_ADDRESS, ADDRESS_PERIOD = 5, timedelta(hours=1)
 # Wrong tries of one link, from anywhere.
 OF_LINK, LINK_PERIOD = 20, timedelta(days=1)
+# All tries in a minute, right ones too: each hashes a PIN. Many people may share an
+# address.
+ALL_OF_LINK, ALL_OF_ADDRESS = 30, 60
 
 
 def require_usable(pin: str) -> None:
@@ -34,6 +38,12 @@ def require_usable(pin: str) -> None:
             f"A PIN has {MIN_DIGITS} to {MAX_DIGITS} digits, which are neither all "
             "the same nor in a row.",
         )
+
+
+def limit_tries(link: PersonalLink, address: str) -> None:
+    """Raise TooOften `too_many_requests` where PINs are given too fast."""
+    rate_limits.take_token("pins_of_link", str(link.pk), ALL_OF_LINK)
+    rate_limits.take_token("pins_of_address", address, ALL_OF_ADDRESS)
 
 
 @transaction.atomic

@@ -29,9 +29,7 @@ ERRORS = {
     "restriction_not_met": gettext_lazy(
         "A card that you chose does not answer the question. Choose another one."
     ),
-    "too_many_requests": gettext_lazy(
-        "Too many wallets were made here. Try again later."
-    ),
+    "too_many_requests": gettext_lazy("That was too often. Try again in a while."),
     "wallet_not_kept": gettext_lazy(
         "This browser has another wallet, whose link you have not kept. Open that one "
         "and keep its link first: else you lose its cards."

@@ -60,6 +60,7 @@ def open_link(request: HttpRequest, token: str) -> HttpResponse:
     return response
 
 
+@heavy  # it hashes the PIN
 @link_page("GET", "HEAD", "POST")
 def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     """Choose the PIN at the first opening, else give it. Then a session begins.
@@ -73,6 +74,7 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
     choose_or_check = pins.check_pin if link.pin else pins.choose_pin
     try:
+        pins.limit_tries(link, address)
         choose_or_check(link, pin, address)
     except NotFound:  # the link was replaced meanwhile
         raise

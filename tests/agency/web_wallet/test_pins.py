@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from agency.server.web import is_heavy
 from agency.web_wallet import pins, sessions, tasks
 from agency.web_wallet.models import UNOPENED_FOR, PersonalLink, PinTry, WalletSession
 from tenants.models import AuditEntry
@@ -280,6 +281,28 @@ def test_right_pins_do_not_count(alice):
         assert give(visit(path), PIN).status_code == 302
     assert not PinTry.objects.exists()
     assert WalletSession.objects.count() == sessions.MAX_SESSIONS
+
+
+def test_right_pins_are_bounded_in_a_minute_by_link_and_address(
+    alice, faber, monkeypatch
+):
+    path = link_of(alice)
+    monkeypatch.setattr(pins, "ALL_OF_LINK", 3)
+    for _ in range(3):
+        assert give(visit(path), PIN).status_code == 302
+    answer = give(visit(path, REMOTE_ADDR="192.0.2.7"), PIN)
+    assert (answer.status_code, "too_many_requests" in text_of(answer)) == (429, True)
+    assert "That was too often." in text_of(answer)
+    assert 0 < int(answer["Retry-After"]) <= 60
+    monkeypatch.setattr(pins, "ALL_OF_ADDRESS", 1)
+    bob = link_of(faber.hosts("Bob"))
+    answers = [give(visit(bob, REMOTE_ADDR="192.0.2.8"), PIN) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [302, 429]
+
+
+def test_pins_are_hashed_in_the_threads_of_heavy_requests():
+    assert is_heavy({"method": "POST", "path": "/w/pin"})
+    assert not is_heavy({"method": "GET", "path": "/w/pin"})
 
 
 def test_a_link_that_nobody_opens_ends(alice):
