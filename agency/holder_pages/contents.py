@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import date
 
+from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
@@ -111,8 +112,10 @@ def predicate_of(item: Item) -> Predicate:
 def condition_of(name: str, kind: str | None, number: int) -> str:
     """The comparison with a number in words. Who compares with a day means a date."""
     if day := as_day(name, str(number)) or day_of_number(number):
+        is_today = day == timezone.now().date()
+        today_or_later = _("today (%(date)s) or any later day")
         words = {
-            ">=": _("on %(date)s or later"),
+            ">=": today_or_later if is_today else _("on %(date)s or any later day"),
             ">": _("after %(date)s"),
             "<=": _("on %(date)s or earlier"),
             "<": _("before %(date)s"),

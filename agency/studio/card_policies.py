@@ -49,7 +49,7 @@ OPTIONS = {
     },
     DATE: SHOWN_OR_NOT
     | {
-        TODAY: Option("Only prove: today or later"),
+        TODAY: Option("Only prove: today or any later day"),
         DAYS: Option("Only prove: at least … days from now", "a number up to 999"),
         YEARS: Option("Only prove: at least … years ago", "a number up to 999"),
         FROM: Option("Only prove: from … on", "a day such as 2026-01-31"),

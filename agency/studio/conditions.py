@@ -9,13 +9,13 @@ UNITS = {"d": "day", "m": "month", "y": "year"}
 
 
 def condition_words(item: dict[str, Any]) -> str:
-    """The condition of a normalised predicate, such as "18 years ago or earlier"."""
+    """The condition of a normalised predicate, such as "today or any later day"."""
     kind, value = item["predicateType"], item["predicateValue"]
     if isinstance(value, int):
         return condition_of(item["attributeName"], kind, value)
     day = relative_words(value)
     return {
-        ">=": f"{day} or later",
+        ">=": f"{day} or any later day",
         ">": f"later than {day}",
         "<=": f"{day} or earlier",
         "<": f"earlier than {day}",

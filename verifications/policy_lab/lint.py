@@ -421,7 +421,7 @@ def non_revocation_alone(review: Review) -> Findings:
         message = (
             "Whose credential was revoked can still pass with the help of somebody "
             "whose was not. If the credential has a date such as “validUntil”, also "
-            "ask that it is today or later."
+            "ask that it is today or any later day."
         )
         yield proof_policy.REVOCATION_REQUIREMENT, message
 

@@ -3,6 +3,8 @@
 import base64
 
 import pytest
+from django.utils import timezone
+from django.utils.formats import date_format
 
 from agency.holder_pages.contents import value_words
 from tests.agency.holder_pages.conftest import (
@@ -49,6 +51,15 @@ def test_a_request_names_what_is_shown_and_what_is_proven_only(ask):
     assert "year: less than 2023" in text
 
 
+def condition(kind, threshold, name):
+    return {
+        "policyName": "p",
+        "attributeName": name,
+        "predicateType": kind,
+        "predicateValue": threshold,
+    }
+
+
 @pytest.mark.parametrize(
     "kind, threshold, name, words",
     [
@@ -59,27 +70,31 @@ def test_a_request_names_what_is_shown_and_what_is_proven_only(ask):
         ("==", 7, "level", "level: exactly 7"),
         ("<=", 20081122, "birthdate_dateint", "on 22 Nov 2008 or earlier"),
         ("<", 20081122, "Birth Date", "Birth Date: before 22 Nov 2008"),
-        (">=", 20081122, "date", "date: on 22 Nov 2008 or later"),
+        (">=", 20081122, "date", "date: on 22 Nov 2008 or any later day"),
         (">", 20081122, "date", "date: after 22 Nov 2008"),
         ("==", 20081122, "date", "date: exactly on 22 Nov 2008"),
         (">=", 20081399, "date", "date: at least 20081399"),
-        (">=", 20081122, "born", "born: on 22 Nov 2008 or later"),
+        (">=", 20081122, "born", "born: on 22 Nov 2008 or any later day"),
         ("<=", 18991231, "number", "number: at most 18991231"),
         ("<=", 30000101, "number", "number: at most 30000101"),
         ("<=", 20230229, "number", "number: at most 20230229"),
     ],
 )
 def test_a_condition_is_said_in_words(ask, kind, threshold, name, words):
-    condition = {
-        "policyName": "p",
-        "attributeName": name,
-        "predicateType": kind,
-        "predicateValue": threshold,
-    }
-    text = text_of(page_of(ask(predicates=[condition])).open())
+    text = text_of(page_of(ask(predicates=[condition(kind, threshold, name)])).open())
     assert words in text
     assert text.count("values themselves are not shown") == 1
     assert "2147483647" not in text  # the bound of the library is not the verifier's
+
+
+def test_a_day_that_is_today_is_called_so(ask):
+    today = timezone.now().date()
+    asked = condition(">=", int(f"{today:%Y%m%d}"), "validUntil")
+    link = page_of(ask(predicates=[asked]))
+    day = date_format(today, "j M Y")
+    words = f"Valid until: today ({day}) or any later day"
+    assert words in text_of(link.open())
+    assert "heute (" in text_of(link.open(**{"Accept-Language": "de"}))
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,9 @@ def test_it_opens_filled_in_for_the_only_definition(browser, url, card):
     page = open_page(browser, url)
     assert "<bdi>Membership card</bdi></strong> that <bdi>Faber College</bdi>" in page
     assert card.definition_id not in page and "Refuse cards" not in page
-    assert re.search("<bdi>valid until</bdi>: <bdi>on [^<]* or later</bdi>", page)
+    assert re.search(
+        "<bdi>valid until</bdi>: <bdi>today \\([^<]*\\) or any later day</bdi>", page
+    )
     assert save(browser, url, fields_of(page)) == {
         "name": "Check of Membership card",
         "version": "1.0",
@@ -263,5 +265,5 @@ def test_the_page_of_a_definition_leads_to_asking_for_it(browser, url, card):
     assert browser.get(path).url == f"{url}/verifications/new?policy={made.pk}"
     shown = browser.get(f"{url}/policies/{made.pk}").content.decode()
     assert "<bdi>Membership card</bdi></strong> that you issued" in shown
-    assert "Only prove: today or later" in shown
+    assert "Only prove: today or any later day" in shown
     assert shown.count(card.definition_id) == 1
