@@ -60,7 +60,8 @@ class OfferForm(RecipientForm):
         label="For whom",
         max_length=200,
         required=False,
-        help_text="A name for your lists, or nothing. The holder does not see it.",
+        help_text="A name for your lists, or nothing. The holder does not see it. A "
+        "connection keeps its own name.",
     )
 
     def __init__(
@@ -72,6 +73,8 @@ class OfferForm(RecipientForm):
     ) -> None:
         super().__init__(data, tenant=definition.tenant, **options)
         self.definition = definition
+        if self.chosen and not self.initial.get("recipient_name"):
+            self.initial["recipient_name"] = self.chosen.name
         self.names = definition.schema.attribute_names
         for number, name in enumerate(self.names):
             self.fields[f"value_{number}"] = value_field(

@@ -55,7 +55,7 @@ class RecipientForm(OnceForm):
         given = self.data or self.initial
         text = read_text(given.get("find", ""))
         self.found = find_choices(CONNECTIONS, tenant, text, USABLE)
-        first = find_chosen(tenant, given.get("connection_id"), chosen)
+        self.chosen = first = find_chosen(tenant, given.get("connection_id"), chosen)
         # The chosen one is offered too where the search does not find it.
         rows = list(self.found.rows)
         if first and first not in rows:

@@ -108,6 +108,23 @@ def test_over_a_connection_its_name_is_that_of_the_connection(
     assert list(error.body["errors"]) == ["recipientName"]
 
 
+def test_whom_it_is_for_is_the_name_of_the_chosen_connection_at_first(
+    browser, page, alice
+):
+    def whom(shown):
+        [field] = re.findall(r'<input[^>]* name="recipient_name"[^>]*>', shown)
+        return re.findall(r'value="([^"]*)"', field)
+
+    connection = Connection.objects.get(connection_id=alice.connection_id)
+    address = f"{page}&connection={connection.pk}"
+    assert whom(browser.get(address).content.decode()) == ["Alice"]
+    assert whom(browser.get(page).content.decode()) == []
+    sought = {"look": "yes", "connection_id": alice.connection_id}
+    named = sought | {"recipient_name": "Alice in Bern"}
+    for fields, name in ((sought, "Alice"), (named, "Alice in Bern")):
+        assert whom(browser.send(page, **fields).content.decode()) == [name]
+
+
 def test_the_preview_itself_is_what_is_offered(browser, page, api):
     shown = browser.send(page, **VALUES).content.decode()
     hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown))
