@@ -4,11 +4,26 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.http import QueryDict
+from django.utils import timezone
 
+from agency.holder_pages.contents import as_day
 from credentials.models import CredentialDefinition
+from credentials.models.definition import DATE, INTEGER
+from wallets.anoncreds import normalise_name
 
 MAX_SAMPLES = 5  # on the page
 MAX_SAMPLE_NAMES = 125  # what a schema has at most
+# By the end of the name of an attribute without spaces; the first that fits counts.
+EXAMPLES = {
+    "firstname": "Ada",
+    "givenname": "Ada",
+    "lastname": "Lovelace",
+    "familyname": "Lovelace",
+    "surname": "Lovelace",
+    "name": "Ada Lovelace",
+    "email": "ada@example.org",
+    "mailaddress": "ada@example.org",
+}
 Json = dict[str, Any]
 
 
@@ -53,7 +68,7 @@ def add_sample(
 ) -> None:
     """Add one with the attributes of its definition, or else with those asked for.
 
-    policy: normalised.
+    Each has an example as its value. policy: normalised.
     """
     if len(samples) >= MAX_SAMPLES:
         return
@@ -62,14 +77,33 @@ def add_sample(
             name for one in policy["attributes"] for name in one["attributeNames"]
         ]
         compared = [one["attributeName"] for one in policy["predicates"]]
-        names = dict.fromkeys([*shown, *compared])
-        samples.append(Sample(values=[(name, "") for name in names]))
+        kinds = dict.fromkeys(shown, "") | dict.fromkeys(compared, INTEGER)
+        values = [(name, example_value(name, kind)) for name, kind in kinds.items()]
+        samples.append(Sample(values=values))
         return
     schema = definition.schema
     samples.append(
         Sample(
             definition_id=definition.definition_id,
             called=f"{schema.name} {schema.version}",
-            values=[(name, "") for name in schema.attribute_names],
+            values=[
+                (name, example_value(name, definition.type_of(name)))
+                for name in schema.attribute_names
+            ],
         )
     )
+
+
+def example_value(name: str, kind: str) -> str:
+    """A value that an attribute might have, as it is signed: a day is a number.
+
+    kind: its declared type, or "".
+    """
+    today = f"{timezone.now():%Y%m%d}"
+    if kind == DATE or as_day(name, today):
+        return today
+    if kind == INTEGER:
+        return "42"
+    ends = normalise_name(name).replace("_", "").replace("-", "")
+    found = (text for end, text in EXAMPLES.items() if ends.endswith(end))
+    return next(found, name)

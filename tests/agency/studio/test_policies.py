@@ -8,12 +8,14 @@ from uuid import uuid4
 
 import pytest
 from django.http import QueryDict
+from django.utils import timezone
 
 from agency.core import transactions
 from agency.core.errors import Conflict
 from agency.studio import policies
 from agency.studio.policy_builder import as_text
 from agency.studio.policy_drafts import next_version, read_draft
+from agency.studio.policy_samples import example_value
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry
@@ -21,6 +23,7 @@ from tests.support.people import Api, Holder
 from verifications.models import Verification, VerificationPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
+TODAY = object()
 ITEMS = {
     "name": "Degree check",
     "version": "1.0",
@@ -299,6 +302,7 @@ def test_a_policy_is_tried_on_samples(browser, url, definition):
     page = press(browser, url, "add_sample", **chosen)
     sample = fields_of(page)
     assert sample["sample_0_name"] == ["name", "year"]
+    assert sample["sample_0_value"] == ["Ada Lovelace", "42"]
     page = press(browser, url, "run", **sample | {"sample_0_value": ["Ann", "2020"]})
     assert "A wallet with these could answer" in page
     page = press(browser, url, "run", **sample | {"sample_0_value": ["Ann", "2000"]})
@@ -311,6 +315,35 @@ def test_a_policy_is_tried_on_samples(browser, url, definition):
     page = press(browser, url, "remove_sample:0", **fields_of(page))
     assert "sample_0_called" not in fields_of(page)
     assert not VerificationPolicy.objects.exists()
+
+
+def test_a_sample_of_any_definition_has_examples_of_what_is_asked(
+    browser, url, definition
+):
+    page = press(browser, url, "try", **ITEMS)
+    page = press(browser, url, "add_sample", **fields_of(page) | {"sample_of": ""})
+    sample = fields_of(page)
+    values = dict(zip(sample["sample_0_name"], sample["sample_0_value"], strict=True))
+    assert values == {"name": "Ada Lovelace", "year": "42"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "example"),
+    [
+        ("Full Name", "", "Ada Lovelace"),
+        ("first_name", "", "Ada"),
+        ("Family name", "", "Lovelace"),
+        ("E-Mail", "", "ada@example.org"),
+        ("level", "integer", "42"),
+        ("admitted", "date", TODAY),
+        ("valid until", "integer", TODAY),
+        ("birthdate_dateint", "", TODAY),
+        ("city", "", "city"),
+    ],
+)
+def test_an_example_fits_the_name_and_the_type(name, kind, example):
+    wanted = f"{timezone.now():%Y%m%d}" if example is TODAY else example
+    assert example_value(name, kind) == wanted
 
 
 def test_known_objects_of_the_network_are_suggested(browser, url, definition):
