@@ -77,15 +77,17 @@ def of_document(did: str, document: dict[str, Any]) -> Party:
     entries = [entry for member in METHODS for entry in _dicts(document, member)]
     # Ed25519 keys with their ids, authentication keys first.
     known = [
-        (_absolute(str(entry.get("id")), did), key)
+        (_absolute(str(entry.get("id")), did), verkey)
         for entry in entries
-        if (key := _public_key(entry))
+        if (verkey := _read_verkey(entry))
     ]
     service = _service(document)
     recipients = [
         _resolve(_absolute(key, did), known) for key in texts(service, "recipientKeys")
     ]
-    recipients = recipients or [keys.normalise_verkey(known[0][1] if known else "")]
+    if not recipients and not known:
+        raise unknown("the document has no Ed25519 key")
+    recipients = recipients or [known[0][1]]
     routing_keys = [
         _resolve(_absolute(key, did), known) for key in texts(service, "routingKeys")
     ]
@@ -117,8 +119,16 @@ def _dicts(document: dict[str, Any], member: str) -> list[dict[str, Any]]:
     )
 
 
+def _read_verkey(entry: dict[str, Any]) -> str:
+    """The verkey of an entry, or "" if it is not an Ed25519 key."""
+    with suppress(PeerError):  # a key of another kind may be in the same member
+        if key := _public_key(entry):
+            return keys.normalise_verkey(key)
+    return ""
+
+
 def _public_key(entry: dict[str, Any]) -> str:
-    """The key in any of its three encodings, or "" if it is not an Ed25519 key."""
+    """The key in any of its three encodings, or "" if it says that it is another kind."""
     multibase, jwk = entry.get("publicKeyMultibase"), entry.get("publicKeyJwk")
     if isinstance(multibase, str):
         return f"did:key:{multibase}" if multibase.startswith("z6Mk") else ""
@@ -172,22 +182,12 @@ def _resolve(key: str, known: list[tuple[str, str]]) -> str:
     if key.startswith("did:key:"):
         return keys.normalise_verkey(key)
     fragment = key.rpartition("#")[2]
-    named = {value for key_id, value in known if key_id == key} or {
-        value for key_id, value in known if key_id.rpartition("#")[2] == fragment
+    named = {verkey for key_id, verkey in known if key_id == key} or {
+        verkey for key_id, verkey in known if key_id.rpartition("#")[2] == fragment
     }
-    verkeys = _readable(named) if len(named) > 1 else named
-    if len(verkeys) > 1:
+    if len(named) > 1:
         raise unknown(f"several keys of the document are called {key[:100]}")
-    return keys.normalise_verkey(next(iter(verkeys), key))
-
-
-def _readable(values: set[str]) -> set[str]:
-    """The verkeys among values that may be keys of other kinds."""
-    found = set()
-    for value in values:
-        with suppress(PeerError):
-            found.add(keys.normalise_verkey(value))
-    return found
+    return next(iter(named)) if named else keys.normalise_verkey(key)
 
 
 def _decoded(did: str) -> dict[str, Any]:
