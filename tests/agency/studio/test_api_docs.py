@@ -6,8 +6,10 @@ import pytest
 from django.urls import reverse
 
 from agency.api.openapi import examples
+from credentials.models import RevocationRegistry
 from organizations.provisioning import create_organization
 from tests.agency.api.objects import filled
+from tests.sandbox.people import simulates
 from tests.support.people import Organization
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -61,6 +63,19 @@ def test_each_own_id_is_found_by_the_api_at_the_place_of_its_example(browser, sc
     wallet = ids[examples.WALLET]
     offered = school.get(f"/api/{wallet}/credentials/{ids[examples.OFFER_TO_ACCEPT]}")
     assert offered["state"] == "Offered"
+
+
+def test_a_simulated_holder_and_a_registry_of_any_definition_are_filled_in(
+    browser, fay, stored_keys
+):
+    office = Organization("Office", owner=fay, is_test=True)
+    holder = simulates(office)
+    office.defines("name", "level", supportRevocation=True)
+    office.defines("name", "year")  # the newest definition has no registry
+    ids = browser.get(ids_page(office.tenant)).json()
+    assert ids[examples.SIMULATED_HOLDER] == holder["holderId"]
+    registry = RevocationRegistry.objects.get()
+    assert ids[examples.REGISTRY] == registry.registry_id
 
 
 def test_nothing_secret_and_nothing_to_delete_is_filled_in(browser, school):
