@@ -276,8 +276,9 @@ def handle(key: Key, received: Message) -> None:
 def _lock_for_handler(connection: Connection, received: Message) -> bool:
     """Lock the connection, and with it the others that the handler will change.
 
-    All by one statement: whoever locks one after the other may wait in a circle. A
-    hosted sender has locked the connection, and is the peer of all that it changes.
+    All by one statement: two that lock one after the other may wait for each other.
+    A sender that is hosted here has locked the connection already, and its messages
+    change no other one. Returns False if the connection was deleted.
     """
     others = [] if connection.is_locked else router.find_others(connection, received)
     if others:
