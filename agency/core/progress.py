@@ -11,7 +11,8 @@ class Progress:
     """Counts what is done.
 
     In a terminal one line is written again and again, elsewhere a line now and then.
-    stream: `self.stdout` or `self.stderr` of a command. text: as "{:,} data keys are wrapped".
+    stream: `self.stdout` or `self.stderr` of a command. text: as "{:,} data keys are
+    wrapped".
     """
 
     def __init__(self, stream: Any, text: str) -> None:

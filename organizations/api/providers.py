@@ -98,8 +98,8 @@ class ProviderTenants(ProviderView):
 
     @operation("deleteAllProviderTenants")
     def destroy_all(self, request: Request) -> Response:
-        # One transaction each: a repeated call deletes what is left. An organization that
-        # is being moved stops it (503).
+        # One transaction each: a repeated call deletes what is left. An organization
+        # that is being moved stops it (503).
         for tenant in self.rows:
             remove_organization(tenant, by=request)
         return Response()

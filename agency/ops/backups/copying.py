@@ -10,7 +10,10 @@ CHUNK_BYTES = 1024 * 1024
 
 
 class Copy(NamedTuple):
-    """What is known of the content of a file. size: in bytes. sha256: in hexadecimal."""
+    """What is known of the content of a file.
+
+    size: in bytes. sha256: in hexadecimal.
+    """
 
     size: int
     sha256: str

@@ -36,8 +36,8 @@ def make_backup(folder: Path, stream: Any) -> None:
 
     stream: of a command, which is told how far it is.
 
-    The backup is written to `<folder>.part`, which an interrupted call leaves behind and the
-    next one replaces. The database comes first and the files follow: a file is stored
+    The backup is written to `<folder>.part`, which an interrupted call leaves behind and
+    the next one replaces. The database comes first and the files follow: a file is stored
     before its row is committed and never changed, so the storage then has all that the
     rows need, but for pictures that were deleted meanwhile.
     """
