@@ -214,6 +214,13 @@ class Credential(Exchange):
                 condition=Q(state__in=["Proposed", "Offered", "Requested"]),
                 name="credential_open",
             ),
+            models.Index(
+                fields=["updated_at"],
+                condition=Q(
+                    role="issuer", state="Revoked", revocation_published_at=None
+                ),
+                name="credential_unpublished",
+            ),
             HashIndex(fields=["thread_id"], name="credential_by_thread"),
         ]
 

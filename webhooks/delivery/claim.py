@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, models, transaction
-from django.db.models import Case, Count, OuterRef, Subquery, When
+from django.db.models import Case, Count, When
 from django.utils import timezone
 
 from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook
@@ -86,8 +86,7 @@ def claim_due(
     A webhook gets the events of one object in order: a failed delivery blocks the
     later ones of its object (`Delivery.next_due`).
     slow_limit: the maximum for slow webhooks. after: the webhook that was served last;
-    the claim starts after it (round-robin by id). The index `deliveries_due` skips
-    webhooks with nothing due. owners, depth: see `Load`.
+    the claim starts after it (round-robin by id). owners, depth: see `Load`.
     """
     with transaction.atomic():
         # One claim runs at a time, until the end of its transaction. Else two workers
@@ -113,8 +112,8 @@ def lock_webhooks(
     load: Load, limit: int, slow_limit: int, after: UUID | None
 ) -> list[Webhook]:
     """Lock and return webhooks that have due deliveries and are below their limits."""
-    pending = Delivery.pending().filter(webhook=OuterRef("pk"))
-    rows = Webhook.objects.filter(is_enabled=True)
+    due = Delivery.first_due_by(timezone.now())
+    rows = Webhook.objects.filter(due, is_enabled=True)
     full_webhooks = [
         webhook
         for webhook in load.webhooks
@@ -127,10 +126,6 @@ def lock_webhooks(
     rows = rows.exclude(pk__in=full_webhooks).exclude(tenant__in=full_tenants)
     if slow_limit <= 0:
         rows = rows.exclude(strikes__gte=SLOW_LIMIT)
-    rows = rows.alias(
-        first_due=Subquery(pending.order_by("due_at").values("due_at")[:1])
-    )
-    rows = rows.filter(first_due__lte=timezone.now())
     round_robin = Case(When(pk__gt=after or UUID(int=0), then=0), default=1)
     rows = rows.order_by(round_robin, "pk")
     rows = rows.select_for_update(skip_locked=True, no_key=True, of=("self",))

@@ -19,10 +19,12 @@ from connections.models import Connection
 from connections.protocols.handshakes import answered_connection, known_connection
 from credentials.models import Credential
 from credentials.models.credential import automatic_definitions
+from credentials.tasks import finish_what_was_left_behind
 from tenants.models import ApiKey
 from tests.support import queues
 from verifications.models import Verification
-from webhooks.delivery import claim
+from webhooks.delivery import claim, recovery
+from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -229,3 +231,23 @@ def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(
         statements = statements_of(look_for_work)
         used = [indexes_of(plan(*statement), model) for statement in statements]
         assert set.union(*used) == partial_indexes, (model, used)
+
+
+def test_webhooks_with_pending_deliveries_are_found_without_reading_the_others(faber):
+    """The time to claim does not grow with the organizations that wait for nothing."""
+    faber.post("/webhooks", {"url": "https://office.example"})
+    multiply(Webhook)
+    for look in (lambda: claim.claim_due(4, 1), recovery.close_deliveries_of_disabled):
+        used = [indexes_of(plan(*one), Webhook) for one in statements_of(look)]
+        assert "none" not in set.union(*used), used
+
+
+def test_unpublished_revocations_are_found_among_many_published(objects):
+    now = "now()"
+    multiply(
+        Credential, role="'issuer'", state="'Revoked'", revocation_published_at=now,
+        thread_id="n::text", revocation_registry_id="'registry'", revocation_index="n",
+        issued_at=now, accepted_at=now,
+    )  # fmt: skip
+    _, unpublished = statements_of(finish_what_was_left_behind)
+    assert indexes_of(plan(*unpublished), Credential) == {"credential_unpublished"}
