@@ -12,14 +12,14 @@ from typing import NamedTuple
 from django.apps import apps
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from agency.core.queued_jobs import QueuedJob
 from connections.models import OutboundMessage
 from credentials.models import CredentialDefinition
 from wallets.models import SpareKey
-from webhooks.delivery.endpoints import SLOW_LIMIT
+from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook
 from webhooks.models import Delivery
 
 MAX_COUNTED = 10_000
@@ -92,8 +92,15 @@ def due_rows(model: type[QueuedJob]) -> QuerySet:
     """
     rows = model.due()
     if model is Delivery:
-        rows = rows.filter(webhook__is_enabled=True, webhook__strikes__lt=SLOW_LIMIT)
-        rows = rows.filter(webhook__timeouts__lt=SLOW_LIMIT)
+        # Looked up for each due row: a join may read all webhooks.
+        served = Webhook.objects.filter(
+            pk=OuterRef("webhook_id"),
+            is_enabled=True,
+            strikes__lt=SLOW_LIMIT,
+            timeouts__lt=SLOW_LIMIT,
+        )
+        rows = rows.alias(served=Subquery(served.values("pk")))
+        rows = rows.filter(served__isnull=False)
     if model is OutboundMessage:
         # One to another agent only if its endpoint has answered a message before.
         has_answered = Q(connection__answering_endpoint=F("endpoint"))

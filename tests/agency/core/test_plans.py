@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from django.db import connection, models
 
+from agency.ops.queues import read_queue
 from connections.messaging import posting_queue
 from connections.messaging.models import InboundMessage, OutboundMessage
 from connections.models import Connection
@@ -237,7 +238,12 @@ def test_webhooks_with_pending_deliveries_are_found_without_reading_the_others(f
     """The time to claim does not grow with the organizations that wait for nothing."""
     faber.post("/webhooks", {"url": "https://office.example"})
     multiply(Webhook)
-    for look in (lambda: claim.claim_due(4, 1), recovery.close_deliveries_of_disabled):
+    looks = (
+        lambda: claim.claim_due(4, 1),
+        recovery.close_deliveries_of_disabled,
+        lambda: read_queue(Delivery),
+    )
+    for look in looks:
         used = [indexes_of(plan(*one), Webhook) for one in statements_of(look)]
         assert "none" not in set.union(*used), used
 
