@@ -6,7 +6,7 @@ import sys
 
 import django
 
-from agency.core.database.prepared import prepare_statements
+from agency.core.database.prepared_statements import prepare_statements
 from agency.core.logs import log_start, log_uncaught
 from agency.server.parent import end_with_master
 

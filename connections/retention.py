@@ -5,7 +5,7 @@ from django.db.models import QuerySet
 
 from agency.core.queued_jobs import QueuedJob
 from agency.core.retention import BatchBudget, days_ago, delete_in_batches
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from connections.models import InboundMessage, OutboundMessage, SeenMessage
 
 

@@ -19,8 +19,8 @@ from django.utils import timezone
 
 from agency.core import logs
 from agency.core.errors import AgencyError, Conflict, Unavailable
+from agency.core.notify import notify_worker
 from agency.core.waiting import seconds_left
-from agency.core.workers import notify_worker
 from credentials.models.publication import Publication, PublishedElsewhere
 
 logger = logging.getLogger(__name__)

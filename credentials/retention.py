@@ -6,7 +6,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from agency.core.retention import BatchBudget, delete_in_batches
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from credentials.models import StatusList
 from tenants.models import Network
 

@@ -14,7 +14,7 @@ from django.db.models.functions import TruncMonth
 from django.utils import timezone
 
 from agency.core.retention import BatchBudget, delete_in_batches
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from tenants.models import DailyUsage, Tenant
 from webhooks.models import Event
 

@@ -11,7 +11,7 @@ from agency.core import faults, logs
 from agency.core.database.base import is_outage
 from agency.core.dispatcher import NotifiedLoop
 from agency.core.errors import AgencyError, Unavailable, WrongState
-from agency.core.workers import notify_worker
+from agency.core.notify import notify_worker
 from connections.exchange import PARTIES, Exchange
 from credentials.models import Credential
 from sandbox.behaviours import answer_exchange

@@ -7,7 +7,7 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 
 from agency.core.errors import Conflict
-from tenants import images, quotas
+from tenants import pictures, quotas
 from tenants.models import Asset, Provider
 
 FOLDER = "assets"
@@ -19,7 +19,7 @@ def store_picture(provider: Provider, data: bytes) -> Asset:
 
     Raises Invalid `bad_image`, 409 `asset_limit`, 409 `quota_exceeded`.
     """
-    picture, extension = images.reencode_picture(data)
+    picture, extension = pictures.reencode_picture(data)
     # Lock the row, so that concurrent uploads cannot exceed the limit.
     provider = Provider.objects.select_for_update(no_key=True).get(pk=provider.pk)
     if provider.assets.count() >= Asset.LIMIT:

@@ -23,7 +23,7 @@ from uuid_utils.compat import uuid7
 
 from agency.core import metrics
 from agency.core.retention import BatchBudget, days_ago, delete_in_batches
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from tenants.models import ApiKey, LoggedRequest
 
 logger = logging.getLogger(__name__)

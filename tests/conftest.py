@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django.test import Client, TransactionTestCase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from agency.core import addresses, rate_limits, workers
+from agency.core import addresses, notify, rate_limits
 from connections.protocols import discover_features
 from connections.resolver import resolved_dids
 from credentials.ledgers.local import published_body
@@ -58,7 +58,7 @@ def nothing_is_remembered(monkeypatch):
     monkeypatch.setattr(vault, "NEWEST_SECONDS", 3600.0)
     published_body.cache_clear()
     resolved_dids.clear()
-    monkeypatch.setattr(workers, "paused_until", 0.0)
+    monkeypatch.setattr(notify, "paused_until", 0.0)
     monkeypatch.setattr(rate_limits, "paused_until", 0.0)
     cache.clear()
     rate_limits.redis_client().flushdb()

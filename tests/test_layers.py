@@ -34,13 +34,13 @@ LIBRARY_BOUNDARIES = {
     "prometheus_client": {"agency/core/metrics.py", "agency/ops/monitoring.py"},
     "did_peer_4": {"connections/didcomm/dids.py"},
     "qrcode": {"connections/api/qr_codes.py"},
-    "PIL": {"tenants/images.py"},
+    "PIL": {"tenants/pictures.py"},
 }
 # The functions that catch every exception, each for the reason beside it.
 CATCH_ALL = {
     "agency/ops/probes.py": {"run"},  # whatever breaks is what it reports
     # Whatever the broker does, the rows are safe.
-    "agency/core/workers.py": {"notify_worker"},
+    "agency/core/notify.py": {"notify_worker"},
     # What the sender did stands, whatever the handler does.
     "connections/messaging/delivery.py": {"handle_hosted"},
     "connections/messaging/leases.py": {"run_leased"},  # the worker's loop

@@ -25,8 +25,8 @@ from django.utils import timezone
 
 from agency.core import fair_pool
 from agency.core.errors import Unavailable
+from agency.core.notify import notify_worker
 from agency.core.waiting import seconds_left
-from agency.core.workers import notify_worker
 from tenants import vault
 from wallets import anoncreds
 from wallets.anoncreds import Definition, normalise_name

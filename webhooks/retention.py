@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
 from agency.core.retention import BatchBudget, days_ago, delete_in_batches
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Attempt, Delivery
 from webhooks.events.models import Event

@@ -18,7 +18,7 @@ from agency.api import hints
 from agency.api.serializers import SharedFields
 from agency.core.collation import case_insensitive
 from agency.core.errors import Invalid
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from tenants import vault
 
 MAX_LIMIT = 1000

@@ -2,11 +2,11 @@
 
 one call            errors, states, transactions, network_reads, prepared_results,
                     waiting
-rows as queues      queued_jobs, workers, dispatcher, retention
+rows as queues      queued_jobs, notify, dispatcher, retention
 calls to others     http, addresses, idle_connections, bounded_json
-PostgreSQL          database/, compiled_sql, collation, uuid7
+PostgreSQL          database/, compiled_sql, collation, uuid7_bounds
 Redis or Valkey     rate_limits, cache
 callers, threads    callers, fair_pool, sibling_processes, processors
 operating           logs, metrics, progress, faults, master_keys, version
-files and texts     storage, csv_text, names, formats/ (Django's FORMAT_MODULE_PATH)
+files and texts     storage, csv_text, formats/ (Django's FORMAT_MODULE_PATH)
 """

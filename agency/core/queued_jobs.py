@@ -1,6 +1,6 @@
 """Database rows as a queue: due, claimed under a lease, then finished or retried.
 
-Celery only notifies a worker that there may be due rows (agency/core/workers.py).
+Celery only notifies a worker that there may be due rows (agency/core/notify.py).
 """
 
 import random

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.functional import lazy
 
-from agency.core.names import mailed_name
 from agency.holder_pages.languages import FALLBACK
 from agency.mails import texts
+from agency.mails.names import mailed_name
 from agency.mails.sending import send_mail
 from webhooks.models import Webhook
 

@@ -8,7 +8,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 from django.urls import reverse
 from django.utils import timezone
 
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from credentials.models import (
     Bulk,
     BulkRow,

@@ -18,9 +18,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agency.core.errors import AgencyError
-from agency.core.names import mailed_name
 from agency.holder_pages.languages import FALLBACK
 from agency.mails import texts
+from agency.mails.names import mailed_name
 from agency.mails.sending import send_mail
 from tenants import members
 from tenants.models import Invitation

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.core.errors import AgencyError
 from agency.core.retention import days_ago
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from agency.studio.events import add_badge, list_deliveries
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.live_lists import render_live_list

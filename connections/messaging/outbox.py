@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from agency.core import transactions
 from agency.core.errors import Conflict, OrganizationFrozen
-from agency.core.workers import notify_worker
+from agency.core.notify import notify_worker
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.messaging import pair_lock

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from agency.core import transactions
 from agency.core.errors import Conflict, WrongState
+from agency.core.notify import notify_worker
 from agency.core.queued_jobs import LEASE, CausedJob
-from agency.core.workers import notify_worker
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
 from tenants.models import Record, Tenant

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from rest_framework.parsers import MultiPartParser
 
 from tenants.assets import storage_path
-from tenants.images import bad_image
+from tenants.pictures import bad_image
 
 CONTENT_TYPES = {
     "png": "image/png",

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db import models, transaction
 
+from agency.core.notify import notify_worker
 from agency.core.queued_jobs import QueuedJob
-from agency.core.workers import notify_worker
 from tenants.models.record import Record
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connections
 from django.utils import timezone
 
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from webhooks.delivery.worker import DeliveryLoop
 from webhooks.models import Attempt, Delivery, Event
 

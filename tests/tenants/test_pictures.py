@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from agency.core.errors import Invalid
-from tenants import images
+from tenants import pictures
 from tenants.models import Asset
 from tests.support.errors import error_of
 from tests.support.pictures import picture, storage, uploads
@@ -61,7 +61,7 @@ def test_a_provider_publishes_too_whatever_the_query_says(provider):
 def test_nothing_but_the_pixels_is_kept():
     exif = Image.Exif()
     exif[0x010E], exif[0x0112] = "Secret place 4711", 6
-    written, _ = images.reencode_picture(
+    written, _ = pictures.reencode_picture(
         picture("JPEG", exif=exif) + b"<script>alert(1)</script>"
     )
     assert b"4711" not in written and b"script" not in written
@@ -70,7 +70,7 @@ def test_nothing_but_the_pixels_is_kept():
 
 
 def test_transparency_of_a_picture_is_kept():
-    written, _ = images.reencode_picture(picture("PNG", "RGBA"))
+    written, _ = pictures.reencode_picture(picture("PNG", "RGBA"))
     with Image.open(io.BytesIO(written)) as shown:
         assert shown.mode == "RGBA"
 
@@ -79,7 +79,7 @@ def test_of_a_moving_picture_the_first_frame_stays():
     frames = [Image.new("RGB", (4, 4), colour) for colour in ("red", "blue", "green")]
     out = io.BytesIO()
     frames[0].save(out, "GIF", save_all=True, append_images=frames[1:])
-    written, _ = images.reencode_picture(out.getvalue())
+    written, _ = pictures.reencode_picture(out.getvalue())
     with Image.open(io.BytesIO(written)) as shown:
         assert getattr(shown, "n_frames", 1) == 1
 
@@ -88,7 +88,7 @@ def test_of_a_moving_picture_the_first_frame_stays():
 def test_other_colours_are_turned_into_ours(mode):
     out = io.BytesIO()
     Image.new(mode, (4, 4)).save(out, "JPEG" if mode == "CMYK" else "PNG")
-    assert images.reencode_picture(out.getvalue())[0]
+    assert pictures.reencode_picture(out.getvalue())[0]
 
 
 @pytest.mark.parametrize(
@@ -114,9 +114,9 @@ def test_what_is_no_picture_is_400_and_says_what_to_do(faber, data, storage):
 
 
 def test_a_picture_with_too_many_pixels_is_refused_before_it_is_decoded(monkeypatch):
-    monkeypatch.setattr(images, "encode_image", None)
+    monkeypatch.setattr(pictures, "encode_image", None)
     with pytest.raises(Invalid, match="2001 x 2000"):
-        images.reencode_picture(flat((2001, 2000)))
+        pictures.reencode_picture(flat((2001, 2000)))
 
 
 def flat(size):
@@ -127,7 +127,7 @@ def flat(size):
 
 def test_a_bomb_is_refused():
     with pytest.raises(Invalid, match="30000 x 30000"):
-        images.reencode_picture(flat((30000, 30000)))
+        pictures.reencode_picture(flat((30000, 30000)))
 
 
 def test_a_picture_may_be_as_large_as_the_setting_and_no_larger(faber, settings):
@@ -154,7 +154,7 @@ def test_random_damage_is_never_more_than_a_400():
             for _ in range(chance.randint(1, 6)):
                 data[chance.randrange(len(data))] = chance.randrange(256)
             try:
-                images.reencode_picture(bytes(data))
+                pictures.reencode_picture(bytes(data))
             except Invalid as error:
                 assert error.code == "bad_image"
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from agency.core import retention
 from agency.core.metrics import registry
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from organizations import erasure
 from organizations.provisioning import remove_organization
 from tenants import audit, request_log, tasks

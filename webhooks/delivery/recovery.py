@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from webhooks.delivery.endpoints import TRANSACTION_MARGIN, Webhook
 from webhooks.delivery.models import RESTARTED, Delivery
 from webhooks.events import feed

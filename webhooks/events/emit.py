@@ -8,7 +8,7 @@ from django.db import models, transaction
 from agency.core import faults, logs, transactions
 from agency.core.compiled_sql import insert_row
 from agency.core.database.base import count_rows
-from agency.core.workers import notify_worker
+from agency.core.notify import notify_worker
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook
 from webhooks.events.models import TRANSACTION_SQL, Event

@@ -23,7 +23,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from agency.core.errors import Invalid
-from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from tenants import vault
 from tenants.models import Tenant
 from webhooks.events.models import Event

@@ -23,7 +23,7 @@ from agency.core.database import base
 from agency.core.database.base import is_outage, run_as_check
 from agency.core.database.options import connection_options
 from agency.core.database.pool import Pool
-from agency.core.database.prepared import prepare_statements
+from agency.core.database.prepared_statements import prepare_statements
 from agency.core.version import __version__
 from agency.devtools.embedded import postgres, temporary_home
 from tests.support.database import END_OTHER_SESSIONS

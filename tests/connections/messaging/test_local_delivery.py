@@ -14,7 +14,7 @@ from kombu import Connection as Broker
 from uuid_utils.compat import uuid7
 
 from agency.celery import app as celery_app
-from agency.core import transactions, workers
+from agency.core import notify, transactions
 from agency.core.errors import PeerError
 from agency.core.network_reads import ReadNeeded
 from connections import tasks
@@ -470,7 +470,7 @@ def test_a_broker_out_of_reach_is_logged_and_fails_nothing(caplog, monkeypatch):
     options, send_task = settings.CELERY_BROKER_TRANSPORT_OPTIONS, celery_app.send_task
     closed = Broker("redis://127.0.0.1:1/0", transport_options=options)
     monkeypatch.setattr(celery_app, "send_task", partial(send_task, connection=closed))
-    monkeypatch.setattr(workers, "paused_until", 0.0)
+    monkeypatch.setattr(notify, "paused_until", 0.0)
     started = time.monotonic()
     with caplog.at_level(logging.WARNING):
         outbox.notify_receiver()

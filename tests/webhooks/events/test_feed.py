@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from agency.core.uuid7 import smallest_uuid7
+from agency.core.uuid7_bounds import smallest_uuid7
 from connections.models import Connection
 from connections.protocols import handshakes
 from credentials.models import Credential

@@ -1,6 +1,6 @@
 import pytest
 
-from agency.core.names import mailed_name
+from agency.mails.names import mailed_name
 
 
 @pytest.mark.parametrize("name", ["Faber College", "Straße 7, Inc.", "عيادة نور"])
