@@ -30,7 +30,7 @@ def invite_person(
     the person who invites. Raises Conflict `already_member`, `already_invited`,
     `member_limit` (of members or of open invitations).
     """
-    lock_tenant(tenant)
+    tenant.lock()
     email = email.strip().lower()
     if tenant.memberships.filter(user__email__iexact=email).exists():
         raise Conflict("already_member", f"{email} is a member already.")
@@ -59,7 +59,7 @@ def resend_invitation(invitation: Invitation, *, by: Any) -> str:
     The former link ends. Raises NotFound `invitation_ended` if it was used or withdrawn
     meanwhile.
     """
-    lock_tenant(invitation.tenant)
+    invitation.tenant.lock()
     row = lock_invitation(invitation)
     token = renew_token(row)
     row.save(update_fields=["digest", "expires_at", "updated_at"])
@@ -73,7 +73,7 @@ def withdraw_invitation(invitation: Invitation, *, by: Any) -> None:
 
     Raises NotFound `invitation_ended` if it was used or withdrawn meanwhile.
     """
-    lock_tenant(invitation.tenant)
+    invitation.tenant.lock()
     row = lock_invitation(invitation)
     audit.record("invitation.withdrawn", row, by=by)
     row.delete()
@@ -102,7 +102,7 @@ def accept_invitation(
     """
     found = find_invitation(digest)
     if found:
-        lock_tenant(found.tenant)
+        found.tenant.lock()
         # Another request may have used it while this one waited for the lock.
         found = find_invitation(digest)
     if not found:
@@ -136,7 +136,7 @@ def add_member(
 
     Raises Conflict `already_member`, `member_limit`.
     """
-    lock_tenant(tenant)
+    tenant.lock()
     if tenant.memberships.filter(user=user).exists():
         raise Conflict("already_member", f"{user} is a member already.")
     require_room_for_member(tenant)
@@ -155,7 +155,7 @@ def change_role(
     Conflict `last_owner` if nobody would own the organization any more, and NotFound
     `not_found` if the person is not a member any more.
     """
-    lock_tenant(membership.tenant)
+    membership.tenant.lock()
     row = lock_membership(membership)
     if row.role == role:
         return
@@ -176,7 +176,7 @@ def remove_member(membership: Membership, *, by: Any, reason: str = "") -> None:
     Raises Conflict `last_owner`, NotFound `not_found` if the person is not a member any
     more.
     """
-    lock_tenant(membership.tenant)
+    membership.tenant.lock()
     row = lock_membership(membership)
     require_other_owner(row)
     user = getattr(by, "user", None)
@@ -195,10 +195,6 @@ def withdraw_invitations_of(membership: Membership, *, by: Any) -> None:
     for invitation in rows.select_for_update():
         audit.record("invitation.withdrawn", invitation, by=by)
         invitation.delete()
-
-
-def lock_tenant(tenant: Tenant) -> None:
-    Tenant.objects.select_for_update(no_key=True).filter(pk=tenant.pk).first()
 
 
 def lock_membership(membership: Membership) -> Membership:

@@ -38,7 +38,8 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     so that two requests do not exceed the limit.
     """
     membership = get_membership(request, tenant_id, Permission.DEVELOP)
-    tenant = lock_tenant(membership.tenant)
+    tenant = membership.tenant
+    tenant.lock()
     form = key_form(membership, request.POST)
     if not form.is_valid():
         return render_organization(request, membership, form)
@@ -62,7 +63,8 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
     issue keys of its kind.
     """
     membership = get_membership(request, tenant_id, Permission.DEVELOP)
-    tenant = lock_tenant(membership.tenant)
+    tenant = membership.tenant
+    tenant.lock()
     key = get_object_or_404(list_keys(tenant), pk=key_id)
     if not membership.may_issue(key.kind):
         raise PermissionDenied
@@ -106,12 +108,6 @@ def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
             request, f"{key} is revoked. Calls that use it are refused from now on."
         )
     return redirect("studio:organization", tenant_id=tenant_id)
-
-
-def lock_tenant(tenant: Tenant) -> Tenant:
-    """Lock the organization's row, which guards its keys, in this transaction."""
-    Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
-    return tenant
 
 
 def render_new_key(

@@ -8,7 +8,7 @@ from django.db import models
 from uuid_utils.compat import uuid7
 
 from agency.core.collation import case_insensitive
-from agency.core.errors import OrganizationFrozen
+from agency.core.errors import NotFound, OrganizationFrozen
 from tenants.models.networks import Network
 from tenants.models.record import LiveRows, Record
 
@@ -134,6 +134,15 @@ class Tenant(Record):
         """Raise OrganizationFrozen while it moves to another installation."""
         if self.frozen_at:
             raise OrganizationFrozen
+
+    def lock(self) -> None:
+        """Lock the row until the end of the transaction, so that others wait.
+
+        Raises NotFound if the organization was deleted.
+        """
+        rows = Tenant.objects.select_for_update(no_key=True)
+        if rows.filter(pk=self.pk).first() is None:
+            raise NotFound("not_found", "The organization was deleted.")
 
 
 class Asset(Record):

@@ -10,7 +10,7 @@ from django.db import models, transaction
 from django.db.models.functions import Collate, Left
 from django.utils import timezone
 
-from agency.core.errors import Conflict
+from agency.core.errors import Conflict, NotFound
 from tenants import vault
 from tenants.models import Record, Tenant
 from webhooks.delivery.signing import new_secret
@@ -143,7 +143,7 @@ class Webhook(Record):
         of this type.
         """
         # The lock keeps concurrent registrations from exceeding the limit.
-        Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+        tenant.lock()
         limit = cls.MAX_OF_TYPE.get(cls.Type(type), cls.MAX_OF_OTHER_TYPES)
         if cls.objects.filter(tenant=tenant, type=type).count() >= limit:
             message = (
@@ -189,18 +189,22 @@ class Webhook(Record):
             is_enabled=True, disabled_reason="", notice_due_at=None, **CLEAN_RECORD
         )
 
+    @transaction.atomic
     def disable(self, lost_since: datetime | None = None, **changes: Any) -> None:
         """Stop calls. recovery.py closes the pending deliveries.
 
         `lost_since` becomes the earliest of the given time, its old value and the
         position of a running recovery: the next recovery must cover all of them.
+        Raises NotFound if it was deleted.
         """
+        self._lock()
         times = [lost_since, self.lost_since, self.recover_since]
         earliest = min((time for time in times if time), default=None)
         self._update(
             is_enabled=False, recover_since=None, lost_since=earliest, **changes
         )
 
+    @transaction.atomic
     def start_recovery(
         self, since: datetime | None = None, unconfirmed: bool = False
     ) -> None:
@@ -208,8 +212,9 @@ class Webhook(Record):
 
         since: the time to start from; default: the first event whose delivery failed.
         unconfirmed: also resend calls that were sent in full and got no response.
-        Raises Conflict `webhook_disabled`.
+        Raises Conflict `webhook_disabled`, and NotFound if it was deleted.
         """
+        self._lock()
         if not self.is_enabled:
             raise disabled_error()
         if since is None:
@@ -241,16 +246,16 @@ class Webhook(Record):
         """Replace the secret.
 
         Return the new one, and the time until which calls are signed with the previous
-        one too.
+        one too. Raises NotFound if it was deleted.
         """
-        row = Webhook.objects.select_for_update().get(pk=self.pk)
+        self._lock()
         secret = new_secret()
         previous_until = timezone.now() + SECRET_OVERLAP
-        vault.seal(row, "previous_secret", vault.unseal(row, "secret"))
-        vault.seal(row, "secret", secret)
+        vault.seal(self, "previous_secret", vault.unseal(self, "secret"))
+        vault.seal(self, "secret", secret)
         self._update(
-            secret=row.secret,
-            previous_secret=row.previous_secret,
+            secret=self.secret,
+            previous_secret=self.previous_secret,
             previous_until=previous_until,
         )
         return secret, previous_until
@@ -277,6 +282,14 @@ class Webhook(Record):
         if self.retry_unconfirmed is not None:
             return self.retry_unconfirmed
         return self.has_answered or not timed_out
+
+    def _lock(self) -> None:
+        """Lock the row until the end of the transaction, and read it again."""
+        rows = Webhook.objects.select_for_update(no_key=True)
+        try:
+            self.refresh_from_db(from_queryset=rows)
+        except Webhook.DoesNotExist:
+            raise NotFound("not_found", "The webhook was deleted.") from None
 
     def _update(self, **changes: Any) -> None:
         """Write columns, and `updated_at`.

@@ -7,6 +7,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from agency.core.errors import Conflict, NotFound
 from connections.protocols import handshakes
 from tests.support.races import threads
 from tests.support.webhook_receiver import days_pass, time_passes, worker_calls
@@ -233,3 +234,27 @@ def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(
     time_passes(seconds=301)
     worker_calls()
     assert [call.body["sequence"] for call in receiver.calls] == [2]
+
+
+def test_who_disables_it_from_an_old_copy_still_keeps_what_was_lost(hook):
+    copy = Webhook.objects.get()
+    lost = timezone.now() - timedelta(days=3)
+    Webhook.objects.update(recover_since=lost)  # a recovery began meanwhile
+    copy.disable()
+    assert Webhook.objects.get().lost_since == lost
+
+
+def test_who_recovers_from_an_old_copy_sees_that_it_was_disabled(hook):
+    copy = Webhook.objects.get()
+    Webhook.objects.get().disable()
+    with pytest.raises(Conflict, match="disabled"):
+        copy.start_recovery()
+    assert Webhook.objects.get().recover_since is None
+
+
+@pytest.mark.parametrize("act", ["disable", "start_recovery", "rotate_secret"])
+def test_one_that_was_deleted_meanwhile_is_not_found(hook, act):
+    copy = Webhook.objects.get()
+    Webhook.objects.all().delete()
+    with pytest.raises(NotFound):
+        getattr(copy, act)()
