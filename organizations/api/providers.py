@@ -19,9 +19,7 @@ from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
-from agency.core import transactions
-from agency.core.errors import Conflict
-from organizations import usage
+from organizations import provider_keys, usage
 from organizations.api.assets import PictureFormParser, read_upload
 from organizations.api.organizations import (
     all_networks,
@@ -41,19 +39,10 @@ from organizations.api.serializers import (
     TenantUpdateParameters,
     UsageContract,
 )
-from organizations.provisioning import (
-    TENANT_KINDS,
-    change_organization,
-    remove_organization,
-)
-from tenants import assets, audit, vault
-from tenants.models import ApiKey, Provider, Tenant
+from organizations.provisioning import change_organization, remove_organization
+from tenants import assets, audit
+from tenants.models import Provider, Tenant
 from wallets.models import Wallet
-
-KEY_MEMBERS = {
-    ApiKey.Kind.ACCESS_TOKEN: "accessToken",
-    ApiKey.Kind.SUBSCRIPTION_KEY: "subscriptionKey",
-}
 
 
 class ProviderView(View):
@@ -127,14 +116,15 @@ class ProviderTenants(ProviderView):
 
     @operation("getProviderTenantKeys", response=TenantKeysContract)
     def show_keys(self, request: Request, tenantId: str) -> Response:
-        return self.to_response(
-            TenantKeysContract, readable_keys(self.get_tenant(tenantId))
-        )
+        keys = provider_keys.read_newest_keys(self.get_tenant(tenantId))
+        return self.to_response(TenantKeysContract, keys)
 
     @operation("changeProviderTenantKeys", response=TenantKeysContract)
     def change_keys(self, request: Request, tenantId: str) -> Response:
         tenant = self.get_tenant(tenantId)
-        rotate = audit.recorded(rotate_newest_keys, "key.rotated", tenant, by=request)
+        rotate = audit.recorded(
+            provider_keys.rotate_newest_keys, "key.rotated", tenant, by=request
+        )
         # Shown once: a repeated call with the same Idempotency-Key gets a 409.
         made = self.perform(rotate, tenant, shown_once=True)
         return self.to_response(TenantKeysContract, made)
@@ -144,51 +134,6 @@ class ProviderTenants(ProviderView):
         tenant = get_or_404(self.rows, tenant_id, "public_id")
         tenant.require_thawed()
         return tenant
-
-
-def newest_keys(tenant: Tenant) -> dict[str, ApiKey]:
-    """The newest live key of each kind that has no end date."""
-    rows = ApiKey.live().filter(tenant=tenant, expires_at=None).order_by("pk")
-    return {key.kind: key for key in rows}
-
-
-def readable_keys(tenant: Tenant) -> dict[str, str]:
-    """The newest keys by their names in the API, unsealed.
-
-    409 `keys_not_readable` unless PROVIDER_KEYS_READABLE is set and both were kept.
-    """
-    newest = newest_keys(tenant)
-    readable = settings.PROVIDER_KEYS_READABLE and all(
-        kind in newest and newest[kind].sealed for kind in TENANT_KINDS
-    )
-    if not readable:
-        message = (
-            "These keys were shown once and cannot be read. PATCH makes new ones."
-        )
-        raise Conflict("keys_not_readable", message)
-    return {
-        KEY_MEMBERS[kind]: vault.unseal(newest[kind], "sealed")
-        for kind in TENANT_KINDS
-    }
-
-
-@transactions.atomic()
-def rotate_newest_keys(tenant: Tenant) -> dict[str, str]:
-    """Rotate the newest key of each kind. Return the new ones as readable_keys() does.
-
-    A former key stays live for a while (ApiKey.rotate). The lock on the organization
-    puts two changes in one order.
-    """
-    Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
-    newest = newest_keys(tenant)
-    return {
-        KEY_MEMBERS[kind]: (
-            newest[kind].rotate()
-            if kind in newest
-            else ApiKey.issue(kind, tenant, "Provider")
-        )[1]
-        for kind in TENANT_KINDS
-    }
 
 
 class ProviderAssets(ProviderView):

@@ -298,11 +298,10 @@ class TenantContract(Contract):
 
 
 class TenantKeysContract(Contract):
-    accessToken = serializers.CharField()
-    subscriptionKey = serializers.CharField()
+    """Of a KeyPair."""
 
-    def to_representation(self, keys):
-        return keys
+    accessToken = serializers.CharField(source="access_token")
+    subscriptionKey = serializers.CharField(source="subscription_key")
 
 
 class IssuerStatusContract(Contract):
