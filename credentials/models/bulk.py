@@ -130,7 +130,7 @@ class Bulk(Record, CausedJob):
         transaction that inserts the bulk: its lock on the organization keeps uploads at
         once from exceeding the limit of unfinished ones.
         """
-        Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+        cls._require_few_unfinished(tenant)
         own = cls.objects.filter(tenant=tenant)
         if (own.aggregate(rows=Sum("row_count"))["rows"] or 0) >= MAX_KEPT_ROWS:
             raise Conflict(
@@ -138,7 +138,18 @@ class Bulk(Record, CausedJob):
                 f"The bulks of your organization have {MAX_KEPT_ROWS} rows. Delete "
                 "one that is done.",
             )
-        unfinished = own.exclude(status=cls.Status.DONE)
+
+    @classmethod
+    def _require_few_unfinished(
+        cls, tenant: Tenant, beside: "Bulk | None" = None
+    ) -> None:
+        """Lock the organization. 409 `too_many_bulks` at the limit of unfinished ones.
+
+        beside: one that does not count.
+        """
+        tenant.lock()
+        others = cls.objects.filter(tenant=tenant).exclude(pk=beside and beside.pk)
+        unfinished = others.exclude(status=cls.Status.DONE)
         if unfinished.count() >= MAX_UNFINISHED:
             raise Conflict(
                 "too_many_bulks",
@@ -166,8 +177,10 @@ class Bulk(Record, CausedJob):
     def retry_failed(self) -> None:
         """Let the failed rows wait again that may succeed now.
 
-        409 `nothing_to_retry` if there is none.
+        409 `nothing_to_retry` if there is none, `too_many_bulks` if the organization
+        has as many others that are not done as it may.
         """
+        self._require_few_unfinished(self.tenant, beside=self)
         Bulk.objects.select_for_update().get(pk=self.pk)
         rows = self.rows.filter(status=BulkRow.Status.FAILED, values__isnull=False)
         now = timezone.now()

@@ -204,6 +204,23 @@ def test_failed_rows_are_tried_again_when_they_may_succeed(faber, licence):
     assert len(alice.get("/credentials")) == 1
 
 
+def test_a_done_bulk_is_not_tried_again_beside_too_many_others(
+    faber, licence, monkeypatch
+):
+    alice = faber.hosts("Alice")
+    text = f"name,year,walletId\nAl,1,{alice.wallet_id}\n"
+    done = sent(faber, licence, text)
+    worker_issues()
+    monkeypatch.setattr("credentials.models.bulk.MAX_UNFINISHED", 1)
+    other = sent(faber, licence, ["Bo,2"])
+    retry = f"/credentials/bulk/{done['bulkId']}/retry"
+    assert_error(faber.send("post", retry), 409, "too_many_bulks")
+    assert read(faber, done)["state"] == "Done"
+    worker_issues()
+    assert read(faber, other)["state"] == "Done"
+    assert faber.post(retry)["state"] == "Running"
+
+
 def test_a_row_that_cannot_be_offered_any_more_fails_alone(faber, licence):
     gone = faber.hosts("Alice").known_as(faber)
     bulk = sent(faber, licence, f"name,year,connectionId\nAl,1,{gone}\nBo,2,\n")
