@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from django.apps import apps
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db import connection, models, transaction
+from django.db.models import Count, F, Q, QuerySet
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from agency.core.queued_jobs import QueuedJob
@@ -55,7 +56,7 @@ def queue_models() -> list[type[QueuedJob]]:
 
 
 def read_queue(model: type[QueuedJob]) -> Queue:
-    """Read the figures of a queue in one statement."""
+    """Read the figures of a queue, all of the same moment."""
     rows, due = model.objects.order_by(), due_rows(model)
     counted = (
         rows.filter(status=model.Status.PENDING),
@@ -92,15 +93,16 @@ def due_rows(model: type[QueuedJob]) -> QuerySet:
     """
     rows = model.due()
     if model is Delivery:
-        # Looked up for each due row: a join may read all webhooks.
         served = Webhook.objects.filter(
-            pk=OuterRef("webhook_id"),
+            pk__in=Delivery.webhooks_due_by(timezone.now()),
             is_enabled=True,
             strikes__lt=SLOW_LIMIT,
             timeouts__lt=SLOW_LIMIT,
         )
-        rows = rows.alias(served=Subquery(served.values("pk")))
-        rows = rows.filter(served__isnull=False)
+        # An array may be empty, and skips the rows of all other webhooks in the index.
+        condition = "webhook_id = ANY(%s::uuid[])"
+        ids = list(served.values_list("pk", flat=True))
+        rows = rows.filter(RawSQL(condition, [ids], models.BooleanField()))
     if model is OutboundMessage:
         # One to another agent only if its endpoint has answered a message before.
         has_answered = Q(connection__answering_endpoint=F("endpoint"))

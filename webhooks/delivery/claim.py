@@ -112,8 +112,8 @@ def lock_webhooks(
     load: Load, limit: int, slow_limit: int, after: UUID | None
 ) -> list[Webhook]:
     """Lock and return webhooks that have due deliveries and are below their limits."""
-    due = Delivery.first_due_by(timezone.now())
-    rows = Webhook.objects.filter(due, is_enabled=True)
+    due = Delivery.webhooks_due_by(timezone.now())
+    rows = Webhook.objects.filter(pk__in=due, is_enabled=True)
     full_webhooks = [
         webhook
         for webhook in load.webhooks

@@ -168,11 +168,14 @@ class Webhook(Record):
             return types.INTERFACE
         return types.CLIENTS
 
+    @transaction.atomic
     def change_settings(self, **changes: Any) -> None:
         """Change `url`, `message_types` (empty: the defaults) or `retry_unconfirmed`.
 
-        A new address resets the counters: failures of the old one do not count.
+        A new address resets the counters: failures of the old one do not count. Raises
+        NotFound if it was deleted.
         """
+        self._lock()
         if "message_types" in changes:
             chosen = changes["message_types"]
             changes["message_types"] = chosen or self.default_message_types()
@@ -180,11 +183,14 @@ class Webhook(Record):
             changes |= CLEAN_RECORD | {"has_answered": False}
         self._update(**changes)
 
+    @transaction.atomic
     def enable(self) -> None:
         """Start calls again and reset the counters.
 
-        A notice that was not sent yet is dropped: the user who enables it knows.
+        A notice that was not sent yet is dropped: the user who enables it knows. Raises
+        NotFound if it was deleted.
         """
+        self._lock()
         self._update(
             is_enabled=True, disabled_reason="", notice_due_at=None, **CLEAN_RECORD
         )

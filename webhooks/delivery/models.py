@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db import connection, models
 from django.db.models import Q
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -26,21 +25,19 @@ POSTPONE_STEP = timedelta(microseconds=1)
 
 # Webhooks by when their first pending delivery is due. The query jumps from webhook to
 # webhook in the index `deliveries_due`: neither the webhooks with nothing pending nor
-# the number of deliveries make it slower. The array tells the planner that they are few.
-PENDING_SQL = """
-webhooks_webhook.id = ANY(ARRAY(
-    WITH RECURSIVE first AS (
-        (SELECT webhook_id, due_at FROM webhooks_delivery
-            WHERE status = 'pending' ORDER BY webhook_id, due_at LIMIT 1)
-        UNION ALL
-        SELECT next.webhook_id, next.due_at FROM first CROSS JOIN LATERAL (
-            SELECT webhook_id, due_at FROM webhooks_delivery
-            WHERE status = 'pending' AND webhook_id > first.webhook_id
-            ORDER BY webhook_id, due_at LIMIT 1
-        ) AS next
-    )
-    SELECT webhook_id FROM first WHERE due_at <= %s
-))
+# the number of deliveries make it slower.
+WEBHOOKS_SQL = """
+WITH RECURSIVE first AS (
+    (SELECT webhook_id, due_at FROM webhooks_delivery
+        WHERE status = 'pending' ORDER BY webhook_id, due_at LIMIT 1)
+    UNION ALL
+    SELECT next.webhook_id, next.due_at FROM first CROSS JOIN LATERAL (
+        SELECT webhook_id, due_at FROM webhooks_delivery
+        WHERE status = 'pending' AND webhook_id > first.webhook_id
+        ORDER BY webhook_id, due_at LIMIT 1
+    ) AS next
+)
+SELECT webhook_id FROM first WHERE due_at <= %s
 """
 # For each webhook the due deliveries that nothing blocks, and the blocked ones that
 # must be postponed: those before their blocker in the order of this query, unless its
@@ -213,12 +210,15 @@ class Delivery(Record, CausedJob):
         return cls.objects.filter(status=cls.Status.PENDING)
 
     @staticmethod
-    def first_due_by(time: datetime | str) -> RawSQL:
-        """A condition on webhooks: the first pending delivery is due by this time.
+    def webhooks_due_by(time: datetime | str) -> list[UUID]:
+        """Ids of the webhooks whose first pending delivery is due by this time.
 
-        time: "infinity" for any pending delivery.
+        time: "infinity" for any pending delivery. Webhooks that were deleted are among
+        them while their deliveries are kept.
         """
-        return RawSQL(PENDING_SQL, [time], models.BooleanField())
+        with connection.cursor() as cursor:
+            cursor.execute(WEBHOOKS_SQL, [time])
+            return [webhook for [webhook] in cursor.fetchall()]
 
     @classmethod
     def next_due(cls, wanted: Sequence[tuple[Webhook, int]]) -> list["Delivery"]:

@@ -36,8 +36,8 @@ def close_deliveries_of_disabled() -> int:
     A recovery can resend them later.
     """
     pending = unleased_deliveries().filter(webhook=OuterRef("pk"))
-    any_pending = Delivery.first_due_by("infinity")
-    webhooks = Webhook.objects.filter(any_pending, is_enabled=False)
+    any_pending = Delivery.webhooks_due_by("infinity")
+    webhooks = Webhook.objects.filter(pk__in=any_pending, is_enabled=False)
     webhooks = webhooks.alias(first=Subquery(pending.values("pk")[:1]))
     webhooks = webhooks.filter(first__isnull=False)
     return sum(close_deliveries(webhook) for webhook in webhooks[:MAX_WEBHOOKS])

@@ -70,9 +70,8 @@ def statements_of(function: Callable[[], object]) -> list[tuple[str, Any]]:
 def generic_plan(sql: str, params: Any) -> Plan:
     """Return the plan of a prepared statement, for whatever parameters."""
     numbers = iter(range(1, 100))
-    return explain(
-        "GENERIC_PLAN", re.sub("%s", lambda _: f"${next(numbers)}", sql), None
-    )
+    numbered = re.sub("%s", lambda _: f"${next(numbers)}", sql).replace("%%", "%")
+    return explain("GENERIC_PLAN", numbered, None)
 
 
 def plan(sql: str, params: Any) -> Plan:

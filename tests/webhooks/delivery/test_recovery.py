@@ -252,7 +252,17 @@ def test_who_recovers_from_an_old_copy_sees_that_it_was_disabled(hook):
     assert Webhook.objects.get().recover_since is None
 
 
-@pytest.mark.parametrize("act", ["disable", "start_recovery", "rotate_secret"])
+def test_who_sets_the_address_back_from_an_old_copy_starts_with_a_clean_record(hook):
+    copy = Webhook.objects.get()
+    Webhook.objects.get().change_settings(url="https://elsewhere.example")
+    Webhook.objects.update(strikes=9)
+    copy.change_settings(url=copy.url)
+    assert Webhook.objects.get().strikes == 0
+
+
+@pytest.mark.parametrize(
+    "act", ["enable", "disable", "change_settings", "start_recovery", "rotate_secret"]
+)
 def test_one_that_was_deleted_meanwhile_is_not_found(hook, act):
     copy = Webhook.objects.get()
     Webhook.objects.all().delete()
