@@ -1,5 +1,8 @@
 """Delete credentials. This does not revoke them."""
 
+from collections.abc import Collection
+from typing import Any
+
 from django.db.models import Q
 
 from agency.core import transactions
@@ -13,17 +16,33 @@ def remove_credential(credential: Credential) -> None:
     """Delete a credential. An open exchange is declined, and its peer is told.
 
     If the credential is revoked, its list is published first; on 503
-    `ledger_unavailable` nothing is deleted.
+    `ledger_unavailable` nothing is deleted. Does nothing if it was deleted meanwhile.
     """
-    publish_before_deletion(Credential.objects.filter(pk=credential.pk))
+    is_removed = False
+    while not is_removed:  # at most twice: nothing follows on a revocation
+        listed = publish_before_deletion(Credential.objects.filter(pk=credential.pk))
+        is_removed = _remove_if_listed(credential, listed)
+
+
+@transactions.atomic()
+def _remove_if_listed(credential: Credential, listed: Collection[Any]) -> bool:
+    """Delete the row. Return False if it was revoked meanwhile, which is not listed."""
+    credential.lock()
+    try:
+        credential.refresh_from_db(fields=["state", "sequence"])
+    except Credential.DoesNotExist:
+        return True
+    is_revoked = credential.state == Credential.State.REVOKED
+    if is_revoked and credential.role == Credential.Role.ISSUER and not listed:
+        return False
     connection = credential.connection
-    with transactions.atomic():
-        if connection and connection.connectionless and connection.lock():
-            # It exists for this exchange only, and declines it while it exists.
-            connection.remove()
-        elif credential.state in Credential.OPEN:
-            credential.decline()
-        credential.delete()
+    if connection and connection.connectionless:
+        # It exists for this exchange only, and declines it while it exists.
+        connection.remove()
+    elif credential.state in Credential.OPEN:
+        credential.decline()
+    credential.delete()
+    return True
 
 
 def purge_credentials(wallet: Wallet, definition_id: str) -> None:

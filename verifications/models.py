@@ -345,10 +345,16 @@ class Verification(Exchange):
     def remove(self) -> None:
         """Delete the row. An open exchange is declined first.
 
-        The connection of a connectionless exchange is removed with it.
+        The connection of a connectionless exchange is removed with it. Does nothing if
+        it was deleted meanwhile.
         """
+        self.lock()
+        try:
+            self.refresh_from_db(fields=["state", "sequence"])
+        except Verification.DoesNotExist:
+            return
         connection = self.connection
-        if connection and connection.connectionless and connection.lock():
+        if connection and connection.connectionless:
             connection.remove()  # declines it while the connection exists
         elif self.state in self.OPEN:
             self.decline()

@@ -14,6 +14,7 @@ from agency.core import network_reads, transactions
 from agency.core.errors import Unavailable
 from connections.didcomm import message
 from connections.models import Connection
+from credentials import removal
 from credentials.issue_credential import handlers, messages
 from credentials.ledgers import ledger_of
 from credentials.models import (
@@ -22,7 +23,7 @@ from credentials.models import (
     RevocationRegistry,
     StatusList,
 )
-from credentials.revocation import allocate_slot, second_after
+from credentials.revocation import allocate_slot, mark_revoked, second_after
 from credentials.tasks import build_registries, finish_what_was_left_behind
 from tenants import vault
 from tests.connections.messaging.test_pair_lock import is_free, while_locked
@@ -460,6 +461,34 @@ def test_a_revocation_whose_process_ended_is_published_later(
     finish_what_was_left_behind()
     assert alice.newest("credentials")["state"] == "Revoked"
     assert verdict(faber, alice) is False
+
+
+def test_a_revocation_while_the_row_is_being_deleted_is_published_first(
+    faber, badge, monkeypatch
+):
+    """A list is made from the rows: without this one nobody would learn of it."""
+    faber.hosts().receives(faber, badge, VALUES)
+    row = Credential.objects.get(role="issuer")
+    publish = removal.publish_before_deletion
+
+    def revoke_after_publishing(rows):
+        listed = publish(rows)
+        elsewhere(lambda: mark_revoked(Credential.objects.filter(pk=row.pk)))
+        return listed
+
+    monkeypatch.setattr(removal, "publish_before_deletion", revoke_after_publishing)
+    removal.remove_credential(row)
+    assert not Credential.objects.filter(role="issuer").exists()
+    newest = StatusList.objects.order_by("-timestamp")[0]
+    assert newest.body["revocationList"] == [0, 1, 0, 0]
+
+
+def test_a_row_that_was_deleted_meanwhile_is_not_deleted_again(faber, badge):
+    faber.hosts().receives(faber, badge, VALUES)
+    row = Credential.objects.get(role="issuer")
+    removal.remove_credential(Credential.objects.get(pk=row.pk))
+    removal.remove_credential(row)
+    assert not Credential.objects.filter(role="issuer").exists()
 
 
 def test_what_cannot_be_published_does_not_stand_before_the_others(
