@@ -35,7 +35,8 @@ from credentials.api.serializers import (
 from credentials.models import Credential
 from credentials.models.credential import definition_with_schema
 from tenants import vault
-from tenants.models import Network, Record, Tenant
+from tenants.models import Network, Provider, Record, Tenant
+from tests.agency.core.test_plans import generic_plan, nodes
 from verifications.api.serializers import (
     ConnectionVerificationQuery,
     VerificationContract,
@@ -108,6 +109,33 @@ def test_each_compiled_query_has_the_sql_and_the_parameters_of_the_orm(
             cursor = psycopg.ClientCursor(connection.connection)
             ours = cursor.mogrify(query._plan.sql, query._plan.parameters(values))
             assert ours == cursor.mogrify(sql, parameters)
+
+
+def test_each_compiled_query_can_use_indexes_whatever_its_parameters(
+    every_query, subtests
+):
+    """Where PostgreSQL must not read a whole table, it finds an index for each one.
+
+    Prepared statements are planned for unknown parameters, so a condition of a partial
+    index must be a constant in them.
+    """
+    few_rows = {model._meta.db_table for model in (Network, Provider)}
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off")
+    try:
+        for number, query in enumerate(every_query):
+            with subtests.test(number):
+                sql = query._plan.sql
+                found = nodes(generic_plan(sql, None))
+                whole = {
+                    node["Relation Name"]
+                    for node in found
+                    if node["Node Type"] == "Seq Scan"
+                }
+                assert whole <= few_rows, sql
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET enable_seqscan")
 
 
 def test_the_objects_are_those_of_the_orm(every_query, faber):
