@@ -130,6 +130,7 @@ class Bulk(Record, CausedJob):
         transaction that inserts the bulk: its lock on the organization keeps uploads at
         once from exceeding the limit of unfinished ones.
         """
+        tenant.lock()
         cls._require_few_unfinished(tenant)
         own = cls.objects.filter(tenant=tenant)
         if (own.aggregate(rows=Sum("row_count"))["rows"] or 0) >= MAX_KEPT_ROWS:
@@ -140,16 +141,9 @@ class Bulk(Record, CausedJob):
             )
 
     @classmethod
-    def _require_few_unfinished(
-        cls, tenant: Tenant, beside: "Bulk | None" = None
-    ) -> None:
-        """Lock the organization. 409 `too_many_bulks` at the limit of unfinished ones.
-
-        beside: one that does not count.
-        """
-        tenant.lock()
-        others = cls.objects.filter(tenant=tenant).exclude(pk=beside and beside.pk)
-        unfinished = others.exclude(status=cls.Status.DONE)
+    def _require_few_unfinished(cls, tenant: Tenant) -> None:
+        """409 `too_many_bulks` at the limit. The caller has locked the organization."""
+        unfinished = cls.objects.filter(tenant=tenant).exclude(status=cls.Status.DONE)
         if unfinished.count() >= MAX_UNFINISHED:
             raise Conflict(
                 "too_many_bulks",
@@ -177,11 +171,12 @@ class Bulk(Record, CausedJob):
     def retry_failed(self) -> None:
         """Let the failed rows wait again that may succeed now.
 
-        409 `nothing_to_retry` if there is none, `too_many_bulks` if the organization
-        has as many others that are not done as it may.
+        409 `nothing_to_retry` if there is none, `too_many_bulks` if it was done and the
+        organization has as many that are not as it may. The organization is locked
+        before the bulk.
         """
-        self._require_few_unfinished(self.tenant, beside=self)
-        Bulk.objects.select_for_update().get(pk=self.pk)
+        self.tenant.lock()
+        locked = Bulk.objects.select_for_update().get(pk=self.pk)
         rows = self.rows.filter(status=BulkRow.Status.FAILED, values__isnull=False)
         now = timezone.now()
         if not rows.update(status=BulkRow.Status.WAITING, errors=[], updated_at=now):
@@ -190,6 +185,8 @@ class Bulk(Record, CausedJob):
                 "No row has failed that could succeed without being changed. Send "
                 "those with wrong values again, corrected.",
             )
+        if locked.state == self.State.DONE:
+            self._require_few_unfinished(self.tenant)
         Bulk.objects.filter(pk=self.pk).update(
             status=self.Status.PENDING, finished_at=None, due_at=now, updated_at=now
         )
