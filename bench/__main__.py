@@ -1,7 +1,7 @@
 """Measurements, each as a ratio of things measured side by side in one run.
 
     python -m bench [NAME ...]      all of BENCHES, or those named
-    python -m bench fill            many rows: needs 35 GB of the disk, and some minutes
+    python -m bench fill            many rows: needs 35 GB of the disk, and five minutes
     python -m bench soak MINUTES
 
 Needs nothing running; servers are thrown away afterwards. docs/performance.md holds
