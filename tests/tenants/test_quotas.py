@@ -364,9 +364,16 @@ def test_no_more_rows_are_counted_than_the_quota(faber):
 )
 def test_what_does_not_count_is_not_read(faber, quota, label, index):
     """An index holds only what counts, however much else the organization has."""
+    table = apps.get_model(label)._meta.db_table
     with transaction.atomic(), connection.cursor() as cursor:
+        found = connection.introspection.get_constraints(cursor, table)
+        for name, one in found.items():
+            # With few rows it is as good as the one that is wanted.
+            if one["columns"] == ["tenant_id"] and one["index"] and name != index:
+                cursor.execute(f'DROP INDEX "{name}"')
         cursor.execute("SET LOCAL enable_seqscan = off")
         plan = quota.rows_of(label, faber.tenant.pk).order_by()[:2].explain()
+        transaction.set_rollback(True)
     assert index in plan, plan
 
 
