@@ -76,13 +76,14 @@ class PlainCredential(serializers.ModelSerializer):
     issuedAtUtc = moment("issued_at")
     IssuedAtUtc = moment("issued_at")
     acceptedAtUtc = moment("accepted_at")
+    threadId = serializers.CharField(source="thread_id")
     values = serializers.SerializerMethodField()
 
     class Meta:
         model = Credential
         fields = (
             "credentialId", "state", "connectionId", "definitionId", "schemaId",
-            "issuedAtUtc", "IssuedAtUtc", "acceptedAtUtc", "values",
+            "issuedAtUtc", "IssuedAtUtc", "acceptedAtUtc", "values", "threadId",
         )  # fmt: skip
 
     def get_values(self, row):
@@ -98,6 +99,7 @@ class PlainVerification(serializers.ModelSerializer):
     updatedAtUtc = moment("updated_at")
     isValid = serializers.BooleanField(source="is_valid")
     verifiedAtUtc = moment("verified_at")
+    threadId = serializers.CharField(source="thread_id")
     proof = serializers.SerializerMethodField()
     checks = serializers.SerializerMethodField()
     policy = serializers.SerializerMethodField()
@@ -108,6 +110,7 @@ class PlainVerification(serializers.ModelSerializer):
         fields = (
             "verificationId", "connectionId", "state", "createdAtUtc", "updatedAtUtc",
             "isValid", "verifiedAtUtc", "proof", "checks", "policy", "proposal",
+            "threadId",
         )  # fmt: skip
 
     def get_proof(self, row):
