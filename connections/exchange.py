@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 from uuid import UUID
 
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import models
 
 from agency.core import transactions
@@ -86,6 +87,15 @@ class Exchange(EventSource):
             self.connection = None  # deleted meanwhile
             return
         self._use_locked_connection()
+
+    def lock_and_reload_state(self) -> bool:
+        """Lock it as lock() does, then read its state. Return False if it is deleted."""
+        self.lock()
+        try:
+            self.refresh_from_db(fields=["state", "sequence"])
+        except ObjectDoesNotExist:
+            return False
+        return True
 
     @property
     def is_locked(self) -> bool:

@@ -1,6 +1,5 @@
 """Delete credentials. This does not revoke them."""
 
-from collections.abc import Collection
 from typing import Any
 
 from django.db.models import Q
@@ -25,12 +24,9 @@ def remove_credential(credential: Credential) -> None:
 
 
 @transactions.atomic()
-def _remove_if_listed(credential: Credential, listed: Collection[Any]) -> bool:
+def _remove_if_listed(credential: Credential, listed: list[Any]) -> bool:
     """Delete the row. Return False if it was revoked meanwhile, which is not listed."""
-    credential.lock()
-    try:
-        credential.refresh_from_db(fields=["state", "sequence"])
-    except Credential.DoesNotExist:
+    if not credential.lock_and_reload_state():
         return True
     is_revoked = credential.state == Credential.State.REVOKED
     if is_revoked and credential.role == Credential.Role.ISSUER and not listed:

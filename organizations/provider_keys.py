@@ -44,7 +44,7 @@ def rotate_newest_keys(tenant: Tenant) -> KeyPair:
     A former key stays live for a while (ApiKey.rotate). The lock on the organization
     puts two changes in one order.
     """
-    tenant.lock()
+    tenant.lock_row()
     newest = newest_keys(tenant)
     made = {}
     for kind in TENANT_KINDS:

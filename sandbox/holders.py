@@ -40,7 +40,7 @@ def create_holder(
     `quota_exceeded`.
     """
     require_test(tenant)
-    tenant.lock()
+    tenant.lock_row()
     if SimulatedHolder.live_rows(tenant).count() >= MAX_HOLDERS:
         message = (
             f"An organization has at most {MAX_HOLDERS} simulated holders. Delete one "

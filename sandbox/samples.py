@@ -87,7 +87,7 @@ def create_missing_holders(tenant: Tenant, by: Any) -> None:
 
     The lock on the organization keeps two calls from creating them twice.
     """
-    tenant.lock()
+    tenant.lock_row()
     holders = find_holders(tenant)
     for behaviour, name in HOLDERS.items():
         if behaviour not in holders:
@@ -105,7 +105,7 @@ def offer_samples(
     organization keeps two calls from offering twice. A credential that is rejected or
     revoked does not count. definition: what prepare_samples() returned.
     """
-    tenant.lock()
+    tenant.lock_row()
     for holder in find_holders(tenant).values():
         if holder.behaviour in WITHOUT_CREDENTIAL:
             continue

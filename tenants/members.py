@@ -31,7 +31,7 @@ def invite_person(
     the person who invites. Raises Conflict `already_member`, `already_invited`,
     `member_limit` (of members or of open invitations).
     """
-    tenant.lock()
+    tenant.lock_row()
     email = email.strip().lower()
     if tenant.memberships.filter(user__email__iexact=email).exists():
         raise Conflict("already_member", f"{email} is a member already.")
@@ -60,7 +60,7 @@ def resend_invitation(invitation: Invitation, *, by: Any) -> str:
     The former link ends. Raises NotFound `invitation_ended` if it was used or withdrawn
     meanwhile.
     """
-    invitation.tenant.lock()
+    invitation.tenant.lock_row()
     row = lock_invitation(invitation)
     token = renew_token(row)
     row.save(update_fields=["digest", "expires_at", "updated_at"])
@@ -74,7 +74,7 @@ def withdraw_invitation(invitation: Invitation, *, by: Any) -> None:
 
     Raises NotFound `invitation_ended` if it was used or withdrawn meanwhile.
     """
-    invitation.tenant.lock()
+    invitation.tenant.lock_row()
     row = lock_invitation(invitation)
     audit.record("invitation.withdrawn", row, by=by)
     row.delete()
@@ -104,7 +104,7 @@ def accept_invitation(
     found = find_invitation(digest)
     if found:
         with suppress(NotFound):  # then its invitations are gone too
-            found.tenant.lock()
+            found.tenant.lock_row()
         # Another request may have used it while this one waited for the lock.
         found = find_invitation(digest)
     if not found:
@@ -138,7 +138,7 @@ def add_member(
 
     Raises Conflict `already_member`, `member_limit`.
     """
-    tenant.lock()
+    tenant.lock_row()
     if tenant.memberships.filter(user=user).exists():
         raise Conflict("already_member", f"{user} is a member already.")
     require_room_for_member(tenant)
@@ -157,7 +157,7 @@ def change_role(
     Conflict `last_owner` if nobody would own the organization any more, and NotFound
     `not_found` if the person is not a member any more.
     """
-    membership.tenant.lock()
+    membership.tenant.lock_row()
     row = lock_membership(membership)
     if row.role == role:
         return
@@ -178,7 +178,7 @@ def remove_member(membership: Membership, *, by: Any, reason: str = "") -> None:
     Raises Conflict `last_owner`, NotFound `not_found` if the person is not a member any
     more.
     """
-    membership.tenant.lock()
+    membership.tenant.lock_row()
     row = lock_membership(membership)
     require_other_owner(row)
     user = getattr(by, "user", None)

@@ -81,7 +81,7 @@ def create_kiosk(
     )
     with transactions.atomic():
         # One call at a time counts and inserts.
-        tenant.lock()
+        tenant.lock_row()
         if Kiosk.objects.filter(tenant=tenant).count() >= MAX_KIOSKS:
             message = (
                 f"An organization has at most {MAX_KIOSKS} kiosks. Revoke one first."

@@ -348,10 +348,7 @@ class Verification(Exchange):
         The connection of a connectionless exchange is removed with it. Does nothing if
         it was deleted meanwhile.
         """
-        self.lock()
-        try:
-            self.refresh_from_db(fields=["state", "sequence"])
-        except Verification.DoesNotExist:
+        if not self.lock_and_reload_state():
             return
         connection = self.connection
         if connection and connection.connectionless:

@@ -21,7 +21,7 @@ from connections.models import OutboundMessage
 from credentials.models import CredentialDefinition
 from wallets.models import SpareKey
 from webhooks.delivery.endpoints import SLOW_LIMIT
-from webhooks.delivery.models import WEBHOOKS_SQL
+from webhooks.delivery.models import DUE_WEBHOOKS_SQL
 from webhooks.models import Delivery
 
 MAX_COUNTED = 10_000
@@ -32,7 +32,7 @@ LATE_AFTER_SECONDS = 60
 # others in the index `deliveries_due`, and read no other webhook.
 SERVED_SQL = f"""
 webhook_id = ANY(ARRAY(
-    SELECT id FROM webhooks_webhook WHERE id = ANY(ARRAY({WEBHOOKS_SQL}))
+    SELECT id FROM webhooks_webhook WHERE id = ANY(ARRAY({DUE_WEBHOOKS_SQL}))
     AND is_enabled AND strikes < %s AND timeouts < %s
 ))
 """

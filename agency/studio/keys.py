@@ -39,7 +39,7 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     """
     membership = get_membership(request, tenant_id, Permission.DEVELOP)
     tenant = membership.tenant
-    tenant.lock()
+    tenant.lock_row()
     form = key_form(membership, request.POST)
     if not form.is_valid():
         return render_organization(request, membership, form)
@@ -64,7 +64,7 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
     """
     membership = get_membership(request, tenant_id, Permission.DEVELOP)
     tenant = membership.tenant
-    tenant.lock()
+    tenant.lock_row()
     key = get_object_or_404(list_keys(tenant), pk=key_id)
     if not membership.may_issue(key.kind):
         raise PermissionDenied

@@ -130,7 +130,7 @@ class Bulk(Record, CausedJob):
         transaction that inserts the bulk: its lock on the organization keeps uploads at
         once from exceeding the limit of unfinished ones.
         """
-        tenant.lock()
+        tenant.lock_row()
         cls._require_few_unfinished(tenant)
         own = cls.objects.filter(tenant=tenant)
         if (own.aggregate(rows=Sum("row_count"))["rows"] or 0) >= MAX_KEPT_ROWS:
@@ -175,7 +175,7 @@ class Bulk(Record, CausedJob):
         organization has as many that are not as it may. The organization is locked
         before the bulk.
         """
-        self.tenant.lock()
+        self.tenant.lock_row()
         locked = Bulk.objects.select_for_update().get(pk=self.pk)
         rows = self.rows.filter(status=BulkRow.Status.FAILED, values__isnull=False)
         now = timezone.now()

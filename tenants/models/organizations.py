@@ -135,8 +135,8 @@ class Tenant(Record):
         if self.frozen_at:
             raise OrganizationFrozen
 
-    def lock(self) -> None:
-        """Lock the row until the end of the transaction, so that others wait.
+    def lock_row(self) -> None:
+        """Lock it until the end of the transaction (SELECT ... FOR NO KEY UPDATE).
 
         Raises NotFound if the organization was deleted.
         """

@@ -143,7 +143,7 @@ class Webhook(Record):
         of this type.
         """
         # The lock keeps concurrent registrations from exceeding the limit.
-        tenant.lock()
+        tenant.lock_row()
         limit = cls.MAX_OF_TYPE.get(cls.Type(type), cls.MAX_OF_OTHER_TYPES)
         if cls.objects.filter(tenant=tenant, type=type).count() >= limit:
             message = (
@@ -175,7 +175,7 @@ class Webhook(Record):
         A new address resets the counters: failures of the old one do not count. Raises
         NotFound if it was deleted.
         """
-        self._lock()
+        self._lock_and_reload()
         if "message_types" in changes:
             chosen = changes["message_types"]
             changes["message_types"] = chosen or self.default_message_types()
@@ -190,7 +190,7 @@ class Webhook(Record):
         A notice that was not sent yet is dropped: the user who enables it knows. Raises
         NotFound if it was deleted.
         """
-        self._lock()
+        self._lock_and_reload()
         self._update(
             is_enabled=True, disabled_reason="", notice_due_at=None, **CLEAN_RECORD
         )
@@ -203,7 +203,7 @@ class Webhook(Record):
         position of a running recovery: the next recovery must cover all of them.
         Raises NotFound if it was deleted.
         """
-        self._lock()
+        self._lock_and_reload()
         times = [lost_since, self.lost_since, self.recover_since]
         earliest = min((time for time in times if time), default=None)
         self._update(
@@ -220,7 +220,7 @@ class Webhook(Record):
         unconfirmed: also resend calls that were sent in full and got no response.
         Raises Conflict `webhook_disabled`, and NotFound if it was deleted.
         """
-        self._lock()
+        self._lock_and_reload()
         if not self.is_enabled:
             raise disabled_error()
         if since is None:
@@ -254,7 +254,7 @@ class Webhook(Record):
         Return the new one, and the time until which calls are signed with the previous
         one too. Raises NotFound if it was deleted.
         """
-        self._lock()
+        self._lock_and_reload()
         secret = new_secret()
         previous_until = timezone.now() + SECRET_OVERLAP
         vault.seal(self, "previous_secret", vault.unseal(self, "secret"))
@@ -289,7 +289,7 @@ class Webhook(Record):
             return self.retry_unconfirmed
         return self.has_answered or not timed_out
 
-    def _lock(self) -> None:
+    def _lock_and_reload(self) -> None:
         """Lock the row until the end of the transaction, and read it again."""
         rows = Webhook.objects.select_for_update(no_key=True)
         try:

@@ -26,7 +26,7 @@ POSTPONE_STEP = timedelta(microseconds=1)
 # Webhooks by when their first pending delivery is due. The query jumps from webhook to
 # webhook in the index `deliveries_due`: neither the webhooks with nothing pending nor
 # the number of deliveries make it slower.
-WEBHOOKS_SQL = """
+DUE_WEBHOOKS_SQL = """
 WITH RECURSIVE first AS (
     (SELECT webhook_id, due_at FROM webhooks_delivery
         WHERE status = 'pending' ORDER BY webhook_id, due_at LIMIT 1)
@@ -217,7 +217,7 @@ class Delivery(Record, CausedJob):
         them while their deliveries are kept.
         """
         with connection.cursor() as cursor:
-            cursor.execute(WEBHOOKS_SQL, [time])
+            cursor.execute(DUE_WEBHOOKS_SQL, [time])
             return [webhook for [webhook] in cursor.fetchall()]
 
     @classmethod

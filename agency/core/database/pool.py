@@ -25,8 +25,8 @@ CONNECTION_TIMEOUT_SECONDS = 1.0
 PROBE_TIMEOUT_SECONDS = 0.5
 # The time limit of the health check before a connection is lent.
 CHECK_TIMEOUT_SECONDS = 1.0
-# Prepared statements of a connection, if it prepares any (prepared_statements.py). Their plans
-# take memory of the server; with fewer they would replace each other.
+# Prepared statements of a connection, if it prepares any (prepared_statements.py). Their
+# plans take memory of the server; with fewer they would replace each other.
 MAX_PREPARED = 200
 # The client waits for a statement this much longer than `statement_timeout`.
 GRACE_SECONDS = 5.0
