@@ -36,6 +36,8 @@ class Processes:
                 "FAULT_INJECTION": "1",
                 "LOG_LEVEL": "WARNING",
                 "PORT": str(self.port),
+                # By default the port after it, which another server may have.
+                "STREAM_PORT": str(free_port(folder / "stream-port")),
                 "PUBLIC_URL": self.url,
                 "STORAGE_ROOT": str(folder / "storage"),
                 "METRICS_ROOT": str(folder / "metrics"),
