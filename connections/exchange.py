@@ -11,13 +11,13 @@ from django.db import models
 
 from agency.core import transactions
 from agency.core.compiled_sql import CompiledQuery
-from agency.core.errors import Conflict, PeerError, WrongState
+from agency.core.errors import Conflict, EndedByPeer, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
 from connections.didcomm.message import Message
 from connections.link_expiry import LINK_EXPIRED
 from connections.live_connection import ConnectionForeignKey
-from connections.messaging import outbox, router
+from connections.messaging import outbox, pair_lock, router
 from connections.models import Connection
 from tenants import quotas, vault
 from webhooks.events.emit import EventSource
@@ -42,7 +42,8 @@ class Exchange(EventSource):
     role: Any
     tenant: Any
 
-    def decline(self, reason: str = "") -> None:
+    def build_decline(self, reason: str) -> dict[str, Any]:
+        """The message of a side that declines. reason: in its own words, or empty."""
         raise NotImplementedError
 
     connection = ConnectionForeignKey()
@@ -87,6 +88,22 @@ class Exchange(EventSource):
             self.connection = None  # deleted meanwhile
             return
         self._use_locked_connection()
+
+    def lock_to_act(self) -> None:
+        """Lock it as lock() does, for a step that a party takes by itself.
+
+        409 `wrong_state` if the other party, hosted here too, has ended the exchange by
+        a message that still waits to be handled: it could not go along any more.
+        """
+        self.lock()
+        waiting = pair_lock.find_waiting(Connection, self.thread_id)
+        if waiting and self._is_ended_by(waiting):
+            raise EndedByPeer(self)
+
+    def _is_ended_by(self, connections: list[Connection]) -> bool:
+        rows = type(self).objects.filter(connection__in=connections)
+        others = rows.filter(thread_id=self.thread_id).exclude(pk=self.pk)
+        return others.exclude(state__in=self.OPEN).exists()
 
     def lock_and_reload_state(self) -> bool:
         """Lock it as lock() does, then read its state. Return False if it is deleted."""
@@ -158,6 +175,26 @@ class Exchange(EventSource):
             raise PeerError(cls.ABANDONED, "we have the other role in this thread")
         return row
 
+    @transactions.atomic()
+    def decline(self, reason: str = "") -> None:
+        """Either side: end an open exchange and tell the other side, if it is there.
+
+        409 `wrong_state`. reason: for the other side, in the words of this one.
+        """
+        self.lock_to_act()
+        self._decline_locked(reason)
+
+    def _decline_locked(self, reason: str = "") -> None:
+        move(
+            self,
+            self.OPEN,
+            self.State.REJECTED,
+            problem="declined",
+            reason=self.sealed_reason(reason),
+        )
+        if self.connection:
+            outbox.enqueue_if_possible(self.connection, self.build_decline(reason))
+
     @classmethod
     def decline_open(cls, connection: Connection, limit: int | None = None) -> int:
         """Decline open exchanges of a connection that is about to end: all, or some.
@@ -168,7 +205,7 @@ class Exchange(EventSource):
         rows = list(found.order_by("pk")[:limit])
         for row in rows:
             with suppress(WrongState):  # finished in this transaction
-                cls._shared(row, connection).decline()
+                cls._shared(row, connection)._decline_locked()
         return len(rows)
 
     @classmethod

@@ -15,7 +15,6 @@ from agency.core.errors import WrongState
 from agency.core.states import move
 from connections.didcomm.formats import MessageFormat
 from connections.exchange import Exchange
-from connections.messaging import outbox
 from connections.models import Connection
 from tenants import vault
 from tenants.models import Record, Tenant
@@ -315,31 +314,13 @@ class Verification(Exchange):
             verified_at=timezone.now(),
         )
 
-    @transactions.atomic()
-    def decline(self, reason: str = "") -> None:
-        """End an open exchange and send a problem report. Used by both roles.
-
-        In one transaction, with the connection locked. A peer that is gone gets none.
-        409 `wrong_state`.
-
-        reason: for the other side, in the words of the one that declines.
-        """
-        self.lock()
-        move(
-            self,
-            self.OPEN,
-            self.State.REJECTED,
-            problem="declined",
-            reason=self.sealed_reason(reason),
+    def build_decline(self, reason: str) -> dict[str, Any]:
+        return messages.build_problem_report(
+            messages.ABANDONED,
+            reason or "The proof is not wanted.",
+            self.thread_id,
+            self.message_format,
         )
-        if self.connection:
-            report = messages.build_problem_report(
-                messages.ABANDONED,
-                reason or "The proof is not wanted.",
-                self.thread_id,
-                self.message_format,
-            )
-            outbox.enqueue_if_possible(self.connection, report)
 
     @transactions.atomic()
     def remove(self) -> None:

@@ -79,6 +79,15 @@ class WrongState(Conflict):
         )
 
 
+class EndedByPeer(WrongState):
+    """409: the other side has ended the object, by a message that still waits."""
+
+    def __init__(self, obj: Any) -> None:
+        name = type(obj).__name__.lower()
+        message = f"The other side has ended this {name}. Read it again in a moment."
+        Conflict.__init__(self, "wrong_state", message)
+
+
 class InProgress(Conflict):
     """409: the same request is still running. Retry after `retry_after` seconds."""
 

@@ -152,9 +152,13 @@ def _deliver_locally(row: OutboundMessage) -> None:
 
 @network_reads.atomic_with_reads
 def _receive_and_finish(row: OutboundMessage, key: Key, received: Message) -> None:
-    """In one transaction, which is run again after each network read."""
-    inbox.receive(key, received)
+    """In one transaction, which is run again after each network read.
+
+    The message waits no more while it is handled, so its handlers may act.
+    """
+    completion.lock_connection(row)
     completion.mark_sent(row)
+    inbox.receive(key, received)
 
 
 def _post(row: OutboundMessage) -> None:

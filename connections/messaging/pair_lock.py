@@ -107,16 +107,19 @@ def _compiled_pair(model: Any) -> CompiledQuery[Any]:
 
 def _rows(model: Any) -> QuerySet[Any]:
     """The rows with their parties, and whether messages of theirs wait."""
-    waiting = OutboundMessage.objects.filter(
-        connection=OuterRef("pk"),
-        status=OutboundMessage.Status.PENDING,
-        is_hosted=True,
-    )
     # Of deleted connections too: their peers are told that they are gone.
     rows = model._base_manager.select_related(*LOADED_WITH_ROW)
     # Without its data key, a deleted organization can neither send nor receive.
     rows = rows.filter(wallet__tenant__deleted_at=None)
-    return rows.annotate(has_waiting_messages=Exists(waiting))
+    return rows.annotate(has_waiting_messages=Exists(_waiting(OuterRef("pk"))))
+
+
+def _waiting(connection: Any) -> QuerySet[OutboundMessage]:
+    """The messages of a connection that its hosted peer has not handled."""
+    pending = OutboundMessage.Status.PENDING
+    return OutboundMessage.objects.filter(
+        connection=connection, status=pending, is_hosted=True
+    )
 
 
 def add_inserted(connection: Any) -> None:
@@ -135,6 +138,17 @@ def find_locked(model: type[Row], pk: Any) -> Row | None:
 
 def is_locked(model: type[Any], pk: Any) -> bool:
     return (model, pk) in transactions.locked_rows()
+
+
+def find_waiting(model: type[Row], thread_id: str) -> list[Row]:
+    """The locked connections on which a message of this thread waits to be handled."""
+    return [
+        row
+        for row in transactions.locked_rows().values()
+        if isinstance(row, model)
+        and row.has_waiting_messages
+        and _waiting(row.pk).filter(thread_id=thread_id).exists()
+    ]
 
 
 def find_locked_by_key(model: type[Row], verkey: str) -> tuple[Row, Key] | None:

@@ -63,7 +63,7 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
     changes: to what was offered. If they name a definition in any way, the offered one
     is not named any more. 400 `invalid_request`, 409 `already_offered`, `wrong_state`.
     """
-    credential.lock()
+    credential.lock_to_act()
     offered = {
         "definitionId": credential.definition_id,
         "schemaId": credential.schema_id,
@@ -250,7 +250,7 @@ def offer_proposed(
     and the offer is enqueued in the same transaction. 400 `definition_unclear` and the
     errors of check_offer(), 409 `wrong_state`, `connection_gone`.
     """
-    credential.lock()
+    credential.lock_to_act()
     if credential.state != State.PROPOSED:
         raise WrongState(credential, [State.PROPOSED])
     definition = definition or find_proposed_definition(credential)

@@ -17,7 +17,6 @@ from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import AgencyError, Conflict, Invalid, WrongState
 from agency.core.states import move
 from connections.exchange import Exchange
-from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
 from credentials.issue_credential import messages
@@ -328,7 +327,7 @@ class Credential(Exchange):
         )
         if self.connection and self.connection.seems_hosted:
             self._prepare_issuance(request, metadata)
-        self.lock()
+        self.lock_to_act()
         move(
             self,
             [self.State.OFFERED],
@@ -394,7 +393,7 @@ class Credential(Exchange):
             values,
             slot.registry.signing_info(slot.index) if slot else None,
         )
-        self.lock()
+        self.lock_to_act()
         move(
             self,
             [self.State.REQUESTED],
@@ -426,24 +425,10 @@ class Credential(Exchange):
             )
         return values
 
-    @transactions.atomic()
-    def decline(self, reason: str = "") -> None:
-        """Either side: end an open exchange and tell the other side, and why."""
-        self.lock()
-        move(
-            self,
-            self.OPEN,
-            self.State.REJECTED,
-            problem="declined",
-            reason=self.sealed_reason(reason),
+    def build_decline(self, reason: str) -> dict[str, Any]:
+        return messages.build_problem_report(
+            self.thread_id, self.message_format, reason
         )
-        if self.connection:
-            outbox.enqueue_if_possible(
-                self.connection,
-                messages.build_problem_report(
-                    self.thread_id, self.message_format, reason
-                ),
-            )
 
     def receive_problem(self, code: str, reason: str | None = None) -> None:
         """The other side has ended the exchange. A finished one does not change."""

@@ -338,7 +338,7 @@ def _send_presentation(
         if connection and connection.seems_hosted and not ledger.is_remote:
             with prepared_results.preparing():
                 verify_own_presentation(proof_request, presentation, ledger)
-        verification.lock()
+        verification.lock_to_act()
         move(
             verification,
             [State.REQUESTED],

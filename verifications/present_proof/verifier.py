@@ -153,7 +153,7 @@ def answer_proposal(
         policy = resolve_dates(policy, network_reads.now())
         resolved = resolve_attributes(policy, lazy_ledger(verification))
     proof_request = build_request_now(resolved, verification.tenant_id)
-    verification.lock()
+    verification.lock_to_act()
     verification.move_to_requested(policy, proof_request, policy_id=policy_id)
     verification.send_message(
         messages.build_request(

@@ -29,6 +29,7 @@ from connections.protocols import basic_message, did_rotate
 from credentials.models import Credential, CredentialDefinition
 from credentials.tasks import finish_what_was_left_behind
 from tests.support import queues, walks
+from tests.support.errors import assert_error, error_of
 from tests.support.races import at_once, elsewhere
 from webhooks.events.models import Event
 
@@ -127,6 +128,25 @@ def test_an_offer_that_waits_is_withdrawn_when_its_holder_declines(
     assert issuers_state(faber, offered) == "Rejected"
     [row] = OutboundMessage.objects.all()
     assert (row.status, row.body, row.last_error) == ("done", None, "thread_ended")
+
+
+@pytest.mark.parametrize("ended_by", ["holder", "issuer"])
+def test_nobody_acts_on_what_the_other_side_has_ended(
+    faber, alice, badge, monkeypatch, ended_by
+):
+    """Else one side would be Issued and the other one Rejected for good."""
+    offered = faber.offers(alice, badge, VALUES)
+    decline = f"/credentials/{alice.accepts_offer()}/decline"
+    issue = f"/credentials/{offered['credentialId']}"
+    acts = [lambda: faber.put(issue), lambda: alice.post(decline)]
+    first, second = acts if ended_by == "issuer" else reversed(acts)
+    with monkeypatch.context() as patched:
+        patched.setattr(inbox, "handle", fails_with(RuntimeError("broken")))
+        first()
+        assert_error(error_of(second), 409, "wrong_state")
+    queues.worker_catches_up()
+    state = "Issued" if ended_by == "issuer" else "Rejected"
+    assert (issuers_state(faber, offered), held_by(alice)) == (state, [state])
 
 
 def test_the_worker_completes_what_a_broken_handler_left(
