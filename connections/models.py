@@ -321,7 +321,7 @@ class Connection(EventSource):
 
     @property
     def is_locked(self) -> bool:
-        return pair_lock.is_locked(type(self), self.pk)
+        return (type(self), self.pk) in transactions.locked_rows()
 
     def lock_for_exchange(self) -> None:
         """Lock the connection. 409 unless an exchange can begin on it.

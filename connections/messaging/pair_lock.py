@@ -136,10 +136,6 @@ def find_locked(model: type[Row], pk: Any) -> Row | None:
     return transactions.locked_rows().get((model, pk))
 
 
-def is_locked(model: type[Any], pk: Any) -> bool:
-    return (model, pk) in transactions.locked_rows()
-
-
 def find_waiting(model: type[Row], thread_id: str) -> list[Row]:
     """The locked connections on which a message of this thread waits to be handled."""
     return [

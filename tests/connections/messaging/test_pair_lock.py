@@ -86,7 +86,7 @@ def test_both_rows_are_locked_from_either_side(alice, role):
     with transactions.atomic():
         assert read(role).lock()
         assert [is_free(pk) for pk in rows] == [False, False]
-        assert all(pair_lock.is_locked(Connection, pk) for pk in rows)
+        assert all(Connection(pk=pk).is_locked for pk in rows)
     assert [is_free(pk) for pk in rows] == [True, True]
 
 
