@@ -10,7 +10,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from agency.core import transactions
-from agency.core.errors import Conflict, Unavailable, WrongState
+from agency.core.errors import AgencyError, Conflict, Unavailable, WrongState
 from agency.core.states import move
 from connections.exchange import PARTIES
 from connections.messaging import outbox
@@ -18,7 +18,11 @@ from connections.models import Connection
 from credentials.issue_credential import messages
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Ledger
-from credentials.models.credential import Credential, RegistrySlot
+from credentials.models.credential import (
+    Credential,
+    RegistrySlot,
+    automatic_definitions,
+)
 from credentials.models.definition import CredentialDefinition
 from credentials.models.registry import RevocationRegistry
 from credentials.registries import build_next_registry
@@ -51,6 +55,30 @@ def reserve_slot(credential: Credential) -> RegistrySlot | None:
     return allocate_slot(credential.definition)
 
 
+def reserve_for_issuer(credential: Credential) -> RegistrySlot | None:
+    """Holder: reserve the slot into which an issuer hosted here issues automatically.
+
+    Runs in a transaction of its own, before accept(), which takes the slot. None if
+    nothing revocable is issued automatically here, or if there is no slot, or if a
+    remote ledger must be read first: then it is issued after accept(), if at all.
+    Raises nothing: accept() finds out what is wrong.
+    """
+    connection = credential.connection
+    is_offered = credential.state == Credential.State.OFFERED
+    if not (is_offered and connection and connection.seems_hosted):
+        return None
+    if ledger_of(credential.tenant.network).is_remote:
+        return None
+    with suppress(AgencyError):
+        # Known without a statement, unlike the definition with its keys.
+        if "revocation" in credential.public_definition()["value"]:
+            definition = automatic_definitions.first(
+                credential.thread_id, credential.definition_id
+            )
+            return allocate_slot(definition) if definition else None
+    return None
+
+
 def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
     """Allocate a slot for a new credential. It is not reused, even if issuing fails.
 
@@ -67,6 +95,7 @@ def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
                 index = registry.next_index
                 rows = RevocationRegistry.objects.filter(pk=registry.pk)
                 rows.update(next_index=index + 1)
+                registry.definition, registry.tenant = definition, definition.tenant
                 return RegistrySlot(registry, index)
         # No registry has room: build a small one now. Usually a worker has built the
         # next one before.

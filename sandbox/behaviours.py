@@ -13,7 +13,7 @@ from typing import Any
 from connections.exchange import PARTIES
 from credentials.ledgers import ledger_of
 from credentials.models import Credential
-from credentials.revocation import revoke
+from credentials.revocation import reserve_for_issuer, revoke
 from sandbox.models import SimulatedHolder
 from tenants.models import Tenant
 from verifications.models import Verification
@@ -38,7 +38,7 @@ def answer_exchange(behaviour: str, exchange: Credential | Verification) -> None
     if behaviour == Behaviour.DECLINE:
         exchange.decline(REASON)
     elif isinstance(exchange, Credential):
-        exchange.accept()
+        exchange.accept(reserve_for_issuer(exchange))
     else:
         PROVE[behaviour](exchange)
 

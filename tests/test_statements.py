@@ -12,6 +12,7 @@ ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
 CONTROL = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE SAVEPOINT")
 # Statements of each call, without BEGIN, COMMIT and savepoints.
 INVITE, CONNECT, OFFER, ACCEPT, ASK, ANSWER = 4, 21, 11, 14, 10, 12
+ACCEPT_REVOCABLE = 19
 SAVEPOINTS = 9  # of the six calls together; each commits once
 READ = 2
 LIST = 3
@@ -71,6 +72,22 @@ def test_each_call_of_a_cycle_stays_within_its_budget(faber, definition):
     assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
     savepoints = [sql for sql in budget.executed if sql.startswith("SAVEPOINT")]
     assert len(savepoints) <= SAVEPOINTS, "\n".join(map(shortened, budget.executed))
+
+
+def test_a_revocable_credential_is_issued_in_the_transaction_that_accepts_it(
+    faber, definition
+):
+    """The commit before it reserves the place in the registry."""
+    alice, revocable = (
+        faber.hosts("Alice"),
+        faber.defines("name", "level", supportRevocation=True),
+    )
+    alice.receives(faber, revocable, VALUES)
+    offered = faber.offers(alice, revocable, VALUES, automaticIssuance=True)
+    received = alice.newest("credentials")["credentialId"]
+    with Budget().call(ACCEPT_REVOCABLE, commits=2):
+        alice.post(f"/credentials/{received}")
+    assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Issued"
 
 
 @pytest.mark.parametrize("kind", ["connections", "credentials", "verifications"])

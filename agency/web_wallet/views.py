@@ -30,6 +30,7 @@ from agency.web_wallet.pages import (
     wallet_page,
     with_language,
 )
+from credentials import revocation
 from credentials.models import Credential
 from verifications.models import Verification
 from verifications.present_proof import prover
@@ -193,8 +194,11 @@ def show_offer(
     """
     row = get_object_or_404(holdings.offers_of(link.wallet), pk=object_id)
     if request.method == "POST":
-        act = partial(row.decline, consent.read_reason(request.POST))
-        do_action(request, {"accept": row.accept, "decline": act})
+        actions = {
+            "accept": lambda: row.accept(revocation.reserve_for_issuer(row)),
+            "decline": partial(row.decline, consent.read_reason(request.POST)),
+        }
+        do_action(request, actions)
         return redirect("web_wallet:offer", object_id=row.pk)
     return show_page(request, link, "offer", offer_context(row))
 

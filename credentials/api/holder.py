@@ -1,5 +1,7 @@
 """Credentials in the wallet API: the holder's side."""
 
+from functools import partial
+
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
@@ -12,6 +14,7 @@ from connections.api import links
 from connections.api.exchanges import WalletExchangeView
 from connections.api.serializers import DeclineParameters
 from connections.protocols import connectionless
+from credentials import revocation
 from credentials.api.serializers import (
     ConnectionCredentialQuery,
     CounterProposalParameters,
@@ -79,7 +82,9 @@ class WalletCredentials(WalletExchangeView):
     @operation("acceptCredentialOffer")
     @heavy
     def accept(self, request, walletId, credentialId):
-        self.perform(self.get_with_parties(credentialId).accept)
+        credential = self.get_with_parties(credentialId)
+        reserve = partial(revocation.reserve_for_issuer, credential)
+        self.perform(credential.accept, prepare=reserve)
         return Response()
 
     @operation(

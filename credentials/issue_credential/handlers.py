@@ -36,7 +36,7 @@ from credentials import revocation
 from credentials.issue_credential import messages, proposals
 from credentials.issue_credential.messages import ISSUE_CREDENTIAL
 from credentials.ledgers import ledger_of
-from credentials.models.credential import Credential
+from credentials.models.credential import Credential, RegistrySlot
 from credentials.models.definition import normalised_names
 from tenants import vault
 from wallets import anoncreds
@@ -121,8 +121,9 @@ def accept_shared_offer(wallet: Wallet, message: Message) -> Credential:
 def receive_request(credential: Credential, message: Message) -> None:
     """Issuer: the holder has accepted. If the offer is automatic, it is issued next.
 
-    That is at the end of this transaction or, for a revocable credential or if it
-    fails there, after it. tasks.finish_what_was_left_behind() goes on after a crash.
+    That is at the end of this transaction or, if it fails there or no slot is reserved
+    for a revocable credential, after it. tasks.finish_what_was_left_behind() goes on
+    after a crash.
     The same request again changes nothing.
     """
     request = attachment_of(message, formats.REQUEST)
@@ -145,15 +146,16 @@ def receive_request(credential: Credential, message: Message) -> None:
 
 def _schedule_issuance(credential: Credential) -> None:
     """Issue in this transaction. A slot in a registry is reserved outside of it."""
-    if credential.definition.supports_revocation:
+    slot = credential.take_slot()
+    if credential.definition.supports_revocation and not slot:
         _issue_after_commit(credential)
     else:
-        transactions.before_commit(partial(_issue_before_commit, credential))
+        transactions.before_commit(partial(_issue_before_commit, credential, slot))
 
 
-def _issue_before_commit(credential: Credential) -> None:
+def _issue_before_commit(credential: Credential, slot: RegistrySlot | None) -> None:
     try:
-        issue_automatically(credential)
+        issue_automatically(credential, slot)
     except Exception as error:  # what was received stands
         logger.warning("not issued before the commit: %r", error, exc_info=True)
         _issue_after_commit(credential)
@@ -169,10 +171,12 @@ def _issue_after_commit(credential: Credential) -> None:
     transaction.on_commit(issue, robust=True)
 
 
-def issue_automatically(credential: Credential) -> None:
+def issue_automatically(
+    credential: Credential, slot: RegistrySlot | None = None
+) -> None:
     """Issuer: issue the requested credential. Decline if it cannot be signed."""
     try:
-        credential.issue(slot=revocation.reserve_slot(credential))
+        credential.issue(slot=slot or revocation.reserve_slot(credential))
     except PeerError:
         # Read again: the attempt, which was rolled back, has changed the object.
         Credential.objects.get(pk=credential.pk).decline()

@@ -55,7 +55,6 @@ automatic_definitions = CompiledQuery(
             )
         ),
         definition_id=definition_id,
-        supports_revocation=False,
     ),
     str,
     str,
@@ -309,13 +308,17 @@ class Credential(Exchange):
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @network_reads.atomic_with_reads
-    def accept(self) -> None:
+    def accept(self, slot: RegistrySlot | None = None) -> None:
         """Holder: accept the offer and request the credential.
 
         The cryptography comes before the lock, also that of an issuer hosted here,
         which will issue in this transaction. So the connection is locked only briefly;
         move() notices if the row has changed meanwhile. 409 `wrong_state`,
         `unknown_definition`, `connection_gone`; PeerError `offer_refused`.
+
+        slot: for a revocable credential of such an issuer, reserved before this
+        transaction with revocation.reserve_for_issuer(). Without it, the issuer issues
+        after the commit.
         """
         if self.state != self.State.OFFERED:
             raise WrongState(self, [self.State.OFFERED])
@@ -326,7 +329,7 @@ class Credential(Exchange):
             self.require_connection().my_key.did,  # type: ignore[union-attr]
         )
         if self.connection and self.connection.seems_hosted:
-            self._prepare_issuance(request, metadata)
+            self._prepare_issuance(request, metadata, slot)
         self.lock_to_act()
         move(
             self,
@@ -341,32 +344,53 @@ class Credential(Exchange):
         )
 
     def _prepare_issuance(
-        self, request: dict[str, Any], metadata: dict[str, Any]
+        self,
+        request: dict[str, Any],
+        metadata: dict[str, Any],
+        slot: RegistrySlot | None,
     ) -> None:
         """Holder: sign and process what a hosted issuer will issue automatically.
 
-        Nobody gets this signature unless issue() asks for the same one. A revocable
-        credential is issued after the commit.
+        Nobody gets this signature unless issue() asks for the same one.
         """
         definition = automatic_definitions.first(self.thread_id, self.definition_id)
         values = self.unsealed_values()
         if definition is None or values is None:
             return
+        if definition.supports_revocation:
+            if slot is None or slot.registry.definition_id != definition.pk:
+                return
+            # The issuer's side takes it in this transaction: take_slot().
+            transactions.locked_rows()[RegistrySlot, definition.pk, self.thread_id] = (
+                slot
+            )
         # So that the issuer's row finds it in `definition`.
         key = (CredentialDefinition, definition.tenant_id, self.definition_id)
         transactions.locked_rows()[key] = definition
         # If this cannot be signed, issue() will find out.
         with suppress(AgencyError), prepared_results.preparing():
             signed = definition.sign_credential(
-                vault.unseal(self, "offer_body"), request, values
+                vault.unseal(self, "offer_body"),
+                request,
+                values,
+                slot.registry.signing_info(slot.index) if slot else None,
             )
             anoncreds.process_credential(
                 signed,
                 metadata,
                 self.wallet.unseal_link_secret(),
                 self.public_definition(),
-                None,
+                ledger_of(self.tenant.network).revocation_registry(
+                    slot.registry.registry_id
+                )
+                if slot
+                else None,
             )
+
+    def take_slot(self) -> RegistrySlot | None:
+        """Issuer: the slot that accept() was given in this transaction, once."""
+        key = (RegistrySlot, self.definition.pk, self.thread_id)
+        return transactions.locked_rows().pop(key, None)
 
     @network_reads.atomic_with_reads
     def issue(

@@ -124,6 +124,12 @@ def accept_for_holder(
     if not may_accept(row):
         messages.error(request, "There is nothing to accept here any more.")
         return to_object_page(row)
-    run = row.accept if kind == "credential" else partial(prover.auto_select, row)
-    act = recorded_with_reads("exchange.accepted", request, row, run)
-    return run_action(request, row, act, "It is accepted for the holder.")
+
+    def accept() -> None:
+        if kind == "credential":
+            run = partial(row.accept, revocation.reserve_for_issuer(row))
+        else:
+            run = partial(prover.auto_select, row)
+        recorded_with_reads("exchange.accepted", request, row, run)()
+
+    return run_action(request, row, accept, "It is accepted for the holder.")
