@@ -1,3 +1,5 @@
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
@@ -48,7 +50,9 @@ class AgencyConfig(AppConfig):
         checks.register(check_database, checks.Tags.database)
 
 
-def check_developer_settings(app_configs, **kwargs):
+def check_developer_settings(
+    app_configs: object, **options: object
+) -> list[checks.CheckMessage]:
     """agency.W001 to W003. For DEBUG Django has its own warning, security.W018."""
     return [
         checks.Warning(
@@ -61,7 +65,9 @@ def check_developer_settings(app_configs, **kwargs):
     ]
 
 
-def check_database(databases=None, **kwargs):
+def check_database(
+    databases: Sequence[str] | None = None, **options: object
+) -> list[checks.CheckMessage]:
     """agency.E001, agency.E003 and agency.W012.
 
     agency.E001: the database was sealed with another master key.
@@ -75,7 +81,9 @@ def check_database(databases=None, **kwargs):
     return [*failed_checks(startup.CHECKS), *startup.warn_of_old_master_key()]
 
 
-def failed_checks(named):
+def failed_checks(
+    named: Mapping[str, Callable[[], object]],
+) -> Iterator[checks.CheckMessage]:
     for name, check in named.items():
         try:
             check()

@@ -40,6 +40,7 @@ class Exchange(EventSource):
     objects: ClassVar["models.Manager[Any]"]
     State: ClassVar[Any]
     role: Any
+    state: Any
     tenant: Any
 
     def build_decline(self, reason: str) -> dict[str, Any]:

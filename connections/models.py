@@ -273,7 +273,7 @@ class Connection(EventSource):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.connection_id
 
     @classmethod

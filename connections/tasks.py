@@ -13,14 +13,14 @@ BATCH = 10
 
 
 @shared_task
-def sweep():
+def sweep() -> None:
     """Handle received messages and deliver those to wallets here until none is due."""
     while deliver_some() + process_some():
         pass
 
 
 @shared_task
-def deliver():
+def deliver() -> None:
     """Post due messages to other agents, in the worker of outgoing calls."""
     posting_queue.dispatcher.run()
 
@@ -30,14 +30,14 @@ def stop_dispatcher(**signal: Any) -> None:
     posting_queue.dispatcher.stop()
 
 
-def deliver_some():
+def deliver_some() -> int:
     rows = OutboundMessage.claim(BATCH, is_hosted=True)
     for row in rows:
         delivery.deliver(row)
     return len(rows)
 
 
-def process_some():
+def process_some() -> int:
     rows = InboundMessage.claim(BATCH)
     for row in rows:
         inbox.process(row)
@@ -45,15 +45,15 @@ def process_some():
 
 
 @shared_task
-def end_expired_links():
+def end_expired_links() -> None:
     link_expiry.end_expired_links()
 
 
 @shared_task
-def forget_messages():
+def forget_messages() -> None:
     retention.forget_messages()
 
 
 @shared_task
-def forget_old_answers():
+def forget_old_answers() -> None:
     return_route.forget_old_replies()

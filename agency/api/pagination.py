@@ -198,7 +198,8 @@ def only_columns(rows: QuerySet, columns: tuple[str, ...]) -> QuerySet:
     """
     if columns:
         return rows.only(*columns)
-    return rows.defer(*sealed_columns(rows.model, rows.query.select_related or {}))
+    joined: Any = rows.query.select_related or {}
+    return rows.defer(*sealed_columns(rows.model, joined))
 
 
 def sealed_columns(model: type[Model], joined: dict) -> list[str]:
@@ -207,7 +208,7 @@ def sealed_columns(model: type[Model], joined: dict) -> list[str]:
         field.name for field in model._meta.fields if isinstance(field, BinaryField)
     ]
     for name, inner in joined.items():
-        related = model._meta.get_field(name).related_model
+        related: Any = model._meta.get_field(name).related_model
         names += [f"{name}__{column}" for column in sealed_columns(related, inner)]
     return names
 

@@ -5,7 +5,7 @@ wrong passwords over all processes, and must keep working while the server is do
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -26,10 +26,11 @@ class BrokerClient(RedisCacheClient):
     run code in this process.
     """
 
-    def __init__(self, servers: Sequence[str], **options: Any):
-        super().__init__(servers, serializer=json, **options)
+    def __init__(self, servers: list[str], **options: Any):
+        serializer: Any = json
+        super().__init__(servers, serializer=serializer, **options)
 
-    def get_client(self, key: str | None = None, *, write: bool = False) -> Redis:
+    def get_client(self, key: Any = None, *, write: bool = False) -> Redis:
         return rate_limits.redis_client()
 
 

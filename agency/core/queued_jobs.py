@@ -5,7 +5,7 @@ Celery only notifies a worker that there may be due rows (agency/core/notify.py)
 
 import random
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from django.db import models, transaction
 from django.db.models import Q
@@ -31,6 +31,7 @@ class QueuedJob(models.Model):
         EXHAUSTED = "exhausted"
         UNCONFIRMED = "unconfirmed"  # sent in full, never answered, not sent again
 
+    objects: ClassVar[models.Manager[Self]]
     # Between the attempts, in seconds; together about three days.
     SCHEDULE: ClassVar[tuple[int, ...]] = (
         5,
@@ -57,13 +58,13 @@ class QueuedJob(models.Model):
     class Meta:
         abstract = True
 
-    def lease(self, duration=LEASE):
+    def lease(self, duration: timedelta = LEASE) -> Self:
         """Claim an unsaved row for the process that creates it."""
         self.lease_owner, self.lease_until = uuid7(), timezone.now() + duration
         return self
 
     @property
-    def is_leased(self):
+    def is_leased(self) -> bool:
         """Whether the lease is still valid.
 
         In a batch, the lease of a row may expire before the row is processed.
@@ -71,13 +72,19 @@ class QueuedJob(models.Model):
         return bool(self.lease_until and self.lease_until > timezone.now())
 
     @classmethod
-    def due(cls):
+    def due(cls) -> models.QuerySet[Self]:
         now = timezone.now()
         free = Q(lease_until=None) | Q(lease_until__lt=now)
         return cls.objects.filter(free, status=cls.Status.PENDING, due_at__lte=now)
 
     @classmethod
-    def claim(cls, limit=10, *conditions, duration=LEASE, **filters):
+    def claim(
+        cls,
+        limit: int = 10,
+        *conditions: Q,
+        duration: timedelta = LEASE,
+        **filters: Any,
+    ) -> list[Self]:
         """Lease up to `limit` due rows, those created first, and return them."""
         with transaction.atomic():
             due = (
@@ -91,13 +98,19 @@ class QueuedJob(models.Model):
             cls.objects.bulk_update(rows, ["lease_owner", "lease_until"])
         return rows
 
-    def finish(self, **changes):
+    def finish(self, **changes: Any) -> bool:
         """Mark the row as done. Return False if its lease was lost."""
         return self._fenced(
             status=self.Status.DONE, lease_owner=None, lease_until=None, **changes
         )
 
-    def retry(self, error, retry_after=None, at_least=0, **changes):
+    def retry(
+        self,
+        error: str,
+        retry_after: float | None = None,
+        at_least: float = 0,
+        **changes: Any,
+    ) -> bool:
         """Schedule the next attempt, or exhaust the row after the last attempt.
 
         retry_after: seconds that the other side asked for, limited to twice the delay
@@ -115,7 +128,9 @@ class QueuedJob(models.Model):
             **changes,
         )
 
-    def next_attempt(self, retry_after=None, at_least=0):
+    def next_attempt(
+        self, retry_after: float | None = None, at_least: float = 0
+    ) -> dict[str, Any] | None:
         """Return `attempts` and `due_at` after a failure, or None after the last.
 
         retry_after, at_least: see retry().
@@ -128,15 +143,15 @@ class QueuedJob(models.Model):
         due_at = timezone.now() + timedelta(seconds=delay)
         return {"attempts": self.attempts + 1, "due_at": due_at}
 
-    def renew_lease(self, duration=LEASE):
+    def renew_lease(self, duration: timedelta = LEASE) -> bool:
         """Prolong the lease. Return False if it was lost."""
         return self._fenced(lease_until=timezone.now() + duration)
 
-    def release(self):
+    def release(self) -> bool:
         """End the lease: any worker may claim the row. Return False if it was lost."""
         return self._fenced(lease_owner=None, lease_until=None)
 
-    def try_later(self, delay, error=""):
+    def try_later(self, delay: timedelta, error: str = "") -> bool:
         """End the lease until a later attempt. It is never exhausted."""
         return self._fenced(
             lease_owner=None,
@@ -145,7 +160,7 @@ class QueuedJob(models.Model):
             last_error=error,
         )
 
-    def exhaust(self, error, **changes):
+    def exhaust(self, error: str, **changes: Any) -> bool:
         """Give the row up. Return False if its lease was lost.
 
         error: why, for the row. changes: other columns to set.
@@ -157,7 +172,7 @@ class QueuedJob(models.Model):
             **changes,
         )
 
-    def _fenced(self, **changes):
+    def _fenced(self, **changes: Any) -> bool:
         rows = type(self).objects.filter(pk=self.pk, lease_owner=self.lease_owner)
         return bool(rows.filter(status=self.Status.PENDING).update(**changes))
 

@@ -9,6 +9,7 @@ import logging
 import math
 import time
 from functools import cache
+from typing import Any
 
 from django.conf import settings
 from redis import Redis, RedisError
@@ -49,12 +50,12 @@ def take_token(kind: str, name: str, size: int, *, minutes: int = 1) -> None:
         return
     period = minutes * PERIOD_SECONDS
     try:
-        wait = redis_client().eval(
+        wait: Any = redis_client().eval(
             TAKE_TOKEN,
             1,  # the number of keys
             f"{KEY_PREFIX}{kind}:{name}",
-            period / size,
-            period,
+            str(period / size),
+            str(period),
         )
     except UNREACHABLE as error:
         pause_after_failure(error)

@@ -1,5 +1,8 @@
 """State transitions. Only move() assigns a state."""
 
+from collections.abc import Sequence
+from typing import Any, Protocol
+
 from django.db import connection
 from django.utils import timezone
 
@@ -7,7 +10,24 @@ from agency.core.compiled_sql import update_rows
 from agency.core.errors import WrongState
 
 
-def move(obj, sources, target, **changes):
+class MovedRow(Protocol):
+    """The part of `webhooks.events.emit.EventSource` and its subclasses that is used."""
+
+    pk: Any
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def sequence(self) -> int: ...
+
+    @property
+    def is_locked(self) -> bool: ...
+
+    def emit_event(self) -> None: ...
+
+
+def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> None:
     """Move the object from one of `sources` to `target`, by one guarded UPDATE.
 
     Call it inside atomic(), after the lock of the connection (`obj.is_locked`). The
@@ -44,17 +64,21 @@ def move(obj, sources, target, **changes):
     obj.emit_event()
 
 
-def _update_if_at(obj, sources, sequence, changes):
-    """Update the row if it is in one of the states at this sequence."""
+def _update_if_at(
+    obj: MovedRow, sources: Sequence[str], sequence: int, changes: dict[str, Any]
+) -> int:
+    """Update the row if it is in one of the states at this sequence. 0 if not."""
+    model: Any = type(obj)
     where = {
         "id": obj.pk,
         "sequence": sequence,
         "state": [str(one) for one in sources],
     }
-    return update_rows(type(obj), where, changes)
+    return update_rows(model, where, changes)
 
 
-def read_state(obj):
+def read_state(obj: MovedRow) -> tuple[str, int]:
     """Return the stored (state, sequence), or ("gone", 0) if there is no row."""
-    rows = type(obj).objects.filter(pk=obj.pk)
+    model: Any = type(obj)
+    rows = model.objects.filter(pk=obj.pk)
     return rows.values_list("state", "sequence").first() or ("gone", 0)

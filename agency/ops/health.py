@@ -5,13 +5,14 @@ may send them; what other processes and the broker do has no part in that.
 `/health/status`: nothing is wrong anywhere, for monitors that wake people.
 """
 
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
+from typing import ClassVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from kombu import Connection
 from kombu.exceptions import OperationalError
@@ -55,8 +56,8 @@ ALL_WELL = {
 
 @extend_schema(tags=["Health"], auth=[])
 class Health(viewsets.ViewSet):
-    authentication_classes = []
-    permission_classes = []
+    authentication_classes: ClassVar[list[type]] = []
+    permission_classes: ClassVar[list[type]] = []
 
     @extend_schema(
         operation_id="health",
@@ -64,7 +65,7 @@ class Health(viewsets.ViewSet):
         responses={(200, "text/plain"): str},
         examples=[OpenApiExample("Lives", "Healthy", response_only=True)],
     )
-    def live(self, request):
+    def live(self, request: HttpRequest) -> HttpResponse:
         return HttpResponse("Healthy", content_type="text/plain")
 
     @extend_schema(
@@ -89,7 +90,7 @@ class Health(viewsets.ViewSet):
             ),
         ],
     )
-    def ready(self, request):
+    def ready(self, request: HttpRequest) -> Response:
         found = run_probes()
         broken = {name: [found[name]] for name in CHECKS if found[name] != "ok"}
         if broken:
@@ -103,7 +104,7 @@ class Health(viewsets.ViewSet):
         responses=Readiness,
         examples=[OpenApiExample("All is well", ALL_WELL, response_only=True)],
     )
-    def status(self, request):
+    def status(self, request: HttpRequest) -> Response:
         found = run_probes()
         wrong = {name: [text] for name, text in found.items() if text != "ok"}
         if wrong:
@@ -111,7 +112,7 @@ class Health(viewsets.ViewSet):
         return Response({"version": __version__, **found})
 
 
-def run_probes():
+def run_probes() -> dict[str, str]:
     """Return the results of all probes by name: `ok`, or what is wrong.
 
     Takes at most `probes.TIMEOUT_SECONDS`.
@@ -129,7 +130,7 @@ def run_probes():
     return found
 
 
-def describe_result(future):
+def describe_result(future: Future[str | None]) -> str:
     if not future.done():
         return f"no answer within {probes.TIMEOUT_SECONDS} s"
     error = future.exception()
@@ -138,13 +139,13 @@ def describe_result(future):
     return type(error).__name__ if error else future.result() or "ok"
 
 
-def check_database():
+def check_database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     startup.check_sessions()
 
 
-def check_migrations():
+def check_migrations() -> str | None:
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
@@ -152,7 +153,7 @@ def check_migrations():
     return compare_schema()
 
 
-def compare_schema():
+def compare_schema() -> str | None:
     """Return in one sentence how the tables differ from the migrations, or None.
 
     A process that has once found the right schema does not compare again: it continues
@@ -175,7 +176,7 @@ def compare_schema():
     )
 
 
-def check_broker():
+def check_broker() -> str | None:
     """Return that the broker is away, or None. Calls are answered without it."""
     try:
         with Connection(settings.CELERY_BROKER_URL, connect_timeout=1) as broker:
@@ -185,7 +186,7 @@ def check_broker():
     return None
 
 
-def describe_late_queues():
+def describe_late_queues() -> str | None:
     """Return which queues are late, or None. This process can serve nevertheless."""
     late = [
         f"{queue.name} is {queue.oldest:.0f} s late"

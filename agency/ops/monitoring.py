@@ -2,8 +2,9 @@
 
 import hmac
 from collections.abc import Iterator
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from contextlib import suppress
+from typing import Any
 
 from django.conf import settings
 from django.contrib import admin
@@ -97,7 +98,8 @@ class ServiceCollector(Collector):
 def service_metrics() -> bytes:
     """Return the figures of other services: all that can be had within the limit."""
     database, broker = DATABASE_PROBE.start(), health.PROBES["broker"].start()
-    wait([database, broker], TIMEOUT_SECONDS)
+    started: list[Future[Any]] = [database, broker]
+    wait(started, TIMEOUT_SECONDS)
     text = b""
     with suppress(DatabaseError, InterfaceError, TimeoutError):
         text = database.result(0)

@@ -5,13 +5,16 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from django.conf import settings
 from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.db import DatabaseError, InterfaceError
-from django.http import JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from uuid_utils.compat import uuid7
 
 from agency.api.exceptions import database_away
@@ -22,6 +25,7 @@ from agency.core.waiting import limit_waiting
 from tenants import request_log
 from tenants.models import ApiKey
 
+Next = Callable[[HttpRequest], HttpResponseBase]  # of the following middleware
 logger = logging.getLogger("agency.requests")
 GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{8,47}")
 CONVERTER = re.compile(r"<\w+:(\w+)>")
@@ -33,10 +37,10 @@ PAGE_POLICY = (
 )
 
 
-def request_id(get_response):
+def request_id(get_response: Next) -> Next:
     """Give the request an id, for the response, log lines, events and the audit log."""
 
-    def middleware(request):
+    def middleware(request: Any) -> HttpResponseBase:
         request.id = new_request_id(request.headers.get("X-Request-Id", ""))
         token = logs.request_id.set(request.id)
         # Authentication sets it.
@@ -56,7 +60,7 @@ def request_id(get_response):
     return middleware
 
 
-def new_request_id(given):
+def new_request_id(given: str) -> str:
     """Return an id of at most 64 characters that no other request has.
 
     given: by the caller. The id begins with it, so that the caller's log is compared
@@ -68,17 +72,17 @@ def new_request_id(given):
     return f"{given}.{secrets.token_hex(8)}"
 
 
-def limited_waiting(get_response):
+def limited_waiting(get_response: Next) -> Next:
     """Let a request wait for ledgers, all in all, for LEDGER_TIMEOUT seconds."""
 
-    def middleware(request):
+    def middleware(request: HttpRequest) -> HttpResponseBase:
         with limit_waiting(settings.LEDGER_TIMEOUT):
             return get_response(request)
 
     return middleware
 
 
-def log_request(request, response, seconds):
+def log_request(request: Any, response: HttpResponseBase, seconds: float) -> None:
     """Log and count a request by its route, the URL pattern without ids."""
     if request.path.startswith(UNLOGGED_PREFIXES):
         return
@@ -95,7 +99,7 @@ def log_request(request, response, seconds):
     )
 
 
-def note_call(request, response, seconds):
+def note_call(request: Any, response: HttpResponseBase, seconds: float) -> None:
     """Note a call with an organization's key for the log of calls.
 
     In the memory of this process; a thread of tenants/request_log.py writes it later.
@@ -117,15 +121,15 @@ def note_call(request, response, seconds):
 
 
 @cache
-def path_template(route):
+def path_template(route: str) -> str:
     """`connections/<str:connectionId>` as `/connections/{connectionId}`."""
     return "/" + CONVERTER.sub(r"{\1}", route)
 
 
-def no_store(get_response):
+def no_store(get_response: Next) -> Next:
     """Default to `Cache-Control: no-store`: most responses contain personal data."""
 
-    def middleware(request):
+    def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         response.headers.setdefault("Cache-Control", "no-store")
         return response
@@ -133,13 +137,13 @@ def no_store(get_response):
     return middleware
 
 
-def bounded_body(get_response):
+def bounded_body(get_response: Next) -> Next:
     """Refuse bodies over their limit (413), and addresses with U+0000 (400).
 
     Read chunked bodies into memory, because WSGI presents them as empty.
     """
 
-    def middleware(request):
+    def middleware(request: HttpRequest) -> HttpResponseBase:
         limit = max_body_bytes(request.path_info)
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > limit:
@@ -163,7 +167,7 @@ def bounded_body(get_response):
     return middleware
 
 
-def max_body_bytes(path):
+def max_body_bytes(path: str) -> int:
     """Return the maximal length of a request body for this path, in bytes."""
     if path == "/didcomm":
         return settings.MAX_ENVELOPE_BYTES
@@ -174,15 +178,15 @@ def max_body_bytes(path):
     return settings.MAX_BODY_BYTES
 
 
-def too_large_response(limit):
+def too_large_response(limit: int) -> JsonResponse:
     message = f"The body is larger than {limit} bytes. Send less."
     return JsonResponse({"code": "body_too_large", "message": message}, status=413)
 
 
-def content_security_policy(get_response):
+def content_security_policy(get_response: Next) -> Next:
     """Restrict pages to resources of this host, without inline scripts and styles."""
 
-    def middleware(request):
+    def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         if response.get("Content-Type", "").startswith("text/html"):
             response.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
@@ -197,13 +201,15 @@ class DatabaseOutage:
     Views of the API handle this themselves. Errors of middleware reach `handler500`.
     """
 
-    def __init__(self, get_response):
+    def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
 
-    def __call__(self, request):
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         return self.get_response(request)
 
-    def process_exception(self, request, error):
+    def process_exception(
+        self, request: HttpRequest, error: Exception
+    ) -> HttpResponse | None:
         if not is_outage(error):
             return None
         logger.warning("the database is out of reach: %s", error)
@@ -216,7 +222,9 @@ class Sessions(SessionMiddleware):
     Django saves it after the view, where `DatabaseOutage` does not catch errors.
     """
 
-    def process_response(self, request, response):
+    def process_response(
+        self, request: HttpRequest, response: HttpResponse
+    ) -> HttpResponse:
         if response.status_code >= 500:
             return response
         try:

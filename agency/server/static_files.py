@@ -1,5 +1,7 @@
 """Static files as collectstatic stores them: compressed, under hashed names."""
 
+from typing import Any
+
 from django.apps import apps
 from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import staticfiles_storage
@@ -32,9 +34,9 @@ def check_static_files(
     """agency.E002: collectstatic was not run, or not since the last upgrade."""
     if not isinstance(staticfiles_storage, CollectedFilesStorage):
         return []
-    ignored = apps.get_app_config("staticfiles").ignore_patterns
+    config: Any = apps.get_app_config("staticfiles")
     for finder in finders.get_finders():
-        for name, _ in finder.list(ignored):
+        for name, _ in finder.list(config.ignore_patterns):
             if name not in staticfiles_storage.hashed_files:
                 return [
                     checks.Error(

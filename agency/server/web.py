@@ -96,7 +96,7 @@ class DjangoHandler(BaseHandler):
         set_script_prefix(get_script_prefix(scope))
         signals.request_started.send(sender=type(self), scope=scope)
         request = ASGIRequest(scope, io.BytesIO(body))
-        response = self.get_response(request)
+        response: Any = self.get_response(request)
         response._handler_class = type(self)  # sender of request_finished
         if isinstance(response, FileResponse):
             response.block_size = CHUNK_BYTES

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterable
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import Q
@@ -46,7 +47,7 @@ class InboundMessage(Record, QueuedJob):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.type} {self.message_id}"
 
 
@@ -62,11 +63,11 @@ class SeenMessage(models.Model):
     key = models.ForeignKey(Key, on_delete=models.CASCADE, db_index=False)
     digest = models.BinaryField(max_length=DIGEST_BYTES)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.digest.hex()
 
     @classmethod
-    def digest_of(cls, message):
+    def digest_of(cls, message: InboundMessage) -> bytes:
         """The digest of an InboundMessage. A base58 key contains no colon."""
         text = f"{message.sender_key}:{message.message_id}"
         return hashlib.sha256(text.encode()).digest()[: cls.DIGEST_BYTES]
@@ -88,7 +89,7 @@ class SeenMessage(models.Model):
         SeenMessage.objects.bulk_create(seen, ignore_conflicts=True)
 
     @classmethod
-    def has(cls, key, message):
+    def has(cls, key: Key, message: InboundMessage) -> bool:
         return cls.objects.filter(key=key, digest=cls.digest_of(message)).exists()
 
 
@@ -142,16 +143,22 @@ class OutboundMessage(Record, QueuedJob):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.type} {self.thread_id}"
 
-    def retry(self, error, retry_after=None, at_least=0, **changes):
+    def retry(
+        self,
+        error: str,
+        retry_after: float | None = None,
+        at_least: float = 0,
+        **changes: Any,
+    ) -> bool:
         if self.is_optional:
             return self.finish(last_error=error[:200], body=None, envelope=None)
         return super().retry(error, retry_after, at_least, **changes)
 
     @property
-    def endpoint_has_answered(self):
+    def endpoint_has_answered(self) -> bool:
         """Whether the peer's current endpoint has ever answered a message."""
         return bool(
             self.connection and self.connection.answering_endpoint == self.endpoint
@@ -214,7 +221,7 @@ class OutboundMessage(Record, QueuedJob):
         return OutboundMessage.claim(1, following)
 
     @classmethod
-    def due(cls):
+    def due(cls) -> models.QuerySet[Self]:
         # Only the first of each line is due. This is the rule of _in_line for all rows
         # in one statement: change both.
         earlier = cls.objects.filter(

@@ -9,6 +9,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from threading import Lock
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import F, Q, QuerySet
@@ -65,8 +66,8 @@ class Load:
 
     def __init__(self, rows: Sequence[OutboundMessage]) -> None:
         self.by_endpoint: Counter[str] = Counter()
-        self.by_tenant: Counter[object] = Counter()
-        self.slow_by_tenant: Counter[object] = Counter()
+        self.by_tenant: Counter[UUID | None] = Counter()
+        self.slow_by_tenant: Counter[UUID | None] = Counter()
         for row in rows:
             self.add(row)
 
@@ -86,7 +87,7 @@ class Load:
             and (self._slow_has_room(row.tenant_id) or not is_slow(row))
         )
 
-    def _slow_has_room(self, tenant: object) -> bool:
+    def _slow_has_room(self, tenant: UUID | None) -> bool:
         all_slow = self.slow_by_tenant.total()
         return all_slow < FOR_SLOW and self.slow_by_tenant[tenant] < SLOW_PER_TENANT
 

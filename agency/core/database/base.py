@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC
 from functools import cached_property
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import psycopg
 from django.db import (
@@ -12,7 +12,6 @@ from django.db import (
     DatabaseError,
     InterfaceError,
     OperationalError,
-    connection,
     connections,
 )
 from django.db.backends.base.base import NO_DB_ALIAS
@@ -64,7 +63,10 @@ class ErrorWrapper(DatabaseErrorWrapper):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's. Its stubs lack what is private, and what we override of it."""
+
     ops_class = DatabaseOperations
+    _connection_pools: ClassVar[dict[str, Pool]]
 
     @cached_property
     def wrap_database_errors(self) -> ErrorWrapper:
@@ -89,7 +91,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
         limit_response_time(connection)
-        return super()._configure_connection(connection)
+        return super()._configure_connection(connection)  # type: ignore[misc]
 
     def execute(self, sql: str, parameters: Any = None) -> Any:
         """Execute a statement, and return a cursor with its result.
@@ -135,7 +137,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _savepoint_rollback(self, sid: str) -> None:
         if sid not in self._due_savepoints:
-            super()._savepoint_rollback(sid)
+            super()._savepoint_rollback(sid)  # type: ignore[misc]
 
     def validate_no_broken_transaction(self) -> None:
         """Django calls this before each statement."""
@@ -143,7 +145,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self._begin_savepoints()
 
     def _cursor(self, name: str | None = None) -> Any:
-        cursor = super()._cursor(name)
+        cursor = super()._cursor(name)  # type: ignore[misc]
         self._begin_savepoints()  # COPY calls the cursor of psycopg itself
         return cursor
 
@@ -153,16 +155,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.execute(self.ops.savepoint_create_sql(sid))
 
 
+def our_database() -> DatabaseWrapper:
+    """The database of this thread."""
+    return cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS])
+
+
 def fetch_rows(sql: str, parameters: Any) -> list[Any]:
     """Return the rows of a statement that is executed often."""
-    database = connections[DEFAULT_DB_ALIAS]
+    database = our_database()
     with database.wrap_database_errors:
         return database.execute(sql, parameters).fetchall()
 
 
 def count_rows(sql: str, parameters: Any) -> int:
     """Return how many rows a statement that is executed often has written."""
-    return connections[DEFAULT_DB_ALIAS].execute(sql, parameters).rowcount
+    return our_database().execute(sql, parameters).rowcount
 
 
 def run_as_check(statement: Callable[[], T]) -> T:
@@ -172,12 +179,13 @@ def run_as_check(statement: Callable[[], T]) -> T:
     spares it where a request begins with such a statement anyway. If the connection is
     dead, `statement` is called again, on one that the pool has checked.
     """
-    pool = connection.pool
-    if not pool or connection.connection is not None:
+    database = our_database()
+    pool = database.pool
+    if not pool or database.connection is not None:
         return statement()
     with unchecked_connections():
-        connection.ensure_connection()
-    lent = connection.connection
+        database.ensure_connection()
+    lent: Any = database.connection
     usual_timeout = lent.response_timeout
     lent.response_timeout = CHECK_TIMEOUT_SECONDS
     try:
@@ -187,7 +195,7 @@ def run_as_check(statement: Callable[[], T]) -> T:
             raise
     finally:
         lent.response_timeout = usual_timeout
-    connection.close()
+    database.close()
     pool.close_connections_of(lent.opened_at)
     return statement()
 
