@@ -33,7 +33,7 @@ INSERT INTO webhooks_delivery (
     attempts, calls, due_at, last_error, request_id
 )
 SELECT
-    overlay(gen_random_uuid()::text PLACING left(%(id)s::text, 18) FROM 1)::uuid,
+    overlay(gen_random_uuid()::text PLACING left(%(id)s::uuid::text, 18) FROM 1)::uuid,
     %(created_at)s, %(created_at)s, webhook.id, %(id)s, %(object_key)s, %(sequence)s,
     'pending', 0, 0, %(created_at)s, '', %(caused_by)s
 FROM webhooks_webhook webhook

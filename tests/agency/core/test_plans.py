@@ -7,6 +7,7 @@ parameters (a generic plan). Workers do not, so theirs are planned with the valu
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -69,8 +70,13 @@ def statements_of(function: Callable[[], object]) -> list[tuple[str, Any]]:
 
 def generic_plan(sql: str, params: Any) -> Plan:
     """Return the plan of a prepared statement, for whatever parameters."""
-    numbers = iter(range(1, 100))
-    numbered = re.sub("%s", lambda _: f"${next(numbers)}", sql).replace("%%", "%")
+    numbers: dict[str, int] = {}
+
+    def number(found: re.Match[str]) -> str:
+        name = found[1] or str(found.start())
+        return f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    numbered = re.sub(r"%(?:s|\((\w+)\)s)", number, sql).replace("%%", "%")
     return explain("GENERIC_PLAN", numbered, None)
 
 
@@ -89,6 +95,39 @@ def nodes(found: Plan) -> Iterator[Plan]:
     yield found
     for inner in found.get("Plans", []):
         yield from nodes(inner)
+
+
+@contextmanager
+def without_table_scans() -> Iterator[None]:
+    """PostgreSQL reads a whole table only where it finds no index."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET enable_seqscan")
+
+
+def read_without_index(found: Plan) -> set[str]:
+    """Return the tables, or indexes, that a plan reads from one end to the other.
+
+    An index of some rows, such as those that are pending, is meant to be read so.
+    """
+    return {
+        node.get("Index Name") or node["Relation Name"]
+        for node in nodes(found)
+        if node["Node Type"] == "Seq Scan" or "Index" in node["Node Type"]
+        if "Index Cond" not in node
+    } - partial_indexes()
+
+
+def partial_indexes() -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indexrelid::regclass::text FROM pg_index WHERE indpred IS NOT NULL"
+        )
+        return {name for [name] in cursor.fetchall()}
 
 
 def indexes_of(found: Plan, model: type[models.Model]) -> set[str]:

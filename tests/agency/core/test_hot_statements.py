@@ -1,0 +1,119 @@
+"""Statements that are executed often find their rows by an index.
+
+Compiled queries are in test_compiled_sql.py, the claims of workers in test_plans.py.
+"""
+
+import re
+from importlib import import_module
+
+import pytest
+from django.db import connection
+
+from connections.messaging.pair_lock import FOR_CHANGES, LOCK_SQL
+from tests.agency.core.test_plans import (
+    generic_plan,
+    read_without_index,
+    without_table_scans,
+)
+from tests.support.paths import ROOT
+from webhooks.delivery.models import DUE_SQL
+from webhooks.events.emit import EMIT_SQL
+
+VALUES = {"name": "Alice", "level": "7"}
+ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
+EXCHANGES = ("credentials_credential", "verifications_verification")
+GUARD = ' WHERE "id" = %s AND "sequence" = %s AND "state" = ANY(%s)'  # of move()
+FEW_ROWS = {"tenants_network", "tenants_provider", "webhooks_feedepoch"}
+TO_EXPLAIN = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b")
+CONSTANT = re.compile(
+    r'^[A-Z_]+ = \(?\s*f?"+\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b', re.MULTILINE
+)
+# Commands, migrations, and what counts the rows of a whole period.
+RARE = re.compile(
+    r"/migrations/|/management/|^agency/(ops|devtools|studio)/|^organizations/"
+    r"|/older_processes\.py|/epochs\.py|^tests/|^bench/"
+)
+
+
+def raw_statements():
+    """The statements that stand in modules as constants, by their names.
+
+    One for str.format() is left out.
+    """
+    files = {str(path.relative_to(ROOT)): path for path in ROOT.glob("[a-z]*/**/*.py")}
+    modules = [
+        name.removesuffix(".py").replace("/", ".")
+        for name, path in sorted(files.items())
+        if not RARE.search(name) and CONSTANT.search(path.read_text())
+    ]
+    return {
+        f"{module}.{name}": value
+        for module in modules
+        for name, value in vars(import_module(module)).items()
+        if name.isupper() and isinstance(value, str) and TO_EXPLAIN.match(value)
+        if "{" not in value
+    }
+
+
+@pytest.fixture
+def cycle(faber):
+    """What is executed while Alice gets a credential, proves it and loses it."""
+    executed = []
+
+    def record(execute, sql, parameters, many, context):
+        executed.append(str(sql))
+        return execute(sql, parameters, many, context)
+
+    faber.post("/webhooks", {"url": "https://office.example"})
+    definition = faber.defines("name", "level", supportRevocation=True)
+    with connection.execute_wrapper(record):
+        alice = faber.hosts("Alice")
+        alice.receives(faber, definition, VALUES)
+        faber.asks(alice, attributes=ASKED)
+        alice.auto_selects()
+        [issued] = faber.get("/credentials")
+        faber.delete(f"/credentials/{issued['credentialId']}")
+        faber.get("/events")
+    return [sql for sql in dict.fromkeys(executed) if TO_EXPLAIN.match(sql)]
+
+
+def test_each_raw_statement_uses_indexes_whatever_its_parameters(db, subtests):
+    """A new constant is explained too, unless its module is among the RARE."""
+    found = raw_statements()
+    assert {LOCK_SQL, EMIT_SQL, DUE_SQL} <= {*found.values()}
+    with without_table_scans():
+        for name, sql in found.items():
+            with subtests.test(name):
+                assert read_without_index(generic_plan(sql, None)) <= FEW_ROWS
+
+
+def test_each_statement_of_a_cycle_uses_indexes_whatever_its_parameters(
+    cycle, subtests
+):
+    """Also those that are built at run time, such as the UPDATE of move()."""
+    for table in ("connections_connection", *EXCHANGES):
+        assert any(sql.startswith(f'INSERT INTO "{table}"') for sql in cycle)
+        assert any(
+            sql.startswith(f'UPDATE "{table}"') and sql.endswith(GUARD)
+            for sql in cycle
+        )
+    assert {LOCK_SQL + FOR_CHANGES, EMIT_SQL} <= {*cycle}
+    with without_table_scans():
+        for sql in cycle:
+            with subtests.test(sql):
+                assert read_without_index(generic_plan(sql, None)) <= FEW_ROWS
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM credentials_credential WHERE problem = %s",
+        "UPDATE credentials_credential SET problem = '' WHERE problem = %(problem)s",
+        "SELECT id FROM credentials_credential WHERE problem = %s ORDER BY id",
+        # There is an index of those that are pending, for whoever says so.
+        "SELECT id FROM webhooks_delivery WHERE status = %s AND object_key = %s",
+    ],
+)
+def test_a_statement_without_an_index_is_noticed(db, sql):
+    with without_table_scans():
+        assert read_without_index(generic_plan(sql, None))
