@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
+from agency.core.database.base import run_as_check
 from connections.didcomm import envelope
 from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
@@ -58,7 +59,8 @@ def open_envelope(data: bytes) -> tuple[Key, Message]:
     found: list[Key] = []
 
     def find_seed(kids: list[str]) -> tuple[str, bytes] | None:
-        known = Key.with_end().filter(verkey__in=kids).first()
+        rows = Key.with_end().filter(verkey__in=kids)
+        known = run_as_check(rows.first)
         if not known:
             return None
         if known.is_retired:

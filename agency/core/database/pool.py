@@ -133,6 +133,14 @@ class Pool(ConnectionPool[Connection]):
         """Raise psycopg.Error if the connection does not respond.
 
         If a connection is dead, those that were opened before it are dead too.
+
+        It takes 0.1 ms and a round trip, also for a connection that was in use a moment
+        ago. PostgreSQL may have restarted since: then the first statement would fail,
+        and it is not repeated, so a request would get a 503, and a worker would make
+        a call again whose outcome it did not store. Or it may hang since: then each
+        connection of the pool would block a thread for `response_timeout`, not for a
+        second. A request that begins with a quick read spares the check safely: see
+        base.run_as_check().
         """
         if getattr(_thread, "lends_unchecked", False):
             return

@@ -26,6 +26,7 @@ from agency.core.database.pool import Pool
 from agency.core.database.prepared_statements import prepare_statements
 from agency.core.version import __version__
 from agency.devtools.embedded import postgres, temporary_home
+from connections.protocols import trust_ping
 from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT
 from tests.support.processes import eventually
@@ -228,6 +229,14 @@ def test_a_statement_that_is_a_check_spares_that_of_the_pool(checks):
     assert len(checks) == 1
 
 
+def test_a_connection_is_checked_however_short_it_rested(checks):
+    """A restart in the meantime fails no statement: none is repeated."""
+    for _ in range(3):
+        read_one()
+        connection.close()
+    assert len(checks) == 3
+
+
 def test_dead_connections_are_replaced_before_the_statement_is_tried_again(checks):
     pool = connection.pool
     lent = [pool.getconn() for _ in range(3)]
@@ -287,6 +296,23 @@ def test_a_call_of_the_api_checks_its_connection_by_its_first_statement(checks, 
     with_signals = Client()  # its requests end by returning the connection
     response = with_signals.get("/connections", headers=faber.headers)
     assert (response.status_code, checks) == (200, [])
+
+
+def test_an_envelope_checks_its_connection_by_its_first_statement(
+    checks, faber, phone
+):
+    phone.connects(faber)
+    with psycopg.connect(url_of_test(), autocommit=True) as other:
+        for is_dead in (False, True):
+            if is_dead:
+                other.execute(END_OTHER_SESSIONS)
+            envelope = phone.pack(phone.build(trust_ping.PING))
+            connection.close()
+            checks.clear()
+            answer = Client().post(
+                "/didcomm", envelope, content_type="application/ssi-agent-wire"
+            )
+            assert (answer.status_code, len(checks)) == (202, is_dead)
 
 
 @pytest.fixture
