@@ -1,8 +1,8 @@
 """Revocation: registry slots for new credentials, and lists of revoked ones."""
 
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from connections.messaging import outbox
 from connections.models import Connection
 from credentials.issue_credential import messages
 from credentials.ledgers import ledger_of
-from credentials.ledgers.base import Ledger
+from credentials.ledgers.base import Ledger, list_superseded
 from credentials.models.credential import (
     Credential,
     RegistrySlot,
@@ -237,19 +237,13 @@ def publish_list(registry: RevocationRegistry) -> None:
     prover or a reader got it already (docs/decisions/lists-are-final-once-given.md).
     After the wait it includes what was revoked meanwhile.
 
-    On the local network the registry is locked meanwhile, up to 2 seconds. On a remote
-    ledger nothing is locked, and this must be called outside of transactions. 503
-    `ledger_unavailable` if the newest list cannot be read, `list_superseded` if other
-    processes are faster until LEDGER_TIMEOUT.
+    Nothing is locked while the list is made or waits. A list is accepted only if it
+    follows the newest one: if another process was faster, this starts again. On a
+    remote ledger it must be called outside of transactions. 503 `ledger_unavailable`
+    if the newest list cannot be read, `list_superseded` if other processes are faster
+    until LEDGER_TIMEOUT.
     """
     ledger = ledger_of(registry.tenant.network)
-    if not ledger.is_remote:
-        with transactions.atomic():
-            RevocationRegistry.objects.select_for_update().get(pk=registry.pk)
-            _publish_next_list(registry, ledger)
-        return
-    # The ledger accepts a list only if it follows the newest one. If another process
-    # was faster, start again.
     deadline = time.monotonic() + settings.LEDGER_TIMEOUT
     while True:
         try:
@@ -261,10 +255,7 @@ def publish_list(registry: RevocationRegistry) -> None:
 
 
 def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
-    # Not the final list: what we only add to need not be marked as given.
-    newest = ledger.status_list(
-        registry.registry_id, int(time.time()) + CLOCK_SKEW_SECONDS
-    )
+    newest = _newest_list(registry, ledger)
     if newest is None:
         raise Unavailable(
             "ledger_unavailable",
@@ -273,12 +264,41 @@ def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
     if not unlisted_indices(registry, newest):
         return
     timestamp = newest["timestamp"]
-    if int(time.time()) == timestamp and ledger.replace_status_list(
-        _next_list(registry, newest, timestamp)
-    ):
-        return
+    if int(time.time()) == timestamp:
+        replacement = _next_list(registry, newest, timestamp)
+        with _while_newest(newest, registry, ledger):
+            if ledger.replace_status_list(replacement):
+                return
     timestamp = second_after(timestamp)  # waits; so what is revoked is read again
-    ledger.publish_status_list(_next_list(registry, newest, timestamp))
+    following = _next_list(registry, newest, timestamp)
+    with _while_newest(newest, registry, ledger):
+        ledger.publish_status_list(following)
+
+
+def _newest_list(
+    registry: RevocationRegistry, ledger: Ledger
+) -> dict[str, Any] | None:
+    # Not the final list: what we only add to need not be marked as given.
+    until = int(time.time()) + CLOCK_SKEW_SECONDS
+    return ledger.status_list(registry.registry_id, until)
+
+
+@contextmanager
+def _while_newest(
+    status_list: dict[str, Any], registry: RevocationRegistry, ledger: Ledger
+) -> Iterator[None]:
+    """Write a list that follows `status_list` in this block. 503 `list_superseded`.
+
+    On the local network it locks the registry. A remote ledger compares by itself.
+    """
+    if ledger.is_remote:
+        yield
+        return
+    with transactions.atomic():
+        RevocationRegistry.objects.select_for_update().get(pk=registry.pk)
+        if _newest_list(registry, ledger) != status_list:
+            raise list_superseded()
+        yield
 
 
 def _next_list(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
-from agency.core.errors import Conflict
+from agency.core.errors import Conflict, Unavailable
 
 
 class DidRole(NamedTuple):
@@ -136,3 +136,9 @@ def schema_exists(schema_id: str) -> Conflict:
 def tag_taken(tag: str | None) -> Conflict:
     message = f"You have a definition of this schema with the tag {tag}."
     return Conflict("tag_taken", message)
+
+
+def list_superseded() -> Unavailable:
+    return Unavailable(
+        "list_superseded", "Another list was published meanwhile. Try again."
+    )

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings as product
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -14,7 +14,7 @@ from agency.core import network_reads, transactions
 from agency.core.errors import Unavailable
 from connections.didcomm import message
 from connections.models import Connection
-from credentials import removal
+from credentials import removal, revocation
 from credentials.issue_credential import handlers, messages
 from credentials.ledgers import ledger_of
 from credentials.models import (
@@ -32,6 +32,7 @@ from tests.support.outside_exchanges import accepts_invitation_of
 from tests.support.races import at_once, elsewhere
 from verifications.models import Verification
 from verifications.proofs.checks import judge_presentation
+from wallets import anoncreds
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"Full Name": "Alice", "level": "7"}
@@ -314,6 +315,85 @@ def test_a_list_that_is_given_while_it_is_replaced_is_one_or_the_other(
         assert stored == one
     newest = StatusList.objects.latest("timestamp")
     assert newest.body["revocationList"] == [0, 1, 1, 1]
+
+
+@pytest.fixture
+def steps_with_free_registry(monkeypatch):
+    """The steps that take long, and whether others could lock the registry then."""
+    found = []
+
+    def could_be_locked():
+        with transactions.atomic():
+            rows = RevocationRegistry.objects.select_for_update(nowait=True)
+            try:
+                return bool(rows.get())
+            except OperationalError:
+                return False
+
+    def watch(owner, name):
+        step = getattr(owner, name)
+
+        def watched(*arguments):
+            found.append((name, elsewhere(could_be_locked)))
+            return step(*arguments)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    for owner, name in (
+        (anoncreds, "create_credential"),
+        (anoncreds, "process_credential"),
+        (anoncreds, "update_status_list"),
+        (revocation, "second_after"),
+    ):
+        watch(owner, name)
+    return found
+
+
+def test_no_registry_is_locked_while_a_credential_is_signed_or_a_list_is_made(
+    faber, badge, clock, steps_with_free_registry
+):
+    """Others reserve slots of it meanwhile, and no feed of events waits."""
+    alice = faber.hosts()
+    for _ in range(2):
+        alice.receives(faber, badge, VALUES)
+    for credential in faber.get("/credentials"):
+        revoke(faber, credential)
+        StatusList.objects.update(is_final=True)  # so the next one waits
+    assert {name for name, _ in steps_with_free_registry} == {
+        "create_credential",
+        "process_credential",
+        "update_status_list",
+        "second_after",
+    }
+    assert all(is_free for _, is_free in steps_with_free_registry)
+
+
+@pytest.mark.parametrize("is_given", [False, True], ids=["replaced", "followed"])
+def test_a_list_that_another_one_precedes_is_made_again(
+    faber, badge, clock, monkeypatch, is_given
+):
+    alice = faber.hosts()
+    for _ in range(3):
+        alice.receives(faber, badge, VALUES)
+    third, second, first = faber.get("/credentials")
+    revoke(faber, first)
+    StatusList.objects.update(is_final=is_given)
+    make, made = anoncreds.update_status_list, []
+
+    def make_slowly(*arguments):
+        made.append(arguments)
+        if len(made) == 1:
+            elsewhere(lambda: revoke(faber, third))
+        return make(*arguments)
+
+    monkeypatch.setattr(anoncreds, "update_status_list", make_slowly)
+    revoke(faber, second)
+    assert StatusList.objects.latest("timestamp").body["revocationList"] == [
+        0,
+        1,
+        1,
+        1,
+    ]
 
 
 def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(

@@ -18,12 +18,13 @@ from typing import Any, TypeVar
 from indy_vdr import ledger
 
 from agency.core import network_reads
-from agency.core.errors import Conflict, Unavailable
+from agency.core.errors import Conflict
 from agency.core.waiting import seconds_left
 from credentials.ledgers.base import (
     Agreement,
     DidRole,
     DidService,
+    list_superseded,
     registry_id_of,
     schema_exists,
     schema_id_of,
@@ -375,12 +376,6 @@ class IndyLedger:
             sequence=found.sequence,
         )
         PublishedObject.objects.bulk_create([copy], ignore_conflicts=True)
-
-
-def list_superseded() -> Unavailable:
-    return Unavailable(
-        "list_superseded", "Another list was published meanwhile. Try again."
-    )
 
 
 def poll_until_found(
