@@ -12,27 +12,28 @@ DURABLE=1: PostgreSQL waits for its disk, as `make run` lets it.
 
 import contextlib
 import os
-import statistics
-from collections import defaultdict
 
 from django.db import connection
 
 from agency.core.processors import count_processors
 from bench import acapy, cryptography, load, product, queries
 from bench.calls import BOUNDED, POLICY
+from bench.rounds import ACAPY, AGENCY, BARE, ROUNDS, SECONDS, Table
 from bench.story import Caller
 
-ROUNDS = int(os.environ.get("ROUNDS", "5"))
-SECONDS = float(os.environ.get("SECONDS", "20"))
 SECONDS_OF_READS = min(SECONDS, 5)
 CLIENTS = (1, 4, 16)
-BARE, ACAPY, AGENCY = COLUMNS = "bare library", "ACA-Py 1.7.0", "Agency"
 READS = "GET of one connection per second, 16 clients"
 CPU_OF_READ = "CPU of such a GET, ms"
 MEDIAN = "one client, time of a cycle (p50), ms"
 BOUND = "cycles per second, 4 clients, with the bound"
 CPU = "CPU of a cycle, 4 clients, ms"
 FAMILIES = ("web", "workers", "postgres", "broker", "client")
+SHARE = "    share of cryptography without the client, %"
+REST = "    all but cryptography and the client, ms"
+COUNTS = {
+    name: f"{name} of a cycle with connecting" for name in queries.Counts._fields
+}
 
 
 def per_second(clients):
@@ -57,66 +58,16 @@ def run():
             for measured in filter(None, (agents, agency)):
                 measured.add_round(table)
             print(f"round {number + 1} of {ROUNDS} is done", flush=True)
-    table.show()
-    show_counts()
+    add_counts(table)
+    table.show(ROWS)
+    return table
 
 
 ROWS = (
     *(per_second(4), per_second(16), BOUND, MEDIAN, CPU),
     *(f"    {name}" for name in FAMILIES),
-    *(READS, CPU_OF_READ),
+    *(SHARE, REST, READS, CPU_OF_READ, *COUNTS.values()),
 )
-
-
-class Table:
-    """The values of all rounds, by row and column."""
-
-    def __init__(self):
-        self.rows = defaultdict(lambda: defaultdict(list))
-
-    def add(self, row, column, value):
-        self.rows[row][column].append(value)
-
-    def show(self):
-        print(f"\n{'median (lowest–highest)':46}", *(f"{one:>22}" for one in COLUMNS))
-        for row in ROWS:
-            values = (format_values(self.rows[row][column]) for column in COLUMNS)
-            print(f"{row:46}", *(f"{one:>22}" for one in values))
-        print("\nratio to the bare library in the same round")
-        for row in (per_second(4), per_second(16), BOUND, MEDIAN):
-            for column in (ACAPY, AGENCY):
-                if ratios := self.ratios(row, column):
-                    print(f"{row:46} {column:14} {load.format_spread(ratios)}")
-        for column in (ACAPY, AGENCY):
-            if self.rows[CPU][column]:
-                self.show_share(column)
-
-    def ratios(self, row, column):
-        bare = self.rows[row][BARE] or self.rows[per_second(4)][BARE]
-        return [
-            one / other
-            for one, other in zip(self.rows[row][column], bare, strict=False)
-        ]
-
-    def show_share(self, column):
-        """How much of the servers' processor time is cryptography."""
-        bare, whole = self.rows[CPU][BARE], self.rows[CPU][column]
-        share = statistics.median(
-            one / other for one, other in zip(bare, whole, strict=True)
-        )
-        other = [two - one for one, two in zip(bare, whole, strict=True)]
-        rest = load.format_spread(other, ".0f")
-        print(
-            f"{column}: cryptography {share:.0%} of the CPU of a cycle without the "
-            f"client; all else, PostgreSQL included, {rest} ms"
-        )
-
-
-def format_values(values):
-    if not values:
-        return "–"
-    middle = statistics.median(values)
-    return load.format_spread(values, f".{(middle < 10) + (middle < 100)}f")
 
 
 class Measured:
@@ -138,7 +89,10 @@ class Measured:
         table.add(CPU_OF_READ, self.column, servers_cpu(reads))
 
     def add_cpu(self, table, found):
-        table.add(CPU, self.column, servers_cpu(found))
+        used, bare = servers_cpu(found), table.rows[CPU][BARE][-1]
+        table.add(CPU, self.column, used)
+        table.add(SHARE, self.column, 100 * bare / used)
+        table.add(REST, self.column, used - bare)
         for name in FAMILIES:
             if name in found.cpu:
                 table.add(f"    {name}", self.column, found.cpu[name])
@@ -240,11 +194,8 @@ def print_conditions():
     )
 
 
-def show_counts():
-    whole = sum(
-        (counts for _, counts in queries.count_calls()), start=queries.Counts()
-    )
-    print(
-        f"{AGENCY}: a cycle with connecting has {whole.statements} statements, "
-        f"{whole.savepoints} savepoints, {whole.commits} commits"
-    )
+def add_counts(table):
+    counts = (counts for _, counts in queries.count_calls())
+    whole = sum(counts, start=queries.Counts())
+    for name, count in whole._asdict().items():
+        table.add(COUNTS[name], AGENCY, count)

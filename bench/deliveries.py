@@ -2,7 +2,7 @@
 
 Measured are the rates of calls with http and with https, beside the same calls alone,
 the delay of other receivers beside one that hangs, the time of a claim
-with rows that are not due, and SQL queries.
+with rows that are not due, and SQL queries. ROUNDS and SECONDS: see bench/rounds.py.
 """
 
 import statistics
@@ -20,6 +20,7 @@ from uuid_utils.compat import uuid7
 
 from agency.core import http
 from bench.receiver import receiving
+from bench.rounds import AGENCY, BARE, ROUNDS, SECONDS, Table
 from organizations.provisioning import create_organization
 from tests.support import http_endpoints
 from webhooks.delivery import call, claim, examples
@@ -28,11 +29,12 @@ from webhooks.delivery.worker import DeliveryLoop
 from webhooks.events.emit import emit_event
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
-WEBHOOKS, ROUNDS = 10, 3
+WEBHOOKS = 10
 CALLS = 2000  # of one rate
-EVERY, SECONDS = 0.05, 12  # a call each so many seconds, for how long
+EVERY = 0.05  # seconds between two calls whose delay is measured
+SECONDS_OF_DELAYS = min(SECONDS, 12)
 NOT_DUE = 500_000  # rows
-CLAIMS, CLAIMED = 40, 128
+CLAIMS, CLAIMED = 8, 128  # in a round, and calls of each
 FILL = """
 INSERT INTO full_one
     (id, created_at, updated_at, status, attempts, due_at, last_error, webhook_id, event_id,
@@ -43,7 +45,13 @@ FROM generate_series(1, {count}) n
 """
 
 
+def calls_per_second(scheme):
+    """The name of a row. Its bare library is the HTTP client."""
+    return f"webhook calls per second, {scheme}"
+
+
 def run():
+    table = Table()
     settings.OUTGOING_ALLOW_LOOPBACK = True
     tenant = create_organization("Bench").tenant
     with (
@@ -53,14 +61,16 @@ def run():
         trusted, _ = http_endpoints.certificate(Path(folder), "localhost")
         settings.OUTGOING_CA_FILE = str(trusted)
         with receiving(Path(folder)) as url:
-            compare_rates("https", register_all(tenant, url))
+            compare_rates(table, "https", register_all(tenant, url))
         Webhook.objects.all().delete()
         with receiving() as url:
             webhooks = register_all(tenant, url)
-            count_queries(tenant)
-            compare_rates("http", webhooks)
-            compare_delays(webhooks, f"{url}/hang", notify)
-            compare_claims(webhooks)
+            compare_rates(table, "http", webhooks)
+            compare_delays(table, webhooks, f"{url}/hang", notify)
+            compare_claims(table, webhooks)
+            count_queries(table, tenant)
+    table.show()
+    return table
 
 
 def register_all(tenant, url):
@@ -92,44 +102,36 @@ def send_examples(webhooks, count):
         examples.send_example(webhooks[number % len(webhooks)], "verification")
 
 
-def count_queries(tenant):
+def count_queries(table, tenant):
     happen(tenant)
-    with counted(f"an event with {WEBHOOKS} webhooks"):
+    with counted(table, f"an event with {WEBHOOKS} webhooks"):
         happen(tenant)
-    with counted("a claim"):
+    with counted(table, "a claim"):
         rows = claim_many()
     call.make_call(rows[0])
-    with counted("a call and its record"):
+    with counted(table, "a call and its record"):
         call.make_call(rows[1])
     forget()
 
 
 @contextmanager
-def counted(name):
+def counted(table, name):
     with CaptureQueriesContext(connection) as captured:
         yield
     sql = [one["sql"] for one in captured if one["sql"] not in ("BEGIN", "COMMIT")]
-    print(f"{name:28} {len(sql):4} queries")
+    table.add(f"SQL queries of {name}", AGENCY, len(sql))
 
 
-def compare_rates(scheme, webhooks):
+def compare_rates(table, scheme, webhooks):
     """Beside it, the same calls by as many threads with nothing around them."""
-    rates = []
+    row = calls_per_second(scheme)
     for _ in range(ROUNDS):
         send_examples(webhooks, CALLS)
-        rates.append(
-            (per_second(DeliveryLoop().run), per_second(lambda: call_bare(webhooks)))
-        )
+        table.add(row, AGENCY, per_second(DeliveryLoop().run))
+        table.add(row, BARE, per_second(lambda: call_bare(webhooks)))
         if Delivery.objects.filter(status="done").count() != CALLS:
             raise RuntimeError("calls failed")
         forget()
-    delivered, bare = (
-        statistics.median(column) for column in zip(*rates, strict=True)
-    )
-    ratio = statistics.median(one / other for one, other in rates)
-    print(f"deliveries with {scheme:5}        {delivered:6.0f} per second")
-    print(f"the HTTP calls alone         {bare:6.0f} per second")
-    print(f"ratio                        {ratio:6.2f}   (median of {ROUNDS} rounds)")
 
 
 def per_second(work):
@@ -149,45 +151,46 @@ def call_bare(webhooks):
                 raise RuntimeError(answer)
 
 
-def compare_delays(webhooks, hanging, notify):
+def compare_delays(table, webhooks, hanging, notify):
     """The delay between event and call of nine receivers while the tenth hangs or not.
 
     The hanging one has answered before. So its calls take the whole timeout, and the
     first ones use all of its share.
     """
     last, well = webhooks[-1], webhooks[-1].url
-    rounds = []
     for _ in range(ROUNDS):
         Webhook.objects.filter(pk=last.pk).update(
             url=well, strikes=0, has_answered=True
         )
         normal = delays(webhooks, notify)
         Webhook.objects.filter(pk=last.pk).update(url=hanging)
-        rounds.append((normal, delays(webhooks, notify)))
+        beside = delays(webhooks, notify)
+        for name, number in (("median", 50), ("99th percentile", 99)):
+            add_compared(
+                table,
+                f"delay of a call, {name}",
+                percentile(normal, number),
+                "beside one that hangs",
+                percentile(beside, number),
+            )
     Webhook.objects.filter(pk=last.pk).update(url=well, strikes=0)
-    for name, number in (("median", 50), ("99th percentile", 99)):
-        pairs = [[percentile(one, number) for one in both] for both in rounds]
-        normal, beside = (
-            statistics.median(column) for column in zip(*pairs, strict=True)
-        )
-        ratio = statistics.median(two / one for one, two in pairs)
-        print(
-            f"{name:15} of the delay   {normal:6.1f} ms, beside one that hangs "
-            f"{beside:6.1f} ms"
-        )
-        print(
-            f"ratio                        {ratio:6.2f}   (median of {ROUNDS} rounds)"
-        )
+
+
+def add_compared(table, name, alone, condition, beside):
+    """Add two times of one round, in milliseconds, and their ratio."""
+    table.add(f"{name}, ms", AGENCY, alone)
+    table.add(f"{name}, {condition}, ms", AGENCY, beside)
+    table.add(f"{name}, {condition}, ratio", AGENCY, beside / alone)
 
 
 def delays(webhooks, notify):
     """Milliseconds of all receivers but the last, with the Procfile's two threads."""
-    dispatcher, end = DeliveryLoop(), time.monotonic() + SECONDS
+    dispatcher, end = DeliveryLoop(), time.monotonic() + SECONDS_OF_DELAYS
     with ThreadPoolExecutor(2) as threads:
         notify.side_effect = lambda task: threads.submit(heard, dispatcher)
-        for number in range(int(SECONDS / EVERY)):
+        for number in range(int(SECONDS_OF_DELAYS / EVERY)):
             send_examples([webhooks[number % WEBHOOKS]], 1)
-            due = end - SECONDS + EVERY * (number + 1)
+            due = end - SECONDS_OF_DELAYS + EVERY * (number + 1)
             time.sleep(max(0.0, min(EVERY, due - time.monotonic())))
         dispatcher.stop()
     notify.side_effect = None
@@ -207,7 +210,7 @@ def percentile(values, number):
     return statistics.quantiles(values, n=100)[number - 1]
 
 
-def compare_claims(webhooks):
+def compare_claims(table, webhooks):
     """Claim in turns from two tables with the same due rows.
 
     One has other rows too.
@@ -218,14 +221,14 @@ def compare_claims(webhooks):
     execute("SET statement_timeout = 0")
     execute(FILL.format(count=NOT_DUE, webhooks=[str(one.pk) for one in webhooks]))
     execute("ANALYZE full_one, webhooks_delivery")
-    rounds = [
-        (claim_time(webhooks), swapped(claim_time, webhooks)) for _ in range(CLAIMS)
-    ]
-    alone, beside = (statistics.median(column) for column in zip(*rounds, strict=True))
-    ratio = statistics.median(two / one for one, two in rounds)
-    print(f"a claim of {CLAIMED} calls         {alone:6.1f} ms")
-    print(f"beside {NOT_DUE:,} not due       {beside:6.1f} ms")
-    print(f"ratio                        {ratio:6.2f}   (median of {CLAIMS} rounds)")
+    for _ in range(ROUNDS):
+        times = [
+            (claim_time(webhooks), swapped(claim_time, webhooks))
+            for _ in range(CLAIMS)
+        ]
+        alone, beside = map(statistics.median, zip(*times, strict=True))
+        name, condition = f"claim of {CLAIMED} calls", f"beside {NOT_DUE:,} not due"
+        add_compared(table, name, alone, condition, beside)
     execute("DROP TABLE full_one")
     forget()
 

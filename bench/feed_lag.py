@@ -13,7 +13,8 @@ import time
 from django.db import connection
 
 from bench import load, product
-from bench.cycle import ROUNDS, SECONDS, Agency
+from bench.cycle import Agency
+from bench.rounds import ROUNDS, SECONDS, format_spread
 from webhooks.events.feed import current_horizon
 
 CLIENTS = 16
@@ -38,7 +39,7 @@ def run():
     for name, rounds in (("behind", behind), ("oldest", oldest)):
         for shown, value in (("p50", statistics.median), ("max", max)):
             found = [1000 * value(one) for one in rounds]
-            print(f"{name:8} {shown}  {load.format_spread(found, '.0f')}")
+            print(f"{name:8} {shown}  {format_spread(found, '.0f')}")
 
 
 class Watch:

@@ -124,9 +124,3 @@ def times_of(process: psutil.Process) -> tuple[float, ...]:
         return process.cpu_times()[:4]
     except psutil.NoSuchProcess:  # it counts with its parent from now on
         return (0.0,)
-
-
-def format_spread(values: Sequence[float], form: str = ".2f") -> str:
-    """Return the median and the range of rounds, as text."""
-    middle, low, high = statistics.median(values), min(values), max(values)
-    return f"{middle:{form}} ({low:{form}}–{high:{form}})"

@@ -1,7 +1,8 @@
 """Definitions, credentials and revocations over HTTP, compared to the library alone.
 
 Each figure and what it is compared with are measured in turns. A key costs 1 to 15 s
-by chance: the median of a few is shown.
+by chance. Each round issues and revokes with a definition of its own, whose first
+registry has 64 places. ROUNDS: see bench/rounds.py.
 """
 
 import statistics
@@ -10,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.product import running
+from bench.rounds import AGENCY, BARE, ROUNDS, Table
 from bench.story import VALUES, Caller
 from credentials.ledgers import ledger_of
 from credentials.models import CredentialDefinition, RevocationRegistry, StatusList
@@ -17,20 +19,33 @@ from credentials.registries import build_registry
 from tenants import vault
 from wallets import anoncreds, key_pool
 
-KEYS, ISSUED, ALONE, AT_ONCE, SIZES = 5, 20, 5, 8, (250, 1000, 4000)
+# In a round: credentials that are issued, revocations of each kind, clients at a time.
+ISSUED, ALONE, AT_ONCE = 20, 5, 8
+SIZES = (250, 1000, 4000)  # places of a registry
+REVOCABLE = "revocable definition with a spare key, ms"
+REVOKE_ALONE = "one revocation, a second after the last list, ms"
+# What precedes each revocation, by the name of a row.
+BEFORE = {
+    REVOKE_ALONE: lambda row: time.sleep(1.1),
+    "one revocation, right after another, ms": lambda row: None,
+    "one revocation, after its second's list was given, ms": lambda row: newest_list(
+        row
+    ).final_body(),
+}
 
 
 def run():
+    table = Table()
     with running("web") as url:
         caller = Caller(url).prepare()
-        definitions(caller)
-        key_pool.make_key(len(VALUES))
-        made = caller.call("post", "/definitions/credentials", json=form(True))
-        row = CredentialDefinition.objects.get(definition_id=made["definitionId"])
-        caller.pair.definition = row.definition_id
-        issue(caller, row)
-        revoke(caller, row)
-        build(row)
+        for _ in range(ROUNDS):
+            row = define_both(table, caller)
+            caller.pair.definition = row.definition_id
+            issue(table, caller, row)
+            revoke(table, caller, row)
+            build(table, row)
+    table.show()
+    return table
 
 
 def public_part(row):
@@ -49,59 +64,41 @@ def seconds(function, *given, **named):
     return time.perf_counter() - started
 
 
-def show(what, ours, bare, unit="ms"):
-    print(
-        f"{what:48} {ours:9.1f} {unit}   beside {bare:9.1f} {unit}   ratio "
-        f"{ours / bare:6.3f}"
-    )
+def define_both(table, caller):
+    """The library's key alone, and a definition with a spare key, in turns.
+
+    Returns the row of the revocable one.
+    """
+    for name, is_revocable in (
+        ("definition with a spare key, ms", False),
+        (REVOCABLE, True),
+    ):
+        table.add(name, BARE, 1000 * seconds(make_bare_key, is_revocable))
+        key_pool.make_key(len(VALUES))
+        body = form(is_revocable)
+        spent = seconds(caller.call, "post", "/definitions/credentials", json=body)
+        table.add(name, AGENCY, 1000 * spent)
+    return CredentialDefinition.objects.get(schema__name=body["name"])
 
 
-def definitions(caller):
-    """The library's key alone, and a definition with a spare key, in turns."""
-    for is_revocable in (False, True):
-        rounds = [one_of_each(caller, is_revocable) for _ in range(KEYS)]
-        columns = zip(*rounds, strict=True)
-        bare, ours = (statistics.median(column) * 1000 for column in columns)
-        kind = "revocable definition" if is_revocable else "definition"
-        show(f"{kind} with a spare key, and a bare key", ours, bare)
+def make_bare_key(is_revocable):
+    issuer = key_pool.SPARE_ISSUER
+    schema = {"issuerId": issuer, "name": "bare", "version": "1"}
+    schema["attrNames"] = list(VALUES)
+    schema_id = f"{issuer}:2:bare:1"
+    anoncreds.create_definition(schema_id, schema, issuer, "bare", is_revocable)
 
 
-def one_of_each(caller, is_revocable):
-    schema = {
-        "issuerId": key_pool.SPARE_ISSUER,
-        "name": "bare",
-        "version": "1",
-        "attrNames": list(VALUES),
-    }
-    given = (
-        f"{key_pool.SPARE_ISSUER}:2:bare:1",
-        schema,
-        key_pool.SPARE_ISSUER,
-        "bare",
-        is_revocable,
-    )
-    bare = seconds(anoncreds.create_definition, *given)
-    key_pool.make_key(len(VALUES))
-    return bare, define(caller, is_revocable)
-
-
-def define(caller, is_revocable):
-    return seconds(
-        caller.call, "post", "/definitions/credentials", json=form(is_revocable)
-    )
-
-
-def issue(caller, row):
+def issue(table, caller, row):
     """Offer and issue a revocable credential, compared to the four library calls."""
     bare = bare_issue(row)
     ours, alone = [], []
     for _ in range(ISSUED):
         ours.append(seconds(issue_one, caller))
         alone.append(seconds(bare))
-    show(
-        "issue a revocable credential",
-        *(statistics.median(t) * 1000 for t in (ours, alone)),
-    )
+    name = "issue a revocable credential, ms"
+    table.add(name, BARE, 1000 * statistics.median(alone))
+    table.add(name, AGENCY, 1000 * statistics.median(ours))
 
 
 def issue_one(caller):
@@ -143,28 +140,24 @@ def bare_issue(row):
     return once
 
 
-def revoke(caller, row):
+def revoke(table, caller, row):
     """Those of one second share a list, unless somebody was given it meanwhile."""
-    issued = [issue_one(caller) for _ in range(3 * ALONE + 3 * AT_ONCE)]
-    bare = statistics.median(bare_lists(row)) * 1000
-    befores = {
-        "a second after the last list": lambda: time.sleep(1.1),
-        "right after another": lambda: None,
-        "after its second's list was given": lambda: newest_list(row).final_body(),
-    }
-    for when, before in befores.items():
+    issued = [issue_one(caller) for _ in range(len(BEFORE) * ALONE + 3 * AT_ONCE)]
+    bare = 1000 * statistics.median(bare_lists(row))
+    for name, prepare in BEFORE.items():
         alone = []
         for _ in range(ALONE):
-            before()
+            prepare(row)
             path = f"/credentials/{issued.pop()}"
             alone.append(seconds(caller.call, "delete", path))
-        show(f"revoke one, {when}", statistics.median(alone) * 1000, bare)
+        table.add(name, BARE, bare)
+        table.add(name, AGENCY, 1000 * statistics.median(alone))
+    paths = [f"/credentials/{one}" for one in issued]
     with ThreadPoolExecutor(AT_ONCE) as threads:
         started = time.perf_counter()
-        paths = [f"/credentials/{one}" for one in issued]
         list(threads.map(lambda path: caller.call("delete", path), paths))
         rate = len(paths) / (time.perf_counter() - started)
-    print(f"{'revoke, eight at a time':48} {rate:9.1f} per second")
+    table.add(f"revocations per second, {AT_ONCE} clients", AGENCY, rate)
 
 
 def newest_list(row):
@@ -193,7 +186,7 @@ def bare_lists(row):
         yield seconds(anoncreds.update_status_list, *given)
 
 
-def build(row):
+def build(table, row):
     """A registry with row, list and tails file, compared to the library's call."""
     public = public_part(row)
     for size in SIZES:
@@ -208,4 +201,5 @@ def build(row):
                 folder,
             )
             bare = seconds(anoncreds.create_registry, *given) * 1000
-        show(f"registry of {size} places", ours, bare)
+        table.add(f"registry of {size} places, ms", BARE, bare)
+        table.add(f"registry of {size} places, ms", AGENCY, ours)
