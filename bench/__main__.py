@@ -1,12 +1,13 @@
 """Measurements, each as a ratio of things measured side by side in one run.
 
     python -m bench [NAME ...]      all of BENCHES, or those named
+    python -m bench summary         those of SUMMARY, and a table of the main figures
     python -m bench fill            many rows: needs 35 GB of the disk, and five minutes
     python -m bench soak MINUTES
 
-Needs nothing running; servers are thrown away afterwards. docs/performance.md holds
-the last figures. DURABLE=1: PostgreSQL waits for its disk, which it does not by
-default.
+A run with all of SUMMARY ends with that table. Needs nothing running; servers are
+thrown away afterwards. docs/performance.md holds the last figures. DURABLE=1:
+PostgreSQL waits for its disk, which it does not by default.
 """
 
 import os
@@ -20,6 +21,7 @@ BENCHES = (
     "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream",
     "inbound", "neighbours", "reads", "profile", "feed_lag", "sizes",
 )  # fmt: skip
+SUMMARY = ("cycle", "reads", "deliveries", "revocation")
 LONG = ("fill", "soak")
 
 
@@ -36,9 +38,11 @@ def run_servers():
 def main(names):
     given = [name for name in names if name.isdecimal()]
     names = [name.lstrip("-") for name in names if name not in given]
-    unknown = set(names) - {*BENCHES, *LONG}
-    if unknown:
-        sys.exit(f"Choose from {', '.join((*BENCHES, *LONG))}.")
+    if set(names) - {*BENCHES, *LONG, "summary"}:
+        sys.exit(f"Choose from {', '.join((*BENCHES, *LONG, 'summary'))}.")
+    if "summary" in names:
+        names = [name for name in names if name not in ("summary", *SUMMARY)]
+        names += SUMMARY
     with run_servers() as environment:
         quiet = DEVELOPER_SETTINGS | {"LOG_LEVEL": "WARNING", "ALLOWED_HOSTS": "*"}
         quiet |= dict.fromkeys(("INBOX_PER_ADDRESS", "INBOX_PER_RECIPIENT"), "1000000")
@@ -50,9 +54,14 @@ def main(names):
 
         django.setup()
         call_command("migrate", verbosity=0)
+        tables = {}
         for name in names or BENCHES:
             module = __import__(f"bench.{name}", fromlist=["run"])
-            module.run(*map(int, given))
+            tables[name] = module.run(*map(int, given))
+        if set(SUMMARY) <= set(tables):
+            from bench import summary
+
+            summary.show(tables[name] for name in SUMMARY)
 
 
 if __name__ == "__main__":
