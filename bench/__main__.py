@@ -2,7 +2,7 @@
 
     python -m bench [NAME ...]      all of BENCHES, or those named
     python -m bench summary         those of SUMMARY, and a table of the main figures
-    python -m bench fill            many rows: needs 35 GB of the disk, and five minutes
+    python -m bench fill            many rows: needs 35 GB of the disk, six minutes
     python -m bench soak MINUTES
 
 A run with all of SUMMARY ends with that table. Needs nothing running; servers are

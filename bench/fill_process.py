@@ -1,7 +1,7 @@
 """A process of bench/fill.py with its own database: `python -m bench.fill_process`.
 
     fill ROWS ORGANIZATIONS   makes the rows, prints their bytes and a caller as JSON
-    calls CALLER              like a web process: measures the calls of a cycle
+    calls CALLER              like a web process: measures calls of the API
     workers                   like a worker: measures what workers run every few seconds
 
 `calls` and `workers` print `[[name, milliseconds, milliseconds of SQL], ...]` for each
@@ -57,29 +57,55 @@ def answer_calls(given):
 
     with mock.patch("django.conf.settings.ALLOWED_HOSTS", ["*"]):
         caller = InProcess.resume(**json.loads(given))
-        answer_lines(lambda: timed_calls(caller))
+        prepare_lists(caller)
+        revocable = define_revocable(caller)
+        answer_lines(lambda: timed_calls(caller, revocable))
 
 
-def timed_calls(caller):
+def prepare_lists(caller):
+    """Make 100 connections, credentials and verifications that can be opened.
+
+    Lists begin with the newest. The sealed columns of the many copies can not be
+    opened.
+    """
+    from bench import lists
+    from connections.models import Connection
+    from credentials.models import Credential
+    from verifications.models import Verification
+
+    for _ in itertools.chain(caller.connection_steps(), caller.steps()):
+        pass
+    met = Connection.objects.get(connection_id=caller.connection)
+    issued = Credential.objects.get(connection=met)
+    lists.fill(met, issued, Verification.objects.get(connection=met))
+
+
+def define_revocable(caller):
+    """Return the id of a revocable definition, whose first registry has 64 places."""
+    from bench.calls import VALUES
+    from wallets import key_pool
+
+    key_pool.make_key(len(VALUES))
+    body = {"name": "Revocable", "version": "1.0", "attributes": list(VALUES)}
+    body["supportRevocation"] = True
+    return caller.call("post", "/definitions/credentials", json=body)["definitionId"]
+
+
+def timed_calls(caller, revocable):
+    from bench.fill_calls import other_calls
+
     steps = itertools.chain(
         caller.connection_steps(),
         caller.steps(),
-        read_steps(caller),
+        caller.make(other_calls(caller.pair, revocable)),
     )
     while True:
         with time_block() as spent:
             step = next(steps, None)
         if step is None:
             return
-        yield step[0], *spent
-
-
-def read_steps(caller):
-    """Calls that are not part of a cycle."""
-    path = f"/connections/{caller.connection}"
-    yield "read a connection", caller.call("get", path)
-    # Those of other objects show sealed columns, which cannot be opened in copies.
-    yield "list 100 connections", caller.call("get", "/connections?limit=100")
+        if step[0]:
+            yield step[0], *spent
 
 
 def answer_workers():
