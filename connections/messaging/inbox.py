@@ -278,12 +278,18 @@ def _lock_for_handler(connection: Connection, received: Message) -> bool:
 
     All by one statement: two that lock one after the other may wait for each other.
     A sender that is hosted here has locked the connection already, and its messages
-    change no other one. Returns False if the connection was deleted.
+    change no other one. A request does not change a multi-party invitation, so many are
+    handled at once. Returns False if the connection was deleted.
     """
-    others = [] if connection.is_locked else router.find_others(connection, received)
-    if others:
+    if connection.is_locked:
+        return connection.lock()
+    if others := router.find_others(connection, received):
         Connection.lock_all([connection, *others])
-    return connection.lock()
+    is_request = received.major_type in didcomm.CONNECTION_REQUESTS
+    is_shared = connection.multi_party and is_request
+    if is_shared:
+        pair_lock.lock_requester(connection, received.sender or "")
+    return connection.lock(is_shared)
 
 
 def find_connection(key: Key, parent_id: str = "") -> Connection | None:

@@ -38,6 +38,7 @@ WHERE id = ANY(ARRAY(
 ))
 ORDER BY id
 """
+LOCK_REQUESTER_SQL = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 # Excludes everybody else.
 FOR_CHANGES = "FOR NO KEY UPDATE"
 # Excludes deletion only.
@@ -120,6 +121,14 @@ def _waiting(connection: Any) -> QuerySet[OutboundMessage]:
     return OutboundMessage.objects.filter(
         connection=connection, status=pending, is_hosted=True
     )
+
+
+def lock_requester(invitation: Any, verkey: str) -> None:
+    """Exclude other requests of this requester to a multi-party invitation.
+
+    Until the transaction ends. The row is only shared, and the requester has none yet.
+    """
+    fetch_rows(LOCK_REQUESTER_SQL, [f"{invitation.pk} {verkey}"])
 
 
 def add_inserted(connection: Any) -> None:

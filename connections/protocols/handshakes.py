@@ -383,8 +383,9 @@ def answer_request(invitation: Connection, message: Message) -> None:
 def _limit_undelivered(invitation: Connection) -> None:
     """Keep the number of undelivered responses by this invitation below its limit.
 
-    At the limit, give up the oldest response that could not be posted or was not
-    fetched. Unavailable if there is none: the request is then retried later.
+    Requests that are handled at once may exceed it by their number. At the limit, give
+    up the oldest response that could not be posted or was not fetched. Unavailable if
+    there is none: the request is then retried later.
     """
     rows = outbox.undelivered_messages(
         type__endswith="/response",

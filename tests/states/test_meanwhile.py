@@ -6,8 +6,8 @@ from time import monotonic
 import pytest
 
 from connections.didcomm import message
-from connections.messaging import completion, router
-from connections.models import Connection, OutboundMessage
+from connections.messaging import completion, inbox, router
+from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import connectionless, connections_1_0, handshakes
 from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential
@@ -16,7 +16,7 @@ from tenants import audit
 from tenants.models import Tenant
 from tests.support import outside_agent, queues, walks
 from tests.support.people import ApiError
-from tests.support.races import at_once, error_codes, is_waited_for
+from tests.support.races import PATIENCE, at_once, error_codes, is_waited_for
 from verifications.models import Verification
 from wallets.models import Wallet
 
@@ -28,11 +28,20 @@ SECONDS = (
 class Meanwhile:
     """The first one pauses at the end of a function until the second ends or waits.
 
-    when: tells by the function's arguments whether this is the call.
+    when: tells by the function's arguments whether this is the call. seconds: the limit
+    of the pause. made_wait: whether the second waited for a lock of the first.
     """
 
-    def __init__(self, monkeypatch, owner, name, when=lambda *arguments: True):
+    def __init__(
+        self,
+        monkeypatch,
+        owner,
+        name,
+        when=lambda *arguments: True,
+        seconds=SECONDS,
+    ):
         self.paused, self.done, self.is_first = Event(), Event(), True
+        self.made_wait = False
         function = getattr(owner, name)
 
         def pausing(*arguments, **named):
@@ -40,13 +49,13 @@ class Meanwhile:
             if self.is_first and when(*arguments):
                 self.is_first = False
                 self.paused.set()
-                end = monotonic() + SECONDS
+                end = monotonic() + seconds
                 while (
                     not self.done.wait(0.02)
                     and monotonic() < end
-                    and not is_waited_for()
+                    and not self.made_wait
                 ):
-                    pass
+                    self.made_wait = is_waited_for()
             return result
 
         monkeypatch.setattr(owner, name, pausing)
@@ -254,6 +263,26 @@ def test_a_phone_that_asks_twice_at_once_has_one_connection(faber, phone, monkey
     )
     made = Connection.objects.get(their_key=phone.verkey)
     assert OutboundMessage.objects.filter(connection=made, status="done").count() == 2
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_agents_wait_for_each_other_only_at_an_invitation_for_one(
+    faber, phone, monkeypatch, many
+):
+    faber.invites(multiParty=many)
+    invitation = Connection.objects.get().invitation
+    meanwhile = Meanwhile(monkeypatch, inbox, "_lock_for_handler", seconds=PATIENCE)
+    with outside_agent.listening(outside_agent.Agent()) as other:
+        meanwhile.runs(
+            lambda: phone.requests(invitation), lambda: other.requests(invitation)
+        )
+    assert meanwhile.made_wait is not many
+    assert set(InboundMessage.objects.values_list("attempts", flat=True)) == {0}
+    made = Connection.objects.filter(state="Connected")
+    keys = {phone.verkey, other.verkey} if many else {phone.verkey}
+    assert {row.their_key for row in made} == keys
+    assert phone.newest(connections_1_0.RESPONSE)
+    assert other.newest(connections_1_0.RESPONSE if many else connections_1_0.PROBLEM)
 
 
 def quietly(call):
