@@ -7,6 +7,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from connections.models import InboundMessage
+from connections.protocols import trust_ping
+
 VALUES = {"name": "Alice", "level": "7"}
 ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
 CONTROL = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE SAVEPOINT")
@@ -15,6 +18,7 @@ INVITE, CONNECT, OFFER, ACCEPT, ASK, ANSWER = 4, 21, 11, 14, 10, 12
 ACCEPT_REVOCABLE = 19
 SAVEPOINTS = 9  # of the six calls together; each commits once
 READ = 2
+STORE = 3  # an envelope of another agent: the key, the row, its digest of long ago
 LIST = 3
 
 
@@ -116,3 +120,15 @@ def test_a_holder_reads_one_object_in_two_statements(faber, definition):
     received = alice.newest("credentials")["credentialId"]
     with Budget().call(READ, commits=0):
         alice.get(f"/credentials/{received}")
+
+
+def test_an_envelope_is_stored_in_three_statements_without_a_savepoint(faber, phone):
+    phone.connects(faber)
+    envelopes = [phone.pack(phone.build(trust_ping.PING)) for _ in range(2)]
+    phone.post(envelopes[0])  # this process knows the data key from now on
+    budget = Budget()
+    for data in (envelopes[1], envelopes[1]):  # a repetition takes no more
+        with budget.call(STORE):
+            assert phone.post(data).status_code == 202
+    assert not [sql for sql in budget.executed if sql.startswith("SAVEPOINT")]
+    assert InboundMessage.objects.filter(status="pending").count() == 2

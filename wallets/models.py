@@ -235,6 +235,13 @@ class Key(Record):
         return _key_by_verkey.first(verkey)
 
     @classmethod
+    def find_any(cls, verkeys: list[str]) -> "Key | None":
+        """The first of these keys that is or was one of a wallet here."""
+        if len(verkeys) == 1:  # the usual case, with compiled SQL
+            return cls.find(verkeys[0])
+        return cls.with_end().filter(verkey__in=verkeys).first()
+
+    @classmethod
     def find_live(cls, verkey: str) -> "Key | None":
         found = cls.find(verkey)
         return None if found is None or found.is_retired else found

@@ -133,12 +133,20 @@ def _stored_json(value: Any) -> Any:
     return Jsonb(value) if type(value) is dict else value
 
 
-def insert_row(row: models.Model) -> None:
-    """Like `row.save(force_insert=True)` of Django's Model."""
+def insert_row(row: models.Model, ignore_conflict: bool = False) -> bool:
+    """Like `row.save(force_insert=True)` of Django's Model. Return True.
+
+    ignore_conflict: insert nothing and return False if a unique value is taken. No
+    savepoint is needed for that.
+    """
     sql, fields = _insert_statement(type(row))
+    if ignore_conflict:
+        sql += " ON CONFLICT DO NOTHING"
     values = [_prepare(field, field.pre_save(row, True)) for field in fields]
-    count_rows(sql, values)
+    if not count_rows(sql, values):
+        return False
     row._state.adding, row._state.db = False, ALIAS
+    return True
 
 
 def update_rows(

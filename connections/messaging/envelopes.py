@@ -59,8 +59,7 @@ def open_envelope(data: bytes) -> tuple[Key, Message]:
     found: list[Key] = []
 
     def find_seed(kids: list[str]) -> tuple[str, bytes] | None:
-        rows = Key.with_end().filter(verkey__in=kids)
-        known = run_as_check(rows.first)
+        known = run_as_check(lambda: Key.find_any(kids))
         if not known:
             return None
         if known.is_retired:

@@ -13,12 +13,12 @@ import logging
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from agency.core import faults, network_reads, rate_limits, transactions
-from agency.core.compiled_sql import CompiledQuery
+from agency.core.compiled_sql import CompiledQuery, insert_row
 from agency.core.errors import AgencyError, Conflict, OrganizationFrozen, PeerError
 from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
@@ -46,13 +46,6 @@ connection_by_key = CompiledQuery(
     UUID,
 )
 Status = InboundMessage.Status
-
-
-class SeenBefore(Exception):
-    """The message was received long ago: only its digest is left.
-
-    Rolls back the insert in store().
-    """
 
 
 def accept_envelope(data: bytes) -> bytes | None:
@@ -204,7 +197,7 @@ def store(
 ) -> InboundMessage | None:
     """Store a message. Return None if this key has received it before.
 
-    In the caller's transaction: a repetition rolls back only the insert.
+    In the caller's transaction, which goes on after a repetition.
     status: DONE if it is handled now, and stored only to recognise a repetition;
     PENDING to store its body too, sealed, for process().
     """
@@ -222,14 +215,12 @@ def store(
         vault.seal(row, "body", received.body)
     if is_leased:
         row.lease()
-    try:
-        with transactions.atomic():
-            row.save(force_insert=True)
-            # Check after the insert: retention replaces a row by its digest in one
-            # transaction, and the insert of the same message waits for that.
-            if SeenMessage.has(key, row):
-                raise SeenBefore
-    except (IntegrityError, SeenBefore):
+    if not insert_row(row, ignore_conflict=True):
+        return None
+    # Check after the insert: retention replaces a row by its digest in one transaction,
+    # and the insert of the same message waits for that.
+    if SeenMessage.has(key, row):
+        row.delete()
         return None
     return row
 

@@ -9,10 +9,14 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from agency.core.database.base import fetch_rows
 from agency.core.queued_jobs import QueuedJob
 from connections.live_connection import ConnectionForeignKey
 from tenants.models import Record, Tenant
 from wallets.models import Key
+
+# Executed for each message of another agent.
+SEEN_SQL = "SELECT 1 FROM connections_seenmessage WHERE key_id = %s AND digest = %s"
 
 
 class InboundMessage(Record, QueuedJob):
@@ -90,7 +94,8 @@ class SeenMessage(models.Model):
 
     @classmethod
     def has(cls, key: Key, message: InboundMessage) -> bool:
-        return cls.objects.filter(key=key, digest=cls.digest_of(message)).exists()
+        """Whether this key received the message long ago."""
+        return bool(fetch_rows(SEEN_SQL, [key.pk, cls.digest_of(message)]))
 
 
 class OutboundMessage(Record, QueuedJob):

@@ -232,6 +232,18 @@ def test_an_inserted_row_is_the_one_that_save_would_insert(faber):
         assert rows[0][name] == rows[1][name]
 
 
+def test_a_row_whose_unique_value_is_taken_is_not_inserted(faber):
+    taken = Key.objects.get()
+    tenant, verkey = faber.tenant, taken.verkey
+    row = Key(tenant=tenant, wallet_id=taken.wallet_id, verkey=verkey, seed=b"")
+    with transaction.atomic():
+        assert insert_row(row, ignore_conflict=True) is False
+        assert row._state.adding
+        row.verkey = "another"
+        assert insert_row(row, ignore_conflict=True) is True
+    assert set(Key.objects.all()) == {taken, row}
+
+
 def test_a_plain_value_is_what_the_field_makes_of_it():
     values = {UUID: uuid7(), str: "a", bool: True, bytes: b"a"}
     for name, kind in PLAIN_TYPES.items():
