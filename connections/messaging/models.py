@@ -187,12 +187,12 @@ class OutboundMessage(Record, QueuedJob):
         By the connection, not by our key: after a rotation, a message that is packed
         with our new key would end the time in which the peer accepts the former one.
         For the same reason to all keys of a hosted peer: an ack of its rotation goes to
-        the former key, and what waits to the new one.
+        the former key, and what waits to the new one. If the connection was deleted
+        since this row was read, the others have none any more: they count by our key.
         """
+        sender = Q(connection=None, my_key=self.my_key_id)
         if self.connection_id:
-            sender = Q(connection=self.connection_id)
-        else:
-            sender = Q(connection=None, my_key=self.my_key_id)
+            sender |= Q(connection=self.connection_id)
         if self.connection_id and self.is_hosted:
             return sender & Q(is_hosted=True)
         return sender & Q(recipient_key=self.recipient_key)

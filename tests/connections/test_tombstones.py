@@ -107,6 +107,18 @@ def test_what_waited_to_be_sent_still_goes_after_the_keys_are_gone(
     assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
 
 
+def test_what_waited_goes_before_the_end_of_the_connection(faber, alice, monkeypatch):
+    """Else the holder is told of the end first, and then has an offer of nobody."""
+    with monkeypatch.context() as crashed:
+        queues.crash_before_the_drain(crashed)
+        faber.offers(alice, faber.defines("name", "level"), VALUES)
+    queues.let_leases_run_out()
+    faber.delete(f"/connections/{alice.known[faber][0]}")
+    queues.worker_catches_up()
+    assert [row["state"] for row in faber.get("/credentials")] == ["Rejected"]
+    assert [row["state"] for row in alice.get("/credentials")] == ["Rejected"]
+
+
 def test_a_message_to_a_peer_that_went_meanwhile_ends_the_exchange(
     faber, alice, monkeypatch
 ):
