@@ -24,6 +24,9 @@ ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
 EXCHANGES = ("credentials_credential", "verifications_verification")
 GUARD = ' WHERE "id" = %s AND "sequence" = %s AND "state" = ANY(%s)'  # of move()
 FEW_ROWS = {"tenants_network", "tenants_provider", "webhooks_feedepoch"}
+# Of the system's data key, which each process asks for now and then: what is NULL in
+# one row is not known to be rare here.
+ASKED_RARELY = {"tenants_datakey_pkey"}
 TO_EXPLAIN = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b")
 CONSTANT = re.compile(
     r'^[A-Z_]+ = \(?\s*f?"+\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b', re.MULTILINE
@@ -101,7 +104,8 @@ def test_each_statement_of_a_cycle_uses_indexes_whatever_its_parameters(
     with without_table_scans():
         for sql in cycle:
             with subtests.test(sql):
-                assert read_without_index(generic_plan(sql, None)) <= FEW_ROWS
+                found = read_without_index(generic_plan(sql, None))
+                assert found <= FEW_ROWS | ASKED_RARELY
 
 
 @pytest.mark.parametrize(
