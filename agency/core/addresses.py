@@ -55,6 +55,7 @@ class Target(NamedTuple):
 
     @property
     def origin(self) -> Origin:
+        """Scheme, host and port, by which connections are kept."""
         return self.scheme, self.host, self.port
 
     @property

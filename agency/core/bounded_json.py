@@ -14,10 +14,11 @@ class BadJSON(ValueError):
 
 
 def loads(data: bytes | str, unique_keys: bool = False) -> Any:
-    """Parse `data` (UTF-8). Raises BadJSON and no other exception.
+    """Return the value that `data` (UTF-8) holds. Raises BadJSON and nothing else.
 
-    NUL characters, lone surrogates and integers beyond 64 bits are refused.
-    unique_keys: refuse an object that repeats a member. By default the last one wins.
+    NUL characters, lone surrogates, integers beyond 64 bits and more than MAX_DEPTH
+    levels are refused. unique_keys: refuse an object that repeats a member. By default
+    the last one wins.
     """
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data

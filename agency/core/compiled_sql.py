@@ -134,10 +134,10 @@ def _stored_json(value: Any) -> Any:
 
 
 def insert_row(row: models.Model, ignore_conflict: bool = False) -> bool:
-    """Like `row.save(force_insert=True)` of Django's Model. Return True.
+    """Insert a row, as `save(force_insert=True)` of Django's Model does. Return True.
 
     ignore_conflict: insert nothing and return False if a unique value is taken. No
-    savepoint is needed for that.
+    savepoint is needed for that. Without it IntegrityError, as Django's.
     """
     sql, fields = _insert_statement(type(row))
     if ignore_conflict:

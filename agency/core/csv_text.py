@@ -15,7 +15,10 @@ class Line:
 
 
 def line_writer() -> Callable[[Iterable[str]], str]:
-    """Return a function that writes the cells of a row as one line, made safe."""
+    """Return a function that writes the cells of a row as one line, made safe.
+
+    The line ends as in CSV, and no cell of it is a formula to a spreadsheet.
+    """
     writer = csv.writer(Line())
     return lambda cells: str(writer.writerow([safe_cell(cell) for cell in cells]))
 

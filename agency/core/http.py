@@ -84,7 +84,10 @@ class Response(NamedTuple):
 
     @property
     def retry_after(self) -> float | None:
-        """The Retry-After header in seconds, or None (RFC 9110, section 10.2.3)."""
+        """The Retry-After header in seconds from now, or None (RFC 9110, 10.2.3).
+
+        0 for a time that has passed. None too for a header that cannot be read.
+        """
         given = self.headers.get("retry-after", "")
         if re.fullmatch(r"[0-9]{1,9}", given):
             return float(given)
@@ -155,9 +158,13 @@ def get(
     max_bytes: int = MAX_BODY_BYTES,
     max_redirects: int = 1,
 ) -> Response:
-    """Send a GET. Follow redirects to http and https, each checked like the first URL.
+    """Send a GET. Return the last response, with any status.
 
-    Return the last response with any status. Raises CallFailed.
+    timeout: seconds for all of it. Redirects to http and https are followed, each
+    checked like the first URL. max_bytes: of the body; a longer one is truncated.
+
+    Raises CallFailed, which is 503 if nobody catches it; RuntimeError in a
+    transaction.
     """
     deadline = Deadline(timeout)
     headers = {"Accept": accept}

@@ -73,7 +73,7 @@ def forbid_in_transaction() -> None:
 
 
 def now() -> int:
-    """Return the Unix time in seconds.
+    """Return the Unix time in seconds, as an int.
 
     While a transaction is retried, it is the time of the first try. So a read whose
     name contains the time has the same name in each try.
@@ -85,9 +85,12 @@ def now() -> int:
 def retry_transaction(run: Callable[[], Result]) -> Result:
     """Run a transaction, and again after each network read that it needs.
 
-    `run` must not change its arguments before the last read. Raises 503
-    `too_many_reads` after TIMEOUT_SECONDS. Inside a transaction it runs once, and
-    ReadNeeded propagates to the caller that retries the outermost transaction.
+    Return what `run` returns. It must not change its arguments before the last read.
+    Raises what `run` and the reads raise, such as 503 `ledger_unavailable`, and 503
+    `too_many_reads` after TIMEOUT_SECONDS.
+
+    Inside a transaction `run` is called once, and ReadNeeded propagates to the caller
+    that retries the outermost transaction.
     """
     if connection.in_atomic_block:
         return run()
@@ -108,9 +111,10 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
 
 
 def atomic_with_reads(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Like atomic(), for a function that may read a ledger.
+    """Decorate a function to run in atomic(), and again after each network read.
 
-    See `retry_transaction`.
+    For a function that may read a ledger, a DID or what a peer supports. Raises what
+    retry_transaction() raises: inside of another transaction that is ReadNeeded.
     """
 
     run = transactions.atomic()(function)

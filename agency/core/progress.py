@@ -22,6 +22,7 @@ class Progress:
         self.shown_at = time.monotonic()
 
     def advance(self, number: int) -> None:
+        """Count `number` more as done, and show it if that was long ago."""
         self.done += number
         pause = SECONDS_IN_TERMINAL if self.is_terminal else SECONDS_IN_LOG
         if time.monotonic() - self.shown_at >= pause:
@@ -36,6 +37,7 @@ class Progress:
         self.shown_at = time.monotonic()
 
     def finish(self) -> None:
+        """Show the last number, and end the line."""
         self.show()
         if self.is_terminal:
             self.stream.write("")

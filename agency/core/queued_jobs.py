@@ -59,7 +59,10 @@ class QueuedJob(models.Model):
         abstract = True
 
     def lease(self, duration: timedelta = LEASE) -> Self:
-        """Claim an unsaved row for the process that creates it."""
+        """Claim an unsaved row for the process that creates it. Return the row.
+
+        duration: of the lease. Nothing is saved.
+        """
         self.lease_owner, self.lease_until = uuid7(), timezone.now() + duration
         return self
 
@@ -73,6 +76,7 @@ class QueuedJob(models.Model):
 
     @classmethod
     def due(cls) -> models.QuerySet[Self]:
+        """Return the pending rows that are due and not leased, in no order."""
         now = timezone.now()
         free = Q(lease_until=None) | Q(lease_until__lt=now)
         return cls.objects.filter(free, status=cls.Status.PENDING, due_at__lte=now)
@@ -85,7 +89,11 @@ class QueuedJob(models.Model):
         duration: timedelta = LEASE,
         **filters: Any,
     ) -> list[Self]:
-        """Lease up to `limit` due rows, those created first, and return them."""
+        """Lease up to `limit` due rows, those created first, and return them.
+
+        Opens a transaction, and waits for no lock: rows that others claim now are left
+        out. conditions, filters: further ones of the rows.
+        """
         with transaction.atomic():
             due = (
                 cls.due()
@@ -99,7 +107,10 @@ class QueuedJob(models.Model):
         return rows
 
     def finish(self, **changes: Any) -> bool:
-        """Mark the row as done. Return False if its lease was lost."""
+        """Mark the row as done. Return False if its lease was lost.
+
+        By one UPDATE; this object stays as it is. changes: other columns to set.
+        """
         return self._fenced(
             status=self.Status.DONE, lease_owner=None, lease_until=None, **changes
         )
@@ -113,9 +124,10 @@ class QueuedJob(models.Model):
     ) -> bool:
         """Schedule the next attempt, or exhaust the row after the last attempt.
 
-        retry_after: seconds that the other side asked for, limited to twice the delay
-        of the schedule. at_least: the minimal delay in seconds. Return False if the
-        lease was lost.
+        Return False if the lease was lost. error: why, for the row; cut to 200
+        characters. retry_after: seconds that the other side asked for, limited to
+        twice the delay of the schedule. at_least: the minimal delay in seconds.
+        changes: other columns to set.
         """
         next_attempt = self.next_attempt(retry_after, at_least)
         if next_attempt is None:

@@ -47,6 +47,7 @@ class TimeBudget(BatchBudget):
 
 
 def days_ago(days: float) -> datetime:
+    """Return the time so many days before now."""
     return timezone.now() - timedelta(days=days)
 
 
@@ -62,6 +63,10 @@ def delete_in_batches(
     by: the indexed column that orders the deletion. Ids are UUIDv7, so by default the
     oldest rows are deleted first. before_delete: called with the rows of each batch,
     in its transaction.
+
+    Each batch is a transaction of its own. Rows that others have locked are left out.
+    It sleeps PAUSE_SECONDS after each batch, so call it in a worker, outside of
+    transactions.
     """
     deleted = 0
     last = None

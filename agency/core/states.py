@@ -19,7 +19,9 @@ class MovedRow(Protocol):
     def state(self) -> str: ...
 
     @property
-    def sequence(self) -> int: ...
+    def sequence(self) -> int:
+        """How many transitions there were, for the guard of move()."""
+        ...
 
     @property
     def is_locked(self) -> bool: ...
@@ -30,15 +32,15 @@ class MovedRow(Protocol):
 def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> None:
     """Move the object from one of `sources` to `target`, by one guarded UPDATE.
 
-    Call it inside atomic(), after the lock of the connection (`obj.is_locked`). The
-    lock excludes the peer; the guard notices that the object was read before the lock
-    and has changed since.
+    Call it inside atomic(), after the lock of the connection (`obj.is_locked`);
+    RuntimeError otherwise. The lock excludes the peer; the guard notices that the
+    object was read before the lock and has changed since.
 
     obj: an EventSource with a state. changes: other fields to set. `sequence` counts
-    the transitions, and the object emits an event for each. Raises WrongState if the
-    row has another state or was deleted, or if it has changed since it was read (same
-    state, newer sequence), such as an offer that was replaced. After an exception
-    discard `obj`.
+    the transitions, and the object emits an event for each. Raises 409 `wrong_state`
+    (WrongState) if the row has another state or was deleted, or if it has changed
+    since it was read (same state, newer sequence), such as an offer that was replaced.
+    After an exception discard `obj`.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("move() needs atomic(), around its effects too")

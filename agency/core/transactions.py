@@ -57,13 +57,14 @@ class _Transaction:
 
 @contextmanager
 def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
-    """A transaction or, inside of another call, a savepoint. Also a decorator.
+    """Open a transaction or, inside of another call, a savepoint. Also a decorator.
 
     Below Django's own atomic() it counts as an outermost one. As a decorator it is
     written `@atomic()`.
 
     Before the outermost one commits, the functions given to before_commit() run, and
-    those that they add. savepoint, durable: as Django's.
+    those that they add; what they raise rolls it back. savepoint, durable: as
+    Django's. RuntimeError for a durable one inside of another.
     """
     outer = _current()
     if outer is None:
@@ -115,11 +116,11 @@ def count_deferred_run() -> int:
 
 
 def locked_rows() -> dict[Hashable, Any]:
-    """The one object of each row that this transaction uses, by what finds it.
+    """Return the one object of each row that this transaction uses, by what finds it.
 
     Connections in it are locked, or were created here; exchanges are guarded by the
-    lock of their connection; definitions never change. Empty outside of atomic(). A
-    rollback to a savepoint empties it.
+    lock of their connection; definitions never change. The caller may add to it. Empty
+    outside of atomic(). A rollback to a savepoint empties it.
     """
     current = _current()
     return current.locked_rows if current else {}

@@ -5,6 +5,7 @@ from datetime import datetime
 
 
 def unix_milliseconds(moment: datetime) -> int:
+    """Return the whole milliseconds since 1970 of a moment."""
     return int(moment.timestamp() * 1000)
 
 

@@ -33,9 +33,9 @@ def limit_waiting(seconds: float) -> Iterator[None]:
 
 
 def seconds_left(at_most: float) -> float:
-    """The seconds that a wait may take: `at_most`, or less, and 0 at the end.
+    """Return the seconds that a wait may take: `at_most`, or less, and 0 at the end.
 
-    Outside of a block, as in workers, `at_most`.
+    The end is that of limit_waiting(). Outside of its block, as in workers, `at_most`.
     """
     end = getattr(_local, "end", None)
     return at_most if end is None else max(0.0, min(at_most, end - monotonic()))

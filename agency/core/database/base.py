@@ -96,8 +96,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def execute(self, sql: str, parameters: Any = None) -> Any:
         """Execute a statement, and return a cursor with its result.
 
-        The result is to be read before the next statement. Django makes a cursor for
-        each, and wraps each use of it, which costs more than the statement does.
+        Opens the connection if there is none. Raises Django's database errors. The
+        result is to be read before the next statement: one cursor is kept for all.
+        Django makes a cursor for each, and wraps each use of it, which costs more than
+        the statement does.
         """
         self.ensure_connection()
         if self.queries_logged or self.execute_wrappers:
@@ -161,7 +163,10 @@ def our_database() -> DatabaseWrapper:
 
 
 def fetch_rows(sql: str, parameters: Any) -> list[Any]:
-    """Return the rows of a statement that is executed often."""
+    """Return the rows, as tuples, of a statement that is executed often.
+
+    In the caller's transaction, if there is one. Raises Django's database errors.
+    """
     database = our_database()
     with database.wrap_database_errors:
         return database.execute(sql, parameters).fetchall()

@@ -63,6 +63,11 @@ class Connection(psycopg.Connection[Any]):
     def wait(
         self, gen: Any, interval: float = 0.1, timeout: float | None = None
     ) -> Any:
+        """Wait for the server, as psycopg does, for at most `response_timeout`.
+
+        timeout: in seconds, instead of that. Raises OperationalError when it is over:
+        the connection is closed then.
+        """
         if timeout is None:
             timeout = self.response_timeout
         try:
