@@ -17,7 +17,8 @@ FOLDER = "assets"
 def store_picture(provider: Provider, data: bytes) -> Asset:
     """Re-encode a picture and store it: its file at once, its row in a transaction.
 
-    Raises Invalid `bad_image`, 409 `asset_limit`, 409 `quota_exceeded`.
+    Return the row. The transaction locks the account. 400 `bad_image`, 409
+    `asset_limit`, `quota_exceeded`.
     """
     picture, extension = pictures.reencode_picture(data)
     # Lock the row, so that concurrent uploads cannot exceed the limit.
@@ -33,4 +34,5 @@ def store_picture(provider: Provider, data: bytes) -> Asset:
 
 
 def storage_path(name: str) -> str:
+    """Return the path of a picture's file in the storage."""
     return f"{FOLDER}/{name}"

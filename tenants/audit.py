@@ -134,11 +134,11 @@ def record(
 ) -> None:
     """Insert the row of one action, in the transaction of the caller.
 
-    action: a code of ACTIONS. target: the object that was changed. by: the request
-    (Django's or REST framework's), or an Actor. tenant: whose log shows it; by default
-    the organization of the object, if it has one. details: a few facts as JSON values,
-    never secrets, credential values or names of holders; `audit_facts` of the object
-    are added.
+    action: a code of ACTIONS; ValueError for another. target: the object that was
+    changed. by: the request (Django's or REST framework's), or an Actor. tenant: whose
+    log shows it; by default the organization of the object, if it has one. details: a
+    few facts as JSON values, never secrets, credential values or names of holders;
+    `audit_facts` of the object are added.
     """
     if action not in ACTIONS:
         raise ValueError(f"{action} is not in ACTIONS.")
@@ -171,7 +171,9 @@ def recorded(
 ) -> Callable[Parameters, Result]:
     """Return a function that runs the given one and records it, in one transaction.
 
-    target: the object; by default what the function returns. options: of record().
+    It returns and raises what the given one does. target: the object, which is
+    recorded first, because a deleted one has no id any more; by default what the
+    function returns. options: of record().
     """
 
     @wraps(function)

@@ -119,10 +119,16 @@ class IdempotentRequest:
     ) -> Any:
         """Run the effect and store the key in one transaction.
 
-        If the key was stored before, return the object of the first request instead.
-        prepare: called before the transaction, for work that takes long or commits by
-        itself. Its result becomes the last argument of the function. shown_once: the
-        response contains a secret, and is not stored.
+        Return what the function returns. If the key was stored before, return the
+        object of the first request instead. prepare: called before the transaction,
+        for work that takes long or commits by itself. Its result becomes the last
+        argument of the function. shown_once: the response contains a secret, and is
+        not stored.
+
+        Outside of transactions. The function is called again after each network read
+        that it needs. 409 `already_created` if the object of the first request was
+        deleted, `idempotency_in_progress`; 503 `too_many_reads`; the errors of prepare
+        and function.
         """
         assert not self.has_performed, "a handler calls perform() once"
         if self.row:

@@ -119,7 +119,10 @@ ORGANIZATIONS = Quota(
 
 
 def require_room(quota: Quota, tenant: Tenant) -> None:
-    """Raise 409 `quota_exceeded` if the organization may not have one more."""
+    """Raise 409 `quota_exceeded` if the organization may not have one more.
+
+    For accounts with quotas only, it counts rows up to the quota. It takes no lock.
+    """
     limit = getattr(settings, quota.setting)
     if limit and tenant.provider and tenant.provider.has_quotas:
         require_below(quota, tenant.pk, limit)

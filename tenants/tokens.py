@@ -18,11 +18,16 @@ HINT_LENGTH = 8  # the prefix and the first four random characters
 
 
 def generate_token(prefix: str) -> str:
+    """Return a new random token with this prefix, in the format of this module."""
     body = "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
     return f"{prefix}_{body}{checksum_of(prefix, body)}"
 
 
 def is_well_formed(secret: str, prefix: str) -> bool:
+    """Return whether the text is a token with this prefix and the right checksum.
+
+    It may still be one that nobody has.
+    """
     start = f"{prefix}_"
     if not secret.startswith(start) or not secret.isascii():
         return False
@@ -34,7 +39,7 @@ def is_well_formed(secret: str, prefix: str) -> bool:
 
 
 def digest_of(secret: str) -> bytes:
-    """Return what is stored of a key (32 bytes), and by which it is found."""
+    """Return the SHA-256 (32 bytes), which is stored and by which a key is found."""
     return hashlib.sha256(secret.encode()).digest()
 
 

@@ -130,6 +130,8 @@ def seal_text(value: Any, purpose: str) -> str:
     """Seal a JSON value for a client that sends it back, such as a cursor.
 
     It is sealed under the system's data key, and encoded as base64url without padding.
+    purpose: what unseal_text() must name. The first call in an installation creates
+    that key; ImproperlyConfigured if no master key opens it.
     """
     return encode_text(json.dumps(value).encode(), purpose, newest_generation(None))
 
@@ -146,7 +148,11 @@ def decode_text(text: str) -> bytes:
 
 
 def unseal_text(text: str, purpose: str) -> Any:
-    """Return the value that seal_text() sealed for this purpose, or None."""
+    """Return the value that seal_text() sealed for this purpose, or None.
+
+    None for any other text, such as one that was changed or is of another
+    installation. ImproperlyConfigured if no master key opens the system's data key.
+    """
     try:
         blob = decode_text(text)
         key = data_key(None, generation_of(blob))
@@ -198,7 +204,8 @@ def generation_of(blob: bytes) -> int:
 def keyed_digest(secret: str) -> bytes:
     """Return the HMAC-SHA-256 (32 bytes). It prevents guessing on a stolen table.
 
-    The same secret has the same digest under each master key.
+    The same secret has the same digest under each master key. A process reads the key
+    once; ImproperlyConfigured if no master key opens it.
     """
     return hmac.digest(digest_key(), secret.encode(), "sha256")
 
@@ -328,13 +335,18 @@ def former_data_key_model() -> Any:
 
 
 def unwrap_data_key(row: DataKey) -> bytes:
+    """Return the data key in a row, 32 bytes.
+
+    ImproperlyConfigured if no master key of this process opens it.
+    """
     return unwrap(row, "wrapped")
 
 
 def wrap(row: DataKey, column: str, key: bytes, master_key: str) -> None:
     """Set a column of a data key's row to a key, wrapped by the master key of this id.
 
-    All columns of a row are wrapped by the same one.
+    The row is not saved. All columns of a row are wrapped by the same master key.
+    ImproperlyConfigured if this process does not have it.
     """
     row.master_key_id = master_key
     wrapping_key = find_master_key(master_key)
@@ -383,11 +395,15 @@ def known_master_keys() -> dict[str, bytes]:
 
 
 def master_key_id() -> str:
+    """Return the id of AGENCY_MASTER_KEY: see id_of_master_key()."""
     return id_of_master_key(settings.MASTER_KEY)
 
 
 def id_of_master_key(key: bytes) -> str:
-    """Return an id of the master key, which discloses nothing about the key."""
+    """Return an id of the master key, which discloses nothing about the key.
+
+    16 hexadecimal digits.
+    """
     return derive_key(key, b"key id").hex()[:16]
 
 

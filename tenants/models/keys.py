@@ -127,7 +127,9 @@ class ApiKey(Record):
     ) -> tuple["ApiKey", str]:
         """Create a key. Return (row, secret). Provider keys belong to an account.
 
-        lifetime: after which it ends by itself, or None.
+        The secret is stored as digests only, and sealed for an organization whose
+        provider may read it (PROVIDER_KEYS_READABLE). lifetime: after which it ends by
+        itself, or None.
         """
         secret = tokens.generate_token(tokens.PREFIXES[kind])
         row = cls(kind=kind, name=name)
@@ -147,11 +149,16 @@ class ApiKey(Record):
 
     @classmethod
     def live(cls) -> "models.QuerySet[ApiKey]":
+        """Return the keys that are neither revoked nor expired, in no order."""
         not_expired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
         return cls.objects.filter(not_expired, revoked_at=None)
 
     @classmethod
     def find_live(cls, kind: str, secret: str) -> "ApiKey | None":
+        """Return the live key with this secret, with its owner and network, or None.
+
+        A malformed secret takes no query, an unknown one two.
+        """
         return cls.find_live_by_kind({kind: secret}).get(kind)
 
     @classmethod
@@ -197,6 +204,7 @@ class ApiKey(Record):
 
     @property
     def is_live(self) -> bool:
+        """Whether the key is neither revoked nor expired."""
         if self.revoked_at:
             return False
         return not self.expires_at or self.expires_at > timezone.now()
@@ -211,6 +219,7 @@ class ApiKey(Record):
 
     @property
     def owner(self) -> Tenant | Provider:
+        """The account of a provider key, else the organization."""
         owner = self.tenant or self.provider
         assert owner  # by the constraint
         return owner
@@ -235,7 +244,8 @@ class ApiKey(Record):
     def rotate(self, overlap: timedelta = ROTATION_OVERLAP) -> tuple["ApiKey", str]:
         """Create a successor, of the same lifetime. Return (row, secret).
 
-        This key stays live for `overlap`, or less if it expires earlier.
+        This key stays live for `overlap`, or less if it expires earlier. Two
+        statements: in the caller's transaction.
         """
         lifetime = self.expires_at - self.created_at if self.expires_at else None
         end = timezone.now() + overlap

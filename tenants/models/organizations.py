@@ -131,14 +131,17 @@ class Tenant(Record):
         return {"name": self.name}
 
     def require_thawed(self) -> None:
-        """Raise OrganizationFrozen while it moves to another installation."""
+        """Raise 503 `organization_frozen` while it moves to another installation.
+
+        By the row as it was read: nothing is locked.
+        """
         if self.frozen_at:
             raise OrganizationFrozen
 
     def lock_row(self) -> None:
         """Lock it until the end of the transaction (SELECT ... FOR NO KEY UPDATE).
 
-        Raises NotFound if the organization was deleted.
+        This object is not reloaded. 404 `not_found` if the organization was deleted.
         """
         rows = Tenant.objects.select_for_update(no_key=True)
         if rows.filter(pk=self.pk).first() is None:
@@ -161,6 +164,7 @@ class Asset(Record):
 
     @property
     def address(self) -> str:
+        """The public URL of the picture."""
         return f"{settings.PUBLIC_URL}/assets/{self.name}"
 
     @staticmethod

@@ -71,6 +71,7 @@ class Membership(Record):
         return {str(name) for name, roles in ROLES_WITH.items() if self.role in roles}
 
     def may(self, permission: Permission) -> bool:
+        """Return whether the person's role has this permission (ROLES_WITH)."""
         return self.role in ROLES_WITH[permission]
 
     def may_issue(self, kind: str) -> bool:
@@ -115,6 +116,7 @@ class Invitation(Record):
 
     @property
     def is_expired(self) -> bool:
+        """Whether it is too late to accept it."""
         return self.expires_at <= timezone.now()
 
     @property
