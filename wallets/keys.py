@@ -25,25 +25,30 @@ def generate_seed() -> bytes:
 
 
 def verkey_of(seed: bytes) -> str:
+    """Return the public key of a seed of 32 bytes, in base58."""
     return encode_key(bytes(SigningKey(seed).verify_key))
 
 
 # Public keys only are remembered, and only those that could be read.
 @lru_cache(maxsize=10_000)
 def did_of(verkey: str) -> str:
-    """Return the unqualified Indy DID: base58 of the first 16 bytes of the verkey."""
+    """Return the unqualified Indy DID: base58 of the first 16 bytes of the verkey.
+
+    PeerError `bad_key` if decode_key() cannot read it.
+    """
     return encode_key(decode_key(verkey)[:16])
 
 
 def encode_key(data: bytes) -> str:
+    """Return bytes in base58: a key, or part of one."""
     return base58.b58encode(data).decode()
 
 
 def decode_key(verkey: str) -> bytes:
     """Return the 32 bytes of a verkey in base58 or as did:key.
 
-    The did:key may have a fragment. Also decodes a seed in base58. Raises
-    PeerError("bad_key").
+    The did:key may have a fragment. Also decodes a seed in base58. PeerError `bad_key`
+    for any other text.
     """
     if len(verkey) > MAX_TEXT:
         raise PeerError("bad_key", "not an Ed25519 key")
@@ -64,7 +69,10 @@ def decode_key(verkey: str) -> bytes:
 
 @lru_cache(maxsize=10_000)
 def normalise_verkey(verkey: str) -> str:
-    """Return a verkey in base58, from any form that decode_key() accepts."""
+    """Return a verkey in base58, from any form that decode_key() accepts.
+
+    PeerError `bad_key` for another one.
+    """
     return encode_key(decode_key(verkey))
 
 
@@ -90,6 +98,7 @@ def did_key_of(verkey: str) -> str:
 
 
 def sign_bytes(seed: bytes, data: bytes) -> bytes:
+    """Return the Ed25519 signature, 64 bytes, by the key of a seed of 32 bytes."""
     return SigningKey(seed).sign(data).signature
 
 

@@ -97,18 +97,21 @@ class Wallet(Record):
 
     @classmethod
     def hosted_by(cls, tenant: Tenant | UUID) -> "models.QuerySet[Wallet]":
-        """Return the wallets of holders, without the organization's own wallet."""
+        """Return the wallets of holders, without the organization's, in no order."""
         return cls.objects.filter(tenant=tenant, is_organization=False)
 
     @property
     def name(self) -> str:
+        """The organization's name if this is its own wallet, else the holder's."""
         return self.tenant.name if self.is_organization else self.owner_name
 
     @property
     def image_url(self) -> str:
+        """The URL of the organization's picture if this is its own wallet, else ""."""
         return self.tenant.image_url if self.is_organization else ""
 
     def unseal_link_secret(self) -> str:
+        """Return the link secret, as AnonCreds reads it. Decrypts it in each call."""
         return vault.unseal(self, "link_secret")
 
     @property
@@ -118,25 +121,35 @@ class Wallet(Record):
 
     @property
     def public_key(self) -> "Key":
-        """The first key, that of the organization's public DID. It never changes."""
+        """The first key, that of the organization's public DID. It never changes.
+
+        One query. AssertionError for a hosted wallet, which has no public DID.
+        """
         key = self.keys.order_by("pk").first()
         assert key and key.did == self.did, "only an organization has a public DID"
         return key
 
     def create_key(self, seed: bytes | None = None) -> "Key":
+        """Store a new key of this wallet, and return it.
+
+        seed: 32 bytes; by default random ones. IntegrityError if any wallet has its
+        key.
+        """
         return Key.create(self, seed or keys.generate_seed())
 
     def lock(self) -> bool:
         """Lock the row until the transaction ends. Return False if it was deleted.
 
         The lock prevents new connections and the deletion of the wallet. Lock order:
-        the wallet before its connections.
+        the wallet before its connections. This object is not reloaded. RuntimeError
+        outside of a transaction.
         """
         if not database.in_atomic_block:
             raise RuntimeError("a lock needs an atomic transaction")
         return bool(fetch_rows(LOCK_SQL, [self.pk]))
 
     def lock_or_404(self) -> None:
+        """Lock it as lock() does. 404 `not_found` if it was deleted."""
         if not self.lock():
             raise NotFound("not_found", "There is no such wallet any more.")
 
@@ -144,8 +157,10 @@ class Wallet(Record):
     def remove(self) -> None:
         """Delete the wallet: from now on it is found nowhere, and its id is free.
 
-        Its keys are kept as tombstones. Few connections end in this transaction; a
-        worker ends many, and removes the rows. A second call does nothing.
+        In one transaction, which locks the wallet, then its connections. Its keys are
+        kept as tombstones. Few connections end in this transaction; a worker ends
+        many, and removes the rows. A second call does nothing. 503
+        `organization_frozen` from the lock of connections.
         """
         if not self.lock():
             return
@@ -231,7 +246,10 @@ class Key(Record):
 
     @classmethod
     def find(cls, verkey: str) -> "Key | None":
-        """The key, retired or not."""
+        """Find the key, retired or not. None if it is no key of a wallet here.
+
+        One query. It has the columns of with_end().
+        """
         return _key_by_verkey.first(verkey)
 
     @classmethod
@@ -243,6 +261,7 @@ class Key(Record):
 
     @classmethod
     def find_live(cls, verkey: str) -> "Key | None":
+        """Find the key as find() does. None too if it is_retired."""
         found = cls.find(verkey)
         return None if found is None or found.is_retired else found
 
@@ -256,10 +275,11 @@ class Key(Record):
 
     @property
     def did(self) -> str:
+        """The unqualified DID of the key: see did_of()."""
         return keys.did_of(self.verkey)
 
     def unseal_seed(self) -> bytes:
-        """Return the seed, 32 bytes."""
+        """Return the seed, 32 bytes, of a live key. Decrypts it in each call."""
         return keys.decode_key(vault.unseal(self, "seed"))
 
     def retire(self) -> None:

@@ -17,7 +17,11 @@ REFUSALS = (anoncreds.AnoncredsError, ValueError, TypeError)
 
 @contextmanager
 def refused_as(kind: type[AgencyError], code: str, message: str) -> Iterator[None]:
-    """Raise this error for exceptions of the library in the block."""
+    """Raise this error for exceptions of the library in the block.
+
+    REFUSALS include ValueError and TypeError, so the block may raise ValueError for
+    what it refuses itself. An AgencyError passes.
+    """
     try:
         yield
     except REFUSALS:
