@@ -33,6 +33,7 @@ class CallTimes:
         self._means: OrderedDict[UUID, float] = OrderedDict()
 
     def record(self, delivery: Delivery, seconds: float) -> None:
+        """Count the duration of a call into the means that it belongs to."""
         for key in (delivery.webhook_id, delivery.tenant_id, ALL_CALLS):
             mean = self._means.pop(key, seconds)
             self._means[key] = mean + MEAN_WEIGHT * (seconds - mean)

@@ -138,9 +138,10 @@ class Webhook(Record):
     ) -> "Webhook":
         """Create a webhook with a new secret.
 
-        message_types: empty for those of the dialect. parameters, retry_unconfirmed:
-        see the fields. Raises Conflict `webhook_limit` if the organization has too many
-        of this type.
+        In one transaction, which locks the organization for the count. message_types:
+        empty for those of the dialect. parameters, retry_unconfirmed: see the fields.
+        409 `webhook_limit` if the organization has too many of this type; 404
+        `not_found` if it was deleted.
         """
         # The lock keeps concurrent registrations from exceeding the limit.
         tenant.lock_row()
@@ -160,6 +161,7 @@ class Webhook(Record):
 
     @classmethod
     def for_tenant(cls, tenant: Tenant) -> "models.QuerySet[Webhook]":
+        """Return the webhooks of an organization, in no order."""
         return cls.objects.filter(tenant=tenant)
 
     def default_message_types(self) -> list[types.Type]:
@@ -187,8 +189,8 @@ class Webhook(Record):
     def enable(self) -> None:
         """Start calls again and reset the counters.
 
-        A notice that was not sent yet is dropped: the user who enables it knows. Raises
-        NotFound if it was deleted.
+        In one transaction, which locks the row. A notice that was not sent yet is
+        dropped: the user who enables it knows. 404 `not_found` if it was deleted.
         """
         self._lock_and_reload()
         self._update(
@@ -199,9 +201,10 @@ class Webhook(Record):
     def disable(self, lost_since: datetime | None = None, **changes: Any) -> None:
         """Stop calls. recovery.py closes the pending deliveries.
 
-        `lost_since` becomes the earliest of the given time, its old value and the
-        position of a running recovery: the next recovery must cover all of them.
-        Raises NotFound if it was deleted.
+        In one transaction, which locks the row. `lost_since` becomes the earliest of
+        the given time, its old value and the position of a running recovery: the next
+        recovery must cover all of them. changes: other columns to set. 404 `not_found`
+        if it was deleted.
         """
         self._lock_and_reload()
         times = [lost_since, self.lost_since, self.recover_since]

@@ -197,7 +197,7 @@ class Delivery(Record, CausedJob):
 
     @classmethod
     def build(cls, event: Event, webhook_id: UUID) -> "Delivery":
-        """Return an unsaved delivery."""
+        """Return an unsaved delivery of an event to a webhook."""
         return cls(
             event=event,
             webhook_id=webhook_id,
@@ -207,6 +207,7 @@ class Delivery(Record, CausedJob):
 
     @classmethod
     def pending(cls) -> "models.QuerySet[Delivery]":
+        """Return the pending deliveries of all organizations, in no order."""
         return cls.objects.filter(status=cls.Status.PENDING)
 
     @staticmethod
@@ -311,8 +312,9 @@ class Delivery(Record, CausedJob):
     def resend(self) -> None:
         """Make the delivery due now, in any status, and restart its schedule.
 
-        Later deliveries of the object do not wait. Raises Conflict `webhook_disabled`,
-        or `delivery_in_progress` while a worker has it: then it stays as it is.
+        Later deliveries of the object do not wait. No worker is notified. 409
+        `webhook_disabled`, or `delivery_in_progress` while a worker has it: then it
+        stays as it is.
         """
         if not self.webhook.is_enabled:
             raise disabled_error()

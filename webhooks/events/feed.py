@@ -103,9 +103,10 @@ def current_horizon() -> Horizon:
 
 
 def events_of(tenant: Tenant) -> "QuerySet[Event]":
-    """The events of an organization within the retention, without examples.
+    """Return the events of an organization, without examples, in no order.
 
-    Older ones may be deleted at any time, so a feed must not contain them.
+    Those within the retention: older ones may be deleted at any time, so a feed must
+    not contain them.
     """
     oldest = oldest_retained_id()
     return Event.objects.filter(tenant=tenant, is_example=False, pk__gte=oldest)
@@ -155,9 +156,9 @@ def cursor_for(position: Position) -> str:
 def parse_cursor(cursor: str, tenant: Tenant | None = None) -> Position:
     """Return the position of a cursor, or of `start` or `now`.
 
-    tenant: who asks. Raises Invalid `invalid_cursor`, `cursor_expired`, or
-    `database_restored` if the cursor may be of the installation from which the
-    organization has moved.
+    tenant: who asks. `now` reads the horizon by a query. 400 `invalid_cursor`,
+    `cursor_expired`, or `database_restored` if the cursor may be of the installation
+    from which the organization has moved.
     """
     if cursor == FROM_START:
         return FIRST_POSITION
