@@ -59,6 +59,10 @@ class Exchange(EventSource):
 
     @property
     def message_format(self) -> MessageFormat:
+        """The format for the next message: that of the last one received.
+
+        Without a prefix if the connection was deleted.
+        """
         prefix = self.connection.message_prefix if self.connection else ""
         return MessageFormat(prefix, self.wire_version, self.wire_format)
 
@@ -73,6 +77,10 @@ class Exchange(EventSource):
 
     @property
     def public_connection_id(self) -> str | None:
+        """The id of the connection as the API shows it.
+
+        None for a connectionless exchange, and once the connection was deleted.
+        """
         if self.connection is None:
             return None
         return self.connection.public_connection_id
@@ -80,8 +88,9 @@ class Exchange(EventSource):
     def lock(self) -> None:
         """Lock the connection and the peer's, before this exchange changes.
 
-        `connection` is None afterwards if it was deleted. This row is not read again:
-        move() notices if it has changed.
+        In transactions.atomic(), until it ends. `connection` is None afterwards if it
+        was deleted. This row is not read again: move() notices if it has changed. 503
+        `organization_frozen` while either party is being moved.
         """
         if self.connection is None:
             return
@@ -93,8 +102,9 @@ class Exchange(EventSource):
     def lock_to_act(self) -> None:
         """Lock it as lock() does, for a step that a party takes by itself.
 
-        409 `wrong_state` if the other party, hosted here too, has ended the exchange by
-        a message that still waits to be handled: it could not go along any more.
+        409 `wrong_state` if the other party, hosted here too, has ended the exchange
+        by a message that still waits to be handled: it could not go along any more.
+        The errors of lock().
         """
         self.lock()
         waiting = pair_lock.find_waiting(Connection, self.thread_id)
@@ -170,7 +180,12 @@ class Exchange(EventSource):
     def find_in_thread(
         cls, connection: Connection, role: str, thread_id: str
     ) -> Self | None:
-        """The row of a thread, or None. PeerError if we have the other role in it."""
+        """Find the row of a thread on a locked connection, or None.
+
+        It is the same object for all code of this transaction. PeerError, with the
+        code of the model's problem reports (ABANDONED), if we have the other role in
+        it.
+        """
         row = cls.find_on_connection(connection, thread_id)
         if row and row.role != role:
             raise PeerError(cls.ABANDONED, "we have the other role in this thread")
@@ -180,7 +195,9 @@ class Exchange(EventSource):
     def decline(self, reason: str = "") -> None:
         """Either side: end an open exchange and tell the other side, if it is there.
 
-        409 `wrong_state`. reason: for the other side, in the words of this one.
+        In one transaction, with the lock of the connection. reason: for the other
+        side, in the words of this one; sealed. 409 `wrong_state`, 503
+        `organization_frozen`.
         """
         self.lock_to_act()
         self._decline_locked(reason)
@@ -200,7 +217,8 @@ class Exchange(EventSource):
     def decline_open(cls, connection: Connection, limit: int | None = None) -> int:
         """Decline open exchanges of a connection that is about to end: all, or some.
 
-        Return how many there were.
+        Return how many there were; the oldest come first. In the caller's transaction,
+        which has locked the connection. Each emits an event and tells the peer.
         """
         found = cls.objects.filter(connection=connection, state__in=cls.OPEN)
         rows = list(found.order_by("pk")[:limit])
@@ -232,14 +250,22 @@ class Exchange(EventSource):
         cls.objects.filter(connection=connection).update(connection=to)
 
     def insert_within_quota(self) -> None:
-        """Save a new row. 409 `quota_exceeded` at the limit of open ones."""
+        """Save a new row and emit its event.
+
+        409 `quota_exceeded` at the limit of open ones. In a transaction with its
+        event. A locked connection shares the row with all code of this transaction.
+        """
         if self.connection and self.connection.is_locked:
             self._use_locked_connection()
         quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant)
         self.save(force_insert=True)
 
     def send_message(self, message: dict[str, Any]) -> None:
-        """Enqueue a message to the peer. 409 `connection_gone` if there is none."""
+        """Enqueue a message to the peer, in the caller's transactions.atomic().
+
+        409 `connection_gone` if the connection was deleted or ended by either side,
+        503 `organization_frozen` while the peer is being moved.
+        """
         outbox.enqueue(self.require_connection(), message)
 
     def withdraw_waiting(self) -> None:
@@ -266,7 +292,7 @@ def compiled_thread(model: type[Exchange]) -> CompiledQuery[Any]:
 
 
 def format_columns(message: Message) -> dict[str, str]:
-    """The column values that record the format of a received message."""
+    """Return the column values that record the format of a received message."""
     message_format = format_of(message)
     return {
         "wire_version": message_format.version,
@@ -283,9 +309,10 @@ def handles_exchange(
 ) -> Callable[[ExchangeHandler[Row]], ExchangeHandler[Row]]:
     """Register a handler `(exchange, message)` of a message in both versions.
 
-    The exchange is found by connection and thread, and we must have one of `roles` in
-    it; otherwise the sender gets a problem report. The decorated function is returned
-    unchanged, so it can be called directly.
+    It is called with the connection locked. The exchange is found by connection and
+    thread, and we must have one of `roles` in it; otherwise the sender gets a problem
+    report. The decorated function is returned unchanged, so it can be called directly.
+    RuntimeError if the message has a handler already.
     """
 
     def register(function: ExchangeHandler[Row]) -> ExchangeHandler[Row]:

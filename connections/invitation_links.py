@@ -12,9 +12,10 @@ from tenants import vault
 
 
 def shared_message(connection: Connection) -> dict[str, Any]:
-    """The message in the link: the invitation or the first message of an exchange.
+    """Return the message in the link: the invitation or an exchange's first message.
 
-    If there are both, the message is attached to the invitation.
+    If there are both, the message is attached to the invitation. An exchange's message
+    is decrypted in each call.
     """
     request = shared_request(connection)
     if request and connection.invitation:
@@ -31,7 +32,7 @@ def shared_request(connection: Connection) -> dict[str, Any] | None:
 
 
 def encoded_message(connection: Connection) -> str:
-    """The shared message as base64url."""
+    """Return the shared message as base64 for a URL: see encode_url()."""
     return didcomm.encode_url(shared_message(connection))
 
 

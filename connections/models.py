@@ -290,9 +290,11 @@ class Connection(EventSource):
         return rows.exclude(token="").filter(token=token).first()
 
     def insert_within_quota(self) -> None:
-        """Save a new row. 409 `quota_exceeded` at the organization's limit.
+        """Save a new row and emit its event. It then counts as locked here.
 
-        A connectionless exchange does not count here: it counts as an exchange.
+        409 `quota_exceeded` at the organization's limit. A connectionless exchange
+        does not count here: it counts as an exchange. IntegrityError if the
+        organization has another connection with this connection_id.
         """
         if not self.connectionless:
             quotas.require_room(quotas.CONNECTIONS, self.tenant)
@@ -305,6 +307,9 @@ class Connection(EventSource):
         Comes before anything is read, decided or changed on this connection and its
         exchanges; move() requires it. See pair_lock. is_shared: of a multi-party
         invitation, which does not change when it is accepted.
+
+        In transactions.atomic(), until it ends; RuntimeError without one. It waits for
+        others who have the lock. 503 `organization_frozen`.
         """
         return pair_lock.lock_pair(self, is_shared) and not self.deleted_at
 
@@ -316,19 +321,27 @@ class Connection(EventSource):
 
     @classmethod
     def lock_all(cls, rows: Iterable[Connection]) -> None:
-        """Lock these connections and their peers, before they are locked one by one."""
+        """Lock these connections and their peers, before they are locked one by one.
+
+        In transactions.atomic(), by one statement, so that nobody waits in a circle.
+        503 `organization_frozen`.
+        """
         pair_lock.lock_pairs(cls, rows)
 
     @property
     def is_locked(self) -> bool:
+        """Whether this transaction has locked it, or has created it."""
         return (type(self), self.pk) in transactions.locked_rows()
 
     def lock_for_exchange(self) -> None:
-        """Lock the connection. 409 unless an exchange can begin on it.
+        """Lock the connection as lock() does, for an exchange that begins on it.
 
         An exchange begins with the connected peer, or as the content of a new link.
         With the lock it either begins before the connection ends, and is ended with
         it, or does not begin.
+
+        409 `connection_gone` if it was deleted, `wrong_state` before it is connected;
+        503 `organization_frozen`.
         """
         if not self.lock():
             raise outbox.connection_gone()
@@ -366,7 +379,10 @@ class Connection(EventSource):
         )
 
     def update_columns(self, **changes: Any) -> None:
-        """Update columns other than the state, in the database and on this object."""
+        """Update columns other than the state, in the database and on this object.
+
+        By one statement, without a guard or an event.
+        """
         type(self).objects.filter(pk=self.pk).update(**changes)
         for name, value in changes.items():
             setattr(self, name, value)
@@ -386,6 +402,7 @@ class Connection(EventSource):
 
     @property
     def peer(self) -> Party:
+        """The peer, as it was last known. Its texts are "" before that."""
         return Party(
             self.their_did,
             self.their_key,
@@ -394,7 +411,7 @@ class Connection(EventSource):
         )
 
     def own_party(self, key: Key) -> Party:
-        """This side of the connection, with one of its keys."""
+        """Return this side of the connection, with one of its keys."""
         return Party(key.did, key.verkey, didcomm_endpoint(), [])
 
     def with_decorators(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -493,9 +510,9 @@ class Connection(EventSource):
     def end(self) -> None:
         """End the open exchanges and the connection, and notify the peer.
 
-        In one transaction, with the pair lock. The row stays readable; remove() deletes
-        it. Later calls do nothing. 409 `wrong_state` before it is connected,
-        `connection_gone` if it was deleted.
+        In one transaction, with the pair lock. The row stays readable; remove()
+        deletes it. Later calls do nothing. 409 `wrong_state` before it is connected,
+        `connection_gone` if it was deleted; 503 `organization_frozen`.
         """
         self.lock_for_exchange()
         if self.left_at:
@@ -520,7 +537,8 @@ class Connection(EventSource):
     def remove(self) -> None:
         """End it for both sides, and delete the row. Later calls do nothing.
 
-        In one transaction, which is as long as what refers to it is large.
+        In one transaction, with the pair lock, which is as long as what refers to it
+        is large. 503 `organization_frozen`.
         """
         if self.give_up():
             pair_lock.forget_deleted(self)
@@ -554,7 +572,10 @@ class Connection(EventSource):
 
     @property
     def is_hosted(self) -> bool:
-        """Whether the peer is a live wallet hosted here."""
+        """Whether the peer is a live wallet hosted here.
+
+        One query, unless the peer's row is locked with this one.
+        """
         if pair_lock.find_locked_by_key(type(self), self.their_key):
             return True
         return Key.find_live(self.their_key) is not None
@@ -610,6 +631,7 @@ class Connection(EventSource):
 
     @property
     def invitation_url(self) -> str | None:
+        """The short link, or None if there is none, as on the invitee's side."""
         return f"{settings.PUBLIC_URL}/i/{self.token}" if self.token else None
 
     @property
@@ -621,10 +643,12 @@ class Connection(EventSource):
 
     @property
     def public_id(self) -> str:
+        """The id in the API, which may be one that the organization chose."""
         return self.connection_id
 
     @property
     def public_connection_id(self) -> str | None:
+        """The id in the API; None for that of a connectionless exchange."""
         return None if self.connectionless else self.connection_id
 
 

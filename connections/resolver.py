@@ -66,6 +66,10 @@ class ResolvedDids:
         self._lock = Lock()
 
     def find(self, network: Network, did: str) -> Party | None:
+        """Return the party that a DID on a network has resolved to, or None.
+
+        None after MEMORY_SECONDS, too.
+        """
         until, party = self._parties.get((network.pk, did), (0.0, None))
         return party if time.monotonic() < until else None
 
@@ -77,6 +81,7 @@ class ResolvedDids:
                 self._parties.popitem(last=False)
 
     def clear(self) -> None:
+        """Forget all, for tests."""
         self._parties.clear()
 
 
@@ -84,11 +89,16 @@ resolved_dids = ResolvedDids()
 
 
 def resolve(did: str, tenant: Tenant, is_stranger: bool = False) -> Party:
-    """The party of a DID. Its endpoint is "" if the DID has none.
+    """Return the party of a DID. Its endpoint is "" if the DID has none.
 
     tenant: on whose behalf. is_stranger: whether the DID is that of a sender who is
-    not known yet. Raises DidNotResolved; TooOften; Unavailable if the ledger does not
-    respond. In a transaction it raises ReadNeeded (agency/core/network_reads.py).
+    not known yet.
+
+    PeerError `did_not_resolved` (DidNotResolved); `unknown_did` or another one of
+    dids.read() if the DID contains its document; `bad_key` if the ledger has a key
+    that is none. 429 `too_many_requests` (TooOften), 503 `ledger_unavailable`
+    (Unavailable), 409 `ledger_refused`. In a transaction it raises ReadNeeded
+    (agency/core/network_reads.py) unless the answer is remembered.
     """
     did = normalise_did(did)
     if dids.carries_document(did):
@@ -100,7 +110,10 @@ def resolve(did: str, tenant: Tenant, is_stranger: bool = False) -> Party:
 
 
 def resolve_reachable(did: str, tenant: Tenant) -> Party:
-    """Like resolve(), for an inviter: DidNotResolved if it has no HTTP endpoint."""
+    """Return the party of a DID that has an HTTP endpoint, as an inviter needs.
+
+    DidNotResolved if it has none, and all errors of resolve().
+    """
     party = resolve(did, tenant)
     if not party.endpoint:
         raise DidNotResolved(did, "it has no http address to answer to")

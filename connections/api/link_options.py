@@ -7,9 +7,10 @@ from tenants import branding
 
 
 def read_link_options(tenant, body):
-    """The columns of a new link, from valid LinkParameters; {} if none is chosen.
+    """Return the chosen columns of a new link, from valid LinkParameters.
 
-    400 unless `returnUrl` is allowed.
+    {} if none is chosen. 400 `return_url_not_allowed` unless `returnUrl` is below one
+    of the organization's return addresses.
     """
     url = body.get("returnUrl", "")
     if url and not branding.allows_return(tenant.return_urls or [], url):
@@ -29,8 +30,10 @@ def read_link_options(tenant, body):
 def create_with_options(create, columns):
     """Call `create`, which makes an invitation or an exchange with a link.
 
-    columns: of read_link_options(). With any, they are set in the same transaction,
-    which is run again after each network read. Return what `create` made.
+    Return what it made. columns: of read_link_options(). With any, they are set in the
+    same transaction, which is run again after each network read: `create` may be
+    called several times. Raises what `create` raises, 503 `too_many_reads`; ReadNeeded
+    inside of another transaction.
     """
     return _create_and_update(create, columns) if columns else create()
 

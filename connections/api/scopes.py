@@ -20,9 +20,11 @@ _connection_by_id = CompiledQuery(
 def find_in_scope(
     tenant_id: UUID, connection_id: str, wallet_id: str | None = None
 ) -> Connection | None:
-    """A connection of the organization's own wallet or of a hosted one.
+    """Find a connection of the organization's own wallet or of a hosted one, or None.
 
-    wallet_id: of the hosted wallet.
+    By one query. wallet_id: of the hosted wallet; None for the organization's own.
+    None too for a connection of another wallet than that, and for that of a
+    connectionless exchange.
     """
     found = _connection_by_id.first(tenant_id, connection_id)
     if not found:

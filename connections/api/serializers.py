@@ -161,7 +161,10 @@ class ExchangeLinkParameters(LinkParameters):
 
 
 def out_of_band_options(body, handshakes=()):
-    """The terms of an out-of-band invitation in valid LinkParameters, or None."""
+    """Return the terms of an out-of-band invitation in valid LinkParameters, or None.
+
+    None unless `protocol` chooses one. handshakes: unless the body has some.
+    """
     if body.get("protocol") != OUT_OF_BAND:
         return None
     return out_of_band.OutOfBandOptions(
@@ -179,7 +182,7 @@ EXCHANGE_VERSION = (
 
 
 def was_started_by_link(connection):
-    """Whether the exchange of this connection was started here, by a link."""
+    """Return whether the exchange of this connection was started here, by a link."""
     if not connection or not connection.token:
         return False
     return connection.connectionless or connection.carries_exchange

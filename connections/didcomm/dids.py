@@ -36,10 +36,11 @@ class Party(NamedTuple):
 
 
 def read(did: str, document: dict[str, Any] | None = None) -> Party:
-    """Resolve a DID to its party.
+    """Return the party of a DID that contains its document, or came with it.
 
     document: the DID document sent with the DID, used if the DID does not contain one.
-    PeerError `unknown_did` if the DID cannot be resolved here.
+    No network is read. PeerError `unknown_did` if the DID cannot be resolved here;
+    `bad_key` or `message_parse_failure` if its key or its service cannot be read.
     """
     if len(did) > MAX_TEXT:
         raise unknown("the DID is too long")
@@ -66,11 +67,12 @@ def unknown(reason: str) -> PeerError:
 
 
 def of_document(did: str, document: dict[str, Any]) -> Party:
-    """The party described by a DID document, legacy or W3C.
+    """Return the party described by a DID document, legacy or W3C.
 
     Keys may be raw, key ids or did:key. A mobile wallet may have no service at all. If
     the endpoint is the DID of a mediator, messages go to the mediator's endpoint, and
-    its keys are added to the routing keys.
+    its keys are added to the routing keys. PeerError as of read(), `unknown_did` also
+    without an Ed25519 key.
     """
     if len(did) > MAX_DID:
         raise unknown("the DID is too long")
@@ -100,7 +102,10 @@ def of_document(did: str, document: dict[str, Any]) -> Party:
 
 
 def reachable(endpoint: str) -> str:
-    """The endpoint if it is an HTTP URL, else "": messages then wait to be fetched."""
+    """Return the endpoint if it is an HTTP URL, else "".
+
+    Messages then wait to be fetched. At most 2000 characters of it.
+    """
     return endpoint[:2000] if endpoint.startswith(("http://", "https://")) else ""
 
 

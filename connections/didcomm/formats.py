@@ -23,6 +23,7 @@ class MessageFormat(NamedTuple):
     format: str = HLINDY
 
     def type(self, protocol: str, name: str) -> str:
+        """Return the type of a message without its prefix, in this version."""
         return f"{protocol}/{self.version}/{name}"
 
     def in_version(self, version: str) -> "MessageFormat":
@@ -87,7 +88,7 @@ PRESENTATION = Attachment(
 def attach_as(
     message_format: MessageFormat, attachment: Attachment, content: dict
 ) -> dict[str, Any]:
-    """The members of a message that attach `content` in this version and format."""
+    """Return the members of a message that attach `content` in this format."""
     members: dict[str, Any] = {
         attachment.member: [json_attachment(attachment.identifier, content)]
     }
@@ -102,7 +103,11 @@ def attach_as(
 
 
 def format_of(message: Message) -> MessageFormat:
-    """The version and format of a received message; its answer uses the same."""
+    """Return the prefix, version and format of a received message, for its answer.
+
+    The version is that of the major version, as in "2.0". A message that lists both
+    formats, or none, is taken for hlindy.
+    """
     version = message.type.split("/")[1].partition(".")[0] + ".0"
     formats = [] if version == "1.0" else _formats(message)
     # A message may list both formats: hlindy is then preferred.
@@ -115,7 +120,10 @@ def format_of(message: Message) -> MessageFormat:
 
 
 def attachment_of(message: Message, attachment: Attachment) -> dict:
-    """The attached JSON object. PeerError if there is none in a format known here."""
+    """Return the attached JSON object of this kind.
+
+    PeerError `message_parse_failure` if there is none in a format known here.
+    """
     if format_of(message).version == "1.0":
         return read_attachment(message, attachment.member, attachment.identifier)
     places = {name: place for place, name in _formats(message)}

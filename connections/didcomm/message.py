@@ -53,6 +53,7 @@ class Message:
     sender: str | None = None
 
     def with_sender(self, sender: str | None) -> "Message":
+        """Return a copy with the sender's verkey; None if it is anonymous."""
         return replace(self, sender=sender)
 
     @cached_property
@@ -92,7 +93,10 @@ class Message:
         return ("all", "") if route == "all" else ("none", "")
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether the sender's `expires_time` is over (RFC 0032)."""
+        """Return whether the sender's `expires_time` is over (RFC 0032).
+
+        False without one that can be read. Clocks may differ by CLOCKS_DIFFER.
+        """
         try:
             end = datetime.fromisoformat(
                 str(_member(self.body, "~timing").get("expires_time"))
@@ -122,6 +126,11 @@ def parse(data: bytes) -> Message:
 
 
 def read(body: Any) -> Message:
+    """Return the message in a parsed JSON body.
+
+    PeerError `message_parse_failure` if it is no object, has no `@id` or too long a
+    one, or no `@type` that is a message type.
+    """
     if not isinstance(body, dict):
         raise PeerError("message_parse_failure", "a message is a JSON object")
     match = TYPE.match(text(body, "@type"))
@@ -141,7 +150,11 @@ def read(body: Any) -> Message:
 
 
 def text(body: dict[str, Any], name: str, default: str | None = None) -> str:
-    """A text member. PeerError if it is not a text, or missing without a default."""
+    """Return a text member, which is not empty; if it is missing, the default.
+
+    PeerError `message_parse_failure` if it is not a text, or missing without a
+    default.
+    """
     value = body.get(name)
     if value is None and default is not None:
         return default
@@ -181,7 +194,10 @@ def problem_report(answered: Message, code: str, explanation: str) -> dict:
 
 
 def problem_code(message: Message) -> str:
-    """The code in any form of a problem report; old agents write a text instead."""
+    """Return the code in any form of a problem report, or "problem" without one.
+
+    At most 100 characters. Old agents write a text instead of a code.
+    """
     description = message.body.get("description")
     code = description.get("code") if isinstance(description, dict) else description
     code = code or message.body.get("problem-code") or message.body.get("explain-ltxt")
@@ -189,7 +205,10 @@ def problem_code(message: Message) -> str:
 
 
 def problem_text(message: Message) -> str | None:
-    """The explanation in a problem report, without control characters, or None."""
+    """Return the explanation in a problem report, or None.
+
+    At most MAX_REASON characters, without control characters.
+    """
     description = message.body.get("description")
     found = description.get("en") if isinstance(description, dict) else None
     found = found or message.body.get("explain") or message.body.get("comment")
@@ -232,7 +251,7 @@ def read_attachment(
 
 
 def encode_url(content: dict, separators: tuple[str, str] | None = None) -> str:
-    """JSON as base64 for a URL.
+    """Return JSON as base64 for a URL.
 
     The text is the same each time, valid in both base64 alphabets, and has no padding.
     """
@@ -247,7 +266,10 @@ def encode_bytes(data: bytes) -> str:
 
 
 def decode_bytes(data: str) -> bytes:
-    """Base64 in either alphabet, padded or not."""
+    """Return the bytes of base64 in either alphabet, padded or not.
+
+    PeerError `message_parse_failure` for another text.
+    """
     plain = data.strip().rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

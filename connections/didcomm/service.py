@@ -9,6 +9,7 @@ from wallets import keys
 
 
 def write_service(party: Party) -> dict[str, Any]:
+    """Return the `~service` by which a party is reached (RFC 0056)."""
     return {
         "recipientKeys": [party.verkey],
         "routingKeys": party.routing_keys,
@@ -17,7 +18,11 @@ def write_service(party: Party) -> dict[str, Any]:
 
 
 def read_service(message: Message) -> Party:
-    """The party in `~service`. It has no DID. PeerError `no_service` if missing."""
+    """Return the party in `~service`, without a DID (RFC 0056).
+
+    Its endpoint is "" unless it is an HTTP URL. PeerError `no_service` if missing,
+    `bad_key` or `message_parse_failure` if it cannot be read.
+    """
     value = message.body.get("~service")
     decorator: dict[str, Any] = value if isinstance(value, dict) else {}
     recipients = texts(decorator, "recipientKeys")

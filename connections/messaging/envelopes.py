@@ -21,15 +21,17 @@ class RetiredKey(Exception):
 
 
 def didcomm_endpoint() -> str:
-    """The URL to which other agents post envelopes for any wallet here."""
+    """Return the URL to which other agents post envelopes for any wallet here."""
     return f"{settings.PUBLIC_URL}/didcomm"
 
 
 def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
     """Pack a row into an envelope, or return the one that it already has.
 
-    Stores nothing. The envelope is new in each attempt, unless the row has one.
-    is_posted: wrap the envelope in a `forward` for each routing key (RFC 0094).
+    Stores nothing. The envelope is new in each attempt, unless the row has one: the
+    body and the sender's seed are decrypted for it. is_posted: wrap the envelope in a
+    `forward` for each routing key (RFC 0094). PeerError `bad_key` if the peer gave a
+    key that is none.
     """
     if row.envelope:
         return bytes(row.envelope)

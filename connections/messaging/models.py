@@ -80,7 +80,8 @@ class SeenMessage(models.Model):
     def record(cls, messages: Iterable[InboundMessage]) -> None:
         """Store the digests of rows that are about to be deleted.
 
-        Messages to retired keys are left out: such a key receives nothing more.
+        In the transaction that deletes them, by two statements. Messages to retired
+        keys are left out: such a key receives nothing more.
         """
         verkeys = {message.recipient_key for message in messages}
         live = Key.objects.filter(verkey__in=verkeys, retired_at=None)
@@ -158,6 +159,10 @@ class OutboundMessage(Record, QueuedJob):
         at_least: float = 0,
         **changes: Any,
     ) -> bool:
+        """Schedule the next attempt; an optional message has only one.
+
+        See QueuedJob.retry().
+        """
         if self.is_optional:
             return self.finish(last_error=error[:200], body=None, envelope=None)
         return super().retry(error, retry_after, at_least, **changes)
@@ -227,6 +232,7 @@ class OutboundMessage(Record, QueuedJob):
 
     @classmethod
     def due(cls) -> models.QuerySet[Self]:
+        """Return the due rows, in no order, but only the first of each line."""
         # Only the first of each line is due. This is the rule of _in_line for all rows
         # in one statement: change both.
         earlier = cls.objects.filter(

@@ -60,7 +60,9 @@ class PeerConnection(Protocol):
     @property
     def peer(self) -> Party: ...
 
-    def lock(self) -> bool: ...
+    def lock(self) -> bool:
+        """Lock and reload it. Return False if it was deleted."""
+        ...
 
     def with_decorators(self, body: dict[str, Any]) -> dict[str, Any]: ...
 
@@ -90,9 +92,11 @@ def enqueue(
 ) -> None:
     """Enqueue a message to the peer of a connection, in the caller's transaction.
 
+    That is transactions.atomic(), which has locked or inserted the connection.
     is_optional: tried once only; what follows does not wait for it.
 
-    409 `connection_gone` if either side has ended the connection.
+    409 `connection_gone` if either side has ended the connection, 503
+    `organization_frozen` while the peer is being moved.
 
     Nothing is sent to a peer without a key: a prover may stay anonymous.
     """
@@ -106,7 +110,10 @@ def enqueue(
 
 
 def enqueue_if_possible(connection: PeerConnection, body: dict[str, Any]) -> None:
-    """Like enqueue(), but do nothing if the peer is gone: the message is optional."""
+    """Enqueue as enqueue() does, but do nothing if the peer is gone.
+
+    For a message that is not necessary. 503 `organization_frozen` is raised.
+    """
     try:
         enqueue(connection, body)
     except Conflict:
@@ -122,9 +129,10 @@ def enqueue_to_party(
 ) -> None:
     """Enqueue a message to a party, in the caller's transaction.
 
-    A wallet hosted here handles it before the commit. To another agent it is a row,
-    which a worker posts after the commit; a party without an endpoint has to fetch it
-    within UNFETCHED_EXPIRY.
+    A wallet hosted here handles it before the commit, which needs
+    transactions.atomic(). To another agent it is a row, with its content sealed, which
+    a worker posts after the commit; a party without an endpoint has to fetch it within
+    UNFETCHED_EXPIRY.
 
     409 `connection_gone` if the party's key was retired, 503 `organization_frozen`.
     connection: None if the party is not the peer of one, as a requester that is
@@ -278,7 +286,11 @@ def unpacked_messages(my_keys: list[Key]) -> QuerySet[OutboundMessage]:
 
 
 def pack_pending(my_keys: list[Key], limit: int | None = None) -> int:
-    """Pack the pending messages of these keys: all, or some. Return how many."""
+    """Pack the pending messages of these keys, oldest first. Return how many.
+
+    Before the keys are erased, in the caller's transaction. limit: None for all. Each
+    is decrypted, packed and stored by itself.
+    """
     rows = unpacked_messages(my_keys)
     packed = list(rows.select_related("my_key").order_by("pk")[:limit])
     for row in packed:
@@ -287,14 +299,17 @@ def pack_pending(my_keys: list[Key], limit: int | None = None) -> int:
 
 
 def undelivered_messages(**conditions: Any) -> QuerySet[OutboundMessage]:
-    """The pending messages to other agents that match the conditions."""
+    """Return the pending messages to other agents that match the conditions.
+
+    In no order, those that are being posted included.
+    """
     return OutboundMessage.objects.filter(
         status="pending", is_hosted=False, **conditions
     )
 
 
 def is_full(rows: QuerySet[OutboundMessage]) -> bool:
-    """Whether the limit is reached. Counting stops there."""
+    """Return whether there are MAX_UNDELIVERED rows. Counting stops there."""
     return rows[:MAX_UNDELIVERED].count() >= MAX_UNDELIVERED
 
 

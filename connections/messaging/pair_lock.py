@@ -157,10 +157,10 @@ def find_waiting(model: type[Row], thread_id: str) -> list[Row]:
 
 
 def find_locked_by_key(model: type[Row], verkey: str) -> tuple[Row, Key] | None:
-    """The locked row with this key of its own party, and the key.
+    """Find the locked row with this key of its own party. Return the row and the key.
 
-    The key of a deleted connection is retired. None for a deleted wallet. None too if
-    very many rows are locked: then the database finds it faster.
+    Asks no database. The key of a deleted connection is retired. None for a deleted
+    wallet. None too if very many rows are locked: then the database finds it faster.
     """
     locked = transactions.locked_rows()
     for row in locked.values() if len(locked) <= MAX_SEARCHED else ():

@@ -47,6 +47,7 @@ class SlowEndpoints:
                 self._attempts.popitem(last=False)
 
     def names(self) -> list[str]:
+        """Return the endpoints that are slow now."""
         with self._lock:
             return [
                 name
@@ -92,7 +93,10 @@ class Load:
         return all_slow < FOR_SLOW and self.slow_by_tenant[tenant] < SLOW_PER_TENANT
 
     def candidates(self) -> QuerySet[OutboundMessage]:
-        """Due rows, except those whose endpoint or organization has no room."""
+        """Return due rows, longest due first, that have room now.
+
+        Without those whose endpoint or organization has none. Nothing is leased.
+        """
         endpoints = [
             name for name in self.by_endpoint if not self.endpoint_has_room(name)
         ]

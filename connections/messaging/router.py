@@ -28,7 +28,8 @@ def handles(kind: str, *also: str) -> Callable[[AnyHandler], AnyHandler]:
     """Register a handler `(connection, message)` of a message type.
 
     kind: a type like `connections/1.0/request`; the handler gets every minor version.
-    also: further versions that we disclose as supported, as in "1.1".
+    also: further versions that we disclose as supported, as in "1.1". Return the
+    handler. RuntimeError if the type has one already.
     """
     message = Message(kind, "", "", "", {})
     name, version = message.protocol
@@ -77,7 +78,11 @@ def on_link_expired(handler: EndHandler) -> EndHandler:
 
 
 def dispatch(connection: Connection, message: Message) -> None:
-    """Call the handler of a message. PeerError `unsupported_message` without one."""
+    """Call the handler of a message, and raise what it raises.
+
+    In the transaction that has locked the connection. PeerError `unsupported_message`
+    without a handler; a problem report then changes nothing.
+    """
     handler = _handlers.get(message.major_type)
     if handler:
         handler(connection, message)

@@ -136,11 +136,12 @@ def _find_hosted_link(verkey: str) -> Connection | None:
 
 
 def discard_if_beaten(connection: Connection, exchange: models.Model) -> None:
-    """If another wallet answered first, delete our exchange and connection. Raise 409.
+    """Delete our exchange and connection if another wallet answered first.
 
-    Usually the lock of the link makes all but one wallet fail before. But an answer
-    that is delivered as a row, after the commit, may come second. Call this after
-    perform(), outside of its transaction; a repeated call finds and does the same.
+    Then raise 409 `offer_taken`. Usually the lock of the link makes all but one wallet
+    fail before. But an answer that is delivered as a row, after the commit, may come
+    second. Call this after perform(), outside of its transaction; a repeated call
+    finds and does the same. Of a starter elsewhere nothing is known here.
     """
     starter = Connection.objects.filter(my_key__verkey=connection.their_key).first()
     assert connection.my_key, "whoever answers has a key"

@@ -44,14 +44,15 @@ ANSWER_SECONDS = 2.0
 def choose_format(
     connection: Connection, protocol: str, version: str = ""
 ) -> MessageFormat:
-    """The format of a new exchange on a locked connection.
+    """Return the format of a new exchange on a locked connection.
 
     version: the caller's choice; see Connection.message_format_for().
 
     A peer that connected by connections/1.0 is asked what it supports before the first
     exchange whose version depends on it. Its answer is awaited for ANSWER_SECONDS,
     outside of transactions: inside one this raises ReadNeeded, and the transaction is
-    run again after the answer (agency/core/network_reads.py).
+    run again after the answer (agency/core/network_reads.py). Without an answer, the
+    version usual with the handshake.
     """
     asked_at = connection.features_asked_at
     # A peer without an endpoint fetches one message by each call: it would get the

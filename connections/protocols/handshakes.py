@@ -128,16 +128,19 @@ def invite(
 
 @network_reads.atomic_with_reads
 def accept_invitation(wallet: Wallet, invitation: Message) -> Connection:
-    """Accept an invitation and send a request to connect.
+    """Accept an invitation and send a request to connect. Return the connection.
 
     The existing connection is returned if the wallet has accepted this single-use
     invitation before, or knows the inviter by a lasting DID or key.
 
     In one transaction, which is run again if the inviter's DID must be read from a
-    network. The wallet, a known connection and the invitation are locked in this order.
+    network. The wallet, a known connection and the invitation are locked in this
+    order.
 
-    400 `own_invitation`; 409 `invitation_gone`, `invitation_used`, `link_expired`,
-    `quota_exceeded`; PeerError `bad_invitation`.
+    400 `own_invitation`; 404 `not_found` if the wallet was deleted; 409
+    `invitation_gone`, `invitation_used`, `link_expired`, `quota_exceeded`; 503
+    `organization_frozen`; PeerError `bad_invitation`, or that of a DID or key that
+    cannot be read. For a DID also the errors of resolver.resolve().
     """
     invited = out_of_band.read_invitation(invitation, wallet.tenant)
     wallet.lock_or_404()
