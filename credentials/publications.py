@@ -133,9 +133,9 @@ def claim_job(job: Publication) -> Publication:
 
 
 def retry_now(job: Publication) -> None:
-    """Make a job due now and notify a worker. 409 `publication_ended` if it has ended.
+    """Make a job due now and notify a worker after the commit.
 
-    A job that is leased stays with its owner.
+    409 `publication_ended` if it has ended. A job that is leased stays with its owner.
     """
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
     if not pending.update(due_at=timezone.now()):

@@ -211,11 +211,11 @@ def prepare_definition(
 def preparing_definition(
     wanted: DefinitionParameters,
 ) -> Iterator[Callable[[], CredentialDefinition | key_pool.ReservedKey]]:
-    """Yield a function that calls prepare_definition().
+    """Yield a function that calls prepare_definition(), with its errors.
 
     It is a function because perform() calls it only if an Idempotency-Key is new. The
     block calls create_definition() with its result. If the block fails, a reserved key
-    goes back to the pool.
+    goes back to the pool. Outside of transactions.
     """
     with ExitStack() as undo:
 
@@ -237,6 +237,9 @@ def create_definition(
     """Publish a definition with the key that prepare_definition() reserved.
 
     prepared: its result. On a remote ledger that is the definition, published already.
+    On the local network, in one transaction that locks the network, with the schema
+    and the first registry: about 1.2 ms for each of its slots. 409 `tag_taken`;
+    `schema_exists` with other attributes.
     """
     if isinstance(prepared, CredentialDefinition):
         return prepared

@@ -14,8 +14,10 @@ from wallets.models import Wallet
 def remove_credential(credential: Credential) -> None:
     """Delete a credential. An open exchange is declined, and its peer is told.
 
-    If the credential is revoked, its list is published first; on 503
-    `ledger_unavailable` nothing is deleted. Does nothing if it was deleted meanwhile.
+    If the credential is revoked, its list is published first, which may wait seconds;
+    on 503 `ledger_unavailable` or `list_superseded` nothing is deleted. 409
+    `wrong_state` if a peer hosted here has just ended it; 503 `organization_frozen`.
+    Outside of transactions. Does nothing if it was deleted meanwhile.
     """
     is_removed = False
     while not is_removed:  # at most twice: nothing follows on a revocation

@@ -45,8 +45,9 @@ class Revocable(NamedTuple):
 def reserve_slot(credential: Credential) -> RegistrySlot | None:
     """Issuer: reserve a slot if the credential is revocable and can be issued now.
 
-    Runs in a transaction of its own, before the one that issues. Otherwise it
-    returns None.
+    None otherwise. Runs in a transaction of its own, before the one that issues: it
+    waits for the lock of the registry. If none has room it makes one, and on a remote
+    ledger publishes it: 503 `ledger_unavailable`, or a refusal with its own code.
     """
     if credential.state != Credential.State.REQUESTED:
         return None
@@ -105,9 +106,11 @@ def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
 def revoke(credential: Credential, log: Callable[[], None] | None = None) -> None:
     """Issuer: revoke a credential, publish the new list and notify the holder.
 
-    The revocation is committed before the list is published, which may take long. 409
-    `wrong_state` or `not_revocable`. 503 `ledger_unavailable` if the ledger does not
-    respond: the list is published in the background, or by the next call.
+    Outside of transactions. The revocation is committed before the list is published,
+    which may wait for the next second, or for a ledger. 409 `wrong_state` or
+    `not_revocable`. 503 `organization_frozen`; `ledger_unavailable` if the ledger does
+    not respond, or `list_superseded`: then the list is published in the background, or
+    by the next call.
 
     log: called in the transaction that revokes.
     """

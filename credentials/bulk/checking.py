@@ -127,7 +127,10 @@ def own_connections(wallet: Wallet) -> QuerySet[Connection]:
 
 
 def find_hosted(wallet: Wallet, wallet_ids: Collection[str]) -> dict[str, Connection]:
-    """The newest connection of the organization with each hosted wallet, by its id."""
+    """Find the organization's newest usable connection with each hosted wallet.
+
+    Return them by the wallet's id; a wallet without one is missing. Two queries.
+    """
     if not wallet_ids:
         return {}
     is_usable = Q(state=Connection.State.CONNECTED, left_at=None)

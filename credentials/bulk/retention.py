@@ -38,7 +38,8 @@ def delete_rows(bulk: Bulk, budget: BatchBudget) -> int:
 def discard_bulk(bulk: Bulk) -> None:
     """Delete one that is not shown, with what is stored of its rows.
 
-    What is left after DISCARD_SECONDS is deleted by delete_old_bulks().
+    In batches, each a transaction: it may take DISCARD_SECONDS. What is left then is
+    deleted by delete_old_bulks().
     """
     delete_rows(bulk, TimeBudget(DISCARD_SECONDS))
     if not bulk.rows.exists():

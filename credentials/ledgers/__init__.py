@@ -15,6 +15,7 @@ ADAPTERS: dict[Network.Kind, Callable[[Network], Ledger]] = {
 
 
 def ledger_of(network: Network) -> Ledger:
+    """Return the adapter of a network. Nothing is opened or read."""
     return ADAPTERS[Network.Kind(network.kind)](network)
 
 

@@ -50,8 +50,10 @@ class Ledger(Protocol):
     ledger is written to outside of any transaction, and a write may be repeated until
     it succeeds (see credentials/publications.py).
 
-    Reads return None if the object does not exist. A remote ledger is only read
-    outside of transactions (see agency/core/network_reads.py).
+    Reads return None if the object does not exist. What they return may be cached: the
+    caller must not modify it. A remote ledger is only read outside of transactions,
+    with 503 `ledger_unavailable`, 409 `ledger_refused`. Inside, what is not stored
+    here raises ReadNeeded (see agency/core/network_reads.py).
     """
 
     is_remote: bool
@@ -79,14 +81,20 @@ class Ledger(Protocol):
 
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool: ...
 
-    def schema(self, schema_id: str) -> dict[str, Any] | None: ...
+    def schema(self, schema_id: str) -> dict[str, Any] | None:
+        """Return `{"issuerId", "name", "version", "attrNames"}`, or None."""
+        ...
 
-    def definition(self, definition_id: str) -> dict[str, Any] | None: ...
+    def definition(self, definition_id: str) -> dict[str, Any] | None:
+        """Return a definition as published, or None."""
+        ...
 
-    def revocation_registry(self, registry_id: str) -> dict[str, Any] | None: ...
+    def revocation_registry(self, registry_id: str) -> dict[str, Any] | None:
+        """Return a registry as published, or None."""
+        ...
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
-        """The newest list not later than `timestamp` (unix seconds), or None.
+        """Return the newest list not later than `timestamp` (unix seconds), or None.
 
         Another list of the same time, with more revocations, may replace it.
         """
@@ -102,16 +110,21 @@ class Ledger(Protocol):
         """
         ...
 
-    def is_revoked(self, registry_id: str, index: int) -> bool: ...
+    def is_revoked(self, registry_id: str, index: int) -> bool:
+        """Return whether the newest list of a registry revokes the index."""
+        ...
 
     def did_role(self, did: str) -> DidRole: ...
 
     def did_service(self, did: str) -> DidService | None: ...
 
-    def agreement(self) -> Agreement | None: ...
+    def agreement(self) -> Agreement | None:
+        """Return the agreement in force, or None. Outside of transactions."""
+        ...
 
 
 def schema_id_of(schema: dict[str, Any]) -> str:
+    """Return the id of a schema: `<DID>:2:<name>:<version>`."""
     return f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
 
 
@@ -129,11 +142,13 @@ def default_tags() -> Iterator[str]:
 
 
 def schema_exists(schema_id: str) -> Conflict:
+    """Return 409 `schema_exists`: the schema has other attributes there."""
     message = f"The schema {schema_id} has other attributes. Choose another version."
     return Conflict("schema_exists", message)
 
 
 def tag_taken(tag: str | None) -> Conflict:
+    """Return 409 `tag_taken`: the issuer has a definition with this tag."""
     message = f"You have a definition of this schema with the tag {tag}."
     return Conflict("tag_taken", message)
 

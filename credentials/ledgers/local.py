@@ -101,15 +101,22 @@ class LocalLedger:
         return tag in taken
 
     def schema(self, schema_id: str) -> dict[str, Any] | None:
+        """Return a schema, or None. Cached: the caller must not modify it."""
         return self._find_body(PublishedObject.Kind.SCHEMA, schema_id)
 
     def definition(self, definition_id: str) -> dict[str, Any] | None:
+        """Return a definition, or None. Cached: the caller must not modify it."""
         return self._find_body(PublishedObject.Kind.DEFINITION, definition_id)
 
     def revocation_registry(self, registry_id: str) -> dict[str, Any] | None:
+        """Return a registry, or None. Cached: the caller must not modify it."""
         return self._find_body(PublishedObject.Kind.REGISTRY, registry_id)
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
+        """Return the newest list not later than `timestamp` (unix seconds), or None.
+
+        It may still be replaced: see final_status_list().
+        """
         if "\0" in registry_id:
             return None  # PostgreSQL cannot store this character
         return StatusList.newest(self.network, registry_id, timestamp)
@@ -126,7 +133,7 @@ class LocalLedger:
         return network_reads.read_once(("final list", newest.pk), newest.final_body)
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
-        """Whether the newest list shows the index as revoked."""
+        """Return whether the newest list shows the index as revoked."""
         newest = self.status_list(registry_id, int(time.time()))
         return bool(newest and newest["revocationList"][index])
 
@@ -144,10 +151,11 @@ class LocalLedger:
         return DidService(found["verkey"], endpoint or "", [])
 
     def agreement(self) -> None:
+        """Return None: the local network has no agreement."""
         return None
 
     def _lock(self) -> None:
-        """Serialise the writes of the network until the transaction ends."""
+        """Lock the writes of the network until the transaction ends."""
         Network.objects.select_for_update().get(pk=self.network.pk)
 
     def _taken_tags(self, issuer_did: str, schema_id: str) -> tuple[str, set[str]]:

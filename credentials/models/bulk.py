@@ -89,13 +89,17 @@ class Bulk(Record, CausedJob):
 
     @classmethod
     def started(cls, tenant: Tenant) -> QuerySet[Self]:
-        """Those of an organization whose rows are all stored."""
+        """Return those of an organization whose rows are all stored, in no order.
+
+        Joined with definition and schema, without the definition's private keys.
+        """
         rows = cls.objects.filter(tenant=tenant, started_at__isnull=False)
         rows = rows.select_related("definition__schema")
         return rows.defer("definition__private_key", "definition__key_proof")
 
     @classmethod
     def due(cls) -> QuerySet[Self]:
+        """Return the due bulks that are started and not paused, in no order."""
         return (
             super()
             .due()

@@ -249,10 +249,13 @@ class Credential(Exchange):
     ) -> Self:
         """Issuer: offer a credential. The values may also follow with issue().
 
-        In one transaction: it locks the connection, stores the row and enqueues the
-        message, or stores it for the link if the connection is a new one. If the peer's
-        formats are unknown, choose_format() first asks it. 400 from check_offer(), 409
-        if the connection is gone or not connected, `quota_exceeded`.
+        Return the row. In one transaction: it locks the connection, stores the row and
+        enqueues the message, or stores it for the link if the connection is a new one.
+        If the peer's formats are unknown, choose_format() first asks it.
+
+        400 `values_missing` and the errors of check_values(); 409 `connection_gone`,
+        `wrong_state` if not connected, `quota_exceeded`; 503 `organization_frozen`,
+        `too_many_reads`. Inside of another transaction ReadNeeded.
         """
         connection.lock_for_exchange()
         definition.check_offer(values, automatic_issuance)
@@ -313,8 +316,12 @@ class Credential(Exchange):
 
         The cryptography comes before the lock, also that of an issuer hosted here,
         which will issue in this transaction. So the connection is locked only briefly;
-        move() notices if the row has changed meanwhile. 409 `wrong_state`,
-        `unknown_definition`, `connection_gone`; PeerError `offer_refused`.
+        move() notices if the row has changed meanwhile.
+
+        409 `wrong_state`, `unknown_definition`, `connection_gone`; 503
+        `ledger_unavailable`, `organization_frozen`; PeerError `offer_refused`. Inside
+        of another transaction ReadNeeded, if the definition must be read from a
+        ledger.
 
         slot: for a revocable credential of such an issuer, reserved before this
         transaction with revocation.reserve_for_issuer(). Without it, the issuer issues
@@ -399,9 +406,12 @@ class Credential(Exchange):
         """Issuer: sign and send the credential.
 
         It is signed before the connection is locked. The state and the message are
-        written in one transaction. 400 `values_missing` and the errors of
-        check_values(), 409 `values_fixed`, `wrong_state`, `connection_gone`; PeerError
-        `request_refused` if the request does not answer the offer.
+        written in one transaction.
+
+        400 `values_missing` and the errors of check_values(); 409 `values_fixed`,
+        `wrong_state`, `connection_gone`; 503 `organization_frozen`; PeerError
+        `request_refused` if the request does not answer the offer. RuntimeError for a
+        revocable credential without a slot.
 
         values: used instead of those of the offer. slot: for a revocable credential,
         reserved with revocation.reserve_slot() before this transaction.
@@ -468,7 +478,10 @@ class Credential(Exchange):
 
     @cached_property
     def definition(self) -> CredentialDefinition:
-        """Issuer: the definition of the credential."""
+        """Issuer: the definition of the credential, with its schema.
+
+        One query, unless this transaction has it already; then kept on this object.
+        """
         key = (CredentialDefinition, self.tenant_id, self.definition_id)
         known: CredentialDefinition | None = transactions.locked_rows().get(key)
         found = known or definition_with_schema.first(
@@ -498,11 +511,11 @@ class Credential(Exchange):
         return self.state == self.State.OFFERED
 
     def unsealed_values(self) -> Values | None:
-        """`{name: value}` as offered or issued, or None."""
+        """Return `{name: value}` as offered or issued, or None. Decrypts each time."""
         return vault.unseal(self, "values")
 
     def unsealed_proposal(self) -> dict[str, Any] | None:
-        """The last proposal, or None."""
+        """Return the last proposal, or None. Decrypts in each call."""
         return vault.unseal(self, "proposal")
 
     def has_same(self, column: str, content: Any) -> bool:

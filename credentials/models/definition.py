@@ -75,7 +75,10 @@ class CredentialDefinition(Record):
 
     @classmethod
     def active_of(cls, tenant: Tenant | UUID) -> QuerySet[Self]:
-        """The definitions of a tenant, given by row or id, that are not deleted."""
+        """Return the definitions of a tenant that are not deleted, in no order.
+
+        tenant: its row or its id. Joined with their schemas.
+        """
         rows = cls.objects.filter(tenant=tenant, deleted_at=None)
         return rows.select_related("schema")
 
@@ -132,13 +135,21 @@ class CredentialDefinition(Record):
         return definition
 
     def public_part(self) -> dict[str, Any]:
-        """The definition as it is published."""
+        """Return the definition as it is published. The caller must not modify it.
+
+        From the cache of this process, the database or, at worst, a remote ledger,
+        with the errors of Ledger.
+        """
         public = ledger_of(self.tenant.network).definition(self.definition_id)
         assert public is not None, "a row is made of a published definition only"
         return public
 
     def check_values(self, values: Mapping[str, str]) -> None:
-        """400 for missing or unknown names, and for values of another type."""
+        """Raise 400 for missing or unknown names, and for values of another type.
+
+        Codes: `wrong_attributes`, `not_an_integer`, `not_a_date`. `errors` has all
+        names.
+        """
         names = self.schema.attribute_names
         missing = [name for name in names if name not in values]
         unknown = [name for name in values if name not in names]
@@ -169,7 +180,7 @@ class CredentialDefinition(Record):
                 )
 
     def type_of(self, name: str) -> str:
-        """The declared type of an attribute, or ""."""
+        """Return the declared type of an attribute, "integer" or "date", or ""."""
         return self.claims.get(name, {}).get("type", "")
 
     def check_offer(
@@ -216,5 +227,8 @@ class CredentialDefinition(Record):
 
 
 def normalised_names(names: Iterable[str]) -> list[str]:
-    """Attribute names, normalised as proofs compare them."""
+    """Return attribute names in their order, normalised as proofs compare them.
+
+    Each is cut to 256 characters.
+    """
     return [anoncreds.normalise_name(name)[:256] for name in names]

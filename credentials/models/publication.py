@@ -132,6 +132,7 @@ class Publication(Record, CausedJob):
 
     @property
     def ledger(self) -> Ledger:
+        """The adapter of the organization's network."""
         return ledger_of(self.tenant.network)
 
     def payload(self) -> Any:

@@ -98,7 +98,11 @@ class StatusList(Record):
     def newest(
         cls, network: Network, registry_id: str, timestamp: int = FAR_FUTURE
     ) -> dict[str, Any] | None:
-        """The body of the newest list up to `timestamp` (unix seconds), or None."""
+        """Return the body of the newest list, or None.
+
+        timestamp: in unix seconds, up to which. It may still be replaced: see
+        final_body().
+        """
         newest = cls.find_newest(network, registry_id, timestamp)
         return newest.body if newest else None
 
@@ -115,7 +119,10 @@ class StatusList(Record):
 
     @classmethod
     def replace(cls, network: Network, body: dict[str, Any]) -> bool:
-        """Replace the list of the same registry and time, unless it is final."""
+        """Replace the list of the same registry and time, unless it is final.
+
+        Return whether it was replaced.
+        """
         replaceable = cls.objects.filter(
             network=network,
             registry_id=body["revRegDefId"],

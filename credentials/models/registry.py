@@ -46,7 +46,10 @@ class RevocationRegistry(Record):
         registry_id: str,
         made: anoncreds.RevocationRegistry,
     ) -> Self:
-        """Create the row of a published registry."""
+        """Create the row of a published registry, with its private key sealed.
+
+        In the caller's transaction. IntegrityError if there is one.
+        """
         registry = cls(
             tenant=definition.tenant,
             definition=definition,
@@ -67,7 +70,11 @@ class RevocationRegistry(Record):
         return free > newest_size * (1 - BUILD_NEXT_AT)
 
     def public_part(self) -> dict[str, Any]:
-        """The registry as it is published."""
+        """Return the registry as it is published. The caller must not modify it.
+
+        From the cache of this process, the database or, at worst, a remote ledger,
+        with the errors of Ledger.
+        """
         ledger = ledger_of(self.tenant.network)
         public = ledger.revocation_registry(self.registry_id)
         assert public is not None, "a row is made of a published registry only"

@@ -105,6 +105,10 @@ class IndyLedger:
         )
 
     def agreement(self) -> Agreement | None:
+        """Return the agreement in force, or None. Reads the ledger in each call.
+
+        Outside of transactions; the errors of pool.send().
+        """
         return reads.fetch_agreement(self.network)
 
     def publish_schema(self, schema: dict[str, Any]) -> str:
@@ -263,21 +267,25 @@ class IndyLedger:
         return reads.fetch_definition(self.network, definition_id) is not None
 
     def schema(self, schema_id: str) -> dict[str, Any] | None:
+        """Return a schema, or None: see _cached_or_read()."""
         return self._cached_or_read(Kind.SCHEMA, schema_id, reads.fetch_schema)
 
     def definition(self, definition_id: str) -> dict[str, Any] | None:
+        """Return a definition, or None: see _cached_or_read()."""
         return self._cached_or_read(
             Kind.DEFINITION, definition_id, reads.fetch_definition
         )
 
     def revocation_registry(self, registry_id: str) -> dict[str, Any] | None:
+        """Return a registry, or None: see _cached_or_read()."""
         return self._cached_or_read(Kind.REGISTRY, registry_id, reads.fetch_registry)
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
-        """The newest list not later than `timestamp` (unix seconds), or None.
+        """Return the newest list not later than `timestamp` (unix seconds), or None.
 
         A node may lag behind what was published from here: then our copy of the list
-        is returned.
+        is returned. Lists are not cached: each call reads the ledger, with the errors
+        of Ledger.
         """
         name = (self.network.pk, registry_id, timestamp)
         return network_reads.read_once(
@@ -290,7 +298,11 @@ class IndyLedger:
         return self.status_list(registry_id, timestamp)
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
-        """Whether the newest list revokes the index. Polls for NODE_LAG_SECONDS."""
+        """Return whether the newest list revokes the index.
+
+        As nodes lag, it polls for NODE_LAG_SECONDS until it does. The errors of
+        Ledger.
+        """
 
         def is_listed() -> bool | None:
             newest = self.status_list(registry_id, int(time.time()))
@@ -342,9 +354,11 @@ class IndyLedger:
     def _cached_or_read(
         self, kind: str, object_id: str, read: ReadObject
     ) -> dict[str, Any] | None:
-        """The stored copy or else the object on the ledger, or None.
+        """Return the stored copy or else the object on the ledger, or None.
 
-        The ledger is polled, because the node that answers may lag behind.
+        The caller must not modify it. The ledger is polled for ABSENCE_CHECK_SECONDS,
+        because the node that answers may lag behind. 503 `ledger_unavailable`, 409
+        `ledger_refused`; in a transaction ReadNeeded, if there is no copy.
         """
         with suppress(LookupError):
             return published_body(self.network.pk, kind, object_id)

@@ -74,11 +74,15 @@ class Pools:
         self.thread.start()
 
     async def submit(self, genesis: str, request: Request) -> dict[str, Any]:
+        """Send a request by the pool of this genesis, on the loop of this object.
+
+        Return the response. Raises VdrError, TimeoutError if the pool does not open.
+        """
         pool = await asyncio.shield(self.open(genesis))
         return await pool.submit_request(request)
 
     def open(self, genesis: str) -> "asyncio.Task[Pool]":
-        """The pool, or the attempt to open it. A failed attempt is forgotten."""
+        """Return the attempt to open the pool. A failed one is forgotten."""
         if genesis not in self.opened:
             attempt = open_pool(transactions=genesis)
             task = self.loop.create_task(
