@@ -21,8 +21,9 @@ from wallets.anoncreds import normalise_name
 def resolve_attributes(policy: dict[str, Any], ledger: LedgerReader) -> dict[str, Any]:
     """Return the policy with the requested attributes in `attributeNames`.
 
-    policy: normalised. ledger: may raise if it cannot be reached. It is read only for
-    items whose `policyName` could be an attribute.
+    policy: normalised; it is not changed. ledger: read only for items with
+    restrictions whose `policyName` could be an attribute. Raises what its reads raise,
+    such as 503 `ledger_unavailable` or ReadNeeded.
     """
     items = []
     for item in policy["attributes"]:

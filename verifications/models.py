@@ -52,7 +52,7 @@ class VerificationPolicy(Record):
         return row
 
     def unsealed_body(self) -> dict[str, Any]:
-        """The normalised policy."""
+        """Return the normalised policy. Decrypts in each call."""
         return vault.unseal(self, "body")
 
 
@@ -209,7 +209,8 @@ class Verification(Exchange):
     ) -> Self:
         """Return an unsaved row: Proposed without a proof request, else Requested.
 
-        policy: normalised, with dates that are not relative; the API shows it.
+        policy: normalised, with dates that are not relative; the API shows it. Both
+        are sealed. The connection may be an unsaved one.
         """
         row = cls(
             tenant_id=connection.tenant_id,
@@ -249,16 +250,26 @@ class Verification(Exchange):
         return super().event_type
 
     def require_proof_request(self) -> dict[str, Any]:
-        """Return the proof request. Raise WrongState if there is only a proposal."""
+        """Return the proof request, as AnonCreds has it. Decrypts in each call.
+
+        409 `wrong_state` if there is only a proposal.
+        """
         if self.request_body is None:
             raise WrongState(self, [self.State.REQUESTED])
         return vault.unseal(self, "request_body")
 
     def unsealed_policy(self) -> dict[str, Any]:
+        """Return the normalised policy, with dates that are not relative.
+
+        Decrypts in each call.
+        """
         return vault.unseal(self, "policy")
 
     def unsealed_proposal(self) -> dict[str, Any] | None:
-        """The proposal with the API's field names."""
+        """Return the proposal with the API's field names, or None.
+
+        Decrypts in each call.
+        """
         preview = vault.unseal(self, "proposal")
         if preview is None:
             return None
@@ -276,7 +287,10 @@ class Verification(Exchange):
         ]
 
     def unsealed_proof(self) -> dict[str, Any] | None:
-        """The revealed values by policy item, with the API's field names."""
+        """Return the revealed values by policy item, with the API's field names.
+
+        None before the presentation. Decrypts in each call.
+        """
         proof = vault.unseal(self, "proof")
         if proof is None:
             return None
@@ -326,8 +340,10 @@ class Verification(Exchange):
     def remove(self) -> None:
         """Delete the row. An open exchange is declined first.
 
-        The connection of a connectionless exchange is removed with it. Does nothing if
-        it was deleted meanwhile.
+        In one transaction, with the lock of the connection. The connection of a
+        connectionless exchange is removed with it. Does nothing if it was deleted
+        meanwhile. 409 `wrong_state` if a peer hosted here has just ended it; 503
+        `organization_frozen`.
         """
         if not self.lock_and_reload_state():
             return

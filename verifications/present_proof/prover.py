@@ -250,13 +250,15 @@ def auto_select(
     """Answer each item with the oldest credential that fits; skip it if none does.
 
     Never with one known to be revoked, even if the request allows it, nor with one
-    whose definition the ledger does not know. If nothing fits, an empty presentation is
-    sent.
+    whose definition the ledger does not know. If nothing fits, an empty presentation
+    is sent.
 
-    Reading and cryptography come first; then one transaction locks the connection,
-    moves the row and enqueues the presentation. 409 `wrong_state`, `connection_gone`;
-    the errors of presentation_building.create_presentation(), such as 400
-    `unknown_registry`.
+    Reading and cryptography come first: credentials are decrypted, oldest first, until
+    all items are answered. Then one transaction locks the connection, moves the row
+    and enqueues the presentation. 409 `wrong_state`, `connection_gone`; 503
+    `organization_frozen`, `ledger_unavailable`; the errors of
+    presentation_building.create_presentation(), such as 400 `unknown_registry`. Inside
+    of another transaction ReadNeeded.
 
     change: made to the presentation before it is sent, by a holder that is simulated.
     """
@@ -274,7 +276,13 @@ def auto_select(
 def submit_selections(
     verification: Verification, selections: Sequence[Selection]
 ) -> None:
-    """Answer with the selected credentials. Raises what auto_select() raises."""
+    """Answer with the selected credentials; items without one stay unanswered.
+
+    As auto_select() does it, with its errors. 400 `unknown_policy`,
+    `unknown_credential`, `selected_twice`, `attribute_missing`, `restriction_not_met`
+    or `hidden_not_allowed` for a wrong selection; `errors` has all of them.
+    Credentials are decrypted, oldest first, until the selected ones are found.
+    """
     proof_request = verification.require_proof_request()
     selected = {one.credential_id for one in selections}
 

@@ -238,7 +238,11 @@ class Judgement:
         return [known.get(name or "") for name in ids]
 
     def status_list(self, index: int, time: int | None) -> dict | None:
-        """The newest list of a sub-proof's registry up to that time (unix seconds)."""
+        """Return the newest status list of a sub-proof's registry.
+
+        time: in unix seconds, up to which. None without a registry, a time or a list.
+        Each list is read from the ledger once; raises what its reads raise.
+        """
         name = self.presentation.identifiers[index].registry_id
         if name is None or time is None or self.revocation_registries[index] is None:
             return None

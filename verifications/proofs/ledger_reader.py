@@ -4,7 +4,10 @@ from typing import Protocol
 
 
 class LedgerReader(Protocol):
-    """Returns public objects by id, as the ledger's JSON. None for an unknown id."""
+    """Returns public objects by id, as the ledger's JSON. None for an unknown id.
+
+    credentials.ledgers has those that are read here, with the errors of its Ledger.
+    """
 
     def schema(self, schema_id: str) -> dict | None: ...
 
@@ -13,7 +16,10 @@ class LedgerReader(Protocol):
     def revocation_registry(self, registry_id: str) -> dict | None: ...
 
     def status_list(self, registry_id: str, timestamp: int) -> dict | None:
-        """The newest list of the registry up to `timestamp`, in unix seconds."""
+        """Return the newest list of the registry up to `timestamp`, in unix seconds.
+
+        None if there is none.
+        """
         ...
 
     def final_status_list(self, registry_id: str, timestamp: int) -> dict | None:

@@ -64,7 +64,10 @@ class Interval(NamedTuple):
 
     @property
     def latest_timestamp(self) -> int:
-        """The end of the interval. For now, a time later than every status list."""
+        """The end of the interval in unix seconds.
+
+        For now, a time later than every status list.
+        """
         return MAX_TIMESTAMP if self.end is None else self.end
 
 
@@ -92,6 +95,7 @@ class Item(NamedTuple):
 
     @property
     def is_predicate(self) -> bool:
+        """Whether it compares a value, and does not ask for it."""
         return self.kind == "predicate"
 
     @property
@@ -116,7 +120,7 @@ class Item(NamedTuple):
 
 
 def contains_name(names: Iterable[str], name: str) -> bool:
-    """Whether the names include this attribute, ignoring capitals and spaces."""
+    """Return whether the names include this one, ignoring capitals and spaces."""
     return normalise_name(name) in map(normalise_name, names)
 
 
@@ -148,7 +152,10 @@ def restrictions_by_value_name(restrictions: list[dict]) -> dict[str, list[dict]
 def credential_facts(
     definition_id: str, definition: dict, schema: dict
 ) -> dict[str, str]:
-    """The values that all credentials of a definition share, by restriction member."""
+    """Return the values that all credentials of a definition share.
+
+    By restriction member, with the API's names. definition, schema: as published.
+    """
     return {
         "credentialDefinitionId": definition_id,
         "issuerDid": definition["issuerId"],

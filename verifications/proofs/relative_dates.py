@@ -25,6 +25,7 @@ _EXPRESSION = re.compile(PATTERN)
 
 
 def is_relative_date(value: object) -> bool:
+    """Return whether the value is a text such as `today` or `today-18y`."""
     return isinstance(value, str) and _EXPRESSION.fullmatch(value) is not None
 
 
@@ -36,7 +37,8 @@ def seems_relative(value: object) -> bool:
 def resolve_dates(policy: dict, now: int) -> dict:
     """Return a normalised policy with the numbers of its relative dates.
 
-    now: unix seconds.
+    As in 20260131; `today` is that of UTC. now: unix seconds. The given policy is not
+    changed.
     """
     today = datetime.fromtimestamp(now, UTC).date()
     predicates = [
@@ -71,7 +73,10 @@ def read_offset(value: str) -> tuple[int, str]:
 
 
 def day_of_number(number: object) -> date | None:
-    """The day that a number such as 20261123 plausibly means, else None."""
+    """Return the day that a number such as 20261123 plausibly means, else None.
+
+    From 1900 to 2999.
+    """
     if not isinstance(number, int) or not 1900_01_01 <= number <= 2999_12_31:
         return None
     return parse_day(str(number))

@@ -35,6 +35,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_revoked(self) -> bool:
+        """Whether it is known to be revoked, by the newest status list."""
         return self.revocation is not None and self.revocation.revoked
 
 
