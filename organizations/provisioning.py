@@ -60,10 +60,13 @@ def create_organization(
 ) -> Organization:
     """Create an organization with a provider account of its own, in one transaction.
 
-    owner: the user who creates it in the studio, and who gets the role owner. Unless
-    the user is staff, the account has quotas. seed: 32 bytes, of the issuer's key.
-    is_test: whether it is for tests only (Tenant.is_test).
-    Raises 409 `did_taken` if its DID is on the network already, 409 `quota_exceeded`.
+    Return it with the secrets of its three keys, which are shown once. owner: the user
+    who creates it in the studio, and who gets the role owner. Unless the user is
+    staff, the account has quotas. network_id: by default the local network. seed: 32
+    bytes, of the issuer's key. is_test: whether it is for tests only (Tenant.is_test).
+
+    400 `unknown_network`; 409 `did_taken` if its DID is on the network already,
+    `quota_exceeded`.
     """
     has_quotas = owner is not None and not owner.is_staff
     provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)

@@ -52,7 +52,11 @@ class SimulatedHolder(Record):
 
     @classmethod
     def live_rows(cls, tenant: Tenant | UUID) -> QuerySet[Any]:
-        """Those of an organization, with their wallet and connection."""
+        """Return those of an organization, with their wallet, in no order.
+
+        Each has `connection_id` and `connection_pk` of the organization's newest
+        usable connection with it; None without one.
+        """
         # One key, which the index of `their_key` finds among any number of connections.
         theirs = Connection.objects.filter(
             wallet=OuterRef(OuterRef("wallet")),
