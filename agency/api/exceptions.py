@@ -109,6 +109,7 @@ def error_response(status_code, code, message, errors=None):
 
 
 def plain_error_response(status_code, code, message):
+    """Return an error as JSON, code and message, outside of REST framework."""
     response = JsonResponse({"code": code, "message": message}, status=status_code)
     response.error_code = code  # type: ignore[attr-defined]  # for the log of calls
     return response
@@ -210,4 +211,5 @@ def outage_response(request, status_code, code, message):
 
 
 def wants_html(request):
+    """Return whether the client accepts text/html by name, as browsers do."""
     return "text/html" in request.headers.get("Accept", "").lower()

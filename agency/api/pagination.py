@@ -193,8 +193,10 @@ def seal_cursor(row: Any, purpose: str) -> str:
 
 
 def only_columns(rows: QuerySet, columns: tuple[str, ...]) -> QuerySet:
-    """Load these columns only, of rows and joined rows; without any, all but sealed
-    ones.
+    """Return the rows with these columns only; without any, all but sealed ones.
+
+    columns: of the rows and of those joined by select_related(). One that is left out
+    is read by a query of its own when it is used.
     """
     if columns:
         return rows.only(*columns)
@@ -214,7 +216,10 @@ def sealed_columns(model: type[Model], joined: dict) -> list[str]:
 
 
 def next_link(request: Any, cursor: str, name: str = "cursor") -> str:
-    """A Link header (RFC 8288): this request with another cursor, below PUBLIC_URL."""
+    """Return a Link header (RFC 8288): this request with another cursor.
+
+    The address is below PUBLIC_URL. name: of the query parameter of the cursor.
+    """
     parameters = request.GET.copy()
     parameters[name] = cursor
     path = escape_uri_path(request.path_info)
@@ -231,5 +236,5 @@ LINK = OpenApiParameter(
 
 
 def list_parameters(query: type[ListQuery]) -> list[Any]:
-    """The parameters of a list for OpenAPI."""
+    """Return the parameters of a list for OpenAPI."""
     return [query, LINK]

@@ -163,10 +163,13 @@ class IdentifierField(serializers.CharField):
 
 
 def drop_nulls(**members):
-    """The members that have a value: nulls are left out of every answer."""
+    """Return the members that have a value: nulls are left out of every answer."""
     return {name: value for name, value in members.items() if value is not None}
 
 
 def format_utc(moment):
-    """`2026-01-31T08:00:00.000000Z`, or None."""
+    """Return a time in UTC as `2026-01-31T08:00:00.000000Z`, or None for None.
+
+    It must be in UTC already, as the database returns it: nothing is converted.
+    """
     return moment and moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

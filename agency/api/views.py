@@ -16,8 +16,9 @@ from tenants import idempotency
 
 
 def heavy(handler):
-    """Marks a handler with long cryptography: it runs in its own threads
-    (agency/server/web.py).
+    """Mark a handler with long cryptography, and return it.
+
+    It runs in threads of its own (agency/server/web.py).
     """
     handler.is_heavy = True
     return handler
@@ -151,14 +152,17 @@ class View(viewsets.ViewSet):
 
 
 def get_or_404(rows, identifier, column="pk"):
-    """The row with this UUID, or 404."""
+    """Return the row of a queryset with this UUID in the column.
+
+    404 `not_found` if there is none, or if the identifier is no UUID.
+    """
     identifier = parse_uuid(identifier)
     row = rows.filter(**{column: identifier}).first() if identifier else None
     return or_404(row, rows.model)
 
 
 def parse_uuid(text):
-    """The UUID, or None if it is none."""
+    """Return the UUID, or None if it is none."""
     try:
         return uuid.UUID(str(text))
     except ValueError:
@@ -166,7 +170,7 @@ def parse_uuid(text):
 
 
 def or_404(row, model):
-    """The row, or 404 if there is none."""
+    """Return the row. 404 `not_found` if it is None. model: by which it is called."""
     if row is None:
         name = model._meta.verbose_name
         raise NotFound(
