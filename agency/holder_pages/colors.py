@@ -60,7 +60,10 @@ def readable_on(color: Rgb, surface: Rgb) -> Rgb:
 
 
 def stylesheet(primary: str, secondary: str) -> str:
-    """CSS that overrides colors of agency.css. Either color may be empty."""
+    """Return CSS that overrides colors of agency.css. Either color may be empty.
+
+    primary, secondary: as "#rrggbb".
+    """
     css = ""
     if primary:
         css += f":root {{ {accent_rules(primary, LIGHT_SURFACE)} }}\n"

@@ -61,6 +61,7 @@ def contents_of(link: Link) -> Contents:
     """Return what a link offers or asks, with labels in the active language.
 
     Of an invitation, and once the exchange was deleted, only the goal, if it has one.
+    A proof request is decrypted; 409 `wrong_state` without one.
     """
     goal = str(link.connection.invitation.get("goal") or "") if link.connection else ""
     if isinstance(link.exchange, Credential):
@@ -91,11 +92,12 @@ def shown_attributes(items: list[Item]) -> list[str]:
 
 
 def label_of(name: str) -> str:
-    """What holders read in place of `validUntil`. Other names are the issuer's."""
+    """Return what holders read in place of `validUntil`; other names as they are."""
     return _("Valid until") if is_validity(name) else name
 
 
 def is_validity(name: str) -> bool:
+    """Return whether the attribute is, by its name, the end of the validity."""
     return normalise_name(name) in VALIDITY_NAMES
 
 
@@ -104,6 +106,7 @@ def is_date_name(name: str) -> bool:
 
 
 def predicate_of(item: Item) -> Predicate:
+    """Return what a predicate compares, and the comparison in the active language."""
     name = item.attribute_names[0]
     condition = condition_of(name, item.predicate_type, item.threshold or 0)
     return Predicate(name, condition)
@@ -140,6 +143,6 @@ def as_day(name: str, text: str) -> date | None:
 
 
 def value_words(name: str, text: str) -> str:
-    """The value of an attribute as people read it: a date in the active language."""
+    """Return an attribute's value as people read it: a date in the active language."""
     day = as_day(name, text)
     return date_format(day, "DATE_FORMAT") if day else text

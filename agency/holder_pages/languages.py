@@ -9,7 +9,10 @@ FALLBACK = "en"
 
 
 def choose_language(request: HttpRequest, default: str = "") -> str:
-    """The first of Accept-Language that we have. default: of the organization."""
+    """Return the first language of Accept-Language that we have.
+
+    default: of the organization, if we have none of those; then FALLBACK.
+    """
     accepted = parse_accept_lang_header(request.headers.get("Accept-Language", ""))
     for tag, _ in accepted:
         language = tag.partition("-")[0]

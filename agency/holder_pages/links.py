@@ -130,6 +130,11 @@ class Link:
 
 
 def find_link(token: str) -> Link | None:
+    """Find what a token leads to, with its exchange, or None.
+
+    Of a link that was closed too, until its organization is deleted. Some queries; the
+    message in an open link is decrypted.
+    """
     connection = Connection.find_by_token(token)
     if connection:
         kind, thread_id = message_of(connection)

@@ -128,6 +128,10 @@ TEXTS = {Kind.OFFER: OFFER, Kind.REQUEST: REQUEST, Kind.INVITATION: INVITATION}
 
 
 def heading(kind: str, state: str, name: str) -> SafeString:
+    """Return the heading of a link's page in the active language.
+
+    name: the sender's.
+    """
     return with_name(TEXTS[Kind(kind)][state][0], name)
 
 

@@ -36,11 +36,12 @@ def send_mail(
     change: Change | None = None,
     connection: Any = None,
 ) -> None:
-    """Send a mail. Raises OSError or SMTPException if the mail server does not take it.
+    """Send a mail, at once. Raises OSError or SMTPException if the server refuses it.
 
-    values: of the fields in the texts; those that are lazy are translated. change: of
-    an account, which the mail is a notice of. connection: to the mail server, for
-    several mails.
+    language: of the texts. link: the address of its button. values: of the fields in
+    the texts; those that are lazy are translated. change: of an account, which the
+    mail is a notice of. connection: to the mail server, for several mails; by default
+    a new one.
     """
     with translation.override(language):
         # A header has one line. A name cannot add lines to the text either.

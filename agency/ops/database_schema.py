@@ -89,6 +89,7 @@ def read_schema() -> Schema:
 
 @cache
 def expected_schema() -> Schema:
+    """Return the schema that this release expects, from a file read once."""
     return json.loads(SCHEMA_FILE.read_text())
 
 

@@ -74,6 +74,9 @@ def find_choices(
 def choose_from(
     request: HttpRequest, kind: ObjectList, tenant: Tenant
 ) -> dict[str, Any]:
-    """The context of a page that lists what can be chosen."""
+    """Return the context of a page that lists what can be chosen, newest first.
+
+    At most MAX_CHOICES; the search is that of the query.
+    """
     found = find_choices(kind, tenant, read_text(request.GET.get("q", "")))
     return {"find": FindForm({"q": found.text}), "choices": found}

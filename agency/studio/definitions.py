@@ -209,7 +209,10 @@ def show_definition(
 
 
 def get_definition(tenant: Tenant, object_id: UUID) -> CredentialDefinition:
-    """A definition of the organization that is not deleted. Raises Http404."""
+    """Return a definition of the organization that is not deleted. Raises Http404.
+
+    Without its private keys.
+    """
     rows = only_columns(CredentialDefinition.active_of(tenant), ())
     return get_object_or_404(rows, pk=object_id)
 

@@ -23,7 +23,7 @@ def render_live_list(
     page: Page,
     shown: Any,
 ) -> HttpResponse:
-    """The page; of a request by htmx its rows, or 204 while they are what it shows.
+    """Render the page; for htmx its rows, or 204 while they are what it shows.
 
     shown: what a reader sees of the rows, as values with a repr().
     """

@@ -196,6 +196,7 @@ class Menu:
 
     @property
     def groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
+        """The titles of the menu with their links, of what the person may open."""
         found = []
         for title, entries in MENU:
             links = [self.link(entry) for entry in entries if self.may_open(entry)]
@@ -209,7 +210,10 @@ class Menu:
         return self.membership.tenant.is_test or not entry.is_for_tests
 
     def link(self, entry: Entry) -> dict[str, Any]:
-        """current: the value of `aria-current`, empty for all but one link."""
+        """Return the label, the address and the `aria-current` of an entry.
+
+        current: "page", "true" for a page within, or "".
+        """
         is_within = self.page in entry.within
         current = "page" if self.page == entry.name else "true" if is_within else ""
         url = reverse(f"studio:{entry.name}", args=[self.tenant_id])

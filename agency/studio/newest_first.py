@@ -26,7 +26,10 @@ class Page:
 
 
 def read_page(request: HttpRequest, found: QuerySet[Any]) -> Page:
-    """Return the page at the cursor of the query; without one, the first page."""
+    """Return the page at the cursor of the query; without one, the first page.
+
+    PAGE_SIZE rows, the newest first by their id, which must be a UUIDv7. One query.
+    """
     before, after = (parse_uuid(request.GET.get(name, "")) for name in CURSORS)
     if after:
         read = list(found.filter(pk__gt=after).order_by("pk")[: PAGE_SIZE + 1])

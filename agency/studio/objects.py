@@ -27,7 +27,7 @@ BAD = ("Rejected", "Not valid", "Revoked")
 
 
 def own_wallet(tenant: Tenant) -> Wallet:
-    """The organization's own wallet, with this object as its `tenant`."""
+    """Return the organization's own wallet, with this object as its `tenant`."""
     wallet = organization_wallet(tenant)
     wallet.tenant = tenant
     return wallet
@@ -59,7 +59,8 @@ def with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
 def describe_rows(tenant: Tenant, rows: Iterable[Any]) -> list[Any]:
     """Add what a list shows to rows of with_names(), connections or wallets.
 
-    Adds `page` (its address), `shown_name`, `shown_state` and `badge` (a CSS class).
+    Return them as a list in their order. Adds `page` (its address), `shown_name`,
+    `shown_state` and `badge` (a CSS class).
     """
     found = list(rows)
     for row in found:

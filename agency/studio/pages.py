@@ -62,7 +62,7 @@ def render_error(
 
 
 def ids_in(request: HttpRequest, *names: str) -> dict[str, UUID]:
-    """The ids in the query of the request, by these names."""
+    """Return the ids in the query of the request that have these names."""
     found = {name: parse_uuid(request.GET.get(name, "")) for name in names}
     return {name: one for name, one in found.items() if one}
 
@@ -74,6 +74,7 @@ def to_page(name: str, tenant: Tenant, query: dict[str, UUID]) -> HttpResponse:
 
 
 def list_memberships(request: HttpRequest) -> QuerySet[Membership]:
+    """Return the person's memberships, with organizations, in no order."""
     found = Membership.objects.filter(user=request.user)
     return found.select_related("tenant__network", "tenant__provider")
 

@@ -64,6 +64,7 @@ def record_url(model: type[Model], key: Any) -> str:
 
 
 def may_view(user: Staff, model: type[Model]) -> bool:
+    """Return whether a person of the staff may see objects of this model."""
     return user.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
 
 

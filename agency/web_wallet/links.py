@@ -19,8 +19,9 @@ def create_link(
     """Make the wallet's link, with its `token`, and record it, in one transaction.
 
     A link that the wallet had is deleted with its PIN and its sessions. The wallet is
-    locked, so that it has one link. 404 if the wallet was deleted meanwhile. by: who,
-    for the log: a request. made_by_visitor: whether that is a stranger.
+    locked, so that it has one link. 404 `not_found` if the wallet was deleted
+    meanwhile. by: who, for the log: a request. made_by_visitor: whether that is a
+    stranger.
     """
     wallet.lock_or_404()
     PersonalLink.objects.filter(wallet=wallet).delete()
@@ -43,7 +44,10 @@ def revoke_link(wallet: Wallet, by: Any) -> None:
 
 
 def find_link(token: str) -> PersonalLink:
-    """Raises NotFound `wallet_link_gone`: unknown, replaced, revoked or expired."""
+    """Return the link with this token, its wallet, organization and network.
+
+    Raises NotFound `wallet_link_gone`: unknown, replaced, revoked or expired.
+    """
     if tokens.is_well_formed(token, PREFIX):
         rows = PersonalLink.objects.filter(
             digest=tokens.digest_of(token),

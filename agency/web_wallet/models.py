@@ -58,6 +58,7 @@ class PersonalLink(Record):
 
     @property
     def url(self) -> str:
+        """The address with the token, which only a new or a found link has."""
         return settings.PUBLIC_URL + reverse("web_wallet:open", args=[self.token])
 
     @property
@@ -70,6 +71,7 @@ class PersonalLink(Record):
 
     @property
     def is_expired(self) -> bool:
+        """Whether nobody has chosen a PIN in time."""
         return self.expires_at is not None and self.expires_at <= timezone.now()
 
 

@@ -65,7 +65,10 @@ def begin_session(response: HttpResponse, link: PersonalLink) -> None:
 
 
 def find_session(request: HttpRequest) -> WalletSession | None:
-    """The live session of this browser, with its link, wallet and organization."""
+    """Find the live session of this browser, with its link, wallet and organization.
+
+    None without one. No query without a cookie.
+    """
     secret = request.COOKIES.get(SESSION_COOKIE, "")
     if not secret:
         return None
@@ -100,7 +103,7 @@ def record_use(session: WalletSession) -> None:
 
 
 def require_kept(request: HttpRequest, token: str = "") -> None:
-    """Raise Conflict `wallet_not_kept` where another wallet would be lost.
+    """Raise 409 `wallet_not_kept` where another wallet would be lost.
 
     A browser remembers one wallet. token: of the link that takes its place.
     """
@@ -123,9 +126,10 @@ def find_other_link(request: HttpRequest, token: str) -> PersonalLink | None:
 def set_cookie(
     response: HttpResponse, name: str, value: str, age: timedelta | None = None
 ) -> None:
-    """A cookie for the pages of wallets alone. Without an age: for this browser session.
+    """Set a cookie for the pages of wallets alone.
 
-    Lax, because a link in a mail leads here from another site.
+    Without an age: for this browser session. Lax, because a link in a mail leads here
+    from another site.
     """
     response.set_cookie(
         name,

@@ -30,7 +30,10 @@ class Writer(Protocol):
 def copy_stream(
     source: Reader, target: Writer | None = None, progress: Progress | None = None
 ) -> Copy:
-    """Copy a stream to its end. Without a target, only measure it."""
+    """Copy a stream to its end. Return its size in bytes and its SHA-256 in hex.
+
+    Without a target, only measure it.
+    """
     size, digest = 0, hashlib.sha256()
     for chunk in read_chunks(source):
         size += len(chunk)

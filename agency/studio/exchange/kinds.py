@@ -47,5 +47,5 @@ KINDS = {kind.name: kind for kind in (CONNECTION, CREDENTIAL, VERIFICATION)}
 
 
 def connection_of(row: Any) -> Connection | None:
-    """The connection of an exchange, or the connection itself."""
+    """Return the connection of an exchange, or the connection itself."""
     return row if isinstance(row, Connection) else row.connection

@@ -83,7 +83,10 @@ def show_live(
 
 
 def get_object(tenant: Tenant, kind: Kind, object_id: UUID) -> Any:
-    """An object of the organization. 404 for connections that the API does not list."""
+    """Return an object of the organization, of this kind. Raises Http404.
+
+    404 too for connections that the API does not list.
+    """
     row = kind.get_or_404(tenant, object_id)
     if getattr(row, "connectionless", False):
         raise Http404
