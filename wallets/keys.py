@@ -71,9 +71,12 @@ def decode_key(verkey: str) -> bytes:
 def normalise_verkey(verkey: str) -> str:
     """Return a verkey in base58, from any form that decode_key() accepts.
 
-    PeerError `bad_key` for another one.
+    PeerError `bad_key` for another one, and for 32 bytes to which nothing can be
+    encrypted: most texts of that length are no point of the curve.
     """
-    return encode_key(decode_key(verkey))
+    normalised = encode_key(decode_key(verkey))
+    _public(normalised)
+    return normalised
 
 
 def expand_verkey(did: str, verkey: str) -> str:

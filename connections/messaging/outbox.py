@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agency.core import transactions
-from agency.core.errors import Conflict, OrganizationFrozen
+from agency.core.errors import Conflict, OrganizationFrozen, PeerError
 from agency.core.notify import notify_worker
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
@@ -289,12 +289,21 @@ def pack_pending(my_keys: list[Key], limit: int | None = None) -> int:
     """Pack the pending messages of these keys, oldest first. Return how many.
 
     Before the keys are erased, in the caller's transaction. limit: None for all. Each
-    is decrypted, packed and stored by itself.
+    is decrypted, packed and stored by itself. One to a key to which nothing can be
+    encrypted is given up.
     """
     rows = unpacked_messages(my_keys)
     packed = list(rows.select_related("my_key").order_by("pk")[:limit])
     for row in packed:
-        rows.filter(pk=row.pk).update(envelope=pack_message(row), body=None)
+        changes: dict[str, Any]
+        try:
+            changes = {"envelope": pack_message(row)}
+        except PeerError as error:
+            changes = {
+                "status": OutboundMessage.Status.EXHAUSTED,
+                "last_error": error.code,
+            }
+        rows.filter(pk=row.pk).update(body=None, **changes)
     return len(packed)
 
 

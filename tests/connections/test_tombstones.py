@@ -10,6 +10,7 @@ from credentials.removal import remove_credential
 from tests.support import queues
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error, error_of
+from wallets import keys
 from wallets.models import Key
 
 VALUES = {"name": "Alice", "level": "7"}
@@ -184,3 +185,26 @@ def test_a_party_that_left_a_tombstone_cannot_be_written_to(faber, alice):
     with pytest.raises(Conflict) as refused:
         outbox.enqueue(connection, {})
     assert refused.value.code == "connection_gone"
+
+
+def test_a_message_that_cannot_be_encrypted_does_not_stop_a_deletion(
+    faber, alice, monkeypatch
+):
+    """An older release stored keys of peers that are no points of the curve."""
+    fails = RuntimeError("broken")
+    with monkeypatch.context() as patched:
+        patched.setattr(delivery, "_handle_or_refuse", raiser(fails))
+        patched.setattr(delivery, "_deliver", raiser(fails))
+        faber.offers(alice, faber.defines("name", "level"), VALUES)
+    bad = keys.encode_key(bytes([2]) + bytes(31))
+    OutboundMessage.objects.update(routing_keys=[bad], is_hosted=False)
+    faber.delete(f"/connections/{alice.known[faber][0]}")
+    offer = OutboundMessage.objects.order_by("pk").first()
+    assert (offer.status, offer.last_error) == ("exhausted", "bad_key")
+
+
+def raiser(error):
+    def raise_it(*arguments):
+        raise error
+
+    return raise_it

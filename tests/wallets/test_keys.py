@@ -59,6 +59,15 @@ def test_what_is_no_ed25519_key_is_refused(text):
     assert refused.value.code == "bad_key"
 
 
+def test_bytes_to_which_nothing_can_be_encrypted_are_no_verkey():
+    """They have the right length, but are no point of the curve."""
+    verkey = keys.encode_key(bytes([2]) + bytes(31))
+    assert len(keys.decode_key(verkey)) == 32
+    with pytest.raises(PeerError) as refused:
+        keys.normalise_verkey(verkey)
+    assert refused.value.code == "bad_key"
+
+
 @given(st.text(max_size=200))
 def test_any_text_is_a_key_or_refused(text):
     try:
