@@ -30,7 +30,7 @@ from credentials.ledgers.base import (
 from credentials.models.definition import CredentialDefinition
 from credentials.models.publication import Publication, request_digest
 from credentials.models.registry import RevocationRegistry
-from credentials.models.schema import Schema, build_schema_body, organization_wallet
+from credentials.models.schema import Schema, build_schema_body
 from credentials.publications import (
     publisher,
     retry_now,
@@ -43,6 +43,7 @@ from credentials.registries import build_registry, make_registry, publish_regist
 from tenants import idempotency, quotas
 from tenants.models import Tenant
 from wallets import anoncreds, key_pool
+from wallets.models import Wallet
 
 Kind = Publication.Kind
 
@@ -94,7 +95,7 @@ def publish_endpoint(tenant: Tenant, endpoint: str) -> None:
     pending job for the same endpoint is only made due; one for another endpoint is
     replaced. 404 if the organization was deleted meanwhile.
     """
-    wallet = organization_wallet(tenant)
+    wallet = Wallet.of_organization(tenant)
     wallet.lock_or_404()  # one call at a time replaces the job
     jobs = Publication.not_refused(Kind.ENDPOINT, subject=wallet.did)
     pending = jobs.filter(status=Publication.Status.PENDING).first()
@@ -189,7 +190,7 @@ def prepare_definition(
     background, and the next equal call gets the result.
     """
     check_claims(wanted.claims or {}, wanted.schema_body["attrNames"])
-    did = organization_wallet(wanted.tenant).did
+    did = Wallet.of_organization(wanted.tenant).did
     ledger = ledger_of(wanted.tenant.network)
     if ledger.is_remote:
         return _publish_remotely(wanted)
@@ -351,7 +352,7 @@ def definition_job(
     for the tag; the ledger decides when the definition is published.
     """
     schema_id = payload["schema_id"]
-    did = organization_wallet(tenant).did
+    did = Wallet.of_organization(tenant).did
     ledger = ledger_of(tenant.network)
     deadline = waiting_deadline()
     for candidate in [tag] if tag else default_tags():

@@ -42,6 +42,7 @@ from tenants.models import (
     Provider,
     Tenant,
 )
+from wallets.models import Wallet
 
 
 class Inline(admin.TabularInline):
@@ -115,7 +116,7 @@ class TenantAdmin(ShownOnceAdmin):
 
     @admin.display(description="public DID")
     def did(self, tenant: Tenant) -> str:
-        return tenant.wallets.get(is_organization=True).did
+        return Wallet.of_organization(tenant).did
 
     def create_row(
         self, request: HttpRequest, form: OrganizationForm

@@ -22,6 +22,7 @@ from credentials.models import Credential
 from credentials.removal import remove_credential
 from tenants.models import Tenant
 from verifications.models import Verification
+from wallets.models import Wallet
 
 # The columns with values, and with what they can be computed from.
 VALUES: dict[type[Exchange], tuple[str, ...]] = {
@@ -57,7 +58,7 @@ def finished_rows(
 
     Of the organization's own wallet, without the credentials that it holds.
     """
-    wallet = tenant.wallets.get(is_organization=True)
+    wallet = Wallet.of_organization(tenant)
     rows = model.objects.filter(wallet=wallet, updated_at__lt=before)
     rows = rows.exclude(state__in=model.OPEN).order_by("updated_at")
     return rows.exclude(role=Credential.Role.HOLDER)

@@ -120,7 +120,7 @@ def issuer_status(tenant: Tenant) -> IssuerStatus:
     Call it outside of transactions.
     """
     ledger = ledger_of(tenant.network)
-    did = Wallet.objects.get(tenant=tenant, is_organization=True).did
+    did = Wallet.of_organization(tenant).did
     pending = Publication.objects.filter(
         tenant=tenant, kind=Publication.Kind.DID, status=Publication.Status.PENDING
     )

@@ -6,8 +6,8 @@ from connections.messaging.envelopes import didcomm_endpoint
 from connections.protocols import public_dids
 from credentials import publishing
 from credentials.models import Publication
-from credentials.models.schema import organization_wallet
 from tenants.models import Tenant
+from wallets.models import Wallet
 
 # The states of the endpoint in the API, by the step of the job that publishes it.
 UNPUBLISHED = "Unpublished"
@@ -37,7 +37,7 @@ class PublicDid(NamedTuple):
 
 def read_public_did(tenant: Tenant) -> PublicDid:
     """What is known here, by the newest job that publishes. No ledger is read."""
-    wallet = organization_wallet(tenant)
+    wallet = Wallet.of_organization(tenant)
     rows = Publication.objects.filter(
         tenant=tenant, kind=Publication.Kind.ENDPOINT, subject=wallet.did
     )
@@ -67,7 +67,7 @@ def set_accepts_requests(tenant: Tenant, is_accepting: bool) -> None:
 
     409 `connection_id_taken`, `quota_exceeded`.
     """
-    wallet = organization_wallet(tenant)
+    wallet = Wallet.of_organization(tenant)
     if is_accepting:
         public_dids.start_accepting_requests(wallet)
     else:

@@ -8,7 +8,6 @@ from agency.core import transactions
 from agency.core.errors import Conflict
 from connections.didcomm import message as didcomm
 from connections.protocols import handshakes
-from credentials.models.schema import organization_wallet
 from sandbox.models import SimulatedHolder
 from tenants import audit
 from tenants.models import Tenant
@@ -51,7 +50,7 @@ def create_holder(
     made = SimulatedHolder.objects.create(
         tenant=tenant, wallet=wallet, behaviour=behaviour, delay_seconds=delay_seconds
     )
-    invited = handshakes.invite(organization_wallet(tenant))
+    invited = handshakes.invite(Wallet.of_organization(tenant))
     handshakes.accept_invitation(wallet, didcomm.read(invited.invitation))
     return made
 

@@ -8,13 +8,14 @@ from credentials import publishing
 from credentials.bulk.checking import find_hosted
 from credentials.ledgers.base import schema_id_of
 from credentials.models import Credential, CredentialDefinition
-from credentials.models.schema import build_schema_body, organization_wallet
+from credentials.models.schema import build_schema_body
 from sandbox.holders import create_holder, require_test
 from sandbox.models import SimulatedHolder
 from tenants import audit
 from tenants.models import Network, Tenant
 from verifications.models import VerificationPolicy
 from verifications.proofs import proof_policy
+from wallets.models import Wallet
 
 Behaviour = SimulatedHolder.Behaviour
 NAME, VERSION = "Sample licence", "1.0"
@@ -110,7 +111,7 @@ def offer_samples(
         if holder.behaviour in WITHOUT_CREDENTIAL:
             continue
         wallet_id = holder.wallet.wallet_id
-        found = find_hosted(organization_wallet(definition.tenant), [wallet_id])
+        found = find_hosted(Wallet.of_organization(definition.tenant), [wallet_id])
         given = Credential.objects.filter(
             wallet=holder.wallet_id,
             definition_id=definition.definition_id,

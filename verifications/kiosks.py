@@ -19,11 +19,11 @@ from agency.core import network_reads, transactions
 from agency.core.errors import Conflict, Invalid
 from connections.exchange import PARTIES
 from connections.link_expiry import LINK_EXPIRED
-from credentials.models.schema import organization_wallet
 from tenants import tokens
 from tenants.models import Tenant
 from verifications.models import Kiosk, Verification, VerificationPolicy
 from verifications.present_proof import verifier
+from wallets.models import Wallet
 
 TOKEN_PREFIX = "agk"
 MAX_KIOSKS = 100  # of an organization
@@ -187,7 +187,7 @@ def replace_request(kiosk: Kiosk) -> bool:
         return False
     policy = kiosk.policy
     made = verifier.send_request_by_link(
-        organization_wallet(kiosk.tenant), policy.unsealed_body(), policy.pk
+        Wallet.of_organization(kiosk.tenant), policy.unsealed_body(), policy.pk
     )
     end = timezone.now() + REQUEST_LIFETIME
     assert made.connection

@@ -96,6 +96,13 @@ class Wallet(Record):
         return wallet
 
     @classmethod
+    def of_organization(cls, tenant: Tenant) -> "Wallet":
+        """Return the organization's own wallet, with this object as its `tenant`."""
+        wallet = cls.objects.get(tenant=tenant, is_organization=True)
+        wallet.tenant = tenant
+        return wallet
+
+    @classmethod
     def hosted_by(cls, tenant: Tenant | UUID) -> "models.QuerySet[Wallet]":
         """Return the wallets of holders, without the organization's, in no order."""
         return cls.objects.filter(tenant=tenant, is_organization=False)

@@ -10,7 +10,6 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from agency.api.openapi import examples
-from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, studio_page
 from connections.models import BasicMessage, Connection
 from credentials.models import (
@@ -57,7 +56,8 @@ def find_own_ids(tenant: Tenant) -> dict[str, str]:
     object because it stood in an example), and most of those that need an object in a
     certain state.
     """
-    wanted = sources_of_tenant(tenant) | sources_of_own_wallet(own_wallet(tenant))
+    own = Wallet.of_organization(tenant)
+    wanted = sources_of_tenant(tenant) | sources_of_own_wallet(own)
     hosted = Wallet.hosted_by(tenant).order_by("-pk").first()
     if hosted:
         wanted |= sources_of_hosted_wallet(hosted)

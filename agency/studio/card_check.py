@@ -8,7 +8,6 @@ from django.shortcuts import get_object_or_404
 from agency.api.views import heavy
 from agency.studio.card_policies import card_of_definition
 from agency.studio.form_tokens import once_per_form
-from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, studio_page, to_page
 from agency.studio.policies import ask_for_policy, find_policy_about, refuse_to_ask
 from agency.studio.policy_builder import read_policy
@@ -17,6 +16,7 @@ from credentials.models import Credential, CredentialDefinition
 from tenants import audit
 from tenants.models import Permission
 from verifications.models import VerificationPolicy
+from wallets.models import Wallet
 
 
 @heavy
@@ -33,7 +33,7 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
     """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     issued = Credential.objects.filter(
-        wallet=own_wallet(tenant),
+        wallet=Wallet.of_organization(tenant),
         role=Credential.Role.ISSUER,
         state=Credential.State.ISSUED,
     )

@@ -12,8 +12,9 @@ from django.http import HttpRequest
 
 from agency.studio.list_search import Search
 from agency.studio.lists import ObjectList
-from agency.studio.objects import describe_rows, own_wallet
+from agency.studio.objects import describe_rows
 from tenants.models import Tenant
+from wallets.models import Wallet
 
 MAX_CHOICES = 50
 
@@ -60,7 +61,7 @@ def find_choices(
 
     usable: the condition that a row meets to be chosen.
     """
-    wallet = own_wallet(tenant)
+    wallet = Wallet.of_organization(tenant)
     rows = kind.rows(wallet)
     if usable:
         rows = rows.filter(usable)

@@ -26,7 +26,6 @@ from agency.studio.definition_forms import (
 )
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import DEFINITIONS, render_list
-from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, studio_page, to_page
 from credentials import publications, publishing
 from credentials.api.definitions import read_schema
@@ -35,6 +34,7 @@ from credentials.models import Credential, CredentialDefinition, Publication, Sc
 from credentials.models.schema import build_schema_body
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
+from wallets.models import Wallet
 
 MAX_COUNTED = 10_000  # credentials of a definition, the newest
 MAX_SCHEMAS = 50  # to choose from
@@ -220,7 +220,8 @@ def get_definition(tenant: Tenant, object_id: UUID) -> CredentialDefinition:
 def count_credentials(definition: CredentialDefinition) -> dict[str, Any]:
     """How many of the newest credentials are in each state, and how many in all."""
     rows = Credential.objects.filter(
-        wallet=own_wallet(definition.tenant), definition_id=definition.definition_id
+        wallet=Wallet.of_organization(definition.tenant),
+        definition_id=definition.definition_id,
     )
     newest = rows.order_by("-pk").values_list("state", flat=True)[:MAX_COUNTED]
     states = Counter(newest)

@@ -25,7 +25,6 @@ from agency.studio.list_search import Search
 from agency.studio.objects import (
     describe_rows,
     get_hosted_wallet,
-    own_wallet,
     with_names,
 )
 from agency.studio.pages import get_membership, studio_page
@@ -245,7 +244,7 @@ def render_list(
     membership = get_membership(request, tenant_id)
     tenant = membership.tenant
     hosted = get_hosted_wallet(tenant, wallet_id) if wallet_id else None
-    wallet = hosted or own_wallet(tenant)
+    wallet = hosted or Wallet.of_organization(tenant)
     form = ListForm(request.GET, kind)
     query = form.query()
     rows = kind.rows(wallet)

@@ -19,13 +19,13 @@ from agency.studio.api_forms import read_parameters
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.views import get_object, to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, studio_page
 from connections.api.connections import create_invitation
 from connections.api.serializers import OUT_OF_BAND, ConnectionInvitationParameters
 from connections.protocols import held_requests
 from tenants import audit
 from tenants.models import Membership, Permission
+from wallets.models import Wallet
 
 PERIODS = {
     "hour": ("In an hour", timedelta(hours=1)),
@@ -111,7 +111,7 @@ def new_connection(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return render_form(request, membership, form)
     invite = audit.recorded(create_invitation, "connection.invited", by=request)
     try:
-        connection = invite(own_wallet(membership.tenant), form.parameters)
+        connection = invite(Wallet.of_organization(membership.tenant), form.parameters)
     except AgencyError as error:
         form.add_error(None, error.message)
         return render_form(request, membership, form)

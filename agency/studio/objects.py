@@ -11,7 +11,6 @@ from django.urls import reverse
 from agency.api.pagination import only_columns
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
-from credentials.models.schema import organization_wallet
 from tenants.models import Tenant
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
@@ -24,13 +23,6 @@ PAGES: dict[type, str] = {
     VerificationPolicy: "policy",
 }
 BAD = ("Rejected", "Not valid", "Revoked")
-
-
-def own_wallet(tenant: Tenant) -> Wallet:
-    """Return the organization's own wallet, with this object as its `tenant`."""
-    wallet = organization_wallet(tenant)
-    wallet.tenant = tenant
-    return wallet
 
 
 def get_hosted_wallet(tenant: Tenant, wallet_id: UUID) -> Wallet:

@@ -15,6 +15,7 @@ from agency.studio.forms import KeyForm
 from agency.studio.menu import Menu
 from agency.studio.overview import overview_context
 from tenants.models import ApiKey, Membership, Tenant
+from wallets.models import Wallet
 
 MAX_ENDED_KEYS = 50  # on the page
 
@@ -35,7 +36,7 @@ def render_organization(
     context = overview_context(request, membership) | {
         "membership": membership,
         "menu": Menu(request, "organization", tenant.pk),
-        "did": tenant.wallets.get(is_organization=True).did,
+        "did": Wallet.of_organization(tenant).did,
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
         "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],

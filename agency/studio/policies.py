@@ -21,7 +21,6 @@ from agency.studio.conditions import condition_words
 from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import POLICIES, render_list
-from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.policy_drafts import KINDS, restriction_words
 from agency.studio.recipients import (
@@ -36,6 +35,7 @@ from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 from verifications.api.verifier import request_function
 from verifications.models import Verification, VerificationPolicy
+from wallets.models import Wallet
 
 MAX_SEARCHED = 20  # policies, the newest
 NOT_CONNECTED = (
@@ -166,7 +166,7 @@ def ask_about(tenant: Tenant, credential_id: UUID) -> HttpResponse:
 
     Without any policy, first to a new one that is filled in from its definition.
     """
-    rows = Credential.objects.filter(wallet=own_wallet(tenant))
+    rows = Credential.objects.filter(wallet=Wallet.of_organization(tenant))
     row = get_object_or_404(only_columns(rows, ()), pk=credential_id)
     # Of one issued by a link, nobody can be asked over the connection of the link.
     usable = find_chosen(tenant, None, str(row.connection_id or ""))

@@ -13,10 +13,10 @@ from agency.api.views import parse_uuid
 from agency.studio.choices import find_choices, read_text
 from agency.studio.form_tokens import OnceForm
 from agency.studio.lists import CONNECTIONS
-from agency.studio.objects import own_wallet
 from agency.studio.pages import get_membership, studio_page
 from connections.models import Connection
 from tenants.models import Permission, Tenant
+from wallets.models import Wallet
 
 LINK, CONNECTION = "link", "connection"
 WAYS = (
@@ -90,7 +90,7 @@ class RecipientForm(OnceForm):
 
 def usable_connections(tenant: Tenant) -> QuerySet[Connection]:
     """Those over which somebody can be offered or asked something."""
-    return CONNECTIONS.rows(own_wallet(tenant)).filter(USABLE)
+    return CONNECTIONS.rows(Wallet.of_organization(tenant)).filter(USABLE)
 
 
 def find_chosen(

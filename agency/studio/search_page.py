@@ -19,9 +19,10 @@ from agency.studio.lists import (
     VERIFICATIONS,
     WALLETS,
 )
-from agency.studio.objects import describe_rows, own_wallet
+from agency.studio.objects import describe_rows
 from agency.studio.pages import get_membership, studio_page
 from tenants.models import LoggedRequest, Membership, Permission, Tenant
+from wallets.models import Wallet
 from webhooks.models import Webhook
 
 MAX_FOUND = 5  # of each kind
@@ -42,7 +43,7 @@ def show_search(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     tenant = membership.tenant
     form = SearchForm(request.GET)
     text = form.cleaned_data["q"] if form.is_valid() else ""
-    search = Search(own_wallet(tenant), text)
+    search = Search(Wallet.of_organization(tenant), text)
     context = {
         "membership": membership,
         "tenant": tenant,

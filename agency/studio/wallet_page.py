@@ -18,7 +18,7 @@ from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.forms import DeletionForm
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
-from agency.studio.objects import describe_rows, get_hosted_wallet, own_wallet
+from agency.studio.objects import describe_rows, get_hosted_wallet
 from agency.studio.pages import get_membership, studio_page, to_page
 from agency.web_wallet import links
 from agency.web_wallet.models import PersonalLink
@@ -185,7 +185,7 @@ def issue_to_wallet(
     """Lead to the form of an offer to a hosted wallet, which is connected if need be."""
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     wallet = get_hosted_wallet(tenant, object_id)
-    found = find_hosted(own_wallet(tenant), [wallet.wallet_id])
+    found = find_hosted(Wallet.of_organization(tenant), [wallet.wallet_id])
     try:
         row = found.get(wallet.wallet_id) or connect(request, tenant, wallet)
     except AgencyError as error:
@@ -202,7 +202,7 @@ def connect(request: HttpRequest, tenant: Tenant, wallet: Wallet) -> Connection:
     """
     invite = audit.recorded(create_invitation, "connection.invited", by=request)
     name = wallet.owner_name or wallet.wallet_id
-    made: Connection = invite(own_wallet(tenant), {"name": name})
+    made: Connection = invite(Wallet.of_organization(tenant), {"name": name})
     handshakes.accept_invitation(wallet, read_invitation(made.invitation_url, tenant))
     return made
 

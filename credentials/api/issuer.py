@@ -29,8 +29,8 @@ from credentials.api.serializers import (
 )
 from credentials.issue_credential import proposals
 from credentials.models import Credential, CredentialDefinition
-from credentials.models.schema import organization_wallet
 from credentials.removal import purge_credentials, remove_credential
+from wallets.models import Wallet
 
 # How members of RevocationParameters limit the rows.
 REVOCATION_LOOKUPS = {
@@ -45,7 +45,7 @@ def find_revocable(tenant, body):
     """The issued and revoked credentials that valid RevocationParameters mean."""
     meant = {REVOCATION_LOOKUPS[name]: value for name, value in body.items()}
     return Credential.objects.filter(
-        wallet=organization_wallet(tenant),
+        wallet=Wallet.of_organization(tenant),
         role=Credential.Role.ISSUER,
         revocation_index__isnull=False,
         **meant,
@@ -69,7 +69,7 @@ def offer_function(tenant, body):
     if "connectionId" in body:
         found = find_in_scope(tenant.pk, body["connectionId"])
         return partial(Credential.offer, or_404(found, Connection), **offered)
-    wallet = organization_wallet(tenant)
+    wallet = Wallet.of_organization(tenant)
     if body.get("usePublicDid"):
         public_dids.require_endpoint(wallet)
     share = partial(
@@ -114,7 +114,7 @@ class Credentials(ExchangeView):
         parameters=list_parameters(CredentialQuery),
     )
     def list(self, request):
-        rows = self.rows_of_wallet(organization_wallet(self.tenant))
+        rows = self.rows_of_wallet(Wallet.of_organization(self.tenant))
         return self.list_response(CredentialContract, rows, CredentialQuery)
 
     @operation("getCredential", response=CredentialContract, parameters=[PREFER])
@@ -195,5 +195,5 @@ class Credentials(ExchangeView):
             definitions.filter(definition_id=definitionId).first(),
             CredentialDefinition,
         )
-        purge_credentials(organization_wallet(self.tenant), definitionId)
+        purge_credentials(Wallet.of_organization(self.tenant), definitionId)
         return Response()

@@ -16,7 +16,6 @@ from credentials.bulk.reading import (
 )
 from credentials.models.bulk import MAX_ERRORS
 from credentials.models.definition import CredentialDefinition
-from credentials.models.schema import organization_wallet
 from wallets.models import Wallet
 
 MAX_ROWS = 100_000
@@ -48,7 +47,7 @@ def check_rows(
     offered later, once that is connected. 400 `no_rows`; `too_many_rows`, after the
     chunks before it.
     """
-    wallet = organization_wallet(definition.tenant)
+    wallet = Wallet.of_organization(definition.tenant)
     rows, count = iter(rows), 0
     while chunk := list(islice(rows, CHUNK_ROWS)):
         count += len(chunk)

@@ -18,8 +18,8 @@ from credentials.bulk.checking import (
     own_connections,
 )
 from credentials.models import Bulk, BulkRow, Credential
-from credentials.models.schema import organization_wallet
 from tenants import vault
+from wallets.models import Wallet
 
 logger = logging.getLogger(__name__)
 ROWS_PER_TURN = 20
@@ -100,7 +100,7 @@ def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
         "values": vault.unseal(row, "values"),
         "automatic_issuance": bulk.automatic_issuance,
     }
-    wallet = organization_wallet(bulk.tenant)
+    wallet = Wallet.of_organization(bulk.tenant)
     if row.is_by_link:
         return Credential.offer_by_link(wallet, **options)
     if row.wallet_id:

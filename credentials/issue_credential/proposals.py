@@ -19,9 +19,9 @@ from connections.protocols import discover_features
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition, normalised_names
-from credentials.models.schema import organization_wallet
 from tenants import vault
 from tenants.models import Tenant
+from wallets.models import Wallet
 
 # With the names of the API: see proposal_messages.
 Proposal = dict[str, Any]
@@ -320,7 +320,7 @@ def _fitting_definitions(
     }
     definitions = CredentialDefinition.active_of(tenant).filter(**filters)
     issuer_did = named.get("issuerDid", "").removeprefix("did:sov:")
-    if issuer_did and issuer_did != organization_wallet(tenant).did:
+    if issuer_did and issuer_did != Wallet.of_organization(tenant).did:
         return definitions.none()
     author_did = named.get("schemaIssuerDid", "").removeprefix("did:sov:")
     if author_did:

@@ -53,16 +53,8 @@ def build_schema_body(
     Nothing is stored. One query, for its DID.
     """
     return {
-        "issuerId": organization_wallet(tenant).did,
+        "issuerId": Wallet.of_organization(tenant).did,
         "name": name,
         "version": version,
         "attrNames": list(attribute_names),
     }
-
-
-def organization_wallet(tenant: Tenant) -> Wallet:
-    """Return the organization's own wallet, whose DID is the issuer of its objects.
-
-    One query in each call. Its `tenant` is not loaded.
-    """
-    return Wallet.objects.get(tenant=tenant, is_organization=True)

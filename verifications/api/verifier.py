@@ -13,7 +13,6 @@ from connections.api.exchanges import ExchangeView, with_parties
 from connections.api.link_options import create_with_options, read_link_options
 from connections.api.serializers import ExchangeLinkParameters, out_of_band_options
 from connections.protocols import public_dids
-from credentials.models.schema import organization_wallet
 from verifications.api.serializers import (
     SharedPolicyParameters,
     VerificationContract,
@@ -25,6 +24,7 @@ from verifications.api.serializers import (
 from verifications.models import Verification, VerificationPolicy
 from verifications.present_proof import verifier
 from verifications.proofs import proof_policy
+from wallets.models import Wallet
 
 
 def request_function(tenant, *, link_options, body, policy_id=None, connection=None):
@@ -37,7 +37,7 @@ def request_function(tenant, *, link_options, body, policy_id=None, connection=N
     """
     if connection:
         return partial(verifier.send_request, connection, body, policy_id)
-    wallet = organization_wallet(tenant)
+    wallet = Wallet.of_organization(tenant)
     if link_options.get("usePublicDid"):
         public_dids.require_endpoint(wallet)
     share = partial(
@@ -149,7 +149,7 @@ class Verifications(ExchangeView):
         parameters=list_parameters(VerificationQuery),
     )
     def list(self, request):
-        rows = self.rows_of_wallet(organization_wallet(self.tenant))
+        rows = self.rows_of_wallet(Wallet.of_organization(self.tenant))
         return self.list_response(VerificationContract, rows, VerificationQuery)
 
     @operation("getVerification", response=VerificationContract, parameters=[PREFER])

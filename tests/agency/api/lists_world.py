@@ -12,11 +12,11 @@ from connections.protocols import connectionless
 from connections.protocols.connections_1_0 import build_invitation
 from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.bulk import issuing
-from credentials.models.schema import organization_wallet
 from tenants.models import LoggedRequest, Tenant
 from tests.agency.api.objects import WALLET, caller, filled
 from tests.support.outside_agent import Agent
 from tests.support.people import Provider
+from wallets.models import Wallet
 
 VALUES = {"name": "Alice", "year": "2021"}
 POLICY = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
@@ -81,7 +81,7 @@ class World:
         self.faber.post("/verifications/policy", POLICY)
         with transaction.atomic():
             connection = connectionless.create_link(
-                organization_wallet(self.faber.tenant), options=OutOfBandOptions()
+                Wallet.of_organization(self.faber.tenant), options=OutOfBandOptions()
             )
             message = {"@type": "https://didcomm.org/test/1.0/test", "@id": "1"}
             connectionless.send_first_message(connection, message)

@@ -14,12 +14,12 @@ from django.db import transaction
 from agency.core.errors import Conflict
 from credentials import revocation
 from credentials.ledgers import ledger_of
-from credentials.models.schema import organization_wallet
 from credentials.registries import make_registry, publish_registry
 from organizations.provisioning import create_organization
 from tests.support import keys as stored
 from tests.support.processes import eventually
 from wallets import anoncreds, keys
+from wallets.models import Wallet
 
 numbers = count(1)
 LATER = 2**40
@@ -34,7 +34,7 @@ class Contract:
     @pytest.fixture
     def did(self, network, stored_keys):
         """Of an organization that may publish."""
-        return organization_wallet(
+        return Wallet.of_organization(
             create_organization("Faber", network_id=network.pk).tenant
         ).did
 
