@@ -20,6 +20,7 @@ SAVEPOINTS = 9  # of the six calls together; each commits once
 READ = 2
 STORE = 3  # an envelope of another agent: the key, the row, its digest of long ago
 LIST = 3
+OWN_LIST = 2
 
 
 class Budget:
@@ -112,6 +113,12 @@ def test_a_holder_lists_offers_in_three_statements(faber, definition):
     with Budget().call(LIST, commits=0):
         [found] = alice.get("/credentials", state="Offered")
     assert found["state"] == "Offered"
+
+
+@pytest.mark.parametrize("kind", ["connections", "credentials", "verifications"])
+def test_an_organization_lists_what_it_has_in_two_statements(faber, definition, kind):
+    with Budget().call(OWN_LIST, commits=0):
+        assert faber.get(f"/{kind}")
 
 
 def test_a_holder_reads_one_object_in_two_statements(faber, definition):

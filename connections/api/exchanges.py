@@ -15,13 +15,13 @@ from agency.api.pagination import (
     select_page,
 )
 from agency.api.serializers import Contract
-from agency.api.views import View, or_404, parse_uuid
+from agency.api.views import or_404, parse_uuid
 from agency.core.compiled_sql import CompiledQuery
+from connections.api.connections import OrganizationView
 from connections.api.scopes import find_in_scope
 from connections.exchange import PARTIES, Exchange
 from connections.models import Connection
 from wallets.api.wallets import WalletView
-from wallets.models import Wallet
 
 SHOWN_WITH = ("connection",)  # what a contract reads besides the exchange
 
@@ -60,7 +60,7 @@ def usual_page(
     return CompiledQuery(select_rows, UUID, *(str for _ in names[1:]))
 
 
-class ExchangeView(View):
+class ExchangeView(OrganizationView):
     """A view of the exchanges of the organization's own wallet."""
 
     model: type[Exchange]
@@ -69,13 +69,12 @@ class ExchangeView(View):
     @property
     def rows(self) -> QuerySet[Any]:
         """The exchanges to show. Their contract reads the connection too."""
-        rows = self.model.objects.filter(
-            tenant=self.tenant, wallet__is_organization=True
-        )
-        return rows.select_related("connection")
+        return shown_rows(self.model, self.row_conditions)
 
-    def rows_of_wallet(self, wallet: Wallet) -> QuerySet[Any]:
-        return self.model.objects.filter(wallet=wallet).select_related("connection")
+    @property
+    def row_conditions(self) -> dict[str, Any]:
+        """The conditions of the exchanges to show."""
+        return {"wallet": self.wallet.pk}
 
     def get_connection(self, connection_id: str) -> Connection:
         """The connection that a new exchange runs over, or 404."""
@@ -98,8 +97,7 @@ class ExchangeView(View):
 
     def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
         found = exchange_by_id(self.model, related).first(pk)
-        own = self.request.user.wallet
-        return found if found and found.wallet_id == own.pk else None
+        return found if found and found.wallet_id == self.wallet.pk else None
 
     def exchange_response(self, exchange_id: Any) -> Response:
         """The exchange as it is now. It has moved on if its peer is hosted here."""
@@ -121,15 +119,10 @@ class WalletExchangeView(WalletView, ExchangeView):
     held_role: str
 
     @property
-    def rows(self) -> QuerySet[Any]:
-        return shown_rows(self.model, self.row_conditions)
-
-    @property
     def row_conditions(self) -> dict[str, Any]:
-        """The conditions of the exchanges to show."""
         if own := self.own_wallet:
             return {"wallet": own.pk, "role": self.held_role}
-        return {"wallet": self.wallet.pk}
+        return super().row_conditions
 
     def list_where(self, query_class: type[ListQuery], **conditions: str) -> Response:
         """The response to a list of the exchanges to show that meet the conditions."""
@@ -168,7 +161,3 @@ class WalletExchangeView(WalletView, ExchangeView):
         """If nothing was found, raise 404 if it is the wallet that there is not."""
         if found is None:
             self.wallet  # noqa: B018
-
-
-def with_parties(rows: QuerySet[Any]) -> QuerySet[Any]:
-    return rows.select_related(*PARTIES)

@@ -114,8 +114,7 @@ class Credentials(ExchangeView):
         parameters=list_parameters(CredentialQuery),
     )
     def list(self, request):
-        rows = self.rows_of_wallet(Wallet.of_organization(self.tenant))
-        return self.list_response(CredentialContract, rows, CredentialQuery)
+        return self.list_response(CredentialContract, self.rows, CredentialQuery)
 
     @operation("getCredential", response=CredentialContract, parameters=[PREFER])
     def retrieve(self, request, credentialId):
@@ -195,5 +194,5 @@ class Credentials(ExchangeView):
             definitions.filter(definition_id=definitionId).first(),
             CredentialDefinition,
         )
-        purge_credentials(Wallet.of_organization(self.tenant), definitionId)
+        purge_credentials(self.wallet, definitionId)
         return Response()

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from agency.core import transactions
-from connections.api.exchanges import with_parties
+from connections.exchange import PARTIES
 from credentials.issue_credential import (
     handlers,
     messages,
@@ -155,7 +155,8 @@ def test_a_stale_copy_is_refused(walk, transition, role, state):
 
 def test_a_credential_of_a_deleted_wallet_is_refused(walk):
     offered = walks.credential(walk, "holder", "Offered")
-    row = with_parties(Credential.objects).get(pk=offered.pk)  # as the API reads it
+    # As the API reads it.
+    row = Credential.objects.select_related(*PARTIES).get(pk=offered.pk)
     Wallet.objects.get(wallet_id=walk.alice.wallet_id).remove()
     walks.refuses(row.accept)
 

@@ -9,9 +9,10 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import get_or_404
 from agency.core.errors import Conflict
-from connections.api.exchanges import ExchangeView, with_parties
+from connections.api.exchanges import ExchangeView
 from connections.api.link_options import create_with_options, read_link_options
 from connections.api.serializers import ExchangeLinkParameters, out_of_band_options
+from connections.exchange import PARTIES
 from connections.protocols import public_dids
 from verifications.api.serializers import (
     SharedPolicyParameters,
@@ -106,9 +107,9 @@ class Verifications(ExchangeView):
         Return the verification. Called by perform(), so a repeated call does not answer
         the next proposal. 404 for an unknown id, 409 `no_proposal`, `wrong_state`.
         """
-        proposals = with_parties(self.rows).filter(
+        proposals = self.rows.filter(
             connection=connection, role="verifier"
-        )
+        ).select_related(*PARTIES)
         proposed = proposals.filter(pk=as_uuid(policy_id)).first()
         if proposed:
             verifier.answer_proposal(proposed)
@@ -149,8 +150,7 @@ class Verifications(ExchangeView):
         parameters=list_parameters(VerificationQuery),
     )
     def list(self, request):
-        rows = self.rows_of_wallet(Wallet.of_organization(self.tenant))
-        return self.list_response(VerificationContract, rows, VerificationQuery)
+        return self.list_response(VerificationContract, self.rows, VerificationQuery)
 
     @operation("getVerification", response=VerificationContract, parameters=[PREFER])
     def retrieve(self, request, verificationId):
