@@ -85,6 +85,8 @@ class Connection(EventSource):
         FIRST = "1.0"
         SECOND = "2.0"
 
+    # What messages can be sent over: neither side has ended it.
+    USABLE = Q(state=State.CONNECTED, left_at=None)
     OBJECT_TYPE = "connection"
     EVENTS = {
         (Role.INVITER, State.INVITED): Type.CONNECTION_INVITED,

@@ -59,15 +59,12 @@ class SimulatedHolder(Record):
         """
         # One key, which the index of `their_key` finds among any number of connections.
         theirs = Connection.objects.filter(
-            wallet=OuterRef(OuterRef("wallet")),
-            state=Connection.State.CONNECTED,
-            left_at=None,
+            Connection.USABLE, wallet=OuterRef(OuterRef("wallet"))
         ).order_by("-pk")
         ours = Connection.objects.filter(
+            Connection.USABLE,
             tenant=OuterRef("tenant"),
             wallet__is_organization=True,
-            state=Connection.State.CONNECTED,
-            left_at=None,
             their_key=Subquery(theirs.values("my_key__verkey")[:1]),
         ).exclude(their_key="")  # as that index has it
         rows = cls.objects.filter(tenant=tenant, wallet__deleted_at=None)

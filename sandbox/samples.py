@@ -4,8 +4,8 @@ from functools import partial
 from typing import Any
 
 from agency.core import network_reads, transactions
+from connections.hosted_peers import connections_with_hosted
 from credentials import publishing
-from credentials.bulk.checking import find_hosted
 from credentials.ledgers.base import schema_id_of
 from credentials.models import Credential, CredentialDefinition
 from credentials.models.schema import build_schema_body
@@ -111,7 +111,9 @@ def offer_samples(
         if holder.behaviour in WITHOUT_CREDENTIAL:
             continue
         wallet_id = holder.wallet.wallet_id
-        found = find_hosted(Wallet.of_organization(definition.tenant), [wallet_id])
+        found = connections_with_hosted(
+            Wallet.of_organization(definition.tenant), [wallet_id]
+        )
         given = Credential.objects.filter(
             wallet=holder.wallet_id,
             definition_id=definition.definition_id,

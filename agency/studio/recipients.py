@@ -26,7 +26,7 @@ WAYS = (
 BY_LINK = "QR code or link, for one person"
 NOBODY = "Nobody yet"
 NOBODY_CHOSEN = "Choose one below, or choose the link."
-USABLE = Q(multi_party=False, state=Connection.State.CONNECTED, left_at=None)
+USABLE = Q(multi_party=False) & Connection.USABLE
 
 
 class RecipientForm(OnceForm):

@@ -24,9 +24,9 @@ from agency.web_wallet import links
 from agency.web_wallet.models import PersonalLink
 from connections.api import qr_codes
 from connections.api.connections import create_invitation, read_invitation
+from connections.hosted_peers import connections_with_hosted
 from connections.models import Connection
 from connections.protocols import handshakes
-from credentials.bulk.checking import find_hosted
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 from wallets.api.wallets import WalletParameters, create_wallet
@@ -185,7 +185,7 @@ def issue_to_wallet(
     """Lead to the form of an offer to a hosted wallet, which is connected if need be."""
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     wallet = get_hosted_wallet(tenant, object_id)
-    found = find_hosted(Wallet.of_organization(tenant), [wallet.wallet_id])
+    found = connections_with_hosted(Wallet.of_organization(tenant), [wallet.wallet_id])
     try:
         row = found.get(wallet.wallet_id) or connect(request, tenant, wallet)
     except AgencyError as error:

@@ -33,6 +33,7 @@ from connections.api.serializers import (
     WalletConnectionQuery,
     out_of_band_options,
 )
+from connections.hosted_peers import own_connections
 from connections.models import BasicMessage, Connection
 from connections.protocols import (
     basic_message,
@@ -42,11 +43,6 @@ from connections.protocols import (
     public_dids,
 )
 from wallets.api.wallets import WalletView
-
-
-def connections_of(wallet):
-    rows = wallet.connections.filter(connectionless=False)
-    return rows.select_related("my_key", "invitation_key")
 
 
 def get_connection(wallet, connection_id):
@@ -151,7 +147,7 @@ class Connections(OrganizationView):
     )
     def list(self, request):
         return self.list_response(
-            ConnectionContract, connections_of(self.wallet), ConnectionQuery
+            ConnectionContract, own_connections(self.wallet), ConnectionQuery
         )
 
     @operation("getConnection", response=ConnectionContract, parameters=[PREFER])
@@ -292,7 +288,7 @@ class WalletConnections(WalletView):
         parameters=list_parameters(WalletConnectionQuery),
     )
     def list(self, request, walletId):
-        rows = connections_of(self.wallet).filter(state=Connection.State.CONNECTED)
+        rows = own_connections(self.wallet).filter(state=Connection.State.CONNECTED)
         return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
     @operation(
@@ -301,7 +297,7 @@ class WalletConnections(WalletView):
         parameters=list_parameters(WalletConnectionQuery),
     )
     def list_invitations(self, request, walletId):
-        rows = connections_of(self.wallet).exclude(state=Connection.State.CONNECTED)
+        rows = own_connections(self.wallet).exclude(state=Connection.State.CONNECTED)
         return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
     @operation("getWalletConnection", response=ConnectionContract, parameters=[PREFER])

@@ -1,12 +1,11 @@
 """Check the rows of a file against the definition and the connections they go to."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from django.db.models import Q, QuerySet
-
 from agency.core.errors import AgencyError, Invalid
+from connections.hosted_peers import connections_with_hosted, own_connections
 from connections.models import Connection
 from credentials.bulk.reading import (
     CONNECTION,
@@ -98,7 +97,8 @@ def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellErr
 
     Three statements for all rows.
     """
-    hosted = find_hosted(wallet, {row.wallet_id for row in rows if row.wallet_id})
+    hosted_ids = {row.wallet_id for row in rows if row.wallet_id}
+    hosted = connections_with_hosted(wallet, hosted_ids)
     wanted = {row.connection_id for row in rows if row.connection_id}
     connections = own_connections(wallet).filter(connection_id__in=wanted)
     states = dict(connections.values_list("connection_id", "state"))
@@ -118,28 +118,3 @@ def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellErr
             errors.append(CellError(WALLET, "not_found", WALLET_NOT_FOUND))
         found.append(errors)
     return found
-
-
-def own_connections(wallet: Wallet) -> QuerySet[Connection]:
-    rows = Connection.objects.filter(wallet=wallet, connectionless=False)
-    return rows.select_related("wallet", "my_key", "invitation_key")
-
-
-def find_hosted(wallet: Wallet, wallet_ids: Collection[str]) -> dict[str, Connection]:
-    """Find the organization's newest usable connection with each hosted wallet.
-
-    Return them by the wallet's id; a wallet without one is missing. Two queries.
-    """
-    if not wallet_ids:
-        return {}
-    is_usable = Q(state=Connection.State.CONNECTED, left_at=None)
-    theirs = Connection.objects.filter(
-        is_usable,
-        tenant=wallet.tenant_id,
-        wallet__wallet_id__in=wallet_ids,
-        wallet__is_organization=False,
-        wallet__deleted_at=None,
-    )
-    ids = dict(theirs.values_list("my_key__verkey", "wallet__wallet_id"))
-    ours = own_connections(wallet).filter(is_usable, their_key__in=list(ids))
-    return {ids[row.their_key]: row for row in ours.order_by("pk")}

@@ -11,12 +11,8 @@ from agency.core import faults, logs, network_reads
 from agency.core.database.base import is_outage
 from agency.core.dispatcher import NotifiedLoop
 from agency.core.errors import AgencyError, NotFound, Unavailable
-from credentials.bulk.checking import (
-    CONNECTION_NOT_FOUND,
-    WALLET_NOT_FOUND,
-    find_hosted,
-    own_connections,
-)
+from connections.hosted_peers import connections_with_hosted, own_connections
+from credentials.bulk.checking import CONNECTION_NOT_FOUND, WALLET_NOT_FOUND
 from credentials.models import Bulk, BulkRow, Credential
 from tenants import vault
 from wallets.models import Wallet
@@ -104,7 +100,8 @@ def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
     if row.is_by_link:
         return Credential.offer_by_link(wallet, **options)
     if row.wallet_id:
-        connection = find_hosted(wallet, [row.wallet_id]).get(row.wallet_id)
+        found = connections_with_hosted(wallet, [row.wallet_id])
+        connection = found.get(row.wallet_id)
     else:
         rows = own_connections(wallet).filter(connection_id=row.connection_id)
         connection = rows.first()
