@@ -83,6 +83,18 @@ def create_invitation(wallet, body):
         ) from None
 
 
+def invite(view, wallet):
+    """The connection with the invitation that the body of this call asks for.
+
+    Errors as in create_invitation(), and 409 `endpoint_not_published`.
+    """
+    body = view.parse_body(ConnectionInvitationParameters)
+    # Before perform(), as it reads a network outside of transactions.
+    if body.get("usePublicDid") and wallet.is_organization:
+        public_dids.require_endpoint(wallet)
+    return view.perform(create_invitation, wallet, body)
+
+
 def read_invitation(given, tenant):
     """The invitation in a link, base64 or JSON.
 
@@ -107,6 +119,35 @@ def request_connection(view, wallet):
     return get_connection(wallet, made.connection_id)
 
 
+def accept_held_request(view, wallet, connection_id):
+    """Accept the held request of a connection, and return the connection.
+
+    It is read again: a hosted peer has got the response, and the state has changed.
+    """
+    view.perform(held_requests.accept_request, get_connection(wallet, connection_id))
+    return get_connection(wallet, connection_id)
+
+
+def send_text(view, wallet):
+    """Send the text in the body of this call."""
+    body = view.parse_body(BasicMessageParameters)
+    connection = get_connection(wallet, body["connectionId"])
+    view.perform(basic_message.send_text, connection, body["text"])
+    return Response()
+
+
+def texts_of(wallet):
+    """The texts of all connections of a wallet."""
+    written = BasicMessage.of_live_connections().filter(wallet=wallet)
+    return written.select_related("connection")
+
+
+def list_texts(view, wallet, connection_id):
+    connection = get_connection(wallet, connection_id)
+    rows = texts_of(wallet).filter(connection=connection)
+    return view.list_response(BasicMessageRecord, rows, BasicMessageQuery)
+
+
 class OrganizationView(View):
     """A view inside the organization's own wallet."""
 
@@ -122,13 +163,7 @@ class Connections(OrganizationView):
         response=ConnectionContract,
     )
     def create(self, request):
-        body = self.parse_body(ConnectionInvitationParameters)
-        # Before perform(), as it reads a network outside of transactions.
-        if body.get("usePublicDid"):
-            public_dids.require_endpoint(self.wallet)
-        return self.to_response(
-            ConnectionContract, self.perform(create_invitation, self.wallet, body)
-        )
+        return self.to_response(ConnectionContract, invite(self, self.wallet))
 
     @operation(
         "requestConnection",
@@ -158,10 +193,7 @@ class Connections(OrganizationView):
 
     @operation("acceptConnection", response=ConnectionContract)
     def confirm_request(self, request, connectionId):
-        connection = get_connection(self.wallet, connectionId)
-        self.perform(held_requests.accept_request, connection)
-        # Read again: a hosted peer has got the response, and the state has changed.
-        found = get_connection(self.wallet, connectionId)
+        found = accept_held_request(self, self.wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 
     @operation("deleteConnection")
@@ -171,23 +203,9 @@ class Connections(OrganizationView):
 
 
 class Messages(OrganizationView):
-    @property
-    def rows(self):
-        """The texts of all connections of the organization's own wallet."""
-        written = BasicMessage.of_live_connections().filter(
-            tenant=self.tenant, wallet__is_organization=True
-        )
-        return written.select_related("connection")
-
     @operation("sendMessage", request=BasicMessageParameters)
     def create(self, request):
-        body = self.parse_body(BasicMessageParameters)
-        self.perform(
-            basic_message.send_text,
-            get_connection(self.wallet, body["connectionId"]),
-            body["text"],
-        )
-        return Response()
+        return send_text(self, self.wallet)
 
     @operation(
         "listMessages",
@@ -195,27 +213,18 @@ class Messages(OrganizationView):
         parameters=list_parameters(BasicMessageQuery),
     )
     def list(self, request, connectionId):
-        connection = get_connection(self.wallet, connectionId)
-        rows = self.rows.filter(connection=connection)
-        return self.list_response(BasicMessageRecord, rows, BasicMessageQuery)
+        return list_texts(self, self.wallet, connectionId)
 
     @operation("getMessage", response=BasicMessageContract)
     def retrieve(self, request, messageId):
-        return self.to_response(BasicMessageContract, get_or_404(self.rows, messageId))
+        found = get_or_404(texts_of(self.wallet), messageId)
+        return self.to_response(BasicMessageContract, found)
 
 
 class WalletMessages(WalletView):
-    def rows_of(self, wallet):
-        written = BasicMessage.of_live_connections().filter(wallet=wallet)
-        return written.select_related("connection")
-
     @operation("sendWalletMessage", request=BasicMessageParameters)
     def create(self, request, walletId):
-        wallet = self.wallet
-        body = self.parse_body(BasicMessageParameters)
-        connection = get_connection(wallet, body["connectionId"])
-        self.perform(basic_message.send_text, connection, body["text"])
-        return Response()
+        return send_text(self, self.wallet)
 
     @operation(
         "listWalletMessages",
@@ -223,15 +232,12 @@ class WalletMessages(WalletView):
         parameters=list_parameters(BasicMessageQuery),
     )
     def list(self, request, walletId, connectionId):
-        wallet = self.wallet
-        connection = get_connection(wallet, connectionId)
-        rows = self.rows_of(wallet).filter(connection=connection)
-        return self.list_response(BasicMessageRecord, rows, BasicMessageQuery)
+        return list_texts(self, self.wallet, connectionId)
 
     @operation("getWalletMessage", response=BasicMessageContract)
     def retrieve(self, request, walletId, messageId):
-        rows = self.rows_of(self.wallet)
-        return self.to_response(BasicMessageContract, get_or_404(rows, messageId))
+        found = get_or_404(texts_of(self.wallet), messageId)
+        return self.to_response(BasicMessageContract, found)
 
 
 class WalletConnections(WalletView):
@@ -243,14 +249,7 @@ class WalletConnections(WalletView):
         response=ConnectionContract,
     )
     def create(self, request, walletId):
-        wallet = self.wallet
-        body = self.parse_body(ConnectionInvitationParameters)
-        # Before perform(), as it reads a network outside of transactions.
-        if body.get("usePublicDid") and wallet.is_organization:
-            public_dids.require_endpoint(wallet)
-        return self.to_response(
-            ConnectionContract, self.perform(create_invitation, wallet, body)
-        )
+        return self.to_response(ConnectionContract, invite(self, self.wallet))
 
     @operation(
         "acceptInvitation",
@@ -312,11 +311,7 @@ class WalletConnections(WalletView):
 
     @operation("acceptWalletConnection", response=ConnectionContract)
     def confirm_request(self, request, walletId, connectionId):
-        wallet = self.wallet
-        connection = get_connection(wallet, connectionId)
-        self.perform(held_requests.accept_request, connection)
-        # Read again: a hosted peer has got the response, and the state has changed.
-        found = get_connection(wallet, connectionId)
+        found = accept_held_request(self, self.wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 
     @operation("deleteWalletConnection")

@@ -5,6 +5,7 @@ Idempotency-Key, the one that also stores the key (agency/api/views.py).
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from rest_framework import serializers
 
@@ -52,35 +53,36 @@ class LastPing:
         return bool(connection.pinged_at) and connection.ping_answered_at is None
 
 
+def ping(view, connection_id):
+    """Send a ping over a connection of the view's wallet. The response to the call."""
+    view.perform(trust_ping.send_ping, get_connection(view.wallet, connection_id))
+    # Read again: a peer hosted here has answered already.
+    return view.to_response(PingContract, last_ping(view, connection_id))
+
+
+def last_ping(view, connection_id):
+    return LastPing(get_connection(view.wallet, connection_id))
+
+
 class Pings(OrganizationView):
     @operation("pingConnection", response=PingContract)
     def create(self, request, connectionId):
-        connection = get_connection(self.wallet, connectionId)
-        self.perform(trust_ping.send_ping, connection)
-        # Read again: a peer hosted here has answered already.
-        found = get_connection(self.wallet, connectionId)
-        return self.to_response(PingContract, LastPing(found))
+        return ping(self, connectionId)
 
     @operation("getConnectionPing", response=PingContract, parameters=[PREFER])
     def retrieve(self, request, connectionId):
         return self.wait_for_change(
-            PingContract,
-            lambda: LastPing(get_connection(self.wallet, connectionId)),
+            PingContract, partial(last_ping, self, connectionId)
         )
 
 
 class WalletPings(WalletView):
     @operation("pingWalletConnection", response=PingContract)
     def create(self, request, walletId, connectionId):
-        connection = get_connection(self.wallet, connectionId)
-        self.perform(trust_ping.send_ping, connection)
-        # Read again: a peer hosted here has answered already.
-        found = get_connection(self.wallet, connectionId)
-        return self.to_response(PingContract, LastPing(found))
+        return ping(self, connectionId)
 
     @operation("getWalletConnectionPing", response=PingContract, parameters=[PREFER])
     def retrieve(self, request, walletId, connectionId):
         return self.wait_for_change(
-            PingContract,
-            lambda: LastPing(get_connection(self.wallet, connectionId)),
+            PingContract, partial(last_ping, self, connectionId)
         )

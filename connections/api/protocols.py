@@ -67,12 +67,15 @@ def choose_version(view, connection):
     view.perform(connection.set_exchange_version, "" if chosen == AUTO else chosen)
 
 
+def show_protocols(view, connection_id):
+    connection = get_connection(view.wallet, connection_id)
+    return view.to_response(ProtocolContract, connection)
+
+
 class Protocols(OrganizationView):
     @operation("getConnectionProtocols", response=ProtocolContract)
     def retrieve(self, request, connectionId):
-        return self.to_response(
-            ProtocolContract, get_connection(self.wallet, connectionId)
-        )
+        return show_protocols(self, connectionId)
 
     @operation(
         "setConnectionProtocols", request=ProtocolParameters, response=ProtocolContract
@@ -96,9 +99,7 @@ class Protocols(OrganizationView):
 class WalletProtocols(WalletView):
     @operation("getWalletConnectionProtocols", response=ProtocolContract)
     def retrieve(self, request, walletId, connectionId):
-        return self.to_response(
-            ProtocolContract, get_connection(self.wallet, connectionId)
-        )
+        return show_protocols(self, connectionId)
 
     @operation(
         "setWalletConnectionProtocols",
