@@ -10,6 +10,9 @@ from connections.models import Connection
 from connections.protocols import out_of_band
 from tenants import vault
 
+# The query parameters that carry a message, in the order in which they are looked for.
+QUERY_NAMES = ("c_i", "oob", "d_m")
+
 
 def shared_message(connection: Connection) -> dict[str, Any]:
     """Return the message in the link: the invitation or an exchange's first message.
@@ -55,6 +58,6 @@ def deep_link(shared: dict[str, Any]) -> str:
 
 
 def query_name(shared: dict[str, Any]) -> str:
-    """The query parameter for a message: `c_i`, `oob` or `d_m`."""
+    """The query parameter for a message, one of QUERY_NAMES."""
     names = {"connections/1/invitation": "c_i", "out-of-band/1/invitation": "oob"}
     return names.get(didcomm.read(shared).major_type, "d_m")

@@ -73,7 +73,9 @@ def _read_message(given):
 def _carried_message(link):
     """The message in a long link, or None."""
     query = parse_qs(urlsplit(link).query)
-    carried = query.get("c_i") or query.get("oob") or query.get("d_m")
+    carried = [
+        query[name][0] for name in invitation_links.QUERY_NAMES if name in query
+    ]
     return didcomm.decode_json(carried[0].replace(" ", "+")) if carried else None
 
 
@@ -124,7 +126,7 @@ def show_message(request, token):
 
 
 def carries_message(request):
-    return bool(request.GET.keys() & {"c_i", "oob", "d_m"})
+    return any(name in request.GET for name in invitation_links.QUERY_NAMES)
 
 
 def wants_json(request):
