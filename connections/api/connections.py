@@ -18,7 +18,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict, Invalid
 from connections import resolver
-from connections.api import link_options, links
+from connections.api import given_messages, link_options
 from connections.api.scopes import find_in_scope
 from connections.api.serializers import (
     AcceptInvitationParameters,
@@ -102,7 +102,7 @@ def read_invitation(given, tenant):
     `bad_invitation`, `did_not_resolved`.
     """
     check = partial(out_of_band.read_invitation, tenant=tenant)
-    return links.resolve_message(given, "invitation", check, tenant)
+    return given_messages.resolve_message(given, "invitation", check, tenant)
 
 
 def request_connection(view, wallet):

@@ -10,7 +10,7 @@ from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import heavy
-from connections.api import links
+from connections.api import given_messages
 from connections.api.exchanges import WalletExchangeView
 from connections.api.serializers import DeclineParameters
 from connections.protocols import connectionless
@@ -96,7 +96,7 @@ class WalletCredentials(WalletExchangeView):
     def accept_data(self, request, walletId):
         wallet = self.wallet
         given = self.parse_body(CredentialDataParameters)["credentialData"]
-        offer = links.resolve_message(
+        offer = given_messages.resolve_message(
             given, "credentialData", messages.check_shared_offer, wallet.tenant
         )
         taken = self.perform(handlers.accept_shared_offer, wallet, offer)

@@ -9,7 +9,7 @@ from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import heavy
-from connections.api import links
+from connections.api import given_messages
 from connections.api.exchanges import WalletExchangeView
 from connections.api.serializers import DeclineParameters
 from connections.protocols import connectionless
@@ -136,7 +136,7 @@ class WalletVerifications(WalletExchangeView):
 
     def resolve_request(self, data):
         """The request message in a link, base64 or JSON."""
-        return links.resolve_message(
+        return given_messages.resolve_message(
             data, "verificationData", messages.check_shared_request, self.tenant
         )
 
