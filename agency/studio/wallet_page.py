@@ -23,7 +23,8 @@ from agency.studio.pages import get_membership, studio_page, to_page
 from agency.web_wallet import links
 from agency.web_wallet.models import PersonalLink
 from connections.api import qr_codes
-from connections.api.connections import create_invitation, read_invitation
+from connections.api.connections import create_invitation
+from connections.didcomm import message as didcomm
 from connections.hosted_peers import connections_with_hosted
 from connections.models import Connection
 from connections.protocols import handshakes
@@ -203,7 +204,7 @@ def connect(request: HttpRequest, tenant: Tenant, wallet: Wallet) -> Connection:
     invite = audit.recorded(create_invitation, "connection.invited", by=request)
     name = wallet.owner_name or wallet.wallet_id
     made: Connection = invite(Wallet.of_organization(tenant), {"name": name})
-    handshakes.accept_invitation(wallet, read_invitation(made.invitation_url, tenant))
+    handshakes.accept_invitation(wallet, didcomm.read(made.invitation))
     return made
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,8 +16,9 @@ from agency.holder_pages.links import Kind, Link, State, find_link
 from agency.web_wallet import consent, holdings
 from agency.web_wallet.models import PersonalLink
 from agency.web_wallet.pages import show_page, wallet_page
-from connections.api.connections import read_invitation
-from connections.api.links import resolve_message
+from connections import invitation_links
+from connections.api.given_messages import check_message
+from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.protocols import connectionless, handshakes
 from credentials.issue_credential import handlers
@@ -83,18 +83,18 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
     without a connection. Nothing is changed here.
     """
     assert found.connection
-    address = f"{settings.PUBLIC_URL}/i/{found.token}"
+    body = invitation_links.shared_message(found.connection)
     tenant = found.tenant
     if found.kind == Kind.INVITATION or found.connection.carries_exchange:
-        accept = partial(accept_invitation, wallet, address, found.kind)
+        accept = partial(accept_invitation, wallet, didcomm.read(body), found.kind)
         return Acceptance(dict, accept)
     if found.kind == Kind.OFFER:
-        offer = resolve_message(address, "credentialData", check_shared_offer, tenant)
+        offer = check_message(body, "credentialData", check_shared_offer, tenant)
         return Acceptance(
             lambda: {"values": holdings.shown_values(read_preview(offer))},
             partial(accept_offer, wallet, offer),
         )
-    asked = resolve_message(address, "verificationData", check_shared_request, tenant)
+    asked = check_message(body, "verificationData", check_shared_request, tenant)
     return Acceptance(
         lambda: consent.consent_context(prover.preview_shared_request(wallet, asked)),
         partial(answer_request, wallet, asked),
@@ -103,14 +103,13 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
 
 
 def accept_invitation(
-    wallet: Wallet, address: str, kind: str, request: HttpRequest
+    wallet: Wallet, invitation: Message, kind: str, request: HttpRequest
 ) -> HttpResponse:
     """Connect, in one transaction, and lead to the inbox.
 
-    A message that is attached to the invitation arrives there. address: of a link of
-    the wallet's organization.
+    A message that is attached to the invitation arrives there.
     """
-    handshakes.accept_invitation(wallet, read_invitation(address, wallet.tenant))
+    handshakes.accept_invitation(wallet, invitation)
     inbox = reverse("web_wallet:inbox")
     return redirect(f"{inbox}?connected" if kind == Kind.INVITATION else inbox)
 
