@@ -4,9 +4,9 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from agency.api import exceptions
 from agency.api.openapi import document, page
 from agency.ops import health, monitoring
+from agency.server import error_pages
 from agency.studio.accounts import rate_limits
 from agency.studio.error_codes import show_error_codes
 from agency.web_wallet import urls as web_wallet
@@ -79,8 +79,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
-handler400 = exceptions.bad_request
-handler403 = exceptions.forbidden
-handler404 = exceptions.not_found
+handler400 = error_pages.bad_request
+handler403 = error_pages.forbidden
+handler404 = error_pages.not_found
 handler429 = rate_limits.handler429  # looked up here by allauth
-handler500 = exceptions.server_error
+handler500 = error_pages.server_error

@@ -1,25 +1,22 @@
 """How requests fail: every error is flat JSON, `{"code", "message"}`, with `errors` by
 field.
 
-People who browse get a page instead. The original clients break on any other shape.
+The original clients break on any other shape. People who browse get a page instead:
+agency/server/error_pages.py.
 """
 
 import logging
-import sys
 
-from django.core.exceptions import DisallowedHost
 from django.core.exceptions import ValidationError as CoreValidationError
 from django.db import DataError
-from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import render
-from django.template.loader import render_to_string
+from django.http import Http404, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from agency.api import hints
 from agency.api.serializers import drop_nulls
-from agency.core.database.base import is_caused_by_outage, is_outage
+from agency.core.database.base import is_outage
 from agency.core.errors import (
     AgencyError,
     DatabaseAway,
@@ -142,72 +139,6 @@ def flatten_errors(detail, path=""):
 def errors_as_text(fields):
     texts = (f"{name}: {' '.join(sentences)}" for name, sentences in fields.items())
     return " ".join(texts)[:1000]
-
-
-def bad_request(request, exception=None):
-    """400 for a request that Django refuses to read."""
-    wrong_host = isinstance(exception, DisallowedHost)
-    if wants_html(request):
-        context = {"wrong_host": wrong_host, "code": CODES[400]}
-        return render(request, "400.html", context, status=400)
-    message = "The request could not be read."
-    if wrong_host:
-        message = (
-            "This host name is not ours. Use the address that the operator gave you."
-        )
-    return plain_error_response(400, "invalid_request", message)
-
-
-def forbidden(request, exception=None):
-    if wants_html(request):
-        return render(request, "403.html", {"code": CODES[403]}, status=403)
-    return plain_error_response(403, "forbidden", "You may not do this.")
-
-
-def csrf_failure(request, reason=""):
-    if wants_html(request):
-        return render(request, "403_csrf.html", {"code": CODES[403]}, status=403)
-    message = "The form carries no valid CSRF token. Load it again."
-    return plain_error_response(403, "forbidden", message)
-
-
-def not_found(request, exception=None):
-    """404 outside of any view."""
-    if wants_html(request):
-        return render(request, "404.html", {"code": CODES[404]}, status=404)
-    hint = hints.suggest_address(request.path_info[:200])
-    message = f"There is nothing at {request.path[:200]}.{hint}"
-    return plain_error_response(404, "not_found", message)
-
-
-def server_error(request):
-    """What a view or a middleware raised: `handler500` is called while it is handled."""
-    if is_caused_by_outage(sys.exc_info()[1]):
-        return database_away(request)
-    message = f"Something broke on our side. Quote the request id {getattr(request, 'id', '-')}."
-    return outage_response(request, 500, "internal_error", message)
-
-
-def database_away(request):
-    """503 outside of the views of the API."""
-    error = DatabaseAway()
-    response = outage_response(request, error.status, error.code, error.message)
-    response["Retry-After"] = str(error.retry_after)
-    return response
-
-
-def outage_response(request, status_code, code, message):
-    """A failure of ours, 5xx, told without the session, the database or collected
-    files.
-
-    Each of them may be what is broken, so the page (`500.html`, `503.html`) gets no
-    request.
-    """
-    if not wants_html(request):
-        return plain_error_response(status_code, code, message)
-    context = {"code": code, "request_id": getattr(request, "id", "")}
-    page = render_to_string(f"{status_code}.html", context)
-    return HttpResponse(page, status=status_code)
 
 
 def wants_html(request):

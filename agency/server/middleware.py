@@ -17,11 +17,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from uuid_utils.compat import uuid7
 
-from agency.api.exceptions import database_away
 from agency.core import logs, metrics
 from agency.core.callers import client_address
 from agency.core.database.base import is_caused_by_outage, is_outage
 from agency.core.waiting import limit_waiting
+from agency.server.error_pages import database_away
 from tenants import request_log
 from tenants.models import ApiKey
 

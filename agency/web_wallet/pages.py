@@ -15,10 +15,10 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from agency.api import exceptions
 from agency.core.errors import AgencyError, Forbidden, NotFound, TooOften
 from agency.holder_pages.languages import choose_language
 from agency.holder_pages.views import public_host
+from agency.server import error_pages
 from agency.web_wallet import sessions, texts
 from agency.web_wallet.links import find_link
 from agency.web_wallet.models import PersonalLink
@@ -159,7 +159,7 @@ def error_page(
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """A holder reads it in their language; the studio and the API say it as before."""
     if not request.path.startswith("/w/"):
-        return exceptions.csrf_failure(request, reason)
+        return error_pages.csrf_failure(request, reason)
     error = Forbidden("forbidden", "The form carries no valid CSRF token.")
     return error_page(request, error)
 

@@ -18,7 +18,6 @@ from django.db import (
 )
 from django.test import Client, RequestFactory
 
-from agency.api.exceptions import server_error
 from agency.core.database import base
 from agency.core.database.base import is_outage, run_as_check
 from agency.core.database.options import connection_options
@@ -26,6 +25,7 @@ from agency.core.database.pool import Pool
 from agency.core.database.prepared_statements import prepare_statements
 from agency.core.version import __version__
 from agency.devtools.embedded import postgres, temporary_home
+from agency.server.error_pages import server_error
 from connections.protocols import trust_ping
 from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT

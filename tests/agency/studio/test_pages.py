@@ -3,7 +3,7 @@
 import pytest
 from django.core import mail
 
-from agency.api import exceptions
+from agency.server import error_pages
 from tenants.models import Tenant
 from tests.support.pages import Browser
 
@@ -141,7 +141,7 @@ def test_the_page_of_an_outage_needs_no_database(rf, status):
     """Without the `db` fixture a query is an error."""
     request = rf.get("/studio/", headers={"Accept": "text/html"})
     request.id = "request-of-fay"
-    answer = exceptions.outage_response(request, status, "not_ready", "Try again.")
+    answer = error_pages.outage_response(request, status, "not_ready", "Try again.")
     page = answer.content.decode()
     assert answer.status_code == status and len(page) < 2000
     assert "request-of-fay" in page and "/static/agency/agency.css" in page
