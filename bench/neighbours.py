@@ -315,7 +315,7 @@ def slow_readers(world):
 
 @contextmanager
 def tarpits(world):
-    """A hundred strangers answer an invitation for many, and their endpoints hang."""
+    """A hundred strangers answer a multi-party invitation, and their endpoints hang."""
     made = world.attacker.call("post", "/connections", json={"multiParty": True})
     invited = Connection.objects.get(connection_id=made["connectionId"])
     recipient = invited.invitation["recipientKeys"][0]

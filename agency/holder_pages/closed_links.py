@@ -27,7 +27,7 @@ def record_closed_link(connection: Connection) -> None:
 def record_moved_link(invitation: Connection, to: Connection) -> None:
     """Called when the invitee goes on over a connection that it has already.
 
-    An invitation for many stays.
+    A multi-party invitation stays.
     """
     if invitation.token and not invitation.multi_party:
         insert_once(invitation, Reason.USED, moved_to=to)

@@ -159,7 +159,7 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
         "state": state,
         "is_live": is_live,
         "is_open": link.is_open,
-        # The state of a link for many never changes.
+        # The state of a multi-party invitation never changes.
         "is_watched": is_live and not is_for_many,
         "host": public_host(),
         "has_colors": link.tenant.primary_color or link.tenant.secondary_color,

@@ -1,8 +1,8 @@
 """Connect by a public DID, without an invitation (RFC 0023, implicit invitation).
 
-An organization that accepts such requests has an invitation for many without a link,
+An organization that accepts such requests has a multi-party invitation without a link,
 whose connection id is the DID. So a request to the DID is answered, limited and counted
-as one by any other invitation for many. Deleting it ends this.
+as one by any other multi-party invitation. Deleting it ends this.
 """
 
 from contextlib import suppress

@@ -26,7 +26,7 @@ class Step:
 def has_ended(row: Any) -> bool:
     """Whether the object has reached a state in which nothing more is waited for.
 
-    An invitation for many never changes. An issued credential may be revoked, days
+    A multi-party invitation never changes. An issued credential may be revoked, days
     later.
     """
     if row.OBJECT_TYPE == "connection" and (row.multi_party or row.problem):

@@ -123,8 +123,8 @@ def received_messages(row: Any) -> list[Entry]:
 def received_on(connection: Connection) -> Q:
     """The condition for messages to the keys of a connection.
 
-    Several connections may share the key of an invitation for many, or the public key
-    of the wallet. There the sender's key decides.
+    Several connections may share the key of a multi-party invitation, or the public
+    key of the wallet. There the sender's key decides.
     """
     keys = [getattr(connection, name) for name in KEYS]
     own = [key.verkey for key in keys if key]

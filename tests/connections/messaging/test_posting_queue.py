@@ -162,7 +162,7 @@ def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
 
 
 class Strangers:
-    """Agents that answer an invitation for many, and where nothing listens."""
+    """Agents that answer a multi-party invitation, and where nothing listens."""
 
     def __init__(self, organization, monkeypatch):
         monkeypatch.setattr(outbox, "MAX_UNDELIVERED", 3)
