@@ -65,7 +65,7 @@ urlpatterns = [
     *credentials.public,
     *tenants.public,
     path("openapi.json", document.serve_document, name="openapi"),
-    path("docs", page.page, name="docs"),
+    path("docs", page.docs_page, name="docs"),
     path("docs/examples.json", page.example_ids, name="docs_examples"),
     path("docs/errors", show_error_codes, name="error_codes"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),

@@ -66,8 +66,8 @@ class ListQuery(SharedFields):
         return fields
 
     @property
-    def is_usual(self) -> bool:
-        """Whether nothing is asked for: the newest rows."""
+    def is_unfiltered_first_page(self) -> bool:
+        """Whether the newest rows are asked for, without a condition."""
         return self.validated_data == {"limit": MAX_LIMIT, "sort": "-createdAt"}
 
     def validate(self, wanted: dict[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def shown_rows(model: type[Exchange], conditions: dict[str, Any]) -> QuerySet[An
 
 
 @cache
-def usual_page(
+def first_page_query(
     model: type[Exchange], contract: Any, query_class: Any, names: tuple[str, ...]
 ) -> CompiledQuery[Any]:
     """The first page of a list without parameters, as a prepared statement.
@@ -128,9 +128,9 @@ class WalletExchangeView(WalletView, ExchangeView):
         """The response to a list of the exchanges to show that meet the conditions."""
         asked = self.row_conditions | conditions
         query = self.parse_query(query_class)
-        if query.is_usual:
+        if query.is_unfiltered_first_page:
             kinds: Any = (self.model, self.contract, query_class)
-            compiled = usual_page(*kinds, tuple(asked))
+            compiled = first_page_query(*kinds, tuple(asked))
             page = cut_page(compiled.all(*asked.values()), query)
         else:
             rows = shown_rows(self.model, asked)

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest, JsonResponse
 from drf_spectacular.views import SpectacularSwaggerView
 
-page = SpectacularSwaggerView.as_view(url_name="openapi")
+docs_page = SpectacularSwaggerView.as_view(url_name="openapi")
 
 
 def example_ids(request: HttpRequest) -> JsonResponse:

@@ -21,7 +21,7 @@ from agency.core.compiled_sql import (
     update_rows,
 )
 from agency.core.database.base import count_rows, fetch_rows
-from connections.api.exchanges import exchange_by_id, usual_page
+from connections.api.exchanges import exchange_by_id, first_page_query
 from connections.api.scopes import _connection_by_id
 from connections.exchange import PARTIES, compiled_thread
 from connections.messaging.pair_lock import _compiled_pair
@@ -70,22 +70,24 @@ def every_query(faber):
         compiled_thread(model)
         for related in (PARTIES, ("connection",), ("connection", "wallet")):
             exchange_by_id(model, related)
-    for page in usual_pages():
+    for page in first_page_queries():
         assert page in CompiledQuery.every
     _compiled_pair(Connection)
     return CompiledQuery.every
 
 
-def usual_pages():
+def first_page_queries():
     """The lists of a wallet's exchanges, of which nothing is asked."""
     over = ("wallet", "connection__connection_id")
     return [
-        usual_page(Credential, CredentialContract, CredentialQuery, over[:1]),
-        usual_page(Credential, CredentialContract, ConnectionCredentialQuery, over),
-        usual_page(
+        first_page_query(Credential, CredentialContract, CredentialQuery, over[:1]),
+        first_page_query(
+            Credential, CredentialContract, ConnectionCredentialQuery, over
+        ),
+        first_page_query(
             Verification, VerificationContract, WalletVerificationQuery, over[:1]
         ),
-        usual_page(
+        first_page_query(
             Verification, VerificationContract, ConnectionVerificationQuery, over
         ),
     ]
@@ -144,7 +146,7 @@ def test_the_objects_are_those_of_the_orm(every_query, faber):
         (active_definition, (faber.tenant.pk, credential.definition_id)),
         *(
             (page, (peer.wallet_id, peer.connection_id)[: len(page.types)])
-            for page in usual_pages()
+            for page in first_page_queries()
         ),
     ):
         rows = sorted(query.build(*values), key=lambda row: row.pk)
