@@ -1,3 +1,8 @@
+"""The web process behind a WSGI server, such as gunicorn: see docs/reliability.md.
+
+The usual server is that of agency/web.py, which reads bodies before it takes a thread.
+"""
+
 import os
 
 from django.core.wsgi import get_wsgi_application
