@@ -6,7 +6,7 @@ Django calls these functions (agency/urls.py), and so does the middleware.
 import sys
 
 from django.core.exceptions import DisallowedHost
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
@@ -16,7 +16,9 @@ from agency.core.database.base import is_caused_by_outage
 from agency.core.errors import DatabaseAway
 
 
-def bad_request(request, exception=None):
+def bad_request(
+    request: HttpRequest, exception: Exception | None = None
+) -> HttpResponse:
     """400 for a request that Django refuses to read."""
     wrong_host = isinstance(exception, DisallowedHost)
     if wants_html(request):
@@ -30,20 +32,24 @@ def bad_request(request, exception=None):
     return plain_error_response(400, "invalid_request", message)
 
 
-def forbidden(request, exception=None):
+def forbidden(
+    request: HttpRequest, exception: Exception | None = None
+) -> HttpResponse:
     if wants_html(request):
         return render(request, "403.html", {"code": CODES[403]}, status=403)
     return plain_error_response(403, "forbidden", "You may not do this.")
 
 
-def csrf_failure(request, reason=""):
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     if wants_html(request):
         return render(request, "403_csrf.html", {"code": CODES[403]}, status=403)
     message = "The form carries no valid CSRF token. Load it again."
     return plain_error_response(403, "forbidden", message)
 
 
-def not_found(request, exception=None):
+def not_found(
+    request: HttpRequest, exception: Exception | None = None
+) -> HttpResponse:
     """404 outside of any view."""
     if wants_html(request):
         return render(request, "404.html", {"code": CODES[404]}, status=404)
@@ -52,7 +58,7 @@ def not_found(request, exception=None):
     return plain_error_response(404, "not_found", message)
 
 
-def server_error(request):
+def server_error(request: HttpRequest) -> HttpResponse:
     """What a view or a middleware raised: `handler500` is called while it is handled."""
     if is_caused_by_outage(sys.exc_info()[1]):
         return database_away(request)
@@ -60,7 +66,7 @@ def server_error(request):
     return outage_response(request, 500, "internal_error", message)
 
 
-def database_away(request):
+def database_away(request: HttpRequest) -> HttpResponse:
     """503 outside of the views of the API."""
     error = DatabaseAway()
     response = outage_response(request, error.status, error.code, error.message)
@@ -68,7 +74,9 @@ def database_away(request):
     return response
 
 
-def outage_response(request, status_code, code, message):
+def outage_response(
+    request: HttpRequest, status_code: int, code: str, message: str
+) -> HttpResponse:
     """A failure of ours, 5xx, told without the session, the database or collected
     files.
 
