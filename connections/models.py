@@ -280,7 +280,10 @@ class Connection(EventSource):
 
     @classmethod
     def of_live_wallets(cls) -> models.QuerySet[Connection]:
-        """Without those of deleted wallets and organizations, removed one by one."""
+        """Return those whose wallet and organization are not deleted.
+
+        Rows of deleted ones are removed one by one.
+        """
         return cls.objects.filter(
             wallet__deleted_at=None, wallet__tenant__deleted_at=None
         )
@@ -685,7 +688,7 @@ class BasicMessage(EventSource):
 
     @classmethod
     def of_live_connections(cls) -> models.QuerySet[BasicMessage]:
-        """Without those of deleted connections, removed one by one."""
+        """Return texts without those of deleted connections."""
         return cls.objects.filter(connection__deleted_at=None)
 
     @property

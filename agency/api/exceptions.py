@@ -75,7 +75,7 @@ def exception_handler(error, context):
 
 
 def response_to_rest_framework(error, context):
-    """Of an exception of Django REST framework's own."""
+    """Return the response to an exception of REST framework's own."""
     if error.default_code == "parse_error":
         code = error.get_codes()
     else:
@@ -98,7 +98,7 @@ def method_not_allowed(request, view):
 
 
 def error_response(status_code, code, message, errors=None):
-    """For views of the API; for other views there is `plain_error_response`."""
+    """Return an error of a view of the API. Other views use `plain_error_response`."""
     body = drop_nulls(code=code, message=message, errors=errors or None)
     response = Response(body, status=status_code)
     response.error_code = code  # for the log of calls

@@ -100,7 +100,7 @@ class View(viewsets.ViewSet):
         return serializer.validated_data
 
     def name_ignored_members(self, serializer):
-        """In a header of the response, whether it is a success or not."""
+        """Name them in a header of the response, whether it is a success or not."""
         found = ignored_members.unknown_members(serializer, serializer.initial_data)
         if named := ignored_members.header_value(found):
             self.headers[ignored_members.MEMBERS_HEADER] = named

@@ -60,7 +60,7 @@ def list_attention_items(tenant: Tenant) -> list[AttentionItem]:
 
 
 def find_failing_webhooks(tenant: Tenant, now: datetime) -> Rows:
-    """Those that fail, and those that we disabled for it."""
+    """Find those that fail, and those that we disabled for it."""
     rows = Webhook.objects.filter(tenant=tenant)
     return rows.exclude(failing_since=None, disabled_reason="")
 
@@ -91,7 +91,7 @@ def describe_publications(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]
 
 
 def find_full_definitions(tenant: Tenant, now: datetime) -> Rows:
-    """Those with few places left. The next registry is usually there before."""
+    """Find those with few places left. The next registry is usually there before."""
     rows = CredentialDefinition.active_of(tenant).filter(supports_revocation=True)
     return rows.annotate(
         places=Sum(F("registries__size") - 1),
@@ -123,7 +123,7 @@ def describe_bulks(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
 
 
 def find_old_offers(tenant: Tenant, now: datetime) -> Rows:
-    """Those that nobody has answered for OLD_OFFER.
+    """Find those that nobody has answered for OLD_OFFER.
 
     Ids begin with the time at which they were made: a bound of the id is one of that.
     """

@@ -91,7 +91,7 @@ def search_connections(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
 
 
 def search_credentials(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
-    """By its id, by its definition (id or name), its schema's id, its connection."""
+    """Match by id, definition (its id or name), id of the schema, or connection."""
     text = search.text
     definition_ids = [text, *search.definition_ids]
     by_id = id_begins_with(text) | Q(schema_id=text)
@@ -100,12 +100,12 @@ def search_credentials(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
 
 
 def search_verifications(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
-    """By its id, by its policy (id or name), and by its connection."""
+    """Match by its id, by its policy (id or name), and by its connection."""
     by_id = id_begins_with(search.text) | id_begins_with(search.text, "policy_id")
     by_id |= Q(policy_id__in=search.policies)
     return rows.filter(by_id | Q(connection__in=search.connections))
 
 
 def search_webhooks(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
-    """By id, and by any part of the address: an organization has few webhooks."""
+    """Match by id and by any part of the address: an organization has few webhooks."""
     return rows.filter(Q(url__icontains=search.text) | id_begins_with(search.text))

@@ -113,7 +113,7 @@ def draw_chart(counts: list[DayCount], name: str, label: str, scale: int) -> Cha
 
 
 def newest_events(tenant: Tenant) -> list[dict[str, Any]]:
-    """Without those that were sent as examples to a webhook."""
+    """Return the newest, without those that were sent as examples to a webhook."""
     rows = Event.objects.filter(tenant=tenant, is_example=False).order_by("-pk")
     columns = ("pk", "type", "object_id", "created_at")
     return [

@@ -282,7 +282,7 @@ class Review:
 
     @property
     def results(self) -> list[tuple[str, list[Json]]]:
-        """For each item its name, and how each sample does."""
+        """Return, for each item, its name and how each sample does."""
         candidates = self.trial.candidates
         return [
             (

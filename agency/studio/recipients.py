@@ -89,14 +89,14 @@ class RecipientForm(OnceForm):
 
 
 def usable_connections(tenant: Tenant) -> QuerySet[Connection]:
-    """Those over which somebody can be offered or asked something."""
+    """Return those over which somebody can be offered or asked something."""
     return CONNECTIONS.rows(Wallet.of_organization(tenant)).filter(USABLE)
 
 
 def find_chosen(
     tenant: Tenant, connection_id: str | None, key: str
 ) -> Connection | None:
-    """By the id in the form, else by the key in the address of the page.
+    """Find it by the id in the form, else by the key in the address of the page.
 
     None if the form was sent without an id, and if the connection is not usable.
     """

@@ -28,7 +28,7 @@ SHOWN_WITH = ("connection",)  # what a contract reads besides the exchange
 
 @cache
 def exchange_by_id(model: type[Exchange], related: tuple[str, ...]) -> Any:
-    """By the id alone: whose it is, the caller compares.
+    """Return the query by the id alone: whose it is, the caller compares.
 
     PostgreSQL plans a prepared statement for the usual wallet, which has few exchanges.
     With the wallet as a condition it would read all exchanges of one that has many.

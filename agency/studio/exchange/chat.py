@@ -40,7 +40,7 @@ class TextForm(OnceForm):
     )
 
     def clean_text(self) -> str:
-        """As it was typed: browsers send each new line as two characters."""
+        """Return it as it was typed: browsers send each new line as two characters."""
         text: str = self.cleaned_data["text"]
         return text.replace("\r\n", "\n")
 
