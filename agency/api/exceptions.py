@@ -17,13 +17,7 @@ from rest_framework.views import set_rollback
 from agency.api import hints
 from agency.api.serializers import drop_nulls
 from agency.core.database.base import is_outage
-from agency.core.errors import (
-    AgencyError,
-    DatabaseAway,
-    InProgress,
-    NotReady,
-    OrganizationFrozen,
-)
+from agency.core.errors import AgencyError, DatabaseAway
 
 logger = logging.getLogger(__name__)
 CODES = {
@@ -59,8 +53,7 @@ def exception_handler(error, context):
         response = error_response(
             error.status, error.code, error.message + hint, error.errors
         )
-        if isinstance(error, InProgress | NotReady | OrganizationFrozen):
-            response["Retry-After"] = str(error.retry_after)
+        set_retry_after(response, error)
         return response
     if isinstance(error, exceptions.ValidationError):
         fields = flatten_errors(error.detail)
@@ -110,6 +103,12 @@ def plain_error_response(status_code, code, message):
     response = JsonResponse({"code": code, "message": message}, status=status_code)
     response.error_code = code  # type: ignore[attr-defined]  # for the log of calls
     return response
+
+
+def set_retry_after(response, error):
+    """Set `Retry-After` if the error says when the request may succeed."""
+    if error.retry_after is not None:
+        response["Retry-After"] = str(error.retry_after)
 
 
 def flatten_errors(detail, path=""):

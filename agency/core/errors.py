@@ -10,10 +10,13 @@ from typing import Any
 class AgencyError(Exception):
     """The base class. Messages are specific for callers of the API, vague for peers.
 
-    errors: a list of sentences for each field.
+    errors: a list of sentences for each field. retry_after: the seconds after which
+    the same request may succeed, for the `Retry-After` of the response; None if that
+    is not known.
     """
 
     status = 500
+    retry_after: int | None = None
 
     def __init__(
         self, code: str, message: str, errors: dict[str, list[str]] | None = None
@@ -89,7 +92,7 @@ class EndedByPeer(WrongState):
 
 
 class InProgress(Conflict):
-    """409: the same request is still running. Retry after `retry_after` seconds."""
+    """409: the same request is still running."""
 
     retry_after = 1
 
@@ -107,7 +110,7 @@ class TooMany(AgencyError):
 
 
 class TooOften(TooMany):
-    """429: too many requests in a short time. Retry after `retry_after` seconds."""
+    """429: too many requests in a short time."""
 
     def __init__(self, code: str, message: str, retry_after: int):
         super().__init__(code, message)
@@ -130,10 +133,7 @@ class Unavailable(AgencyError):
 
 
 class NotReady(Unavailable):
-    """503: a service that every request needs is out of reach.
-
-    Retry after `retry_after` seconds.
-    """
+    """503: a service that every request needs is out of reach."""
 
     retry_after = 2
 
@@ -144,8 +144,7 @@ class NotReady(Unavailable):
 class OrganizationFrozen(Unavailable):
     """503: the organization is moving to another installation (freezing.py).
 
-    Retry after `retry_after` seconds: it is there then, behind the same address, or
-    here again.
+    After `retry_after` it is there, behind the same address, or here again.
     """
 
     retry_after = 30

@@ -11,7 +11,12 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from agency.api import hints
-from agency.api.exceptions import CODES, plain_error_response, wants_html
+from agency.api.exceptions import (
+    CODES,
+    plain_error_response,
+    set_retry_after,
+    wants_html,
+)
 from agency.core.database.base import is_caused_by_outage
 from agency.core.errors import DatabaseAway
 
@@ -70,7 +75,7 @@ def database_away(request: HttpRequest) -> HttpResponse:
     """503 outside of the views of the API."""
     error = DatabaseAway()
     response = outage_response(request, error.status, error.code, error.message)
-    response["Retry-After"] = str(error.retry_after)
+    set_retry_after(response, error)
     return response
 
 

@@ -15,7 +15,8 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from agency.core.errors import AgencyError, Forbidden, NotFound, TooOften
+from agency.api import exceptions
+from agency.core.errors import AgencyError, Forbidden, NotFound
 from agency.holder_pages.languages import choose_language
 from agency.holder_pages.views import public_host
 from agency.server import error_pages
@@ -151,8 +152,7 @@ def error_page(
     with in_language_of(request, link.wallet.tenant if link else None) as language:
         context = {"error": error, "message": texts.describe_error(error)}
         response = show_page(request, link, "error", context, status=error.status)
-    if isinstance(error, TooOften):
-        response["Retry-After"] = str(error.retry_after)
+    exceptions.set_retry_after(response, error)
     return with_language(response, language)
 
 

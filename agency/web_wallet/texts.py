@@ -5,7 +5,7 @@ import math
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from agency.core.errors import AgencyError, TooOften
+from agency.core.errors import AgencyError
 
 # By code, what a holder can do about it. The others have a sentence for all.
 ERRORS = {
@@ -53,7 +53,7 @@ ERRORS = {
 
 
 def describe_error(error: AgencyError) -> str:
-    if error.code == "too_many_pins" and isinstance(error, TooOften):
+    if error.code == "too_many_pins" and error.retry_after:
         minutes = math.ceil(error.retry_after / 60)
         return ngettext(
             "The PIN was wrong too often. Try again in %(minutes)s minute.",

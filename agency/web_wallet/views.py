@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from agency.api.exceptions import set_retry_after
 from agency.api.views import heavy
 from agency.core.callers import client_address
 from agency.core.errors import AgencyError, Invalid, NotFound
@@ -84,8 +85,7 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
         context |= {"has_pin": bool(link.pin), "error": error}
         context["message"] = texts.describe_error(error)
         response = show_page(request, link, "pin", context, status=error.status)
-        if retry_after := getattr(error, "retry_after", None):
-            response["Retry-After"] = str(retry_after)
+        set_retry_after(response, error)
         return response
     # Who has come by the page of a link goes on with it; others to what waits.
     if take:

@@ -5,7 +5,7 @@ from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from agency.api.exceptions import plain_error_response
+from agency.api.exceptions import plain_error_response, set_retry_after
 from agency.core import rate_limits
 from agency.core.callers import client_address
 from agency.core.errors import OrganizationFrozen, PeerError, TooOften
@@ -49,7 +49,7 @@ def receive_envelope(request):
         answer = plain_error_response(
             error.status, error.code, f"{error.message} Send it again later."
         )
-        answer["Retry-After"] = str(error.retry_after)
+        set_retry_after(answer, error)
         return answer
     if reply is None:
         empty = HttpResponse(status=202)

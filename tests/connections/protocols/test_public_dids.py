@@ -86,6 +86,27 @@ def test_a_did_that_does_not_resolve_has_a_code_and_leaves_nothing(faber, phone)
     assert not Connection.objects.exists()
 
 
+@pytest.mark.parametrize(
+    "names_a_did", ["in a request", "in an invitation", "its own"]
+)
+def test_who_reads_too_many_dids_reads_when_to_come_back(
+    open_faber, phone, settings, names_a_did
+):
+    settings.DIDS_PER_MINUTE = 1
+    error_of(open_faber.post, "/connections/requests", {"did": phone.party.did})
+    if names_a_did == "in a request":
+        body = {"did": f"did:sov:{phone.party.did}"}
+        refused = open_faber.send("post", "/connections/requests", body)
+    elif names_a_did == "its own":
+        refused = open_faber.send("post", "/connections", {"usePublicDid": True})
+    else:
+        form = {"invitation": json.dumps(invitation_of(phone, "didexchange/1.1"))}
+        alice = open_faber.hosts("Alice")
+        refused = alice.send("post", "/connections/invitation", form=form)
+    assert_error(refused, 429, "too_many_requests")
+    assert 0 < int(refused["Retry-After"]) <= 60
+
+
 def test_a_second_invitation_of_the_same_did_reuses_the_connection(faber, shop):
     alice = faber.hosts("Alice")
     first = invitation_of(shop, "didexchange/1.1")
