@@ -345,10 +345,10 @@ class Connection(EventSource):
         With the lock it either begins before the connection ends, and is ended with
         it, or does not begin.
 
-        409 `connection_gone` if it was deleted, `wrong_state` before it is connected;
-        503 `organization_frozen`.
+        409 `connection_gone` if it was ended or deleted, `wrong_state` before it is
+        connected; 503 `organization_frozen`.
         """
-        if not self.lock():
+        if not self.lock() or self.left_at:
             raise outbox.connection_gone()
         if not self.is_new_link and self.state != self.State.CONNECTED:
             raise WrongState(self, [self.State.CONNECTED])
@@ -519,9 +519,12 @@ class Connection(EventSource):
         deletes it. Later calls do nothing. 409 `wrong_state` before it is connected,
         `connection_gone` if it was deleted; 503 `organization_frozen`.
         """
-        self.lock_for_exchange()
+        if not self.lock():
+            raise outbox.connection_gone()
         if self.left_at:
             return
+        if self.state != self.State.CONNECTED:
+            raise WrongState(self, [self.State.CONNECTED])
         # Before mark_ended(), after which nothing is sent to the peer.
         router.end_exchanges(self)
         # Other agents may not know the message.

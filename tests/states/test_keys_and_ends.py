@@ -107,6 +107,18 @@ def test_an_ended_connection_ends_and_rotates_no_more(walk, role):
         assert walks.everything() == before
 
 
+@pytest.mark.parametrize("role", ["inviter", "invitee"])
+def test_no_exchange_begins_on_an_ended_connection(walk, role):
+    """It is refused before anything is made for it."""
+    row = walks.connection(walk, role, "Connected")
+    stale = walks.fresh(row)
+    row.end()
+    for one in (row, stale, walks.fresh(row)):
+        with pytest.raises(Conflict) as refused, transactions.atomic():
+            one.lock_for_exchange()
+        assert refused.value.code == "connection_gone"
+
+
 def test_an_agreement_that_nobody_waits_for_changes_nothing(walk):
     row = walks.connection(walk, "inviter", "Connected")
     before = walks.everything()
