@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from agency.core.errors import AgencyError, Invalid
 from connections.hosted_peers import connections_with_hosted, own_connections
+from connections.messaging import outbox
 from connections.models import Connection
 from credentials.bulk.reading import (
     CONNECTION,
@@ -43,8 +44,9 @@ def check_rows(
     """Yield the rows in chunks, each with what is wrong with it.
 
     A row with wrong values can never be offered. One whose recipient is wrong may be
-    offered later, once that is connected. 400 `no_rows`; `too_many_rows`, after the
-    chunks before it.
+    offered later, once that is connected. Raises 400 `no_rows` for an empty file.
+    Raises 400 `too_many_rows` only when the limit is reached, so earlier chunks were
+    already yielded.
     """
     wallet = Wallet.of_organization(definition.tenant)
     rows, count = iter(rows), 0
@@ -101,11 +103,12 @@ def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellErr
     hosted = connections_with_hosted(wallet, hosted_ids)
     wanted = {row.connection_id for row in rows if row.connection_id}
     connections = own_connections(wallet).filter(connection_id__in=wanted)
-    states = dict(connections.values_list("connection_id", "state"))
+    ends = connections.values_list("connection_id", "state", "left_at")
+    known = {connection_id: (state, left_at) for connection_id, state, left_at in ends}
     found = []
     for row in rows:
         errors = []
-        state = states.get(row.connection_id)
+        state, left_at = known.get(row.connection_id, (None, None))
         if row.connection_id and row.wallet_id:
             message = "Give a connection or a hosted wallet, not both."
             errors.append(CellError(WALLET, "invalid_request", message))
@@ -114,6 +117,9 @@ def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellErr
         elif row.connection_id and state != Connection.State.CONNECTED:
             message = f"The connection is {state}; this needs Connected."
             errors.append(CellError(CONNECTION, "wrong_state", message))
+        elif row.connection_id and left_at:
+            gone = outbox.connection_gone()
+            errors.append(CellError(CONNECTION, gone.code, gone.message))
         elif row.wallet_id and row.wallet_id not in hosted:
             errors.append(CellError(WALLET, "not_found", WALLET_NOT_FOUND))
         found.append(errors)

@@ -231,6 +231,16 @@ def test_a_row_that_cannot_be_offered_any_more_fails_alone(faber, licence):
     assert [error["code"] for error in found["errors"]] == ["not_found"]
 
 
+@pytest.mark.parametrize("query", [{}, {"dryRun": "true"}])
+def test_a_connection_that_was_ended_is_an_error_of_its_cell(faber, licence, query):
+    ended = faber.hosts("Alice").known_as(faber)
+    faber.post(f"/connections/{ended}/hangup")
+    bulk = sent(faber, licence, f"name,year,connectionId\nAl,1,{ended}\n", **query)
+    assert bulk["counts"] == {"Failed": 1}
+    [error] = bulk["errors"]
+    assert (error["column"], error["code"]) == ("connectionId", "connection_gone")
+
+
 def test_errors_are_read_page_by_page(faber, licence):
     bulk = sent(faber, licence, [f"Al,x{n}" for n in range(250)])
     path, rows = f"/credentials/bulk/{bulk['bulkId']}", []
