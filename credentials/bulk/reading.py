@@ -143,7 +143,7 @@ def read_object(number: int, row: Any) -> SourceRow:
         return broken_row(number, VALUES, "Give an object: name to text.")
     for name, value in values.items():
         if not isinstance(value, str):
-            return broken_row(number, name[:256], "Give a text.")
+            return broken_row(number, name, "Give a text.")
     return SourceRow(number, recipient[0].strip(), recipient[1].strip(), values)
 
 

@@ -9,7 +9,8 @@ from agency.core.retention import BatchBudget, TimeBudget, delete_in_batches
 from credentials.models.bulk import Bulk, BulkRow
 
 KEPT = timedelta(days=30)
-# Of one that is not shown: the process that stored or deleted its rows has ended.
+# Of a bulk that is hidden (started_at is None): the process that stored or deleted
+# its rows has ended.
 UNSTARTED_KEPT = timedelta(hours=1)
 DISCARD_SECONDS = 20.0
 
@@ -30,13 +31,13 @@ def delete_old_bulks() -> int:
 
 
 def delete_rows(bulk: Bulk, budget: BatchBudget) -> int:
-    """Delete the rows of one. Return how many."""
+    """Delete the rows of a bulk. Return how many."""
     rows = BulkRow.objects.filter(bulk=bulk).only("pk", "bulk", "number")
     return delete_in_batches(rows, budget, by="number")
 
 
 def discard_bulk(bulk: Bulk) -> None:
-    """Delete one that is not shown, with what is stored of its rows.
+    """Delete a bulk that is hidden (started_at is None), with its stored rows.
 
     In batches, each a transaction: it may take DISCARD_SECONDS. What is left then is
     deleted by delete_old_bulks().
