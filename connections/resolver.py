@@ -106,7 +106,9 @@ def resolve(did: str, tenant: Tenant, is_stranger: bool = False) -> Party:
     if known := resolved_dids.find(tenant.network, did):
         return known
     read = partial(_read_and_remember, did, tenant, is_stranger)
-    return network_reads.read_once(("did", tenant.network.pk, did), read)
+    return network_reads.read_outside_transaction(
+        ("did", tenant.network.pk, did), read
+    )
 
 
 def resolve_reachable(did: str, tenant: Tenant) -> Party:

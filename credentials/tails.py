@@ -77,8 +77,9 @@ def tails_path(public: dict[str, Any]) -> str:
     if not path.exists():
         if not default_storage.exists(tails_name(tails_hash)):
             location = public["value"]["tailsLocation"]
-            network_reads.read_once(
-                location, lambda: fetch_tails(location, tails_hash)
+            name = ("tails", tails_hash, location)
+            network_reads.read_outside_transaction(
+                name, lambda: fetch_tails(location, tails_hash)
             )
         copy_tails(path)
     return str(path)

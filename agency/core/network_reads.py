@@ -17,7 +17,8 @@ from django.db import connection
 from agency.core import transactions
 from agency.core.errors import Unavailable
 
-# For all reads of one transaction. Including the last read, it is less than a lease.
+# For all reads of one transaction. TIMEOUT_SECONDS plus one read stays below
+# queued_jobs.LEASE.
 TIMEOUT_SECONDS = 25.0
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
@@ -47,11 +48,12 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def read_once(name: Hashable, read: Callable[[], Result]) -> Result:
+def read_outside_transaction(name: Hashable, read: Callable[[], Result]) -> Result:
     """Return the value of `read`, which makes a network call.
 
-    Inside a transaction: return the value that was read for it before, or raise
-    ReadNeeded. name: identifies the value, unique in the process.
+    Outside of a transaction each call reads. Inside one: return the value that was
+    read for it before, or raise ReadNeeded. name: identifies the value, unique in the
+    process.
     """
     if not connection.in_atomic_block:
         return read()

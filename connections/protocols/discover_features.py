@@ -66,7 +66,7 @@ def choose_format(
     is_pending = asked_at is None or _seconds_left(asked_at) > 0
     if may_ask and is_pending and connection.is_version_unknown(protocol):
         read = partial(_ask_and_wait, connection.pk)
-        network_reads.read_once(("features", connection.pk), read)
+        network_reads.read_outside_transaction(("features", connection.pk), read)
     return connection.message_format_for(protocol).in_version(version)
 
 

@@ -130,7 +130,9 @@ class LocalLedger:
         if newest.is_final:
             return newest.body
         # Outside of a transaction, like a read of a remote ledger.
-        return network_reads.read_once(("final list", newest.pk), newest.final_body)
+        return network_reads.read_outside_transaction(
+            ("final list", newest.pk), newest.final_body
+        )
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
         """Return whether the newest list shows the index as revoked."""

@@ -1,14 +1,17 @@
 """Tails files are read through the storage, wherever that is."""
 
 import tempfile
+from pathlib import Path
 
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.test import Client
 
+from agency.core import network_reads
 from agency.core.errors import Unavailable
 from agency.ops import stored_files
+from credentials import tails
 from credentials.models import PublishedObject
 from credentials.tails import needed_tails, tails_path
 
@@ -49,8 +52,8 @@ def test_a_holder_proves_with_a_file_of_an_object_store(faber, degree, object_st
     assert faber.get(path)["isValid"] is True
     [copy] = object_store.glob("agency-tails-*/*")
     assert f"tails/{copy.name}" in needed_tails()
-    tails = Client().get(f"/tails/{copy.name}")
-    assert b"".join(tails.streaming_content) == copy.read_bytes()
+    served = Client().get(f"/tails/{copy.name}")
+    assert b"".join(served.streaming_content) == copy.read_bytes()
 
 
 def test_the_copy_of_a_host_is_used_again(degree, object_store):
@@ -65,6 +68,29 @@ def test_a_damaged_file_is_not_proven_with(degree, object_store):
     with pytest.raises(Unavailable, match="damaged"):
         tails_path(registry())
     assert list(object_store.glob("agency-tails-*/*")) == []
+
+
+def test_files_of_one_address_are_read_each_by_its_hash(object_store, monkeypatch):
+    contents = {}
+    for data in (b"one", b"two"):
+        path = object_store / data.decode()
+        path.write_bytes(data)
+        contents[tails.hash_of(path)] = data
+
+    def fetch(location, tails_hash):
+        file = ContentFile(contents[tails_hash])
+        default_storage.save(tails.tails_name(tails_hash), file)
+
+    monkeypatch.setattr(tails, "fetch_tails", fetch)
+    location = "https://issuer.example/tails"
+
+    @network_reads.atomic_with_reads
+    def read_all():
+        values = [{"tailsHash": one, "tailsLocation": location} for one in contents]
+        paths = [tails_path({"value": value}) for value in values]
+        return [Path(path).read_bytes() for path in paths]
+
+    assert read_all() == [b"one", b"two"]
 
 
 def test_a_folder_of_somebody_else_is_not_used(degree, object_store, monkeypatch):

@@ -288,7 +288,7 @@ class IndyLedger:
         of Ledger.
         """
         name = (self.network.pk, registry_id, timestamp)
-        return network_reads.read_once(
+        return network_reads.read_outside_transaction(
             name, lambda: self._newest_list(registry_id, timestamp)
         )
 
@@ -312,7 +312,7 @@ class IndyLedger:
         poll = partial(
             poll_until_found, is_listed, NODE_LAG_SECONDS, NODE_LAG_SECONDS / 10
         )
-        return bool(network_reads.read_once(name, poll))
+        return bool(network_reads.read_outside_transaction(name, poll))
 
     def _newest_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
         public = self.revocation_registry(registry_id)
@@ -367,7 +367,9 @@ class IndyLedger:
             lambda: self._find_object(kind, object_id, read),
             ABSENCE_CHECK_SECONDS,
         )
-        return network_reads.read_once((self.network.pk, kind, object_id), poll)
+        return network_reads.read_outside_transaction(
+            (self.network.pk, kind, object_id), poll
+        )
 
     def _find_object(
         self, kind: str, object_id: str, read: ReadObject

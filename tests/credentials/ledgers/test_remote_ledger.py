@@ -197,7 +197,8 @@ def test_what_was_read_for_one_attempt_is_forgotten_after_it(transactional_db):
     @network_reads.atomic_with_reads
     def asks():
         return [
-            network_reads.read_once("name", lambda: next(readings)) for _ in range(3)
+            network_reads.read_outside_transaction("name", lambda: next(readings))
+            for _ in range(3)
         ]
 
     assert (asks(), asks()) == ([1, 1, 1], [2, 2, 2])
@@ -209,7 +210,7 @@ def test_an_attempt_that_needs_too_much_is_given_up(transactional_db, monkeypatc
 
     @network_reads.atomic_with_reads
     def asks():
-        network_reads.read_once(next(names), lambda: time.sleep(0.01))
+        network_reads.read_outside_transaction(next(names), lambda: time.sleep(0.01))
 
     with pytest.raises(Unavailable) as error:
         asks()
