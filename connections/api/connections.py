@@ -91,7 +91,7 @@ def invite(view, wallet):
     body = view.parse_body(ConnectionInvitationParameters)
     # Before perform(), as it reads a network outside of transactions.
     if body.get("usePublicDid") and wallet.is_organization:
-        public_dids.require_endpoint(wallet)
+        public_dids.require_resolvable_did(wallet)
     return view.perform(create_invitation, wallet, body)
 
 

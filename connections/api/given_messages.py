@@ -23,7 +23,8 @@ def resolve_message(given, field, check, tenant):
     check: raises PeerError for a message that cannot be used here. tenant: the
     caller's organization, on whose behalf a DID in the message is resolved. field: the
     member of the body, for the error: 400 `bad_<field>` or `did_not_resolved`.
-    Outside of transactions, as a link or a DID may be read over the network.
+    Outside of transactions, as a link or a DID may be read over the network. Reading a
+    DID also raises 429 TooOften and 503 Unavailable.
     """
     try:
         body = _read_message(given.strip())

@@ -140,10 +140,11 @@ def report_to_stranger(key: Key, received: Message) -> None:
             outbox.enqueue_to_party(requester, report, key, None, is_optional=True)
 
 
-def require_endpoint(wallet: Wallet) -> None:
-    """Check that others can resolve the wallet's public DID. Outside of transactions.
+def require_resolvable_did(wallet: Wallet) -> None:
+    """Resolve the wallet's public DID as others do. Outside of transactions.
 
-    409 `endpoint_not_published`.
+    409 `endpoint_not_published`. Reading the DID over the network also raises 429
+    TooOften and 503 Unavailable.
     """
     try:
         resolver.resolve_reachable(wallet.qualified_did, wallet.tenant)

@@ -71,7 +71,7 @@ def offer_function(tenant, body):
         return partial(Credential.offer, or_404(found, Connection), **offered)
     wallet = Wallet.of_organization(tenant)
     if body.get("usePublicDid"):
-        public_dids.require_endpoint(wallet)
+        public_dids.require_resolvable_did(wallet)
     share = partial(
         Credential.offer_by_link,
         wallet,

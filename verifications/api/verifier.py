@@ -40,7 +40,7 @@ def request_function(tenant, *, link_options, body, policy_id=None, connection=N
         return partial(verifier.send_request, connection, body, policy_id)
     wallet = Wallet.of_organization(tenant)
     if link_options.get("usePublicDid"):
-        public_dids.require_endpoint(wallet)
+        public_dids.require_resolvable_did(wallet)
     share = partial(
         verifier.send_request_by_link,
         wallet,

@@ -233,7 +233,13 @@ def _receive_shared(wallet: Wallet, message: Message) -> Verification:
 
 
 def find_available(verification: Verification) -> list[tuple[Item, list[Credential]]]:
-    """Return each requested item with the wallet's credentials that satisfy it."""
+    """Return each requested item with the wallet's credentials that satisfy it.
+
+    They come oldest first. It decrypts every credential that has a requested
+    attribute, and reads the ledger: 503 Unavailable if that does not respond; in a
+    transaction, ReadNeeded (agency/core/network_reads.py). WrongState if there is only
+    a proposal.
+    """
     proof_request = verification.require_proof_request()
     credentials = list(find_credentials(verification.wallet, proof_request))
     candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
