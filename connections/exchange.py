@@ -70,7 +70,7 @@ class Exchange(EventSource):
         return vault.unseal(self, "reason")
 
     def sealed_reason(self, reason: str | None) -> bytes | None:
-        return vault.sealed(self, "reason", reason or None)
+        return vault.sealed_value(self, "reason", reason or None)
 
     def event_data(self, wallet: Any) -> dict[str, Any]:
         return {**super().event_data(wallet), "thread_id": self.thread_id}

@@ -187,7 +187,7 @@ class IdempotentRequest:
 
     def _store_response(self, row: IdempotencyKey, body: Any) -> None:
         if not row.shown_once:
-            answer = vault.sealed(row, "answer", {"body": body})
+            answer = vault.sealed_value(row, "answer", {"body": body})
             rows = IdempotencyKey.objects.filter(pk=row.pk)
             rows.update(answer=answer, updated_at=timezone.now())
 

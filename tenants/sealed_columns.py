@@ -104,6 +104,6 @@ def opens(row: Any, column: str) -> bool:
 def try_to_open(row: Any, column: str) -> bool:
     try:
         vault.unseal(row, column)
-    except vault.CLOSED:
+    except vault.UNSEAL_ERRORS:
         return False
     return True

@@ -36,8 +36,10 @@ TAG_BYTES = 16
 NEWEST_SECONDS = 10.0
 MAX_TENANTS = 10_000
 DIGEST_PURPOSE = b"token digests"
-# What is raised by a value that does not open, or whose data key does not.
-CLOSED = (InvalidTag, ValueError, ObjectDoesNotExist, ImproperlyConfigured)
+# What unsealing raises: InvalidTag for bytes that were changed or sealed elsewhere,
+# ValueError for what is no JSON, ObjectDoesNotExist if the data key is gone,
+# ImproperlyConfigured if no master key opens the data key.
+UNSEAL_ERRORS = (InvalidTag, ValueError, ObjectDoesNotExist, ImproperlyConfigured)
 LOCK_SYSTEM_DATA_KEY = (
     "SELECT master_key_id FROM tenants_datakey WHERE tenant_id IS NULL FOR SHARE"
 )
@@ -53,12 +55,18 @@ def seal(row: Any, column: str, value: Any) -> None:
 
     None stays None.
     """
-    blob = None
-    if value is not None:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-        generation = newest_generation(row.tenant_id)
-        blob = seal_bytes(row, column, text, generation)
-    setattr(row, column, blob)
+    setattr(row, column, sealed_value(row, column, value))
+
+
+def sealed_value(row: Any, column: str, value: Any) -> bytes | None:
+    """Return the sealed form of a JSON value, for move(row, …, column=…).
+
+    The row is not changed. None stays None.
+    """
+    if value is None:
+        return None
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return seal_bytes(row, column, text, newest_generation(row.tenant_id))
 
 
 def seal_bytes(row: Any, column: str, plaintext: bytes, generation: int) -> bytes:
@@ -67,20 +75,17 @@ def seal_bytes(row: Any, column: str, plaintext: bytes, generation: int) -> byte
     return encrypt_bytes(key, plaintext, associated, header_of(generation))
 
 
-def sealed(row: Any, column: str, value: Any) -> bytes:
-    """Like seal(), and return the bytes, for move(row, …, column=…)."""
-    seal(row, column, value)
-    return getattr(row, column)
-
-
 def unseal(row: Any, column: str) -> Any:
-    """Return the JSON value sealed in `row.column`, or None."""
+    """Return the JSON value sealed in `row.column`, or None.
+
+    Raises UNSEAL_ERRORS if it does not open.
+    """
     blob = getattr(row, column)
     return None if blob is None else json.loads(unseal_bytes(row, column))
 
 
 def unseal_bytes(row: Any, column: str, key: bytes | None = None) -> bytes:
-    """Return what is sealed in `row.column`, which is not None. Raises InvalidTag.
+    """Return what is sealed in `row.column`, which is not None. Raises UNSEAL_ERRORS.
 
     key: the data key, if the caller has it.
     """

@@ -283,7 +283,7 @@ def test_a_sealed_value_with_one_changed_byte_does_not_open(faber, place):
 
 def test_a_sealed_value_looks_different_each_time(faber):
     wallet = Wallet.objects.get(tenant=faber.tenant)
-    assert vault.sealed(wallet, "link_secret", "7") != vault.sealed(
+    assert vault.sealed_value(wallet, "link_secret", "7") != vault.sealed_value(
         wallet, "link_secret", "7"
     )
 

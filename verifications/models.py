@@ -311,8 +311,8 @@ class Verification(Exchange):
             self,
             [self.State.PROPOSED],
             self.State.REQUESTED,
-            policy=vault.sealed(self, "policy", policy),
-            request_body=vault.sealed(self, "request_body", proof_request),
+            policy=vault.sealed_value(self, "policy", policy),
+            request_body=vault.sealed_value(self, "request_body", proof_request),
             **changes,
         )
 

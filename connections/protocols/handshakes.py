@@ -367,7 +367,7 @@ def answer_request(invitation: Connection, message: Message) -> None:
     response = _build_response(invitation, my_key, message)
     held_response = {}
     if connection.confirms:
-        sealed = vault.sealed(connection, "held_response", response)
+        sealed = vault.sealed_value(connection, "held_response", response)
         held_response = {"held_response": sealed}
     connection.bind_peer(
         [State.INVITED],

@@ -74,8 +74,8 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
         "schema_id": str(offer.get("schema_id"))[:300],
         "definition_id": str(offer.get("cred_def_id"))[:300],
         "attribute_names": normalised_names(values),
-        "offer_body": vault.sealed(credential, "offer_body", offer),
-        "values": vault.sealed(credential, "values", values),
+        "offer_body": vault.sealed_value(credential, "offer_body", offer),
+        "values": vault.sealed_value(credential, "values", values),
         **format_columns(message),
     }
     if known:
@@ -137,7 +137,7 @@ def receive_request(credential: Credential, message: Message) -> None:
         [State.OFFERED],
         State.REQUESTED,
         accepted_at=timezone.now(),
-        request_body=vault.sealed(credential, "request_body", request),
+        request_body=vault.sealed_value(credential, "request_body", request),
         **format_columns(message),
     )
     if credential.automatic_issuance:
@@ -224,8 +224,8 @@ def receive_credential(credential: Credential, message: Message) -> None:
         State.ISSUED,
         issued_at=timezone.now(),
         attribute_names=normalised_names(values),
-        values=vault.sealed(credential, "values", values),
-        credential=vault.sealed(credential, "credential", stored),
+        values=vault.sealed_value(credential, "values", values),
+        credential=vault.sealed_value(credential, "credential", stored),
         request_metadata=None,
         revocation_registry_id=registry_id,
         revocation_index=anoncreds.revocation_index(stored) if registry_id else None,

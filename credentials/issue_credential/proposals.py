@@ -200,7 +200,7 @@ def _move_to_proposed(
 
     sources: the states in which it may come.
     """
-    changes["proposal"] = vault.sealed(credential, "proposal", proposed)
+    changes["proposal"] = vault.sealed_value(credential, "proposal", proposed)
     if credential.offer_body is None:
         changes["definition_id"] = proposed.get("definitionId", "")
         changes["schema_id"] = proposed.get("schemaId", "")
@@ -271,8 +271,8 @@ def offer_proposed(
         definition_id=definition.definition_id,
         attribute_names=normalised_names(attribute_names),
         automatic_issuance=automatic_issuance,
-        offer_body=vault.sealed(credential, "offer_body", offer),
-        values=vault.sealed(credential, "values", values),
+        offer_body=vault.sealed_value(credential, "offer_body", offer),
+        values=vault.sealed_value(credential, "values", values),
     )
     message = messages.build_offer(
         offer,

@@ -343,8 +343,8 @@ class Credential(Exchange):
             [self.State.OFFERED],
             self.State.REQUESTED,
             accepted_at=timezone.now(),
-            request_body=vault.sealed(self, "request_body", request),
-            request_metadata=vault.sealed(self, "request_metadata", metadata),
+            request_body=vault.sealed_value(self, "request_body", request),
+            request_metadata=vault.sealed_value(self, "request_metadata", metadata),
         )
         self.send_message(
             messages.build_request(request, self.thread_id, self.message_format)
@@ -433,7 +433,7 @@ class Credential(Exchange):
             [self.State.REQUESTED],
             self.State.ISSUED,
             issued_at=timezone.now(),
-            values=vault.sealed(self, "values", values),
+            values=vault.sealed_value(self, "values", values),
             revocation_registry_id=slot.registry.registry_id if slot else "",
             revocation_index=slot.index if slot else None,
         )

@@ -147,7 +147,7 @@ class Publication(Record, CausedJob):
 
     def save_progress(self, payload: dict[str, Any]) -> None:
         """Store what was made so far, so that a later attempt uses the same."""
-        material = vault.sealed(self, "material", payload)
+        material = vault.sealed_value(self, "material", payload)
         self._update_leased(self._fenced, material=material)
 
     def complete(self, object_id: str, **changes: Any) -> None:

@@ -331,8 +331,8 @@ def test_nobody_of_that_name(faber, name):
 def test_a_process_seals_with_the_new_key_after_its_time(story, monkeypatch):
     monkeypatch.setattr(vault, "NEWEST_SECONDS", 3600.0)
     policy = VerificationPolicy(tenant=story.tenant)
-    assert vault.sealed(policy, "body", {}).startswith(FIRST)
+    assert vault.sealed_value(policy, "body", {}).startswith(FIRST)
     rotation.create_next_data_key(story.tenant.pk)
-    assert vault.sealed(policy, "body", {}).startswith(FIRST)
+    assert vault.sealed_value(policy, "body", {}).startswith(FIRST)
     vault._newest[story.tenant.pk] = (1, 0.0)  # an hour later
-    assert vault.sealed(policy, "body", {}).startswith(SECOND)
+    assert vault.sealed_value(policy, "body", {}).startswith(SECOND)

@@ -357,8 +357,10 @@ def _send_presentation(
             verification,
             [State.REQUESTED],
             State.ACCEPTED,
-            presentation=vault.sealed(verification, "presentation", presentation),
-            proof=vault.sealed(verification, "proof", proof),
+            presentation=vault.sealed_value(
+                verification, "presentation", presentation
+            ),
+            proof=vault.sealed_value(verification, "proof", proof),
         )
         verification.send_message(
             messages.build_presentation(

@@ -128,8 +128,8 @@ def receive_proposal(connection: Connection, message: Message) -> None:
             verification,
             [State.PROPOSED],
             State.PROPOSED,
-            policy=vault.sealed(verification, "policy", policy),
-            proposal=vault.sealed(verification, "proposal", preview),
+            policy=vault.sealed_value(verification, "policy", policy),
+            proposal=vault.sealed_value(verification, "proposal", preview),
             **format_columns(message),
         )
 
@@ -196,9 +196,9 @@ def receive_presentation(verification: Verification, message: Message) -> None:
         is_valid=outcome.is_valid,
         verified_at=timezone.now(),
         **format_columns(message),
-        presentation=vault.sealed(verification, "presentation", presentation),
-        proof=vault.sealed(verification, "proof", outcome.proof),
-        checks=vault.sealed(verification, "checks", checks),
+        presentation=vault.sealed_value(verification, "presentation", presentation),
+        proof=vault.sealed_value(verification, "proof", outcome.proof),
+        checks=vault.sealed_value(verification, "checks", checks),
     )
     _send_verdict(verification)
 

@@ -102,7 +102,7 @@ class OpeningReader(Sealer):
         self.file.seek(place)
         try:
             return vault.decrypt_bytes(self.key, sealed, self.next_place(self.is_over))
-        except vault.CLOSED:
+        except vault.UNSEAL_ERRORS:
             raise damaged() from None
 
     def require_end(self) -> None:

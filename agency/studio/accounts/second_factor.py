@@ -61,7 +61,7 @@ def reseal_factors(generation: int) -> tuple[int, int]:
     for pk in list(rows.values_list("pk", flat=True)):
         try:
             done += reseal_factor(pk, generation)
-        except vault.CLOSED:
+        except vault.UNSEAL_ERRORS:
             closed += 1
     return done, closed
 

@@ -283,7 +283,7 @@ def test_an_array_and_a_sealed_column_are_updated(faber):
     alice, definition = faber.hosts("Alice"), faber.defines("name", "level")
     faber.offers(alice, definition, VALUES)
     row = Credential.objects.get(role="holder")
-    values = vault.sealed(row, "values", {"name": "Bob"})
+    values = vault.sealed_value(row, "values", {"name": "Bob"})
     changes = {"attribute_names": ["name"], "values": values}
     update_rows(Credential, {"id": row.pk}, changes)
     again = Credential.objects.get(pk=row.pk)

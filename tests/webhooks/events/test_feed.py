@@ -248,7 +248,7 @@ def test_what_was_prepared_for_another_answer_is_not_used(faber, monkeypatch):
     def changed_before(credential):
         if not changed:
             row = Credential.objects.get(role="issuer")
-            sealed = vault.sealed(row, "values", values | {"level": "8"})
+            sealed = vault.sealed_value(row, "values", values | {"level": "8"})
             rows = Credential.objects.filter(pk=row.pk)
             changed.append(elsewhere(lambda: rows.update(values=sealed)))
         lock(credential)

@@ -22,7 +22,7 @@ def store_checks(row, *checks):
     keys = ("policy_name", "rule", "status", "code", "message")
     listed = [dict(zip(keys, check, strict=True)) for check in checks]
     Verification.objects.filter(pk=row.pk).update(
-        checks=vault.sealed(row, "checks", listed)
+        checks=vault.sealed_value(row, "checks", listed)
     )
 
 
