@@ -80,11 +80,6 @@ def withdraw_invitation(invitation: Invitation, *, by: Any) -> None:
     row.delete()
 
 
-def digest_of(token: str) -> bytes:
-    """Return what is stored of the token of an invitation."""
-    return vault.keyed_digest(token)
-
-
 def find_invitation(digest: bytes) -> Invitation | None:
     """Return the invitation whose token has this digest, if it has not expired."""
     found = Invitation.objects.select_related("tenant", "invited_by")
@@ -97,9 +92,9 @@ def accept_invitation(
 ) -> Tenant:
     """Make the person a member, and use the invitation up. Return the organization.
 
-    digest: digest_of() the token. emails: the mail addresses that are the person's own,
-    in lower case. A member keeps the present role. Raises NotFound `invitation_ended`,
-    Invalid `wrong_address`, Conflict `member_limit`.
+    digest: vault.keyed_digest() of the token. emails: the mail addresses that are the
+    person's own, in lower case. A member keeps the present role. Raises NotFound
+    `invitation_ended`, Invalid `wrong_address`, Conflict `member_limit`.
     """
     found = find_invitation(digest)
     if found:
@@ -243,7 +238,7 @@ def renew_token(invitation: Invitation) -> str:
     """Set a new token and the time until which it works. Return the token."""
     token = secrets.token_urlsafe(32)
     now = timezone.now()
-    invitation.digest = digest_of(token)
+    invitation.digest = vault.keyed_digest(token)
     invitation.expires_at = now + INVITATION_LIFETIME
     invitation.updated_at = now
     return token

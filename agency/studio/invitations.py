@@ -22,7 +22,7 @@ from agency.holder_pages.languages import FALLBACK
 from agency.mails import texts
 from agency.mails.names import mailed_name
 from agency.mails.sending import send_mail
-from tenants import members
+from tenants import members, vault
 from tenants.models import Invitation
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def mail_invitation(invitation: Invitation, link: str) -> None:
 @require_safe
 @never_cache
 def open_invitation(request: HttpRequest, token: str) -> HttpResponse:
-    digest = members.digest_of(token)
+    digest = vault.keyed_digest(token)
     if members.find_invitation(digest):
         request.session[DIGEST] = digest.hex()
     else:  # nothing is stored for links that somebody makes up

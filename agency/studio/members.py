@@ -17,7 +17,7 @@ from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.invitations import deliver_invitation
 from agency.studio.pages import get_membership, studio_page
 from organizations.provisioning import change_organization
-from tenants import members
+from tenants import members, vault
 from tenants.models import Invitation, Membership, Permission, Role
 from tenants.models.people import ROLES_WITH
 
@@ -127,7 +127,7 @@ def limit_mails(tenant_id: UUID, email: str) -> None:
     day = 24 * 60  # in minutes
     take("invitations", organization, INVITATIONS_PER_MINUTE)
     take("invitations_of_day", organization, INVITATIONS_PER_DAY, minutes=day)
-    address = members.digest_of(email.lower()).hex()
+    address = vault.keyed_digest(email.lower()).hex()
     take("invitations_to_address", address, INVITATIONS_PER_ADDRESS, minutes=day)
 
 
