@@ -25,27 +25,27 @@ RECOVERY_PERIODS = {
 }
 
 
-class EventFilter(forms.Form):
+class FilterForm(forms.Form):
+    """Filters of a list: each field is a lookup of the queryset."""
+
+    def lookups(self) -> dict[str, Any]:
+        """Return the queryset lookups of the filters that are set."""
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+
+class EventFilter(FilterForm):
     type = forms.ChoiceField(
         label="Type", choices=[("", "All types"), *MESSAGE_TYPES], required=False
     )
     object_id = forms.CharField(label="Object id", max_length=128, required=False)
 
-    def lookups(self) -> dict[str, Any]:
-        """Return the queryset lookups of the filters that are set."""
-        return {name: value for name, value in self.cleaned_data.items() if value}
 
-
-class DeliveryFilter(forms.Form):
+class DeliveryFilter(FilterForm):
     status = forms.ChoiceField(
         label="Status",
         choices=[("", "All"), *SHOWN_STATUS.items()],
         required=False,
     )
-
-    def lookups(self) -> dict[str, Any]:
-        """Return the queryset lookups of the filters that are set."""
-        return {name: value for name, value in self.cleaned_data.items() if value}
 
 
 class WebhookForm(OnceForm):
