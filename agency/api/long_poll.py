@@ -28,7 +28,6 @@ PREFER = OpenApiParameter(
     f"most {MAX_WAIT_SECONDS}; at once where nothing is awaited of it. `Preference-Applied` on the "
     "answer says that it was heeded: without it, too many were waiting.",
 )
-slots = waiting.peer_slots
 
 
 def wait_for_change(
@@ -44,19 +43,17 @@ def wait_for_change(
     seconds = requested_seconds(preferences)
     if not seconds or not row.awaits_peer:
         return row, seconds
-    if not slots.acquire(blocking=False):
-        return row, None
-    end = monotonic() + seconds
-    pause = MIN_PAUSE_SECONDS
-    try:
+    with waiting.take_peer_slot() as is_free:
+        if not is_free:
+            return row, None
+        end = monotonic() + seconds
+        pause = MIN_PAUSE_SECONDS
         while row.awaits_peer and (remaining := end - monotonic()) > 0:
             close_old_connections()
             sleep(min(pause, remaining))
             pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
             row = read()
         return row, seconds
-    finally:
-        slots.release()
 
 
 def requested_seconds(preferences: str) -> int | None:

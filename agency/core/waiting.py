@@ -41,16 +41,26 @@ def seconds_left(at_most: float) -> float:
     return at_most if end is None else max(0.0, min(at_most, end - monotonic()))
 
 
+@contextmanager
+def take_peer_slot() -> Iterator[bool]:
+    """Let this thread wait for a peer in the block.
+
+    Yields False if half of the threads wait already: then it may not.
+    """
+    is_free = peer_slots.acquire(blocking=False)
+    try:
+        yield is_free
+    finally:
+        if is_free:
+            peer_slots.release()
+
+
 def poll_for_peer(is_done: Callable[[], bool], at_most: float) -> None:
     """Wait until a peer has done something: `at_most` seconds, or what is left.
 
     Not at all if half of the threads wait already. Keeps the database connection.
     """
-    if not peer_slots.acquire(blocking=False):
-        return
-    try:
+    with take_peer_slot() as is_free:
         end = monotonic() + seconds_left(at_most)
-        while monotonic() < end and not is_done():
+        while is_free and monotonic() < end and not is_done():
             sleep(PAUSE_SECONDS)
-    finally:
-        peer_slots.release()

@@ -12,6 +12,7 @@ from django.db import connection
 from django.test import Client
 
 from agency.api import long_poll
+from agency.core import waiting
 from tests.agency.api.contract_world import World
 from tests.support.event_streams import free_port, serving
 from tests.support.races import in_thread
@@ -220,7 +221,7 @@ def test_the_preference_is_read_as_rfc_7240_says(header, seconds):
 def test_beyond_the_cap_a_read_is_answered_at_once_and_the_cap_is_given_back(
     faber, monkeypatch
 ):
-    monkeypatch.setattr(long_poll, "slots", BoundedSemaphore(2))
+    monkeypatch.setattr(waiting, "peer_slots", BoundedSemaphore(2))
     path = f"/connections/{faber.invites()['connectionId']}"
     with ThreadPoolExecutor(2) as pool:
         two = [
@@ -243,15 +244,15 @@ def test_beyond_the_cap_a_read_is_answered_at_once_and_the_cap_is_given_back(
 def test_what_is_deleted_meanwhile_is_404_and_its_place_is_given_back(
     faber, monkeypatch
 ):
-    monkeypatch.setattr(long_poll, "slots", BoundedSemaphore(1))
+    monkeypatch.setattr(waiting, "peer_slots", BoundedSemaphore(1))
     path = f"/connections/{faber.invites()['connectionId']}"
     answer, _ = meanwhile(lambda: waits(faber, path), lambda: faber.delete(path))
     assert answer.status_code == 404
-    assert long_poll.slots.acquire(blocking=False)
+    assert waiting.peer_slots.acquire(blocking=False)
 
 
 def test_the_cap_is_half_of_the_threads_that_the_web_server_is_given():
-    assert long_poll.slots._initial_value == settings.WEB_THREADS // 2
+    assert waiting.peer_slots._initial_value == settings.WEB_THREADS // 2
 
 
 @pytest.fixture
