@@ -62,10 +62,11 @@ class WalletView(View):
 
     @property
     def wallet(self):
-        if own := self.own_wallet:
-            return own
-        wallet = _hosted_wallet.first(*self.path_of_wallet)
-        return or_404(wallet, Wallet)
+        return self.own_wallet or self.find_hosted_wallet(self.kwargs["walletId"])
+
+    def find_hosted_wallet(self, wallet_id):
+        """404 if the organization hosts no wallet with this id."""
+        return or_404(_hosted_wallet.first(self.tenant.pk, wallet_id), Wallet)
 
     @property
     def path_of_wallet(self):
@@ -85,8 +86,6 @@ def create_wallet(tenant, body):
 
 
 class Wallets(WalletView):
-    reaches_own_wallet = False  # it is deleted with its organization only
-
     @operation("createWallet", request=WalletParameters, response=WalletContract)
     def create(self, request):
         body = self.parse_body(WalletParameters)
@@ -106,7 +105,8 @@ class Wallets(WalletView):
 
     @operation("deleteWallet")
     def destroy(self, request, walletId):
-        self.wallet.remove()
+        # Never the organization's own: it is deleted with its organization only.
+        self.find_hosted_wallet(walletId).remove()
         return Response()
 
     @operation(
@@ -118,5 +118,4 @@ class Wallets(WalletView):
         if not wallet_id:
             message = "Name the wallet in the query: ?walletId=…"
             raise Invalid("invalid_request", message, {"walletId": [message]})
-        self.kwargs["walletId"] = wallet_id
         return self.destroy(request, wallet_id)
