@@ -1,8 +1,9 @@
-"""The two dialects of the API, and the only file that knows of them.
+"""The two dialects of the API: which one a request has, and how responses differ.
 
 A request with the header of the published interface gets its literal shapes. Every
 other request gets the shapes that the original clients read. All else is a superset of
-both.
+both. A webhook keeps the dialect of the request that registered it, which decides
+the types of events that it gets by default (webhooks/delivery/endpoints.py).
 """
 
 LITERAL_HEADER = "X-Service-Subscription-Key"

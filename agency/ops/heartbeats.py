@@ -37,7 +37,7 @@ def start_heartbeats(
     is_working: Callable[[], bool] = lambda: True,
     stopped: Event | None = None,
 ) -> Thread:
-    """Write a heartbeat now and then each HEARTBEAT_SECONDS, in a daemon thread.
+    """Write a heartbeat at once, and then every HEARTBEAT_SECONDS, in a daemon thread.
 
     is_working: while it returns False no heartbeat is written, for a process that
     lives and does nothing. stopped: ends the thread when it is set.

@@ -262,6 +262,7 @@ def encode_url(content: dict, separators: tuple[str, str] | None = None) -> str:
 
 
 def encode_bytes(data: bytes) -> str:
+    """Base64url with padding, in envelopes and signatures; JWS has none."""
     return base64.urlsafe_b64encode(data).decode()
 
 
