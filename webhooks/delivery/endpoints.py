@@ -17,7 +17,9 @@ from webhooks.delivery.signing import new_secret
 from webhooks.events import types
 
 SECRET_OVERLAP = timedelta(hours=24)  # calls are signed with the old secret too
-RETRY_PERIOD = timedelta(days=5)  # after this, a failing call is no longer retried
+# A recovery looks back so far if neither its caller nor `lost_since` says where to
+# start.
+DEFAULT_RECOVERY_PERIOD = timedelta(days=5)
 # An event may be committed this long after its time.
 TRANSACTION_MARGIN = timedelta(minutes=1)
 INDEXED_URL = 200  # characters of the address
@@ -227,7 +229,7 @@ class Webhook(Record):
         if not self.is_enabled:
             raise disabled_error()
         if since is None:
-            first = self.lost_since or timezone.now() - RETRY_PERIOD
+            first = self.lost_since or timezone.now() - DEFAULT_RECOVERY_PERIOD
             since = first - TRANSACTION_MARGIN
         self._update(
             recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None
