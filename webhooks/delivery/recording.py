@@ -100,7 +100,7 @@ def record_outcomes(finished: Sequence[Finished]) -> None:
     updated = update_deliveries(finished, changes)
     if len(updated) < len(finished):
         logger.info("%s deliveries were taken over", len(finished) - len(updated))
-    # Only a delivery that has failed before can block others.
+    # Only one that has failed has postponed others until its `blocks_until`.
     Delivery.release_blocked(
         [
             row
