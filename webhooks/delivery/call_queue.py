@@ -93,8 +93,8 @@ class CallQueue:
             self._calls.update((row.webhook_id, row.tenant_id))
             return row
 
-    def finish(self, row: Delivery, outcome: Outcome | None) -> None:
-        """Add what came of a call. None: it was not made."""
+    def finish(self, row: Delivery, outcome: Outcome) -> None:
+        """Add what came of a call."""
         with self._lock:
             del self._calling[row.pk]
             self._calls -= Counter((row.webhook_id, row.tenant_id))

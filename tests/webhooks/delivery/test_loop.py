@@ -181,7 +181,7 @@ def test_webhooks_take_turns_within_the_queue(examples, registers):
     started = []
     while row := queue.start_next():
         started.append(row)
-        queue.finish(row, None)
+        queue.finish(row, Outcome(Result.DELIVERED, timezone.now(), 0.0))
     ids = [str(row.webhook_id) for row in started]
     assert len(ids) == 8 and ids[0] != ids[1] and ids[:2] == ids[2:4] == ids[4:6]
 
