@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from standardwebhooks import Webhook
+from standardwebhooks import Webhook as Signer
 
 
 def signature_headers(
@@ -19,7 +19,7 @@ def signature_headers(
     # The library ignores the time zone and takes the time as UTC.
     sent_at = sent_at.astimezone(UTC)
     signatures = [
-        Webhook(secret).sign(
+        Signer(secret).sign(
             message_id,
             sent_at,
             body,
