@@ -47,5 +47,8 @@ KINDS = {kind.name: kind for kind in (CONNECTION, CREDENTIAL, VERIFICATION)}
 
 
 def connection_of(row: Any) -> Connection | None:
-    """Return the connection of an exchange, or the connection itself."""
+    """Return the connection of an exchange, or the connection itself.
+
+    None once the connection was deleted.
+    """
     return row if isinstance(row, Connection) else row.connection
