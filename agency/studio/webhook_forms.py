@@ -18,7 +18,7 @@ from webhooks.api.serializers import (
 from webhooks.events.types import CLIENTS
 
 RECOVERY_PERIODS = {
-    "failing": ("Its calls began to fail", None),
+    "missed": ("The first missed event, else five days ago", None),
     "hour": ("One hour ago", timedelta(hours=1)),
     "day": ("A day ago", timedelta(days=1)),
     "week": ("A week ago", timedelta(weeks=1)),

@@ -26,7 +26,7 @@ from agency.studio.webhook_forms import (
 )
 from tenants import audit, vault
 from tenants.models import Membership, Permission, Tenant
-from webhooks.delivery import examples
+from webhooks.delivery import examples, health
 from webhooks.models import Attempt, Delivery, Webhook
 
 MAX_ANSWER_SHOWN = 500  # characters of a response
@@ -199,7 +199,7 @@ def enable_webhook(found: Webhook, form: OnceForm) -> None:
 
 @webhook_action("Webhook disabled.", "webhook.disabled")
 def disable_webhook(found: Webhook, form: OnceForm) -> None:
-    found.disable()
+    health.disable_by_hand(found)
 
 
 @webhook_action("The example will be sent now.", "", ExampleForm)

@@ -131,7 +131,8 @@ class WebhookContract(Contract):
     lostSinceUtc = serializers.DateTimeField(
         source="lost_since",
         required=False,
-        help_text="It was disabled for its failures: recover from then on.",
+        help_text="The first event that it missed when it was disabled: a recovery "
+        "starts there.",
     )
     recoveringSinceUtc = serializers.DateTimeField(
         source="recover_since", required=False
@@ -164,7 +165,9 @@ class ExampleParameters(Parameters):
 
 class RecoveryParameters(Parameters):
     since = serializers.DateTimeField(
-        required=False, help_text="Without it, since its calls began to fail."
+        required=False,
+        help_text="Without it, since the first event that it missed when it was "
+        "disabled, else since five days ago.",
     )
     unconfirmed = serializers.BooleanField(
         default=False, help_text="Also what was sent in full and never answered."

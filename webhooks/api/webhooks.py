@@ -22,7 +22,7 @@ from webhooks.api.serializers import (
     WebhookQuery,
     WebhookSecretContract,
 )
-from webhooks.delivery import examples
+from webhooks.delivery import examples, health
 from webhooks.models import Delivery, Webhook
 
 
@@ -86,7 +86,8 @@ class Webhooks(View):
     @operation("disableWebhook")
     def disable(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
-        self.perform(self.recorded(webhook.disable, "webhook.disabled", webhook))
+        disable = partial(health.disable_by_hand, webhook)
+        self.perform(self.recorded(disable, "webhook.disabled", webhook))
         return Response()
 
     @operation("rotateWebhookSecret", response=WebhookSecretContract)

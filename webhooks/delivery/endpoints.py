@@ -17,8 +17,8 @@ from webhooks.delivery.signing import new_secret
 from webhooks.events import types
 
 SECRET_OVERLAP = timedelta(hours=24)  # calls are signed with the old secret too
-# A recovery looks back so far if neither its caller nor `lost_since` says where to
-# start.
+# A recovery looks back so far if its caller names no start and the webhook was not
+# disabled since the last one.
 DEFAULT_RECOVERY_PERIOD = timedelta(days=5)
 # An event may be committed this long after its time.
 TRANSACTION_MARGIN = timedelta(minutes=1)
@@ -96,7 +96,8 @@ class Webhook(Record):
         choices=Reason.choices,
         blank=True,
     )
-    # The time of the first event that it missed. Set when it is disabled.
+    # The time of the first event that it missed. Set when it is disabled, by whomever;
+    # the next recovery starts there, and empties it.
     lost_since = models.DateTimeField(null=True)
     # Whether the running recovery also resends calls that got no response.
     recover_unconfirmed = models.BooleanField(default=False)
@@ -179,7 +180,7 @@ class Webhook(Record):
         A new address resets the counters: failures of the old one do not count. Raises
         NotFound if it was deleted.
         """
-        self._lock_and_reload()
+        self.lock_and_reload()
         if "message_types" in changes:
             chosen = changes["message_types"]
             changes["message_types"] = chosen or self.default_message_types()
@@ -194,23 +195,23 @@ class Webhook(Record):
         In one transaction, which locks the row. A notice that was not sent yet is
         dropped: the user who enables it knows. 404 `not_found` if it was deleted.
         """
-        self._lock_and_reload()
+        self.lock_and_reload()
         self._update(
             is_enabled=True, disabled_reason="", notice_due_at=None, **CLEAN_RECORD
         )
 
     @transaction.atomic
-    def disable(self, lost_since: datetime | None = None, **changes: Any) -> None:
-        """Stop calls. recovery.py closes the pending deliveries.
+    def disable(self, lost_since: datetime, **changes: Any) -> None:
+        """Stop calls. recovery.py closes the pending deliveries. Called by health.py.
 
         In one transaction, which locks the row. `lost_since` becomes the earliest of
         the given time, its old value and the position of a running recovery: the next
         recovery must cover all of them. changes: other columns to set. 404 `not_found`
         if it was deleted.
         """
-        self._lock_and_reload()
+        self.lock_and_reload()
         times = [lost_since, self.lost_since, self.recover_since]
-        earliest = min((time for time in times if time), default=None)
+        earliest = min(time for time in times if time)
         self._update(
             is_enabled=False, recover_since=None, lost_since=earliest, **changes
         )
@@ -221,11 +222,12 @@ class Webhook(Record):
     ) -> None:
         """Start resending all missed events. recovery.py does the work.
 
-        since: the time to start from; default: the first event whose delivery failed.
+        since: the time to start from; default: `lost_since`, the first event that it
+        missed when it was disabled, else DEFAULT_RECOVERY_PERIOD ago.
         unconfirmed: also resend calls that were sent in full and got no response.
         Raises Conflict `webhook_disabled`, and NotFound if it was deleted.
         """
-        self._lock_and_reload()
+        self.lock_and_reload()
         if not self.is_enabled:
             raise disabled_error()
         if since is None:
@@ -259,7 +261,7 @@ class Webhook(Record):
         Return the new one, and the time until which calls are signed with the previous
         one too. Raises NotFound if it was deleted.
         """
-        self._lock_and_reload()
+        self.lock_and_reload()
         secret = new_secret()
         previous_until = timezone.now() + SECRET_OVERLAP
         vault.seal(self, "previous_secret", vault.unseal(self, "secret"))
@@ -294,8 +296,11 @@ class Webhook(Record):
             return self.retry_unconfirmed
         return self.has_answered or not timed_out
 
-    def _lock_and_reload(self) -> None:
-        """Lock the row until the end of the transaction, and read it again."""
+    def lock_and_reload(self) -> None:
+        """Lock the row until the end of the transaction, and read it again.
+
+        Raises NotFound if it was deleted.
+        """
         rows = Webhook.objects.select_for_update(no_key=True)
         try:
             self.refresh_from_db(from_queryset=rows)

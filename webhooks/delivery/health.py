@@ -1,14 +1,22 @@
-"""Track slow and failing webhooks, and disable those that keep failing."""
+"""Track slow and failing webhooks, and disable those that keep failing.
+
+Other code disables one by disable_by_hand(): both keep since when events are lost.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Min
 from django.utils import timezone
 
-from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook
+from webhooks.delivery.endpoints import (
+    DEFAULT_RECOVERY_PERIOD,
+    SLOW_LIMIT,
+    Webhook,
+)
 from webhooks.delivery.models import Delivery
 from webhooks.delivery.outcomes import Outcome, Result
 from webhooks.events.emit import emit_event
@@ -130,16 +138,33 @@ def disable_webhook(webhook: Webhook, reason: str) -> None:
     emit_event(event, {"reason": reason})
 
 
-def first_lost_at(webhook: Webhook) -> datetime:
-    """The time of the first event that the webhook missed.
+@transaction.atomic
+def disable_by_hand(webhook: Webhook) -> None:
+    """Disable a webhook as its owner asks. Nobody is told.
 
-    This is when its delivery was created. `failing_since` is the time of a call.
+    In one transaction, which locks the row. One that is disabled stays as it is: it
+    has lost events since then. Raises NotFound if it was deleted.
     """
-    since = webhook.failing_since or timezone.now()
+    webhook.lock_and_reload()
+    if webhook.is_enabled:
+        webhook.disable(lost_since=first_lost_at(webhook))
+
+
+def first_lost_at(webhook: Webhook) -> datetime:
+    """The time of the first event that the webhook misses if it is disabled now.
+
+    This is when its delivery was created; `failing_since` is the time of a call. It is
+    now if no delivery is pending, and none failed for good in this run of failures or
+    within DEFAULT_RECOVERY_PERIOD: a recovery would resend those without a disabling.
+    """
+    now = timezone.now()
+    since = webhook.failing_since or now
     pending = Delivery.pending().filter(webhook=webhook)
     first_pending = pending.aggregate(first=Min("created_at"))["first"]
     exhausted = Delivery.objects.filter(
-        webhook=webhook, status=Delivery.Status.EXHAUSTED, finished_at__gte=since
+        webhook=webhook,
+        status=Delivery.Status.EXHAUSTED,
+        finished_at__gte=min(since, now - DEFAULT_RECOVERY_PERIOD),
     )
     first_exhausted = exhausted.order_by("pk").first()
     times = [since, first_pending, first_exhausted and first_exhausted.created_at]

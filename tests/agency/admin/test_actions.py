@@ -20,6 +20,7 @@ from tests.agency.admin.conftest import make_staff
 from tests.support.pages import Browser
 from wallets.models import Key
 from webhooks.delivery import examples
+from webhooks.delivery.health import disable_by_hand
 from webhooks.models import Delivery, Webhook
 
 REASON = "Ticket 4711: the customer asked for it."
@@ -103,7 +104,7 @@ def records(college, message, webhook, delivery, publication, member, nina):
 def suited(records, name, webhook, nina):
     """The records, in a state to which the action `name` applies."""
     if name == "enable-webhook":
-        webhook.disable()
+        disable_by_hand(webhook)
     if name == "enable-person":
         User.objects.filter(pk=nina.pk).update(is_active=False)
     return records
@@ -249,7 +250,7 @@ def test_a_delivery_is_sent_again(records, delivery):
 
 
 def test_a_delivery_to_a_disabled_webhook_is_not(records, webhook):
-    webhook.disable()
+    disable_by_hand(webhook)
     assert "Enable it" in act("resend-delivery", records)
     assert not entries().exists()
 
@@ -267,7 +268,7 @@ def test_a_publication_that_has_ended_does_not(records, publication):
 
 
 def test_a_webhook_is_enabled(records, webhook):
-    webhook.disable()
+    disable_by_hand(webhook)
     act("enable-webhook", records)
     webhook.refresh_from_db()
     assert webhook.is_enabled

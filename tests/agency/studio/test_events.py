@@ -18,6 +18,7 @@ from tenants import vault
 from tenants.models import AuditEntry, Membership
 from tests.agency.studio.conftest import browser_of, person
 from webhooks.delivery import recording
+from webhooks.delivery.health import disable_by_hand
 from webhooks.delivery.outcomes import Outcome, Result
 from webhooks.models import Delivery, Event, Webhook
 
@@ -229,7 +230,7 @@ def test_the_studio_sends_an_example_to_a_webhook(browser, url, office):
 
 
 @pytest.mark.parametrize(
-    "since, ago", [("day", timedelta(days=1)), ("failing", timedelta(days=5))]
+    "since, ago", [("day", timedelta(days=1)), ("missed", timedelta(days=5))]
 )
 def test_failed_calls_of_a_webhook_are_recovered_from_the_studio(
     browser, url, office, since, ago
@@ -269,7 +270,7 @@ def test_a_delivery_that_is_being_called_is_not_said_to_be_sent(
 
 
 def test_what_a_disabled_webhook_cannot_do_is_said(browser, url, office, delivery):
-    office.disable()
+    disable_by_hand(office)
     path = f"{url}/webhooks/{office.pk}/deliveries/{delivery.pk}"
     browser.send(f"{path}/resend")
     assert "Enable it, then try again" in text(browser.get(path))

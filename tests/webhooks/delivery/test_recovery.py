@@ -5,6 +5,7 @@ from threading import Event as Signal
 
 import pytest
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from agency.core.errors import Conflict, NotFound
@@ -102,6 +103,45 @@ def test_a_recovery_that_is_stopped_by_hand_begins_again_where_it_began(faber, h
     assert Webhook.objects.get().lost_since == lost
     enables_and_recovers(faber, hook)
     assert Webhook.objects.get().recover_since == lost - TRANSACTION_MARGIN
+
+
+def test_a_long_pause_is_recovered_from_its_beginning(faber, receiver, hook):
+    """What waited when it was disabled, and what happened since."""
+    faber.invites(connectionId="waited")
+    faber.put(f"/webhooks/{hook['id']}/disable")
+    faber.invites(connectionId="missed")
+    tasks.maintain()
+    days_pass(9)
+    aged = timedelta(days=9)
+    Webhook.objects.update(
+        created_at=F("created_at") - aged, lost_since=F("lost_since") - aged
+    )
+    assert faber.get(f"/webhooks/{hook['id']}")["lostSinceUtc"]
+    enables_and_recovers(faber, hook)
+    worker_works()
+    assert sorted(objects_of_calls(receiver)) == ["missed", "waited"]
+
+
+@pytest.mark.parametrize("days, is_lost", [(4, True), (6, False)])
+def test_what_was_given_up_before_a_pause_is_recovered_as_without_it(
+    faber, hook, days, is_lost
+):
+    """Calls succeeded since then, so the webhook itself is not failing."""
+    faber.invites()
+    Delivery.objects.update(
+        status="exhausted", created_at=in_days(-days), finished_at=in_days(-days)
+    )
+    faber.put(f"/webhooks/{hook['id']}/disable")
+    lost_since = Webhook.objects.get().lost_since
+    assert (lost_since == Delivery.objects.get().created_at) is is_lost
+
+
+def test_one_that_is_disabled_twice_keeps_what_was_lost(faber, hook):
+    lost = timezone.now() - timedelta(days=3)
+    for since in (lost, None):  # None: it was disabled before this was kept
+        Webhook.objects.update(is_enabled=False, lost_since=since)
+        faber.put(f"/webhooks/{hook['id']}/disable")
+        assert Webhook.objects.get().lost_since == since
 
 
 def test_an_endorsers_webhook_is_not_called_by_recovering(faber, receiver, registers):
@@ -240,13 +280,13 @@ def test_who_disables_it_from_an_old_copy_still_keeps_what_was_lost(hook):
     copy = Webhook.objects.get()
     lost = timezone.now() - timedelta(days=3)
     Webhook.objects.update(recover_since=lost)  # a recovery began meanwhile
-    copy.disable()
+    health.disable_by_hand(copy)
     assert Webhook.objects.get().lost_since == lost
 
 
 def test_who_recovers_from_an_old_copy_sees_that_it_was_disabled(hook):
     copy = Webhook.objects.get()
-    Webhook.objects.get().disable()
+    health.disable_by_hand(Webhook.objects.get())
     with pytest.raises(Conflict, match="disabled"):
         copy.start_recovery()
     assert Webhook.objects.get().recover_since is None
@@ -261,10 +301,17 @@ def test_who_sets_the_address_back_from_an_old_copy_starts_with_a_clean_record(h
 
 
 @pytest.mark.parametrize(
-    "act", ["enable", "disable", "change_settings", "start_recovery", "rotate_secret"]
+    "act",
+    [
+        Webhook.enable,
+        health.disable_by_hand,
+        Webhook.change_settings,
+        Webhook.start_recovery,
+        Webhook.rotate_secret,
+    ],
 )
 def test_one_that_was_deleted_meanwhile_is_not_found(hook, act):
     copy = Webhook.objects.get()
     Webhook.objects.all().delete()
     with pytest.raises(NotFound):
-        getattr(copy, act)()
+        act(copy)
