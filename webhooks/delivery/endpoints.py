@@ -238,6 +238,22 @@ class Webhook(Record):
         )
 
     @property
+    def is_never_called(self) -> bool:
+        """Whether webhooks of its type are stored and never called.
+
+        Who makes a delivery asks this; EMIT_SQL asks NEVER_CALLED itself.
+        """
+        return self.type in self.NEVER_CALLED
+
+    def require_callable(self) -> None:
+        """Raise Conflict `webhook_not_called`, or `webhook_disabled`, if it is so."""
+        if self.is_never_called:
+            message = f"Webhooks of the type {self.type} are never called."
+            raise Conflict("webhook_not_called", message)
+        if not self.is_enabled:
+            raise disabled_error()
+
+    @property
     def masked_url(self) -> str:
         """Where it is, for people who may not change it. The rest may hold a token."""
         return mask_url(self.url)

@@ -3,7 +3,7 @@
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from webhooks.delivery.endpoints import Webhook, disabled_error
+from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Delivery
 from webhooks.events.emit import notify_delivery_worker
 from webhooks.events.models import Event
@@ -16,10 +16,9 @@ def send_example(webhook: Webhook, message_type: str) -> Delivery:
 
     The body has `"example": true`, and its object does not exist. Feed and stream leave
     it out. It is called and retried as any delivery, after the commit. Raises Conflict
-    `webhook_disabled`.
+    `webhook_disabled` or `webhook_not_called`.
     """
-    if not webhook.is_enabled:
-        raise disabled_error()
+    webhook.require_callable()
     object_key = uuid7()
     event = Event(
         tenant_id=webhook.tenant_id,

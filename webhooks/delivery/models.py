@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from agency.core.errors import Conflict
 from agency.core.queued_jobs import LEASE, CausedJob
 from tenants.models import Record
-from webhooks.delivery.endpoints import Webhook, disabled_error
+from webhooks.delivery.endpoints import Webhook
 from webhooks.events.models import Event
 
 BLOCKING_TIME = timedelta(minutes=5)  # a failed call blocks later ones of its object
@@ -313,11 +313,10 @@ class Delivery(Record, CausedJob):
         """Make the delivery due now, in any status, and restart its schedule.
 
         Later deliveries of the object do not wait. No worker is notified. 409
-        `webhook_disabled`, or `delivery_in_progress` while a worker has it: then it
-        stays as it is.
+        `webhook_disabled`, `webhook_not_called`, or `delivery_in_progress` while a
+        worker has it: then it stays as it is.
         """
-        if not self.webhook.is_enabled:
-            raise disabled_error()
+        self.webhook.require_callable()
         now = timezone.now()
         free = Delivery.objects.filter(pk=self.pk, lease_owner=None)
         if not free.update(**RESTARTED, due_at=now, blocks_until=now, updated_at=now):

@@ -77,8 +77,9 @@ def run_recoveries() -> int:
 def recovery_step(webhook_id: UUID) -> int:
     """Resend a batch: first failed deliveries, then events without a delivery.
 
-    If none are left, the recovery ends. But a transaction that still saw the webhook
-    disabled may commit an event later, so it goes on for TRANSACTION_MARGIN at least.
+    If none are left, or the webhook is never called, the recovery ends. But a
+    transaction that still saw the webhook disabled may commit an event later, so it
+    goes on for TRANSACTION_MARGIN at least.
     """
     rows = Webhook.objects.select_for_update(
         skip_locked=True, no_key=True, of=("self",)
@@ -87,9 +88,10 @@ def recovery_step(webhook_id: UUID) -> int:
     webhook = rows.filter(pk=webhook_id).first()
     if webhook is None:
         return 0
-    recovered = requeue_failed(webhook) or create_missed(webhook)
-    if recovered:
-        return recovered
+    if not webhook.is_never_called:
+        recovered = requeue_failed(webhook) or create_missed(webhook)
+        if recovered:
+            return recovered
     all_committed_before = timezone.now() - TRANSACTION_MARGIN
     recover_since = None
     assert webhook.recover_since  # by the query
@@ -132,8 +134,6 @@ def create_missed(webhook: Webhook) -> int:
     retention are left out: the webhook may have received them, and their deliveries may
     be deleted. In the transaction of recovery_step(), which has locked the webhook.
     """
-    if webhook.type in Webhook.NEVER_CALLED:
-        return 0
     assert webhook.recover_since
     since = max(webhook.recover_since, webhook.created_at)
     known = Delivery.objects.filter(event=OuterRef("pk"), webhook=webhook)

@@ -219,6 +219,13 @@ def test_it_is_disabled_and_enabled(browser, url, office):
     assert Webhook.objects.get().is_enabled
 
 
+def test_one_that_is_never_called_can_be_sent_nothing(browser, url, office):
+    Webhook.objects.update(type=Webhook.Type.DELEGATED_ENDORSER)
+    page = text(browser.get(f"{url}/webhooks/{office.pk}"))
+    assert "Send example" not in page and "Send what failed" not in page
+    assert "never called" in page
+
+
 def test_the_studio_sends_an_example_to_a_webhook(browser, url, office):
     page = browser.send(
         f"{url}/webhooks/{office.pk}/example", type="verification", follow=True

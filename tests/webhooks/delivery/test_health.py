@@ -229,6 +229,22 @@ def test_a_disabled_webhook_recovers_and_resends_nothing(faber, disabled):
         assert_error(error, 409, "webhook_disabled")
 
 
+def test_an_endorsers_webhook_is_sent_no_example_and_nothing_again(
+    faber, receiver, registers
+):
+    hook = registers()
+    made = example(faber, hook)
+    Webhook.objects.update(type="DelegatedEndorser")
+    give_up()
+    error = error_of(example, faber, hook)
+    assert_error(error, 409, "webhook_not_called")
+    path = f"/webhooks/{hook['id']}"
+    error = error_of(faber.post, f"{path}/deliveries/{made['deliveryId']}/resend")
+    assert_error(error, 409, "webhook_not_called")
+    recovers(faber, hook, since="2026-01-01T00:00:00Z")
+    assert receiver.calls == [] and Delivery.objects.count() == 1
+
+
 @pytest.mark.parametrize("status", ["done", "exhausted", "unconfirmed", "pending"])
 def test_any_delivery_is_sent_again_with_the_same_id_and_bytes(
     faber, receiver, registers, status
