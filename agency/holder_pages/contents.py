@@ -8,13 +8,14 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
+from agency.core.days import parse_day
 from agency.holder_pages.links import Link
 from credentials.models import Credential
 from verifications.models import Verification
 from verifications.proofs.proof_items import Item
 from verifications.proofs.relative_dates import day_of_number
 from verifications.proofs.request_reading import read_items
-from wallets.anoncreds import normalise_name, parse_day
+from wallets.anoncreds import normalise_name
 
 MAX_LISTED = 12  # the rest is folded
 # A date is a number in attributes with such names: Aries wallets use the first two, and

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from django.http import QueryDict
 
+from agency.core.days import parse_day
 from agency.holder_pages.contents import is_date_name, is_validity
 from agency.studio.policy_drafts import (
     MAX_DRAFT_NAMES,
@@ -24,7 +25,7 @@ from credentials.models import CredentialDefinition
 from credentials.models.definition import DATE, INTEGER
 from tenants.models import Tenant
 from verifications.proofs.relative_dates import is_relative_date, read_offset
-from wallets.anoncreds import normalise_name, parse_day
+from wallets.anoncreds import normalise_name
 
 SKIP, TODAY, DAYS, YEARS, FROM, TO = "", "today", "days", "years", ">=", "<="
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,10}")

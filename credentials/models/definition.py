@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
+from agency.core.days import parse_day
 from agency.core.errors import Invalid
 from credentials.ledgers import ledger_of
 from credentials.models.schema import Schema
@@ -37,7 +38,7 @@ CLAIM_TYPES = {
         "Give a whole number from -2147483648 to 2147483647, such as 42.",
     ),
     DATE: ClaimType(
-        anoncreds.parse_day,
+        parse_day,
         "not_a_date",
         "date",
         "Give a day as eight digits: year, month and day, as in 20260131.",

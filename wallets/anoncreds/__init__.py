@@ -13,7 +13,6 @@ from wallets.anoncreds.encoding import (
     encode_value,
     is_encoding_of,
     normalise_name,
-    parse_day,
     parse_integer,
 )
 from wallets.anoncreds.holding import (
@@ -62,7 +61,6 @@ __all__ = [
     "generate_nonce",
     "is_encoding_of",
     "normalise_name",
-    "parse_day",
     "parse_integer",
     "process_credential",
     "revocation_index",

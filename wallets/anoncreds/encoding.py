@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from datetime import date
 from hashlib import sha256
 
 from agency.core.errors import Invalid
@@ -10,7 +9,6 @@ from wallets.anoncreds.refusals import refused_as
 
 INT32 = range(-(2**31), 2**31)
 INTEGER = re.compile(r"[+-]?[0-9]{1,80}")
-DAY = re.compile(r"[1-9][0-9]{7}")
 
 
 def encode_value(raw: str) -> str:
@@ -30,16 +28,6 @@ def parse_integer(raw: str) -> int | None:
     if INTEGER.fullmatch(raw) and int(raw) in INT32:
         return int(raw)
     return None
-
-
-def parse_day(raw: str) -> date | None:
-    """Return the day that is written as 20260131, or None for other text."""
-    if not DAY.fullmatch(raw):
-        return None
-    try:
-        return date.fromisoformat(raw)
-    except ValueError:
-        return None
 
 
 def is_encoding_of(raw: str, encoded: str) -> bool:
