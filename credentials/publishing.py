@@ -240,7 +240,7 @@ def create_definition(
     prepared: its result. On a remote ledger that is the definition, published already.
     On the local network, in one transaction that locks the network, with the schema
     and the first registry: about 1.2 ms for each of its slots. 409 `tag_taken`;
-    `schema_exists` with other attributes.
+    `schema_exists` with other attributes. 503 `organization_frozen`.
     """
     if isinstance(prepared, CredentialDefinition):
         return prepared
@@ -264,8 +264,10 @@ def publish_definition(
     """Publish on the local network: schema, definition and first registry.
 
     In one transaction. The schema only if it is of the same issuer. 409 `schema_exists`
-    with other attributes, `tag_taken`.
+    with other attributes, `tag_taken`. 503 `organization_frozen` if the organization
+    has been frozen since the request began, as while it waited for the key.
     """
+    tenant.require_still_thawed()
     ledger = ledger_of(tenant.network)
     if schema_body["issuerId"] == made.public["issuerId"]:
         ledger.publish_schema(schema_body)

@@ -26,9 +26,10 @@ from webhooks.models import Delivery, Webhook
 
 HELD_DAYS = 400_000  # added to the due date of a held row
 HELD_AFTER = timedelta(days=HELD_DAYS // 2)  # later ones are held
-# Requests that were authenticated before may be between two transactions. All that one
-# waits for ends within LEDGER_TIMEOUT (agency/server/middleware.py); this is for the
-# rest.
+# Requests that were authenticated before may be between two transactions. What one
+# waits for there ends within LEDGER_TIMEOUT (agency/server/middleware.py); this is for
+# the rest. The wait for a key of the local network may be longer: what stores the
+# definition looks again whether the organization is frozen (credentials/publishing.py).
 MARGIN_SECONDS = 5
 # Workers end their calls, and transactions end, long before.
 WAIT_SECONDS = 180

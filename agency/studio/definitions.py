@@ -148,7 +148,7 @@ def create_definition(
     The key is reserved (on a remote ledger, all is published) before the transaction
     that stores the definition and its audit entry. If that fails, the key goes back to
     the pool. 409 `tag_taken`, `schema_exists`, `quota_exceeded`; 503 `key_not_ready`,
-    `ledger_unavailable`.
+    `ledger_unavailable`, `organization_frozen`.
     """
     body = form.parameters
     schema = form.schema or build_schema_body(

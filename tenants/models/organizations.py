@@ -138,6 +138,15 @@ class Tenant(Record):
         if self.frozen_at:
             raise OrganizationFrozen
 
+    def require_still_thawed(self) -> None:
+        """Read again whether it moves. Raise 503 `organization_frozen` if so.
+
+        For the transaction that writes, after a wait. Nothing is locked: freeze() ends
+        after all transactions that have read that it does not move.
+        """
+        self.refresh_from_db(fields=["frozen_at"])
+        self.require_thawed()
+
     def lock_row(self) -> None:
         """Lock it until the end of the transaction (SELECT ... FOR NO KEY UPDATE).
 

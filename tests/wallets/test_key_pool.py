@@ -7,11 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from agency.core import fair_pool
 from agency.core.errors import Unavailable
 from credentials.models import CredentialDefinition
 from tenants import vault
+from tenants.models import Tenant
 from tests.fixtures import stored
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization
@@ -119,6 +121,22 @@ def test_a_new_number_of_attributes_waits_for_the_process_that_makes_keys(
         put_in()
         assert defined.result(20)["definitionId"]
     assert key_pool.missing_keys().count(2) == 1
+
+
+def test_a_definition_that_waited_is_refused_once_the_organization_is_frozen(
+    faber, no_new_keys
+):
+    def define():
+        return faber.defines("a", "b")
+
+    with ThreadPoolExecutor(1) as threads:
+        defined = threads.submit(in_thread, define)
+        eventually(lambda: KeyDemand.objects.filter(pk=2).exists())
+        Tenant.objects.update(frozen_at=timezone.now())
+        put_in()
+        assert_error(defined.result(20), 503, "organization_frozen")
+    assert CredentialDefinition.objects.count() == 0
+    assert SpareKey.objects.count() == 1
 
 
 def test_who_waits_too_long_is_told_to_come_again_and_gets_one_definition(
