@@ -261,10 +261,14 @@ class Key(Record):
 
     @classmethod
     def find_any(cls, verkeys: list[str]) -> "Key | None":
-        """The first of these keys that is or was one of a wallet here."""
+        """Find one of these keys, as find() does. None if none is of a wallet here.
+
+        The oldest one that is not retired; else one that is_retired. One query.
+        """
         if len(verkeys) == 1:  # the usual case, with compiled SQL
             return cls.find(verkeys[0])
-        return cls.with_end().filter(verkey__in=verkeys).first()
+        found = cls.with_end().filter(verkey__in=verkeys)
+        return found.order_by(F("ended_at").asc(nulls_first=True), "pk").first()
 
     @classmethod
     def find_live(cls, verkey: str) -> "Key | None":

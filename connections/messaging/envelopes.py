@@ -17,7 +17,7 @@ CONTENT_TYPE = "application/ssi-agent-wire"
 
 
 class RetiredKey(Exception):
-    """The recipient's key was retired: only its tombstone is left."""
+    """All recipients here are retired keys: only tombstones are left."""
 
 
 def didcomm_endpoint() -> str:
@@ -56,7 +56,8 @@ def pack_body(body: dict[str, Any], recipient_key: str, my_key: Key) -> bytes:
 def open_envelope(data: bytes) -> tuple[Key, Message]:
     """Open an envelope. Return the recipient's key and the message.
 
-    PeerError `cannot_open`; RetiredKey if the recipient's key was retired.
+    Of several recipients (RFC 0019), one here whose key is not retired. PeerError
+    `cannot_open`; RetiredKey if all keys that were ever here are retired.
     """
     found: list[Key] = []
 

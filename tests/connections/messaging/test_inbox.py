@@ -16,6 +16,7 @@ from connections.protocols import connections_1_0, trust_ping
 from tests.support import queues
 from tests.support.outside_agent import Agent
 from wallets import keys
+from wallets.models import Key
 
 CANNOT_OPEN = {"code": "cannot_open", "message": "The envelope cannot be opened here."}
 
@@ -50,6 +51,25 @@ def test_a_valid_envelope_is_stored_and_answered_202(row, phone, subtests):
             assert "Content-Type" not in answer.headers
             stored = InboundMessage.objects.get(message_id=ping["@id"])
             assert (stored.status, stored.sender_key) == ("pending", phone.verkey)
+
+
+def test_of_several_recipients_a_key_that_is_not_retired_opens_the_envelope(
+    row, phone, django_assert_num_queries
+):
+    retired, live, newer = [row.wallet.create_key() for _ in range(3)]
+    retired.retire()
+    body = json.dumps(phone.build(trust_ping.PING)).encode()
+
+    def packed(*recipients):
+        sender = envelope.Sender(phone.verkey, phone.seed)
+        return envelope.pack(body, [key.verkey for key in recipients], sender)
+
+    opened_by, _ = envelopes.open_envelope(packed(newer, retired, live))
+    assert opened_by == live
+    with django_assert_num_queries(1):
+        assert Key.find_any([live.verkey, retired.verkey]) == live
+    with pytest.raises(envelopes.RetiredKey):
+        envelopes.open_envelope(packed(retired, Agent()))
 
 
 def test_another_content_type_is_415(row, phone, subtests):
