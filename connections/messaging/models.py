@@ -175,6 +175,14 @@ class OutboundMessage(Record, QueuedJob):
         )
 
     @property
+    def is_packed_for_mediator(self) -> bool:
+        """Whether its stored envelope is a `forward`: the peer itself cannot read it.
+
+        So is that of a row with an endpoint and routing keys (outbox.pack_pending).
+        """
+        return bool(self.envelope and self.endpoint and self.routing_keys)
+
+    @property
     def can_be_resent(self) -> bool:
         """Whether it waits for another attempt or was given up, and is still whole."""
         is_whole = self.body is not None or self.envelope is not None

@@ -289,15 +289,17 @@ def pack_pending(my_keys: list[Key], limit: int | None = None) -> int:
     """Pack the pending messages of these keys, oldest first. Return how many.
 
     Before the keys are erased, in the caller's transaction. limit: None for all. Each
-    is decrypted, packed and stored by itself. One to a key to which nothing can be
-    encrypted is given up.
+    is decrypted, packed and stored by itself, for the way that it will take: to the
+    endpoint, perhaps through mediators, or without one in a response to the peer's
+    call. One to a key to which nothing can be encrypted is given up.
     """
     rows = unpacked_messages(my_keys)
     packed = list(rows.select_related("my_key").order_by("pk")[:limit])
     for row in packed:
         changes: dict[str, Any]
         try:
-            changes = {"envelope": pack_message(row)}
+            data = pack_message(row, is_posted=bool(row.endpoint))
+            changes = {"envelope": data}
         except PeerError as error:
             changes = {
                 "status": OutboundMessage.Status.EXHAUSTED,

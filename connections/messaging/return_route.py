@@ -45,8 +45,9 @@ def _lock_oldest(
 ) -> OutboundMessage | None:
     """Lock and lease the oldest message to the sender.
 
-    None if there is none, or if another process is sending it. What this call itself
-    has enqueued is leased to it already (outbox.buffer_replies).
+    None if there is none, if another process is sending it, or if it can only be posted
+    through a mediator: then later ones wait too, so that none overtakes. What this call
+    itself has enqueued is leased to it already (outbox.buffer_replies).
     """
     route, thread_id = received.return_route
     if route == "thread":
@@ -58,7 +59,9 @@ def _lock_oldest(
     completion.lock_inviter(oldest)  # the connection is locked before the message
     locked = waiting.select_for_update(of=["self"], skip_locked=True)
     row = locked.filter(pk=oldest.pk).first()
-    if not row or outbox.is_buffered(row):
+    if not row or row.is_packed_for_mediator:
+        return None
+    if outbox.is_buffered(row):
         return row
     if row.is_leased:
         return None

@@ -197,7 +197,9 @@ def test_a_message_that_cannot_be_encrypted_does_not_stop_a_deletion(
         patched.setattr(delivery, "_deliver", raiser(fails))
         faber.offers(alice, faber.defines("name", "level"), VALUES)
     bad = keys.encode_key(bytes([2]) + bytes(31))
-    OutboundMessage.objects.update(routing_keys=[bad], is_hosted=False)
+    OutboundMessage.objects.update(
+        routing_keys=[bad], endpoint="https://agent.example", is_hosted=False
+    )
     faber.delete(f"/connections/{alice.known[faber][0]}")
     offer = OutboundMessage.objects.order_by("pk").first()
     assert (offer.status, offer.last_error) == ("exhausted", "bad_key")

@@ -4,13 +4,20 @@ import pytest
 from django.utils import timezone
 
 from connections import tasks
+from connections.didcomm import envelope, message
 from connections.messaging import outbox, return_route
-from connections.models import BasicMessage, InboundMessage, OutboundMessage
+from connections.models import (
+    BasicMessage,
+    Connection,
+    InboundMessage,
+    OutboundMessage,
+)
 from connections.protocols import basic_message, connections_1_0, trust_ping
 from tests.support import queues
 from tests.support.outside_agent import NEW, OLD, Agent
 from tests.support.outside_exchanges import connects_without_endpoint
 from tests.support.races import at_once
+from wallets import keys
 
 PENDING = OutboundMessage.Status.PENDING
 
@@ -171,6 +178,38 @@ def test_a_peer_with_an_endpoint_may_take_its_reply_in_the_answer_too(faber, pho
     assert (answer.status_code, len(phone.inbox)) == (200, 1)
     queues.worker_catches_up()
     assert len(phone.inbox) == 1, "and it is not posted once more"
+
+
+def test_what_was_packed_for_a_mediator_is_posted_and_nothing_overtakes_it(
+    faber, phone
+):
+    row = phone.connects(faber)
+    mediator, phone.status = keys.generate_seed(), 500
+    behind = {"their_routing_keys": [keys.verkey_of(mediator)]}
+    Connection.objects.filter(pk=row.pk).update(**behind)
+    row.refresh_from_db()
+    basic_message.send_text(row, "packed")
+    outbox.pack_pending([row.my_key])
+    basic_message.send_text(row, "later")
+    answer = phone.asks(quiet(phone))
+    assert (answer.status_code, answer.content) == (202, b"")
+    waiting = OutboundMessage.objects.filter(status=PENDING).order_by("pk")
+    [packed, _] = waiting
+    opened = envelope.unpack(bytes(packed.envelope), lambda kids: (kids[0], mediator))
+    assert message.parse(opened.body).body["to"] == phone.verkey
+    packed.finish(body=None, envelope=None)
+    phone.asks(quiet(phone))
+    assert texts(phone) == ["later"], "which takes no way through the mediator"
+
+
+def test_what_was_packed_for_a_phone_without_an_endpoint_is_fetched(row, pocket):
+    behind = {"their_routing_keys": [Agent().verkey]}
+    Connection.objects.filter(pk=row.pk).update(**behind)
+    row.refresh_from_db()
+    basic_message.send_text(row, "packed")
+    outbox.pack_pending([row.my_key])
+    pocket.asks(quiet(pocket))
+    assert texts(pocket) == ["packed"]
 
 
 def test_a_second_reply_to_a_peer_with_an_endpoint_is_posted(faber, phone):
