@@ -228,9 +228,16 @@ def json_attachment(identifier: str, content: dict) -> dict:
 
 
 def read_attachment(
-    message: Message, member: str, identifier: str | None = None
+    message: Message,
+    member: str,
+    identifier: str | None = None,
+    or_first: bool = True,
 ) -> dict:
-    """The JSON object attached as `member`: the one with this id, else the first."""
+    """Return the JSON object attached as `member`: the one with this id.
+
+    If there is none with it, or_first: the first one. PeerError `message_parse_failure`
+    if there is none either, or if its content cannot be decoded or is no JSON object.
+    """
     listed = message.body.get(member)
     attachments = (
         [one for one in listed if isinstance(one, dict)]
@@ -238,8 +245,8 @@ def read_attachment(
         else []
     )
     named = [one for one in attachments if one.get("@id") == identifier]
-    first = next(iter(named or attachments), None)
-    data = first.get("data") if first else None
+    found = named or (attachments if or_first else [])
+    data = found[0].get("data") if found else None
     if not isinstance(data, dict):
         raise PeerError("message_parse_failure", f"{member} holds no attachment")
     content = data.get("json")

@@ -158,6 +158,15 @@ def test_a_message_without_a_format_known_here_is_refused(formats):
         exchange.attachment_of(message.read(body), exchange.OFFER)
 
 
+def test_an_attachment_that_no_format_names_is_not_read():
+    body = message.build("issue-credential/2.0/offer-credential")
+    body["formats"] = [{"attach_id": "a", "format": "hlindy/cred-abstract@v2.0"}]
+    body["offers~attach"] = [message.json_attachment("b", {"nonce": "1"})]
+    with pytest.raises(PeerError) as refused:
+        exchange.attachment_of(message.read(body), exchange.OFFER)
+    assert refused.value.code == "message_parse_failure"
+
+
 def test_a_proposal_is_read_also_under_the_name_that_acapy_gives_it():
     body = message.build("present-proof/2.0/propose-presentation")
     body["formats"] = [{"attach_id": "a", "format": "anoncreds/proof-proposal@v1.0"}]
