@@ -106,9 +106,13 @@ def sign_bytes(seed: bytes, data: bytes) -> bytes:
 
 
 def is_signed_by(verkey: str, data: bytes, signature: bytes) -> bool:
+    """Return whether this is the Ed25519 signature of the data by the key.
+
+    False too for a key that cannot be read: it has signed nothing.
+    """
     try:
         VerifyKey(decode_key(verkey)).verify(data, signature)
-    except (CryptoError, ValueError):
+    except (CryptoError, ValueError, PeerError):
         return False
     return True
 

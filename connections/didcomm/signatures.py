@@ -42,7 +42,9 @@ def content_of(attachment: Any) -> bytes:
 def signers(attachment: Any) -> set[str]:
     """The verkeys that signed the attached content; empty if there is no signature.
 
-    PeerError `bad_signature` if any signature is invalid or of an unknown kind.
+    PeerError `bad_signature` if any signature is invalid or of an unknown kind,
+    `bad_key` if one names a did:key that cannot be read, `message_parse_failure` if a
+    part of one, or the content, is missing or not base64.
     """
     data = attachment.get("data") if isinstance(attachment, dict) else None
     jws = data.get("jws") if isinstance(data, dict) else None

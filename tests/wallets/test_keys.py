@@ -130,6 +130,12 @@ def test_a_weak_key_is_the_peers_mistake(weak):
     assert not keys.is_signed_by(weak, b"data", bytes(64))
 
 
+@pytest.mark.parametrize("text", ["", "0OIl", "did:web:x", "z" * 200])
+def test_what_is_no_key_has_signed_nothing(text):
+    signature = keys.sign_bytes(SEED_A, b"data")
+    assert not keys.is_signed_by(text, b"data", signature)
+
+
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33)])
 def test_a_content_key_of_another_length_opens_nothing(key):
     with pytest.raises(PeerError):
