@@ -97,6 +97,7 @@ def expand_verkey(did: str, verkey: str) -> str:
 
 
 def did_key_of(verkey: str) -> str:
+    """Return the did:key of a verkey. PeerError `bad_key` if it cannot be read."""
     return f"did:key:z{encode_key(ED25519 + decode_key(verkey))}"
 
 
@@ -118,12 +119,18 @@ def is_signed_by(verkey: str, data: bytes, signature: bytes) -> bool:
 
 
 def seal_box(message: bytes, nonce: bytes, to_verkey: str, seed: bytes) -> bytes:
-    """Create an authenticated box (`crypto_box`), which proves its sender."""
+    """Create an authenticated box (`crypto_box`), which proves its sender.
+
+    PeerError `bad_key` if nothing can be encrypted to that verkey.
+    """
     return Box(_private(seed), _public(to_verkey)).encrypt(message, nonce).ciphertext
 
 
 def open_box(ciphertext: bytes, nonce: bytes, from_verkey: str, seed: bytes) -> bytes:
-    """Open an authenticated box. Raises PeerError("cannot_open")."""
+    """Open an authenticated box. Raises PeerError("cannot_open").
+
+    And PeerError `bad_key` if the sender's verkey cannot be read or used.
+    """
     try:
         return Box(_private(seed), _public(from_verkey)).decrypt(ciphertext, nonce)
     except (CryptoError, ValueError) as error:
@@ -131,7 +138,10 @@ def open_box(ciphertext: bytes, nonce: bytes, from_verkey: str, seed: bytes) -> 
 
 
 def seal_anonymous_box(message: bytes, to_verkey: str) -> bytes:
-    """Create a sealed box (`crypto_box_seal`), which has no known sender."""
+    """Create a sealed box (`crypto_box_seal`), which has no known sender.
+
+    PeerError `bad_key` if nothing can be encrypted to that verkey.
+    """
     return SealedBox(_public(to_verkey)).encrypt(message)
 
 

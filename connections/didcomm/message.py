@@ -128,8 +128,8 @@ def parse(data: bytes) -> Message:
 def read(body: Any) -> Message:
     """Return the message in a parsed JSON body.
 
-    PeerError `message_parse_failure` if it is no object, has no `@id` or too long a
-    one, or no `@type` that is a message type.
+    PeerError `message_parse_failure` if it is no object, has no `@type` that is a
+    message type or no `@id`, or if `@id` or `thid` is empty, too long or no text.
     """
     if not isinstance(body, dict):
         raise PeerError("message_parse_failure", "a message is a JSON object")
@@ -286,6 +286,7 @@ def decode_bytes(data: str) -> bytes:
 
 
 def decode_json(data: str) -> Any:
+    """Return the JSON in base64. PeerError `message_parse_failure` if there is none."""
     try:
         return bounded_json.loads(decode_bytes(data))
     except bounded_json.BadJSON as error:

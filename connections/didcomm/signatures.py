@@ -32,7 +32,10 @@ def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, Any]:
 
 
 def content_of(attachment: Any) -> bytes:
-    """The attached bytes. The signature is not checked."""
+    """The attached bytes. The signature is not checked.
+
+    PeerError `message_parse_failure` if there are none.
+    """
     data = attachment.get("data") if isinstance(attachment, dict) else None
     if isinstance(data, dict) and isinstance(data.get("json"), dict):
         return json.dumps(data["json"]).encode()
@@ -61,7 +64,7 @@ def _signer(entry: Any, payload: str) -> str:
     """Check one signature and return its verkey.
 
     A `kid` that is a did:key must name this verkey. Any other `kid` is ignored: some
-    peers write their own name of the key there.
+    peers write their own name of the key there. Raises the errors of signers().
     """
     if not isinstance(entry, dict):
         raise bad_signature()

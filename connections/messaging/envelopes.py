@@ -49,7 +49,10 @@ def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
 
 
 def pack_body(body: dict[str, Any], recipient_key: str, my_key: Key) -> bytes:
-    """Pack a message for one recipient, with our key as the sender."""
+    """Pack a message for one recipient, with our key as the sender.
+
+    PeerError `bad_key` if nothing can be encrypted to the recipient's key.
+    """
     sender = envelope.Sender(my_key.verkey, my_key.unseal_seed())
     return envelope.pack(json.dumps(body).encode(), [recipient_key], sender)
 
@@ -58,7 +61,8 @@ def open_envelope(data: bytes) -> tuple[Key, Message]:
     """Open an envelope. Return the recipient's key and the message.
 
     Of several recipients (RFC 0019), one here whose key is not retired. PeerError
-    `cannot_open`; RetiredKey if all keys that were ever here are retired.
+    `cannot_open`, or `message_parse_failure` if it contains no message; RetiredKey if
+    all keys that were ever here are retired.
     """
     found: list[Key] = []
 
@@ -76,7 +80,10 @@ def open_envelope(data: bytes) -> tuple[Key, Message]:
 
 
 def open_for(key: Key, data: bytes) -> Message:
-    """Open an envelope for a key that is at hand. PeerError `cannot_open`."""
+    """Open an envelope for a key that is at hand.
+
+    PeerError `cannot_open`, or `message_parse_failure` if it contains no message.
+    """
     return _open(data, lambda kids: (key.verkey, key.unseal_seed()))
 
 

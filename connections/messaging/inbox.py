@@ -54,7 +54,8 @@ def accept_envelope(data: bytes) -> bytes | None:
     If the sender accepts the reply in the response to its call (RFC 0092), the message
     is handled at once. Returns the envelope of the reply, or None if there is none
     yet. Raises TooOften, and stores nothing, if this sender has sent this recipient
-    too many messages, and OrganizationFrozen while the recipient is being moved.
+    too many messages, and OrganizationFrozen while the recipient is being moved;
+    PeerError `cannot_open`, `message_parse_failure`.
     """
     key, received = _open_for_live_key(data)
     require_thawed(key)
@@ -73,7 +74,7 @@ def accept_reply(data: bytes, sent: OutboundMessage, is_private: bool = False) -
 
     is_private: no third party could have written this response. Agents of the time of
     connections/1.0 reply anonymously; the recipient key and the thread then identify
-    the sender.
+    the sender. PeerError `cannot_open`, `message_parse_failure`.
     """
     key, received = _open_for_live_key(data)
     is_answer = (key.pk, received.thread_id) == (sent.my_key_id, sent.thread_id)
@@ -100,9 +101,10 @@ def may_be_anonymous(sent: OutboundMessage) -> bool:
 
 
 def _open_for_live_key(data: bytes) -> tuple[Key, Message]:
-    """Open an envelope of another agent. PeerError `cannot_open`.
+    """Open an envelope of another agent.
 
-    The error is the same for a retired key as for one that was never here.
+    PeerError `cannot_open`, the same for a retired key as for one that was never here;
+    `message_parse_failure` if it contains no message.
     """
     try:
         return open_envelope(data)

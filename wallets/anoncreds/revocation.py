@@ -112,7 +112,8 @@ def update_status_list(
     Without indices it is the same list at a later time. With the same timestamp it is
     to replace the list. Raises Invalid with the code "unknown_index",
     "already_revoked" (also for an index that is given twice) or "timestamp_earlier":
-    the library checks none of these.
+    the library checks none of these. And "invalid_status_list" for what it refuses
+    itself, such as a list that cannot be read.
     """
     if timestamp < status_list["timestamp"]:
         message = "A registry's list must not be earlier than the one before."
