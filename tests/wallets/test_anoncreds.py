@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agency.core.errors import Invalid, PeerError, Unavailable
+from agency.core.errors import AgencyError, Invalid, PeerError, Unavailable
 from tests.fixtures import (
     ALICE_LINK_SECRET,
     FIRST_LIST,
@@ -127,6 +127,17 @@ def test_a_request_that_answers_another_offer_is_refused():
     with pytest.raises(PeerError) as refused:
         anoncreds.create_credential(one.public, one.private, other, request, VALUES)
     assert refused.value.code == "request_refused"
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_the_peer_is_not_blamed_for_our_keys_and_offer(place):
+    one = stored("degree")
+    offer, request, _ = offer_and_request()
+    ours = [one.public, one.private, offer]
+    ours[place] = {}
+    with pytest.raises(Exception) as failed:
+        anoncreds.create_credential(*ours, request, VALUES)
+    assert not isinstance(failed.value, AgencyError)
 
 
 @pytest.mark.parametrize(
@@ -259,6 +270,16 @@ def test_a_tails_file_that_cannot_be_written_is_not_the_callers_mistake(tmp_path
             4,
             nowhere,
         )
+
+
+def test_a_definition_that_cannot_be_read_is_no_lack_of_tails(tmp_path):
+    one = stored("badge")
+    broken = one.public | {"value": one.public["value"] | {"primary": {}}}
+    with pytest.raises(Exception) as failed:
+        anoncreds.create_registry(
+            one.definition_id, broken, FABER, "t", 4, str(tmp_path)
+        )
+    assert not isinstance(failed.value, AgencyError)
 
 
 def update(revoked, timestamp=FIRST_LIST + 10**6):

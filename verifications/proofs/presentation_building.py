@@ -55,7 +55,7 @@ def create_presentation(
       by "[index].member": unknown_policy, unknown_credential, selected_twice,
       attribute_missing, restriction_not_met, hidden_not_allowed;
     - Invalid("unknown_definition") or Invalid("unknown_registry") if the ledger does
-      not know an object;
+      not know an object, or has a registry or list that cannot be read;
     - Unavailable("tails_unavailable");
     - PeerError if the request cannot be read or answered.
     """

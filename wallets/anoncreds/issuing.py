@@ -71,7 +71,9 @@ def create_credential(
     `rev_reg_id` is null. Raises Invalid("invalid_values") for a text that is not
     Unicode or contains NUL, Invalid "unknown_index" or "already_revoked" for an index
     that is not free, and PeerError("request_refused") if the request does not answer
-    the offer.
+    the offer. That too if a value is missing or has a name that the schema does not
+    have, which the library does not tell apart: callers check the values before. What
+    is wrong with our own keys or offer raises the library's error.
     """
     encoded = encode_values(values)
     config = None
@@ -79,12 +81,16 @@ def create_credential(
         require_free_index(revocation.status_list, revocation.index)
         # The fields of the slot are its arguments, in this order.
         config = anoncreds.CredentialRevocationConfig(*revocation)
+    # Ours, so the peer is not to blame if one of them cannot be read.
+    ours = (
+        anoncreds.CredentialDefinition.load(definition),
+        anoncreds.CredentialDefinitionPrivate.load(private),
+        anoncreds.CredentialOffer.load(offer),
+    )
     message = "The credential request is not valid."
     with refused_as(PeerError, "request_refused", message):
         credential = anoncreds.Credential.create(
-            anoncreds.CredentialDefinition.load(definition),
-            anoncreds.CredentialDefinitionPrivate.load(private),
-            anoncreds.CredentialOffer.load(offer),
+            *ours,
             anoncreds.CredentialRequest.load(request),
             values,
             encoded,

@@ -49,16 +49,18 @@ def create_registry(
     The name of the file is its hash (base58 of SHA-256). The file has
     (2 * size + 1) * 128 + 2 bytes and takes about 1.2 ms for each index. Raises
     Invalid("invalid_registry") if the definition does not support revocation or the
-    size is below 2, Unavailable("tails_unavailable") if the file cannot be written.
+    size is below 2, Unavailable("tails_unavailable") if the file cannot be written. A
+    definition that cannot be read raises the library's error.
     """
     if size < 2 or not definition_public["value"].get("revocation"):
         message = "The definition cannot have such a registry."
         raise Invalid("invalid_registry", message)
+    definition = anoncreds.CredentialDefinition.load(definition_public)
     message = "The tails file cannot be written."
     with refused_as(Unavailable, "tails_unavailable", message):
         public, private = anoncreds.RevocationRegistryDefinition.create(
             definition_id,
-            anoncreds.CredentialDefinition.load(definition_public),
+            definition,
             issuer_id,
             tag,
             "CL_ACCUM",

@@ -262,6 +262,25 @@ def test_without_its_tails_file_nothing_is_sent(tails):
     assert refused.value.code == "tails_unavailable"
 
 
+@pytest.mark.parametrize("broken", ["registry", "list"])
+def test_a_registry_or_list_that_cannot_be_read_is_refused(broken):
+    asked, held, known = ask(LEVEL, at=NOW), [badge(3)], ledger()
+    [registry_id] = {one.revocation.registry_id for one in held}
+    if broken == "registry":
+        known.registries[registry_id] = {
+            "value": known.registries[registry_id]["value"]
+        }
+    else:
+        newest = known.status_list(registry_id, NOW) | {"currentAccumulator": "x"}
+        known.status_lists[registry_id] = [newest]
+    picked = [Selection("level", "first-3")]
+    with pytest.raises(Invalid) as refused:
+        presentation_building.create_presentation(
+            asked, picked, held, ALICE_LINK_SECRET, known, tails_path
+        )
+    assert refused.value.code == "unknown_registry"
+
+
 def test_a_registry_that_the_ledger_no_longer_knows_is_refused():
     asked, held, known = ask(LEVEL, at=NOW), [badge(3)], ledger()
     known.registries.clear()
