@@ -243,9 +243,12 @@ def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library(
 def test_no_process_is_started_while_another_makes_keys(monkeypatch):
     key_pool.record_demand(2)
     started = []
-    monkeypatch.setattr(
-        tasks.subprocess, "run", lambda command, **options: started.append(command)
-    )
+
+    def run(command, **options):
+        started.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(tasks.subprocess, "run", run)
     with ThreadPoolExecutor(1) as another:
         assert another.submit(key_pool.lock_filling).result()
         tasks.fill_key_pool()
@@ -254,6 +257,29 @@ def test_no_process_is_started_while_another_makes_keys(monkeypatch):
         another.submit(lambda: connection.close()).result()  # its own
     tasks.fill_key_pool()
     assert [command[-1] for command in started] == ["fill_key_pool"]
+
+
+def test_a_run_that_fails_is_logged(monkeypatch, caplog):
+    key_pool.record_demand(2)
+    monkeypatch.setattr(
+        tasks.subprocess,
+        "run",
+        lambda command, **options: subprocess.CompletedProcess(command, 3),
+    )
+    tasks.fill_key_pool()
+    [line] = [one for one in caplog.records if one.name == "wallets.tasks"]
+    assert line.levelname == "ERROR" and "exit code 3" in line.getMessage()
+
+
+def test_a_run_that_takes_too_long_is_gone_on_with_next_time(monkeypatch, caplog):
+    def run(command, timeout, **options):
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    key_pool.record_demand(2)
+    monkeypatch.setattr(tasks.subprocess, "run", run)
+    tasks.fill_key_pool()
+    [line] = [one for one in caplog.records if one.name == "wallets.tasks"]
+    assert line.levelname == "INFO"
 
 
 def present_first_name(made, schema_id, definition_id, schema, names):
