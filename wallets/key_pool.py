@@ -102,7 +102,9 @@ def reserve_key(
 ) -> ReservedKey:
     """Take a spare key for this schema. Wait while one is being generated.
 
-    Must be called outside of transactions. Raises the errors of `await_key`.
+    Must be called outside of transactions. Raises Unavailable("key_not_ready") beyond
+    the limits on threads of `await_key`, and after WAIT_SECONDS, however much time the
+    whole call has left: on the local network it waits for nothing else.
     """
     size = len(schema["attrNames"])
 

@@ -1,7 +1,10 @@
-"""One time limit for all that a call waits for: ledgers, peers, keys that are made.
+"""One time limit for what a call waits for: ledgers, peers, what it reads over http.
 
 Each wait of its own has a limit too. A call that needs several of them, as a schema,
-a definition and a registry do, would else wait for the sum.
+a definition and a registry do, would else wait for the sum. The wait for a key counts
+where a ledger is written to next. Other waits have a limit of their own only: for a
+key on the local network (wallets/key_pool.py), for its turn to publish a revocation
+list (credentials/revocation.py), and `Prefer: wait` (agency/api/long_poll.py).
 """
 
 import threading
