@@ -19,7 +19,7 @@ def fill_key_pool() -> None:
 
     One run generates all missing keys, so a second run at the same time is useless. It
     is killed after FILL_TIMEOUT_SECONDS, as when very many are missing: each key that
-    it has made is committed, and the next run of this task goes on. A run that fails is
+    it has made is committed, and the next run of this task goes on. A failed run is
     logged.
     """
     if not key_pool.missing_keys() or not key_pool.lock_filling():

@@ -122,9 +122,9 @@ def format_of(message: Message) -> MessageFormat:
 def attachment_of(message: Message, attachment: Attachment) -> dict:
     """Return the attached JSON object of this kind.
 
-    In 1.0 the one with the id of this kind, else the first one. In 2.0 only the one that
-    `formats` names for a format known here. PeerError `message_parse_failure` if there
-    is none, or if its content cannot be decoded or is no JSON object.
+    In 1.0 the one with the id of this kind, else the first one. In 2.0 only the one
+    that `formats` names for a format known here. PeerError `message_parse_failure` if
+    there is none, or if its content cannot be decoded or is no JSON object.
     """
     if format_of(message).version == "1.0":
         return read_attachment(message, attachment.member, attachment.identifier)

@@ -235,8 +235,9 @@ def read_attachment(
 ) -> dict:
     """Return the JSON object attached as `member`: the one with this id.
 
-    If there is none with it, or_first: the first one. PeerError `message_parse_failure`
-    if there is none either, or if its content cannot be decoded or is no JSON object.
+    If there is none with it, or_first: the first one. PeerError
+    `message_parse_failure` if there is none either, or if its content cannot be
+    decoded or is no JSON object.
     """
     listed = message.body.get(member)
     attachments = (
@@ -286,7 +287,7 @@ def decode_bytes(data: str) -> bytes:
 
 
 def decode_json(data: str) -> Any:
-    """Return the JSON in base64. PeerError `message_parse_failure` if there is none."""
+    """Return the JSON in base64. PeerError `message_parse_failure` if it is none."""
     try:
         return bounded_json.loads(decode_bytes(data))
     except bounded_json.BadJSON as error:

@@ -45,9 +45,9 @@ def _lock_oldest(
 ) -> OutboundMessage | None:
     """Lock and lease the oldest message to the sender.
 
-    None if there is none, if another process is sending it, or if it can only be posted
-    through a mediator: then later ones wait too, so that none overtakes. What this call
-    itself has enqueued is leased to it already (outbox.buffer_replies).
+    None if there is none, if another process is sending it, or if it can only be
+    posted through a mediator: then later ones wait too, so that none overtakes. What
+    this call itself has enqueued is leased to it already (outbox.buffer_replies).
     """
     route, thread_id = received.return_route
     if route == "thread":
