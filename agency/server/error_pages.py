@@ -67,7 +67,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """What a view or a middleware raised: `handler500` is called while it is handled."""
     if is_caused_by_outage(sys.exc_info()[1]):
         return database_away(request)
-    message = f"Something broke on our side. Quote the request id {getattr(request, 'id', '-')}."
+    request_id = getattr(request, "id", "-")
+    message = f"Something broke on our side. Quote the request id {request_id}."
     return outage_response(request, 500, "internal_error", message)
 
 

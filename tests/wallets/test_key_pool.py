@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 from django.db import connection
@@ -108,15 +109,19 @@ def test_a_definition_that_fails_leaves_the_key_in_the_pool(
     assert SpareKey.objects.count() == 1
 
 
+@contextmanager
+def waiting_definition(faber):
+    """Yield the future of a definition that waits for a key of its size."""
+    with ThreadPoolExecutor(1) as threads:
+        defined = threads.submit(in_thread, lambda: faber.defines("a", "b"))
+        eventually(lambda: KeyDemand.objects.filter(pk=2).exists())
+        yield defined
+
+
 def test_a_new_number_of_attributes_waits_for_the_process_that_makes_keys(
     faber, no_new_keys
 ):
-    def define():
-        return faber.defines("a", "b")
-
-    with ThreadPoolExecutor(1) as threads:
-        defined = threads.submit(in_thread, define)
-        eventually(lambda: KeyDemand.objects.filter(pk=2).exists())
+    with waiting_definition(faber) as defined:
         assert not defined.done()
         put_in()
         assert defined.result(20)["definitionId"]
@@ -126,12 +131,7 @@ def test_a_new_number_of_attributes_waits_for_the_process_that_makes_keys(
 def test_a_definition_that_waited_is_refused_once_the_organization_is_frozen(
     faber, no_new_keys
 ):
-    def define():
-        return faber.defines("a", "b")
-
-    with ThreadPoolExecutor(1) as threads:
-        defined = threads.submit(in_thread, define)
-        eventually(lambda: KeyDemand.objects.filter(pk=2).exists())
+    with waiting_definition(faber) as defined:
         Tenant.objects.update(frozen_at=timezone.now())
         put_in()
         assert_error(defined.result(20), 503, "organization_frozen")
