@@ -326,6 +326,8 @@ def unlisted_indices(
         revocation_registry_id=registry.registry_id,
         role=Credential.Role.ISSUER,
         state=Credential.State.REVOKED,
+        # True of each revoked one; by it PostgreSQL finds the index of their places.
+        revocation_index__isnull=False,
     )
     listed = status_list["revocationList"]
     indices = credentials.values_list("revocation_index", flat=True)

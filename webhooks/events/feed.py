@@ -135,8 +135,11 @@ def read_page(rows: "QuerySet[Event]", start: Position, limit: int) -> Page:
 
 
 def events_behind(start: Position, rows: "QuerySet[Event]") -> "QuerySet[Event]":
-    is_behind = RawSQL(BEHIND_SQL, start[:2], BooleanField())
-    return rows.filter(is_behind).order_by("transaction_id", "id")
+    # All are behind the first position. PostgreSQL would begin there, and read all of
+    # the organization, instead of beginning where other conditions do.
+    if start != FIRST_POSITION:
+        rows = rows.filter(RawSQL(BEHIND_SQL, start[:2], BooleanField()))
+    return rows.order_by("transaction_id", "id")
 
 
 def position_of(event: Event) -> Position:

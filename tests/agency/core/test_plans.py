@@ -21,6 +21,8 @@ from connections.models import Connection
 from connections.protocols.handshakes import answered_connection, known_connection
 from credentials.models import Credential
 from credentials.models.credential import automatic_definitions
+from credentials.models.registry import RevocationRegistry
+from credentials.revocation import unlisted_indices
 from credentials.tasks import finish_what_was_left_behind
 from tenants.models import ApiKey
 from tests.support import queues
@@ -28,6 +30,8 @@ from verifications.models import Verification
 from webhooks.delivery import claim, recovery
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Delivery
+from webhooks.events import feed
+from webhooks.events.models import Event
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Plan = dict[str, Any]
@@ -300,12 +304,38 @@ def test_webhooks_with_pending_deliveries_are_found_without_reading_the_others(f
         assert "none" not in set.union(*used), used
 
 
-def test_unpublished_revocations_are_found_among_many_published(objects):
+def multiply_revoked(registry_id: str) -> None:
+    """Copy a credential as revoked ones. registry_id: SQL, of `n`, as is each value."""
     now = "now()"
     multiply(
         Credential, role="'issuer'", state="'Revoked'", revocation_published_at=now,
-        thread_id="n::text", revocation_registry_id="'registry'", revocation_index="n",
+        thread_id="n::text", revocation_registry_id=registry_id, revocation_index="n",
         issued_at=now, accepted_at=now,
     )  # fmt: skip
+
+
+def test_the_revoked_of_one_registry_are_found_among_those_of_others(objects):
+    multiply_revoked("'registry ' || n % 100")
+    registry = RevocationRegistry(registry_id="registry 7")
+    newest = {"revocationList": [0] * (ROWS + 1)}
+    [statement] = statements_of(lambda: unlisted_indices(registry, newest))
+    assert indexes_of(plan(*statement), Credential) == {"one_credential_per_place"}
+
+
+def test_a_feed_from_the_start_reads_no_more_than_its_page(faber):
+    """Also where it looks for events with numbers of the time before a restore."""
+    faber.invites()
+    multiply(Event, object_key=NEW_ID)
+    rows = feed.events_of(faber.tenant)
+    for statement in statements_of(
+        lambda: feed.read_page(rows, feed.FIRST_POSITION, limit=10)
+    )[1:]:
+        found = explain("ANALYZE, BUFFERS", *statement)
+        assert indexes_of(found, Event) == {"events_as_they_settle"}
+        assert found["Shared Hit Blocks"] + found["Shared Read Blocks"] < 20
+
+
+def test_unpublished_revocations_are_found_among_many_published(objects):
+    multiply_revoked("'registry'")
     _, unpublished = statements_of(finish_what_was_left_behind)
     assert indexes_of(plan(*unpublished), Credential) == {"credential_unpublished"}
