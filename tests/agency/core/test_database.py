@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import psycopg
 import pytest
@@ -31,6 +32,7 @@ from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT
 from tests.support.processes import eventually
 
+CHECK_AFTER_SECONDS = "agency.core.database.pool.CHECK_AFTER_SECONDS"
 SHOW = """
 import django, json
 django.setup()
@@ -202,7 +204,11 @@ def test_a_dead_connection_empties_the_pool(transactional_db):
 
 @pytest.fixture
 def checks(transactional_db, monkeypatch):
-    """The connections that the pool checks with a statement of its own."""
+    """The connections that the pool checks with a statement of its own.
+
+    As if each had rested for long.
+    """
+    monkeypatch.setattr(CHECK_AFTER_SECONDS, 0)
     connection.close()
     checked, check = [], Pool.check_connection
 
@@ -229,12 +235,26 @@ def test_a_statement_that_is_a_check_spares_that_of_the_pool(checks):
     assert len(checks) == 1
 
 
-def test_a_connection_is_checked_however_short_it_rested(checks):
-    """A restart in the meantime fails no statement: none is repeated."""
+def test_a_connection_is_checked_only_after_a_rest(checks, monkeypatch):
+    monkeypatch.setattr(CHECK_AFTER_SECONDS, 0.5)
     for _ in range(3):
         read_one()
         connection.close()
-    assert len(checks) == 3
+    assert len(checks) == 0
+    time.sleep(0.6)
+    read_one()
+    assert len(checks) == 1
+
+
+def test_a_restart_fails_no_statement_however_short_the_rest(checks, monkeypatch):
+    """The socket says that the server has ended the session: none is repeated."""
+    monkeypatch.setattr(CHECK_AFTER_SECONDS, 60)
+    read_one()
+    connection.close()
+    with psycopg.connect(url_of_test(), autocommit=True) as other:
+        other.execute(END_OTHER_SESSIONS)
+    assert read_one() == (1,)
+    assert len(checks) == 1
 
 
 def test_dead_connections_are_replaced_before_the_statement_is_tried_again(checks):

@@ -9,6 +9,7 @@ import pytest
 from psycopg_pool import PoolTimeout
 
 from agency.core.database.pool import (
+    CHECK_AFTER_SECONDS,
     CONNECTION_TIMEOUT_SECONDS,
     PROBE_TIMEOUT_SECONDS,
     Pool,
@@ -90,6 +91,7 @@ def test_a_pool_that_is_all_in_use_is_no_outage(pool_of):
 def test_a_connection_that_does_not_answer_is_not_handed_out(pool_of, monkeypatch):
     pool = pool_of(url())
     connection = pool.getconn()
+    connection.used_at -= CHECK_AFTER_SECONDS
     monkeypatch.setattr(
         pool, "check_connection", lambda one: one.execute("SELECT pg_sleep(9)")
     )
