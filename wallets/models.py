@@ -222,6 +222,8 @@ class Key(Record):
                 name="key_is_live_or_tombstone",
             )
         ]
+        # For the first key of a wallet that has many.
+        indexes = [models.Index(fields=["wallet", "id"], name="keys_of_wallet")]
 
     def __str__(self) -> str:
         return self.verkey

@@ -16,6 +16,7 @@ from agency.studio.pages import get_membership, studio_page
 from organizations import statistics
 from organizations.statistics import DayCount
 from tenants.models import Membership, Tenant
+from wallets.models import Wallet
 from webhooks.models import Event
 
 PERIODS = (7, 30)  # days
@@ -68,7 +69,8 @@ def overview_context(request: HttpRequest, membership: Membership) -> dict[str, 
     """
     tenant = membership.tenant
     days = 30 if request.GET.get("days") == "30" else 7
-    counts = statistics.count_by_day(tenant, days, timezone.now())
+    own = Wallet.of_organization(tenant)
+    counts = statistics.count_by_day(own, days, timezone.now())
     shown = {
         "attention_items": list_attention_items(tenant),
         "checklist": checklist_of(membership),

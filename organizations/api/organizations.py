@@ -45,9 +45,9 @@ from wallets.models import Key, Wallet
 def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
     """Organizations with their network and, of their own wallet, DID and verkey."""
     wallets = Wallet.objects.filter(tenant=OuterRef("pk"), is_organization=True)
-    keys = Key.objects.filter(
-        wallet__tenant=OuterRef("pk"), wallet__is_organization=True
-    )
+    # Of one wallet, not joined: then the first key is found by an index, among many.
+    own = Wallet.objects.filter(tenant=OuterRef(OuterRef("pk")), is_organization=True)
+    keys = Key.objects.filter(wallet=Subquery(own.values("pk")[:1]))
     return rows.select_related("network").annotate(
         issuer_did=Subquery(wallets.values("did")[:1]),
         own_wallet_id=Subquery(wallets.values("wallet_id")[:1]),

@@ -88,7 +88,7 @@ def test_parameters_of_the_server_are_joined_and_theirs_stand_last():
     theirs = "-c statement_timeout=60000 -c search_path=agency"
     options = connection_options({"options": theirs})["options"]
     assert options.startswith(
-        "-c idle_in_transaction_session_timeout=60000 -c statement_timeout="
+        "-c idle_in_transaction_session_timeout=60000 -c random_page_cost=1.1 -c "
     )
     assert options.endswith(f" {theirs}")
 

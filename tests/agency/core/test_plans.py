@@ -9,10 +9,12 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
 from django.db import connection, models, transaction
+from django.utils import timezone
 
 from agency.ops.queues import read_queue
 from connections.messaging import posting_queue
@@ -24,9 +26,12 @@ from credentials.models.credential import automatic_definitions
 from credentials.models.registry import RevocationRegistry
 from credentials.revocation import unlisted_indices
 from credentials.tasks import finish_what_was_left_behind
-from tenants.models import ApiKey
+from organizations.api.organizations import with_issuer
+from organizations.statistics import count_by_day
+from tenants.models import ApiKey, Tenant
 from tests.support import queues
 from verifications.models import Verification
+from wallets.models import Key, Wallet
 from webhooks.delivery import claim, recovery
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Delivery
@@ -123,6 +128,8 @@ def without_table_scans() -> Iterator[None]:
         with connection.cursor() as cursor:
             cursor.execute(AS_LARGE_TABLES)
             cursor.execute("SET LOCAL enable_seqscan = off")
+            # PostgreSQL sees that the files are small: reading them all costs little.
+            cursor.execute("SET LOCAL random_page_cost = 4")
         yield
         transaction.set_rollback(True)
 
@@ -339,3 +346,55 @@ def test_unpublished_revocations_are_found_among_many_published(objects):
     multiply_revoked("'registry'")
     _, unpublished = statements_of(finish_what_was_left_behind)
     assert indexes_of(plan(*unpublished), Credential) == {"credential_unpublished"}
+
+
+# By the table: the index that has its newest rows of one organization or webhook, and
+# the one that has those which changed last.
+NEWEST = {Wallet: "wallets_wal_tenant__41053b_idx", Delivery: "deliveries_in_time"}
+CHANGED = {
+    Credential: "credentials_wallet__e34fb7_idx",
+    Verification: "verificatio_wallet__912d11_idx",
+}
+
+
+def test_the_newest_of_an_organization_are_found_among_newer_ones_of_others(faber):
+    """Of half of all rows: the primary key would be read from its end."""
+    faber.post("/webhooks", {"url": "https://office.example"})
+    faber.hosts("Alice").known_as(faber)
+    wallet = {"wallet_id": f"{NEW_ID}::text", "is_organization": "false"}
+    for model, column, unique in (
+        (Wallet, "tenant_id", wallet),
+        (Delivery, "webhook_id", {"event_id": NEW_ID}),
+    ):
+        first = model.objects.values_list(column, flat=True)[0]
+        others = f"CASE WHEN n % 2 = 0 THEN copied.{column} ELSE '{uuid4()}' END"
+        multiply(model, id="uuidv7()", **unique, **{column: others})
+        newest = model.objects.filter(**{column: first}).order_by("-pk")[:101]
+        [statement] = statements_of(lambda newest=newest: list(newest))
+        assert indexes_of(plan(*statement), model) == {NEWEST[model]}
+
+
+def test_the_first_key_of_a_wallet_with_many_is_found_by_an_index(faber):
+    own = Wallet.of_organization(faber.tenant)
+    verkey = f"left({NEW_ID}::text, 44)"
+    multiply(Key, id="uuidv7()", verkey=verkey)
+    multiply(Key, id="uuidv7()", verkey=verkey, wallet_id=NEW_ID)
+    multiply(Key, id="uuidv7()", verkey=verkey, wallet_id=NEW_ID)
+    for read in (
+        lambda: own.public_key,
+        lambda: list(with_issuer(Tenant.objects.filter(pk=faber.tenant.pk))),
+    ):
+        [statement] = statements_of(read)
+        assert indexes_of(plan(*statement), Key) == {"keys_of_wallet"}
+        assert indexes_of(generic_plan(*statement), Key) == {"keys_of_wallet"}
+
+
+def test_the_days_of_an_organization_are_counted_from_its_last_changes(
+    faber, objects, monkeypatch
+):
+    monkeypatch.setattr("organizations.statistics.MAX_CHANGED", 100)
+    own = Wallet.of_organization(faber.tenant)
+    statements = statements_of(lambda: count_by_day(own, 7, timezone.now()))
+    found = plan(*statements[0])
+    for model in (Credential, Verification):
+        assert indexes_of(found, model) == {CHANGED[model]}
