@@ -56,12 +56,14 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
     nothing, unless the holder has proposed something else since: then the issuer
     insists on its offer.
     """
-    offer = attachment_of(message, formats.OFFER)
+    offer = messages.read_offer(message)
     values = messages.read_preview(message)
     known = Credential.find_in_thread(connection, Role.HOLDER, message.thread_id)
     if known is None:
-        known = proposals.find_answered_in_new_thread(connection, message, offer)
-    if known and _has_offer(known, offer, values):
+        known = proposals.find_answered_in_new_thread(
+            connection, message, offer, values
+        )
+    if known and _is_repeated_offer(known, offer, values):
         return known
     credential = known or Credential(
         connection=connection,
@@ -71,8 +73,8 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
         wallet_id=connection.wallet_id,
     )
     changes = {
-        "schema_id": str(offer.get("schema_id"))[:300],
-        "definition_id": str(offer.get("cred_def_id"))[:300],
+        "schema_id": offer["schema_id"],
+        "definition_id": offer["cred_def_id"],
         "attribute_names": normalised_names(values),
         "offer_body": vault.sealed_value(credential, "offer_body", offer),
         "values": vault.sealed_value(credential, "values", values),
@@ -88,10 +90,13 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
     return credential
 
 
-def _has_offer(
+def _is_repeated_offer(
     credential: Credential, offer: dict[str, Any], values: dict[str, str]
 ) -> bool:
-    """Whether this offer was received before, and is open or answered."""
+    """Whether this offer was received before, and is open or answered.
+
+    The values of an answered one are not compared: they may be those of the credential.
+    """
     if credential.state == State.PROPOSED:
         return False
     if not credential.has_same("offer_body", offer):
@@ -121,10 +126,8 @@ def accept_shared_offer(wallet: Wallet, message: Message) -> Credential:
 def receive_request(credential: Credential, message: Message) -> None:
     """Issuer: the holder has accepted. If the offer is automatic, it is issued next.
 
-    That is at the end of this transaction or, if it fails there or no slot is reserved
-    for a revocable credential, after it. tasks.finish_what_was_left_behind() goes on
-    after a crash.
-    The same request again changes nothing.
+    The same request again changes nothing. After a crash between this transaction and
+    the issuance tasks.finish_what_was_left_behind() goes on.
     """
     request = attachment_of(message, formats.REQUEST)
     is_repeated = credential.state != State.OFFERED and credential.has_same(
@@ -145,7 +148,11 @@ def receive_request(credential: Credential, message: Message) -> None:
 
 
 def _schedule_issuance(credential: Credential) -> None:
-    """Issue in this transaction. A slot in a registry is reserved outside of it."""
+    """Issue at the end of this transaction; if it fails there, after the commit.
+
+    A revocable credential for which accept() has reserved no slot is issued after the
+    commit too: a slot is reserved outside of the transaction.
+    """
     slot = credential.take_slot()
     if credential.definition.supports_revocation and not slot:
         _issue_after_commit(credential)
@@ -174,7 +181,11 @@ def _issue_after_commit(credential: Credential) -> None:
 def issue_automatically(
     credential: Credential, slot: RegistrySlot | None = None
 ) -> None:
-    """Issuer: issue the requested credential. Decline if it cannot be signed."""
+    """Issuer: issue the requested credential. Decline if it cannot be signed.
+
+    Does nothing if the exchange has ended. Other errors of issue() are raised; then
+    the slot is lost.
+    """
     try:
         credential.issue(slot=slot or revocation.reserve_slot(credential))
     except PeerError:

@@ -13,6 +13,7 @@ from connections.didcomm.service import read_service
 
 ISSUE_CREDENTIAL = "issue-credential"
 MAX_ATTRIBUTES = 125  # of a credential; the API has the same limit
+MAX_ID = 300  # characters of the id of a schema or definition, as in the tables
 ABANDONED = "issuance-abandoned"
 # ACA-Py reads only this format, whatever the format of the issuance.
 REVOCATION_FORMAT = "indy-anoncreds"
@@ -66,10 +67,9 @@ def build_ack(thread_id: str, message_format: MessageFormat) -> dict:
 
 
 def build_problem_report(
-    thread_id: str, message_format: MessageFormat, reason: str = ""
+    thread_id: str, message_format: MessageFormat, explanation: str
 ) -> dict:
-    """Build the report of a side that declines. reason: in its own words."""
-    explanation = reason or "The credential is not wanted."
+    """Build the report of a side that declines."""
     description = {"code": ABANDONED, "en": explanation}
     return _build_message(
         "problem-report", message_format, thread_id, description=description
@@ -112,7 +112,8 @@ def build_revocation(
 def read_revocation(message: Message) -> tuple[str, int]:
     """The registry id and index of the revoked credential, in either version.
 
-    The member that names the credential is `[indy::]<registry id>::<index>`.
+    The member that names the credential is `[indy::]<registry id>::<index>`, as ACA-Py
+    writes it. PeerError `message_parse_failure` for any other.
     """
     is_first = message.type.split("/")[1].startswith("1.")
     named = text(message.body, "thread_id" if is_first else "credential_id")
@@ -132,7 +133,20 @@ def check_shared_offer(message: Message) -> None:
         raise PeerError("bad_offer", f"{message.type} is not a credential offer")
     read_service(message)
     read_preview(message)
-    attachment_of(message, formats.OFFER)
+    read_offer(message)
+
+
+def read_offer(message: Message) -> dict[str, Any]:
+    """The attached AnonCreds offer, with ids of a schema and a definition.
+
+    PeerError `message_parse_failure` or `bad_offer`.
+    """
+    offer = attachment_of(message, formats.OFFER)
+    for name in ("schema_id", "cred_def_id"):
+        named = offer.get(name)
+        if not isinstance(named, str) or not 0 < len(named) <= MAX_ID:
+            raise PeerError("bad_offer", f"{name} of the offer is no id")
+    return offer
 
 
 def read_preview(message: Message) -> dict[str, str]:

@@ -113,13 +113,18 @@ def _text_member(body: dict[str, Any], name: str) -> str:
     return value or ""
 
 
-def matches_offer(proposed: dict[str, Any], offer: dict[str, Any]) -> bool:
+def matches_offer(
+    proposed: dict[str, Any], offer: dict[str, Any], values: dict[str, str]
+) -> bool:
     """Whether an AnonCreds offer matches everything that a proposal names.
 
-    Schema and issuer are read from the unqualified ids of the offer.
+    values: those that are offered. They may differ from the proposed ones, but each
+    proposed attribute is among them. Schema and issuer are read from the unqualified
+    ids of the offer.
     """
-    schema_id = str(offer.get("schema_id"))
-    definition_id = str(offer.get("cred_def_id"))
+    if not proposed.get("credentialValues", {}).keys() <= values.keys():
+        return False
+    schema_id, definition_id = offer["schema_id"], offer["cred_def_id"]
     author, _, name, version = (schema_id.split(":", 3) + [""] * 3)[:4]
     offered = {
         "definitionId": definition_id,

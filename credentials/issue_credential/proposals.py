@@ -36,7 +36,8 @@ def propose(
     """Holder: propose a credential. proposed: see proposal_messages.
 
     In one transaction: it locks the connection, stores the row and enqueues the
-    message. 409 if the connection is not connected, `quota_exceeded`.
+    message. The errors of Connection.lock_for_exchange(), 409 `quota_exceeded`, and
+    ReadNeeded inside another transaction.
 
     exchange_version: instead of that of Connection.message_format_for().
     """
@@ -61,16 +62,14 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
     """Holder: answer an offer with a proposal, in the same thread.
 
     changes: to what was offered. If they name a definition in any way, the offered one
-    is not named any more. 400 `invalid_request`, 409 `already_offered`, `wrong_state`.
+    is not named any more. 400 `invalid_request`, 409 `already_offered`, and the errors
+    of Exchange.lock_to_act().
     """
     credential.lock_to_act()
-    offered = {
-        "definitionId": credential.definition_id,
-        "schemaId": credential.schema_id,
-    }
-    names_definition = proposal_messages.FILTER_MEMBERS.keys() & changes
-    proposed: Proposal = {} if names_definition else dict(offered)
-    proposed["credentialValues"] = credential.unsealed_values()
+    proposed: Proposal = {"credentialValues": credential.unsealed_values()}
+    if not proposal_messages.FILTER_MEMBERS.keys() & changes:
+        proposed["definitionId"] = credential.definition_id
+        proposed["schemaId"] = credential.schema_id
     proposed |= changes
     # As read_proposal() returns it: without empty members.
     proposed = {name: value for name, value in proposed.items() if value}
@@ -78,7 +77,7 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
     if problem:
         raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
     # The issuer would treat it as a repetition of the first proposal.
-    if credential.state == State.OFFERED and _is_answered(credential, proposed):
+    if credential.state == State.OFFERED and _is_repeated(credential, proposed):
         raise Conflict(
             "already_offered",
             "You proposed this and it was offered: accept it, or propose something "
@@ -103,14 +102,15 @@ def wants_other_format(credential: Credential, report: Message) -> bool:
         return False
     if credential.wire_version != "2.0" or credential.wire_format != formats.HLINDY:
         return False
-    is_answered = credential.offer_body is not None
-    return not is_answered and problem_text(report) == problem_code(report)
+    was_offered = credential.offer_body is not None
+    return not was_offered and problem_text(report) == problem_code(report)
 
 
 def propose_in_other_format(credential: Credential) -> None:
-    """Holder: propose the same again, in a thread of its own: the first has ended.
+    """Holder: propose the same again. The row moves to a new thread.
 
-    Called by the handler of the report, in its transaction.
+    The report has ended the first one. Called by its handler, in its transaction, in
+    which nothing looks for the new thread any more.
     """
     proposed = credential.unsealed_proposal()
     assert proposed, "a check constraint of the table"
@@ -149,12 +149,12 @@ def receive_proposal(connection: Connection, message: Message) -> None:
         create_proposed(
             connection, Role.ISSUER, thread_id, proposed, format_columns(message)
         )
-    elif not _is_answered(credential, proposed):
+    elif not _is_repeated(credential, proposed):
         sources = [State.PROPOSED, State.OFFERED]
         _move_to_proposed(credential, sources, proposed, **format_columns(message))
 
 
-def _is_answered(credential: Credential, proposed: Proposal) -> bool:
+def _is_repeated(credential: Credential, proposed: Proposal) -> bool:
     """Whether this was proposed before, and nothing else was offered since."""
     if not credential.has_same("proposal", proposed):
         return False
@@ -208,11 +208,15 @@ def _move_to_proposed(
 
 
 def find_answered_in_new_thread(
-    connection: Connection, message: Message, offer: dict[str, Any]
+    connection: Connection,
+    message: Message,
+    offer: dict[str, Any],
+    values: dict[str, str],
 ) -> Credential | None:
     """Holder: the oldest proposal that an offer in a new thread answers, or None.
 
-    offer: what is attached to the message. The caller has locked the connection.
+    offer: what is attached to the message. values: of its preview. The caller has
+    locked the connection.
     ACA-Py answers a proposal of version 1.0 in a new thread (aries_cloudagent 0.12.8,
     issue_credential/v1_0/manager.py: create_offer).
     """
@@ -229,7 +233,7 @@ def find_answered_in_new_thread(
     )
     for credential in proposed.order_by("pk"):
         if proposal_messages.matches_offer(
-            credential.unsealed_proposal() or {}, offer
+            credential.unsealed_proposal() or {}, offer, values
         ):
             # The one object of this row in this transaction.
             return Credential.find_on_connection(connection, credential.thread_id)

@@ -460,8 +460,10 @@ class Credential(Exchange):
         return values
 
     def build_decline(self, reason: str) -> dict[str, Any]:
+        is_issuer = self.role == self.Role.ISSUER
+        usual = f"The credential is not {'issued' if is_issuer else 'wanted'}."
         return messages.build_problem_report(
-            self.thread_id, self.message_format, reason
+            self.thread_id, self.message_format, reason or usual
         )
 
     def receive_problem(self, code: str, reason: str | None = None) -> None:

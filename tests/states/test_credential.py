@@ -45,8 +45,8 @@ def receive_proposal(row):
 
 def receive_offer(row):
     offer = {
-        "schema_id": row.schema_id,
-        "cred_def_id": row.definition_id,
+        "schema_id": row.schema_id or "schema",
+        "cred_def_id": row.definition_id or "definition",
         "nonce": "1",
     }
     body = messages.build_offer(offer, ["name"], {}, row.message_format, row.thread_id)

@@ -96,6 +96,12 @@ def test_a_decline_without_a_reason_stays_as_it_was(faber):
     assert "reason" not in alice.get(hers)
     there = faber.get(f"/credentials/{offered['credentialId']}")
     assert there["reason"] == "The credential is not wanted."
+    alice.put(
+        f"/credentials/propose/{alice.known[faber][1]}", {"credentialValues": VALUES}
+    )
+    proposed = faber.get("/credentials")[0]["credentialId"]
+    faber.call("delete", f"/credentials/delete/{proposed}")
+    assert alice.newest("credentials")["reason"] == "The credential is not issued."
 
 
 @pytest.mark.parametrize("said", [7, "x" * 900, "a\x07b\x1bc", "", None])

@@ -331,6 +331,24 @@ def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
     assert alice.get(f"/credentials/{mine}")["state"] == "Offered" and len(rows()) == 1
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"schema_id": None},
+        {"cred_def_id": ""},
+        {"cred_def_id": 7},
+        {"schema_id": "x" * 301},
+    ],
+)
+def test_an_offer_without_the_ids_of_its_definition_is_refused(faber, phone, wrong):
+    alice = faber.hosts("Alice")
+    accepts_invitation_of(phone, alice)
+    offer = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": "1"} | wrong
+    message_format = MessageFormat(phone.prefix)
+    phone.says(messages.build_offer(offer, ["name"], VALUES, message_format))
+    assert phone.inbox[-1].is_problem_report and not rows()
+
+
 def test_an_issuer_insists_with_the_same_offer(faber, phone):
     alice = faber.hosts("Alice")
     accepts_invitation_of(phone, alice)
@@ -352,6 +370,7 @@ def test_an_issuer_insists_with_the_same_offer(faber, phone):
         ({"issuerDid": "another"}, False),
         ({"definitionId": "another"}, False),
         ({"schemaId": "another"}, False),
+        ({"credentialValues": {"name": "Alice", "another": "1"}}, False),
     ],
 )
 def test_an_offer_in_a_thread_of_its_own_answers_the_proposal_that_it_fits(
