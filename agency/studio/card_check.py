@@ -28,8 +28,9 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
     By the newest policy about its definition alone. Without one, the policy is created
     that *New policy* begins with: each attribute is shown, and one that says until
     when it is valid is only compared with today. Over the connection of the credential,
-    or by a link if it was issued by a link. A connection that has ended is refused, as
-    anybody could answer a link.
+    or by a link if it was issued by a link. A connection that has ended or was deleted
+    is refused, as anybody could answer a link. The policy stays then. 404 unless the
+    credential was issued here and is not revoked.
     """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     issued = Credential.objects.filter(
@@ -50,9 +51,9 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
         )
         policy = create(tenant, body)
     issued_over = credential.connection
-    if issued_over is None or issued_over.connectionless:
+    if issued_over and issued_over.connectionless:
         return ask_for_policy(request, tenant, policy, None)
-    usable = find_chosen(tenant, None, str(issued_over.pk))
+    usable = issued_over and find_chosen(tenant, None, str(issued_over.pk))
     if usable is None:
         return refuse_to_ask(request, tenant, policy)
     return ask_for_policy(request, tenant, policy, usable)

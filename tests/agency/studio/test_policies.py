@@ -588,12 +588,13 @@ def test_a_card_that_was_issued_by_a_link_is_checked_by_a_link(
     assert "qr.svg" in browser.get(saved.url).content.decode()
 
 
+@pytest.mark.parametrize("end", [Connection.end, Connection.remove])
 def test_a_card_whose_connection_has_ended_is_not_checked_by_a_link(
-    browser, url, alice
+    browser, url, alice, end
 ):
     row = Credential.objects.get(role="issuer")
     with transactions.atomic():
-        row.connection.end()
+        end(row.connection)
     answer = browser.send(f"{url}/credentials/{row.pk}/check")
     page = browser.get(answer.url).content.decode()
     assert "nobody was asked" in page
