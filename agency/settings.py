@@ -843,6 +843,7 @@ LOGGING = {
             "credentials",
             "verifications",
             "sandbox",
+            "organizations",
         )
     },
 }

@@ -5,11 +5,13 @@ import json
 import logging.config
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import requests
 from celery import Celery
 from celery.app.trace import build_tracer
+from django.apps import apps
 from django.conf import settings as configured
 from django.db import IntegrityError, connection
 from django.test import Client
@@ -48,6 +50,17 @@ def call(path, method="get", **options):
     return Client(raise_request_exception=False).generic(
         method.upper(), path, **options
     )
+
+
+def test_each_of_our_apps_logs_at_the_level_of_the_settings():
+    ours = {
+        app.label
+        for app in apps.get_app_configs()
+        if Path(app.path).parent == configured.BASE_DIR
+    }
+    loggers = configured.LOGGING["loggers"]
+    assert len(ours) > 8
+    assert [name for name in ours if "level" not in loggers.get(name, {})] == []
 
 
 def lines_of(output, name):
