@@ -239,7 +239,7 @@ OLD_MASTER_KEY = read_master_key(
 )
 
 # The ids of the objects that `manage.py demo` created, for the examples in /docs.
-DEMO_FILE = Path("var/demo.json").resolve()
+DEMO_FILE = BASE_DIR / "var" / "demo.json"
 
 INSTALLED_APPS = [
     # Before Django's: of two translations of a text, that of the first app is used.
