@@ -12,37 +12,41 @@ from agency.studio.error_codes import show_error_codes
 from agency.web_wallet import urls as web_wallet
 from connections import urls as connections
 from credentials import urls as credentials
-from organizations import urls as tenants
+from organizations import urls as organizations
 from sandbox import urls as sandbox
 from verifications import urls as verifications
 from wallets import urls as wallets
 from webhooks import urls as webhooks
 
+# The API of an organization. Its original clients named it agency, then credentials.
 credentials_api = [
     *connections.credentials_api,
     *credentials.credentials_api,
     *verifications.credentials_api,
     *sandbox.credentials_api,
-    *tenants.credentials_api,
+    *organizations.credentials_api,
     *webhooks.credentials_api,
     path("health", health.Health.as_view({"get": "live"})),
 ]
+# The API of a holder. Its original clients named it custodian, then wallet.
 wallet_api = [
-    *tenants.wallet_api,
+    *organizations.wallet_api,
     *wallets.wallet_api,
     *web_wallet.wallet_api,
     *connections.wallet_api,
     *credentials.wallet_api,
     *verifications.wallet_api,
 ]
+# Also without a prefix, as the API of the organization is.
 wallet_family = [
     path("api/health", health.Health.as_view({"get": "live"})),
     path("api/", include(wallet_api)),
     path("health", health.Health.as_view({"get": "live"})),
 ]
+# Below a prefix the root answers too; without one it is the studio's home page.
 custodian = [path("", health.Health.as_view({"get": "live"})), *wallet_family]
 provider_api = [
-    *tenants.provider_api,
+    *organizations.provider_api,
     path("health", health.Health.as_view({"get": "live"})),
 ]
 
@@ -63,7 +67,7 @@ urlpatterns = [
     path("health/status", health.Health.as_view({"get": "status"})),
     path("metrics", monitoring.metrics_page),
     *credentials.public,
-    *tenants.public,
+    *organizations.public,
     path("openapi.json", document.serve_document, name="openapi"),
     path("docs", page.docs_page, name="docs"),
     path("docs/examples.json", page.example_ids, name="docs_examples"),
