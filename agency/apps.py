@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -68,7 +68,7 @@ def check_developer_settings(
 def check_database(
     databases: Sequence[str] | None = None, **options: object
 ) -> list[checks.CheckMessage]:
-    """agency.E001, agency.E003 and agency.W012.
+    """agency.E001, agency.E003 and agency.W012. E002 is in server/static_files.py.
 
     agency.E001: the database was sealed with another master key.
     agency.E003: a pooler does not keep sessions.
@@ -78,14 +78,10 @@ def check_database(
 
     if not databases:
         return []
-    return [*failed_checks(startup.CHECKS), *startup.warn_of_old_master_key()]
-
-
-def failed_checks(
-    named: Mapping[str, Callable[[], object]],
-) -> Iterator[checks.CheckMessage]:
-    for name, check in named.items():
+    failed: list[checks.CheckMessage] = []
+    for check_id, check in startup.CHECKS.items():
         try:
             check()
         except ImproperlyConfigured as error:
-            yield checks.Error(str(error), id=name)
+            failed.append(checks.Error(str(error), id=check_id))
+    return [*failed, *startup.warn_of_old_master_key()]
