@@ -170,7 +170,9 @@ REQUEST_LOG_ROWS = env.int("REQUEST_LOG_ROWS", default=100_000)
 # Days for which the admin's own log of its changes is kept; 0 for ever.
 ADMIN_LOG_RETENTION_DAYS = env.int("ADMIN_LOG_RETENTION_DAYS", default=0)
 # Quotas of organizations that were created by sign-up in the studio; 0 for no limit.
-# Organizations created by staff, by the command or by a provider have none. Wallets:
+# Organizations created by staff, by the command or by a provider have none.
+
+# Hosted wallets.
 QUOTA_WALLETS = env.int("QUOTA_WALLETS", default=1000)
 # Connections and open invitations.
 QUOTA_CONNECTIONS = env.int("QUOTA_CONNECTIONS", default=10_000)
@@ -201,7 +203,8 @@ TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=int(TRUST_PROXY))
 # Envelopes per minute that /didcomm accepts from one address; 0 for no limit.
 INBOX_PER_ADDRESS = env.int("INBOX_PER_ADDRESS", default=6000)
-# Envelopes per minute that it accepts from one sender for one key; 0 for no limit.
+# Envelopes per minute that it accepts from one sender for one key of a wallet: the
+# limit is that of the pair. 0 for no limit.
 INBOX_PER_RECIPIENT = env.int("INBOX_PER_RECIPIENT", default=1200)
 
 if not DATABASE_URL:
@@ -310,6 +313,8 @@ API_MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+# The first segments of the routes of the API in agency/urls.py;
+# tests/agency/server/test_chains.py compares them.
 API_PATHS = (
     r"^/(agency|api|common|connections|credentials|custodian|definitions?|didcomm"
     r"|events|health|kiosks|ledger|management|messages|provider|requestLog|sandbox"
@@ -740,6 +745,7 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 EMAIL_TIMEOUT = 15  # seconds; a mail server that hangs blocks a worker's thread
+# EMAIL_BACKEND, EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD and so on.
 vars().update(env.email_url_config(EMAIL_URL or "dummymail://"))
 
 STATIC_URL = "/static/"
@@ -782,7 +788,8 @@ if TRUST_PROXY:
 # with TLS would cause endless redirects. agency.W011 warns about it.
 SECURE_SSL_REDIRECT = SECURE and TRUST_PROXY
 SECURE_SSL_HOST = urlsplit(PUBLIC_URL).netloc
-# Paths that load balancers and Prometheus request without TLS.
+# Paths that load balancers and Prometheus request without TLS. /api/health and
+# /custodian/v1/api/health are not among them: only clients of the API call those.
 SECURE_REDIRECT_EXEMPT = [
     r"^([a-z]+/v1/|custodian/)?health$",
     r"^health/(ready|status)$",
