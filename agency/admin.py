@@ -1,7 +1,8 @@
 """The admin for support staff: read-only, with explicit lists of columns.
 
-No list has columns with sealed values, digests, tokens or messages. The actions of
-staff with permissions are in organizations/admin.py.
+No list has columns with sealed values, digests, tokens or messages. Staff create
+organizations and keys in organizations/admin.py; what they may do for a customer is in
+agency/support/actions.py.
 """
 
 from functools import cached_property
@@ -78,7 +79,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
             by_id = queryset.filter(pk=UUID(search_term.strip()))
         except ValueError:
             return found
-        # A thread may look like an id.
+        # Ids of threads are UUIDs too: if no row has this primary key, what the text
+        # search has found counts.
         return (by_id, False) if by_id.exists() else found
 
 
@@ -131,7 +133,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
 
     def save_form(self, request: HttpRequest, form: ModelForm, change: bool) -> Model:
         row, secrets = self.create_row(request, form)
-        row.secrets = secrets
+        row.secrets = secrets  # on the object only, for response_add()
         return row
 
     def save_model(
@@ -189,6 +191,8 @@ class LogEntryAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
     ) -> tuple[QuerySet, bool]:
+        # Not as ReadOnlyAdmin does: primary keys of the log are numbers, and ids of
+        # records are found as texts, in `object_id`.
         return admin.ModelAdmin.get_search_results(
             self, request, queryset, search_term
         )

@@ -1,4 +1,4 @@
-"""The Celery app. Tasks find their work in the database; arguments are ids only."""
+"""The Celery app. Tasks take no arguments: they find their work in the database."""
 
 import os
 

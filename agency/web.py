@@ -12,9 +12,9 @@ from agency.server.parent import end_with_master
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
-# A thread that wants Python's lock waits so long for a thread that computes. A quick
-# request wants it after each statement: with the default of 5 ms it took several times
-# as long beside the long calls of others.
+# Seconds after which a thread that computes must hand over Python's lock. A quick
+# request waits for it after each statement: with the default of 5 ms it took several
+# times as long beside the long calls of others.
 sys.setswitchinterval(0.0005)
 end_with_master()
 django.setup()
