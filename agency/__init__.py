@@ -1,3 +1,8 @@
+"""What stands above the apps: settings, routes, processes, pages and operations.
+
+`core/` and `api/` are the exceptions: the apps build on them (docs/architecture.md).
+"""
+
 from agency.celery import app as celery_app
 from agency.core.version import __version__
 

@@ -8,5 +8,5 @@ PostgreSQL          database/, compiled_sql, collation, uuid7_bounds
 Redis or Valkey     rate_limits, cache
 callers, threads    callers, fair_pool, sibling_processes, processors
 operating           logs, metrics, progress, faults, master_keys, version
-files and texts     storage, csv_text, formats/ (Django's FORMAT_MODULE_PATH)
+files and texts     storage, csv_text, days, formats/ (Django's FORMAT_MODULE_PATH)
 """

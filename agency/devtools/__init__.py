@@ -1,0 +1,1 @@
+"""What only a developer's machine needs. Production imports nothing of it."""

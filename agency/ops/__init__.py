@@ -1,0 +1,1 @@
+"""For operators: health, heartbeats, monitoring, doctor, backups, moving."""

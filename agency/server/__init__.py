@@ -1,0 +1,1 @@
+"""The web and stream processes: ASGI applications, middleware, static files."""

@@ -1,0 +1,1 @@
+"""Messages, envelopes, DIDs and signatures as the RFCs write them. No Django."""
