@@ -16,5 +16,6 @@ class ConnectionsConfig(AppConfig):
             trust_ping,
         )
 
+        # delivery imports the models, which import the outbox: it cannot import delivery.
         outbox.handle_hosted = delivery.handle_hosted
         outbox.deliver_committed = delivery.deliver_committed

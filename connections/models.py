@@ -36,8 +36,9 @@ __all__ = [
     "OutboundMessage",
     "SeenMessage",
 ]
-CONNECTIONS = "connections/1.0"  # the handshake of RFC 0160
-HANGUP = "did-rotate/1.0/hangup"  # RFC 0794; here because the row ends itself
+CONNECTIONS_1_0 = "connections/1.0"  # the handshake of RFC 0160
+# RFC 0794. Here because the row sends it; did_rotate.py, which handles it, is above.
+HANGUP = "did-rotate/1.0/hangup"
 
 
 class Connection(EventSource):
@@ -64,6 +65,7 @@ class Connection(EventSource):
         NEGOTIATING = "Negotiating"
         CONNECTED = "Connected"
 
+    # (state, required state): what must happen first, for WrongState.
     steps = {
         (
             State.INVITED,
@@ -109,6 +111,7 @@ class Connection(EventSource):
     multi_party = models.BooleanField(default=False)
     name = models.CharField(max_length=200, blank=True)
     image_url = models.CharField(max_length=2000, blank=True)
+    # The code of the problem report with which the peer refused the handshake.
     problem = models.CharField(max_length=100, blank=True)
 
     # The invitation, and the token of its link while it can be accepted.
@@ -138,7 +141,7 @@ class Connection(EventSource):
     shared = models.BinaryField(null=True)
 
     # The handshake: the protocol by which the connection is made, once known.
-    handshake = models.CharField(max_length=20, default=CONNECTIONS)
+    handshake = models.CharField(max_length=20, default=CONNECTIONS_1_0)
     thread_id = models.CharField(max_length=128, blank=True)
     message_prefix = models.CharField(max_length=40, default=PREFIX)
 
@@ -315,11 +318,18 @@ class Connection(EventSource):
 
         In transactions.atomic(), until it ends; RuntimeError without one. It waits for
         others who have the lock. 503 `organization_frozen`.
+
+        Afterwards all objects of the row on which this was called share their
+        attributes; unsaved changes of this one are lost.
         """
         return pair_lock.lock_pair(self, is_shared) and not self.deleted_at
 
     def lock_deleted(self) -> bool:
-        """Like lock(), of one that was deleted: it is there for this transaction."""
+        """Lock a deleted row as lock() does. Return False if it is gone by now.
+
+        On this object `deleted_at` is None then, so that the steps that end the
+        connection take it for a live one; in the database it stays set.
+        """
         is_there = pair_lock.lock_pair(self)
         self.deleted_at = None
         return is_there
@@ -489,7 +499,7 @@ class Connection(EventSource):
             for version in formats.VERSIONS
             if f"{protocol}/{version}" in self.disclosed
         ]
-        by_handshake = "1.0" if self.handshake == CONNECTIONS else "2.0"
+        by_handshake = "1.0" if self.handshake == CONNECTIONS_1_0 else "2.0"
         newest = max(offered, default=by_handshake)
         version, _ = self.spoken.get(protocol, (newest, ""))
         return version, self._format_of(protocol)
@@ -500,16 +510,18 @@ class Connection(EventSource):
         DID exchange needs no question: the peer is asked when it connects.
         """
         is_told = self.disclosed or protocol in self.spoken
-        return self.handshake == CONNECTIONS and not is_told and not self.seems_hosted
-
-    def set_exchange_version(self, version: str) -> None:
-        """Set the version of new exchanges. Empty: see message_format_for()."""
-        type(self).objects.filter(pk=self.pk).update(exchange_version=version)
+        if self.handshake != CONNECTIONS_1_0 or self.seems_hosted:
+            return False
+        return not is_told
 
     @property
     def supports_rotation(self) -> bool:
-        """Whether the peer supports did-rotate/1.0 (RFC 0794)."""
-        return self.handshake != CONNECTIONS or "did-rotate/1.0" in self.disclosed
+        """Whether the peer supports did-rotate/1.0 (RFC 0794), as far as we know.
+
+        A peer of DID exchange is assumed to; one of connections/1.0 must have
+        disclosed it.
+        """
+        return self.handshake != CONNECTIONS_1_0 or "did-rotate/1.0" in self.disclosed
 
     @transactions.atomic()
     def end(self) -> None:
@@ -533,6 +545,10 @@ class Connection(EventSource):
         self.mark_ended()
 
     def mark_ended(self) -> None:
+        """Set left_at and emit CONNECTION_ENDED; the state stays Connected.
+
+        The peer is told nothing. Like move(), it needs the lock.
+        """
         connected = self.State.CONNECTED
         move(self, [connected], connected, left_at=timezone.now())
 
@@ -545,8 +561,9 @@ class Connection(EventSource):
     def remove(self) -> None:
         """End it for both sides, and delete the row. Later calls do nothing.
 
-        In one transaction, with the pair lock, which is as long as what refers to it
-        is large. 503 `organization_frozen`.
+        In one transaction, with the pair lock, which lasts as long as the deletion:
+        use removal.remove_connection() for one of unknown size. 503
+        `organization_frozen`.
         """
         if self.give_up():
             pair_lock.forget_deleted(self)
@@ -562,7 +579,9 @@ class Connection(EventSource):
         """
         if not self.lock():
             return False
-        with transactions.run_at_end():  # the peer handles it while this row exists
+        # A hosted peer handles what is sent in this block at its end, while this row
+        # exists.
+        with transactions.run_at_end():
             router.end_exchanges(self)
             # A hosted peer finds the tombstones. Tell another agent if it knows
             # `hangup`.
@@ -617,7 +636,10 @@ class Connection(EventSource):
 
     @property
     def is_open(self) -> bool:
-        """Whether the link can still be used."""
+        """Whether the link is not used up. It may have expired: see is_expired.
+
+        That of a multi-party invitation is never used up.
+        """
         return self.state == self.State.INVITED
 
     @property
@@ -627,8 +649,12 @@ class Connection(EventSource):
 
     @property
     def is_new_link(self) -> bool:
-        """Whether an exchange may store its first message in this link."""
-        return self.connectionless or self.carries_exchange and self.shared is None
+        """Whether an exchange may begin here without a connected peer.
+
+        Its first message becomes the content of the link: of a connectionless one, or
+        of an invitation that is to carry an exchange and has none yet.
+        """
+        return self.connectionless or (self.carries_exchange and self.shared is None)
 
     @property
     def accepted_invitation(self) -> dict[str, Any]:
@@ -679,7 +705,9 @@ class BasicMessage(EventSource):
         Connection, on_delete=models.CASCADE, related_name="messages"
     )
     direction = models.CharField(max_length=8, choices=Direction.choices)
+    # Sealed.
     text = models.BinaryField()
+    # By the sender's clock, if that can be right (protocols/basic_message.py).
     sent_at = models.DateTimeField()
 
     class Meta:

@@ -4,6 +4,8 @@ perform() runs the one function that writes. Its transaction is its own or, with
 Idempotency-Key, the one that also stores the key (agency/api/views.py).
 """
 
+from functools import partial
+
 from rest_framework import serializers
 
 from agency.api.openapi.operation import operation
@@ -64,7 +66,8 @@ class ProtocolContract(Contract):
 def choose_version(view, connection):
     """Set the `exchangeVersion` in the body of the view's request."""
     chosen = view.parse_body(ProtocolParameters)["exchangeVersion"]
-    view.perform(connection.set_exchange_version, "" if chosen == AUTO else chosen)
+    version = "" if chosen == AUTO else chosen
+    view.perform(partial(connection.update_columns, exchange_version=version))
 
 
 def show_protocols(view, connection_id):

@@ -27,7 +27,7 @@ from connections.messaging.envelopes import RetiredKey, open_envelope
 from connections.messaging.leases import LostLease, run_leased
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
 from connections.messaging.refusals import send_problem_report
-from connections.models import CONNECTIONS, Connection
+from connections.models import CONNECTIONS_1_0, Connection
 from connections.protocols import (
     connectionless,
     did_rotate,
@@ -97,7 +97,7 @@ def may_be_anonymous(sent: OutboundMessage) -> bool:
         return False
     # The responder to a connectionless out-of-band invitation keeps its thread.
     is_out_of_band = connection.connectionless and "~thread" in connection.invitation
-    return connection.handshake == CONNECTIONS and not is_out_of_band
+    return connection.handshake == CONNECTIONS_1_0 and not is_out_of_band
 
 
 def _open_for_live_key(data: bytes) -> tuple[Key, Message]:

@@ -25,7 +25,7 @@ from connections.link_expiry import LinkExpired, require_unexpired
 from connections.messaging import outbox, pair_lock
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.router import handles
-from connections.models import CONNECTIONS, Connection
+from connections.models import CONNECTIONS_1_0, Connection
 from connections.protocols import (
     connections_1_0,
     did_exchange,
@@ -455,7 +455,7 @@ def receive_response(connection: Connection, message: Message) -> None:
     protocol, _, version = connection.handshake.partition("/")
     # In connections/1.0 the keys identify the response: old agents confuse threads.
     is_answer = (
-        connection.handshake == CONNECTIONS
+        connection.handshake == CONNECTIONS_1_0
         or message.thread_id == connection.thread_id
     )
     if message.protocol[0] != protocol or not is_answer:
@@ -518,7 +518,7 @@ def _query_features(connection: Connection) -> None:
 
     Peers of connections/1.0 are asked when needed: discover_features.choose_format().
     """
-    if connection.handshake != CONNECTIONS and not connection.is_hosted:
+    if connection.handshake != CONNECTIONS_1_0 and not connection.is_hosted:
         outbox.enqueue(
             connection, discover_features.build_queries(connection.message_prefix)
         )

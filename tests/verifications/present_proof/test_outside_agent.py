@@ -284,9 +284,8 @@ def request_for(name: str) -> dict:
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_an_ack_says_what_was_found(faber, phone, version):
     adult = Prover(phone, faber, CHILD)
-    Connection.objects.get(connection_id=adult.connection_id).set_exchange_version(
-        version
-    )
+    rows = Connection.objects.filter(connection_id=adult.connection_id)
+    rows.update(exchange_version=version)
     request = adult.is_asked({"policyName": "name"})
     assert adult.answers(adult.forges(request))["isValid"] is True
     ack = phone.newest(f"present-proof/{version}/ack")
@@ -298,9 +297,8 @@ def test_a_false_proof_gets_the_answer_that_the_organization_chose(
     faber, phone, version
 ):
     child = Prover(phone, faber, CHILD)
-    Connection.objects.get(connection_id=child.connection_id).set_exchange_version(
-        version
-    )
+    rows = Connection.objects.filter(connection_id=child.connection_id)
+    rows.update(exchange_version=version)
     Tenant.objects.filter(pk=faber.tenant.pk).update(invalid_proof_answer="ack")
     lie = child.forges(child.is_asked({"policyName": "name"}, ADULT), adult=40)
     assert child.answers(lie)["isValid"] is False
