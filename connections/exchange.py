@@ -43,10 +43,6 @@ class Exchange(EventSource):
     state: Any
     tenant: Any
 
-    def build_decline(self, reason: str) -> dict[str, Any]:
-        """The message of a side that declines. reason: in its own words, or empty."""
-        raise NotImplementedError
-
     connection = ConnectionForeignKey()
     thread_id = models.CharField(max_length=128)
     wire_version = models.CharField(max_length=3, default="1.0")
@@ -56,6 +52,10 @@ class Exchange(EventSource):
 
     class Meta:
         abstract = True
+
+    def build_decline(self, reason: str) -> dict[str, Any]:
+        """The message of a side that declines. reason: in its own words, or empty."""
+        raise NotImplementedError
 
     @property
     def message_format(self) -> MessageFormat:
@@ -102,9 +102,9 @@ class Exchange(EventSource):
     def lock_to_act(self) -> None:
         """Lock it as lock() does, for a step that a party takes by itself.
 
-        409 `wrong_state` if the other party, hosted here too, has ended the exchange
-        by a message that still waits to be handled: it could not go along any more.
-        The errors of lock().
+        409 `wrong_state` (EndedByPeer) if the other party is hosted here and has ended
+        the exchange already: its message waits to be handled, and this step would be
+        refused. The errors of lock().
         """
         self.lock()
         waiting = pair_lock.find_waiting(Connection, self.thread_id)
@@ -163,7 +163,9 @@ class Exchange(EventSource):
         return row
 
     @classmethod
-    def for_thread(cls, connection: Connection, message: Message, *roles: str) -> Self:
+    def require_in_thread(
+        cls, connection: Connection, message: Message, *roles: str
+    ) -> Self:
         """The exchange of a message's thread in one of these roles.
 
         PeerError without one, with the code of the model's problem reports (ABANDONED).
@@ -229,12 +231,12 @@ class Exchange(EventSource):
 
     @classmethod
     def abandon_open(cls, connection: Connection) -> None:
-        """End the open exchanges of a connection whose peer cannot tell any more."""
+        """End the open exchanges of a connection whose peer is gone. Send nothing."""
         cls._reject_open(connection, cls.ABANDONED)
 
     @classmethod
     def expire_open(cls, connection: Connection) -> None:
-        """End the open exchange of a link whose time is over. No peer is to be told."""
+        """End the open exchange of an expired link. There is no peer to be told."""
         cls._reject_open(connection, LINK_EXPIRED)
 
     @classmethod
@@ -250,10 +252,10 @@ class Exchange(EventSource):
         cls.objects.filter(connection=connection).update(connection=to)
 
     def insert_within_quota(self) -> None:
-        """Save a new row and emit its event.
+        """Save a new row and emit its event, in one transaction.
 
-        409 `quota_exceeded` at the limit of open ones. In a transaction with its
-        event. A locked connection shares the row with all code of this transaction.
+        409 `quota_exceeded` at the organization's limit of open exchanges. If the
+        connection is locked, find_on_connection() returns this object from now on.
         """
         if self.connection and self.connection.is_locked:
             self._use_locked_connection()
@@ -269,7 +271,10 @@ class Exchange(EventSource):
         outbox.enqueue(self.require_connection(), message)
 
     def withdraw_waiting(self) -> None:
-        """Call this when the other side has ended the exchange."""
+        """Withdraw our messages of the thread that wait for a hosted peer.
+
+        Call this when the peer has ended the exchange: it would refuse them.
+        """
         if self.connection:
             outbox.withdraw_waiting(self.connection, self.thread_id)
 
@@ -317,7 +322,7 @@ def handles_exchange(
 
     def register(function: ExchangeHandler[Row]) -> ExchangeHandler[Row]:
         def handle(connection: Connection, message: Message) -> None:
-            function(model.for_thread(connection, message, *roles), message)
+            function(model.require_in_thread(connection, message, *roles), message)
 
         for version in VERSIONS:
             router.handles(f"{protocol}/{version}/{name}")(handle)

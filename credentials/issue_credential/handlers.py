@@ -306,7 +306,7 @@ def find_reported(connection: Connection, message: Message) -> Credential:
     offer of that version. PeerError if there is none, or more than one.
     """
     try:
-        return Credential.for_thread(connection, message, *Role)
+        return Credential.require_in_thread(connection, message, *Role)
     except PeerError:
         names_thread = message.thread_id != message.id
         version = formats.format_of(message).version
