@@ -32,4 +32,5 @@ def connections_with_hosted(
     )
     ids = dict(theirs.values_list("my_key__verkey", "wallet__wallet_id"))
     ours = own_connections(wallet).filter(Connection.USABLE, their_key__in=list(ids))
+    # The oldest first, so that of several with one wallet the newest stays.
     return {ids[row.their_key]: row for row in ours.order_by("pk")}

@@ -1,7 +1,6 @@
 """Links with an invitation or the first message of an exchange."""
 
 from typing import Any
-from urllib.parse import quote
 
 from django.conf import settings
 
@@ -27,7 +26,10 @@ def shared_message(connection: Connection) -> dict[str, Any]:
 
 
 def shared_request(connection: Connection) -> dict[str, Any] | None:
-    """The first message of an exchange that the link contains, or None."""
+    """The first message of an exchange that the link contains, or None.
+
+    None on the invitee's side: its `shared` is the attachment that it has received.
+    """
     if connection.role != Connection.Role.INVITER:
         return None
     request: dict[str, Any] | None = vault.unseal(connection, "shared")
@@ -53,8 +55,8 @@ def landing_url(connection: Connection) -> str:
 
 def deep_link(shared: dict[str, Any]) -> str:
     """The link that opens a wallet app on the same device."""
-    data = quote(didcomm.encode_url(shared), safe="")
-    return f"{settings.DEEP_LINK_SCHEME}://launch/?{query_name(shared)}={data}"
+    name, data = query_name(shared), didcomm.encode_url(shared)
+    return f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={data}"
 
 
 def query_name(shared: dict[str, Any]) -> str:

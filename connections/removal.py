@@ -1,7 +1,8 @@
-"""Delete a connection of any size: the call hides it, and a worker removes its rows.
+"""Delete a connection of any size: a small one at once, of a large one the rows later.
 
-The event feeds wait for the oldest transaction that writes, so each one is small: that
-of the call, and those of the worker (organizations/erasure.py), which uses the rest.
+The call hides a large one, and a worker (organizations/erasure.py) removes its rows
+with the functions below. The event feeds wait for the oldest transaction that writes,
+so that of the call is small, and so are those of the worker.
 """
 
 from typing import Any
@@ -34,7 +35,7 @@ def remove_connection(connection: Connection) -> None:
     In one transaction, with the pair lock. A small one is gone with its rows. With many
     rows, it is given up now (the peer is told, the keys are retired), and its rows go
     later. With many open exchanges or waiting messages, even that is done later.
-    Later calls do nothing.
+    Later calls do nothing. 503 `organization_frozen`.
     """
     if not connection.lock():
         return
@@ -61,10 +62,10 @@ def remove_connection(connection: Connection) -> None:
     Erasure.start(Erasure.Kind.CONNECTION, connection)
 
 
-def has_many(connection: Connection, tables: list[QuerySet[Any]]) -> bool:
-    """Whether any of the tables has more than MAX_IN_CALL of these rows."""
+def has_many(connection: Connection, querysets: list[QuerySet[Any]]) -> bool:
+    """Whether any of the querysets has more than MAX_IN_CALL rows. One query."""
     is_many = Q()
-    for rows in tables:
+    for rows in querysets:
         is_many |= Q(Exists(rows.order_by()[MAX_IN_CALL : MAX_IN_CALL + 1]))
     return Connection.objects.filter(is_many, pk=connection.pk).exists()
 

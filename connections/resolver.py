@@ -95,8 +95,8 @@ def resolve(did: str, tenant: Tenant, is_stranger: bool = False) -> Party:
     not known yet.
 
     PeerError `did_not_resolved` (DidNotResolved); `unknown_did` or another one of
-    dids.read() if the DID contains its document; `bad_key` if the ledger has a key
-    that is none. 429 `too_many_requests` (TooOften), 503 `ledger_unavailable`
+    dids.read() if the DID contains its document; `bad_key` if what the ledger has is
+    no Ed25519 key. 429 `too_many_requests` (TooOften), 503 `ledger_unavailable`
     (Unavailable), 409 `ledger_refused`. In a transaction it raises ReadNeeded
     (agency/core/network_reads.py) unless the answer is remembered.
     """

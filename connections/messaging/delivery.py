@@ -118,8 +118,12 @@ def deliver(row: OutboundMessage) -> None:
 def _deliver(row: OutboundMessage) -> None:
     """Handle a row for a wallet hosted here, or post it, once it is its turn.
 
-    If earlier messages of its line still wait, a worker delivers it later. If the key
-    of a hosted recipient was retired, the message is given up.
+    Earlier messages of its line come first: those of the same connection to the same
+    key, or to any key of a hosted peer. If others deliver them just now, this waits up
+    to 2 s; else, or after that, the row is released to a worker.
+
+    If the key of a hosted recipient was retired, the row is exhausted, and our exchange
+    in its thread ends (_give_up). Other errors are for run_leased().
     """
     try:
         if not row.wait_for_turn():
@@ -199,11 +203,12 @@ def _post(row: OutboundMessage) -> None:
 
 
 def _give_up(row: OutboundMessage, code: str) -> None:
-    """Give up a message to a peer that is gone.
+    """Give up a message to a hosted peer that is gone, and erase its content.
 
     Our exchange in its thread ends as if the peer had sent a problem report: we build
     the report and give it to its handler, in the transaction that exhausts the row.
-    LostLease if another process has taken the row over.
+    code: the row's error, and the report's. LostLease if another process has taken the
+    row over.
     """
     with transactions.atomic():
         connection = completion.lock_connection(row)

@@ -31,8 +31,8 @@ def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
     Stores nothing. The envelope is new in each attempt, unless the row has one: the
     body and the sender's seed are decrypted for it. is_posted: wrap a new envelope in
     a `forward` for each routing key (RFC 0094). One that the row already has stays as
-    it is: see OutboundMessage.is_packed_for_mediator. PeerError `bad_key` if the peer
-    gave a key that is none.
+    it is: see OutboundMessage.is_packed_for_mediator. PeerError `bad_key` if a
+    key that the peer gave is no Ed25519 key.
     """
     if row.envelope:
         return bytes(row.envelope)
