@@ -1,14 +1,17 @@
 """Links that can be used for a limited time (Connection.expires_at)."""
 
+import logging
 from datetime import timedelta
 
 from django.utils import timezone
 
 from agency.core import transactions
+from agency.core.database.base import is_outage
 from agency.core.errors import Conflict
 from connections.messaging import router
 from connections.models import Connection
 
+logger = logging.getLogger(__name__)
 LINK_EXPIRED = "link_expired"
 AT_ONCE = 500  # links per run
 RETRY_DELAY = timedelta(minutes=10)  # after a failure or a killed process
@@ -30,7 +33,8 @@ def require_unexpired(connection: Connection) -> None:
 def end_expired_links() -> int:
     """End the offers and requests whose links nobody has used in time.
 
-    Return the number of links. One that fails is tried again after RETRY_DELAY.
+    Return the number of links. One that fails is logged and tried again after
+    RETRY_DELAY. An outage of the database is raised: the next run goes on.
     """
     now = timezone.now()
     due = Connection.objects.filter(
@@ -43,9 +47,22 @@ def end_expired_links() -> int:
             pk=connection.pk, expiry_due_at=connection.expiry_due_at
         )
         if row.update(expiry_due_at=now + RETRY_DELAY):
-            end_link(connection)
-            ended += 1
+            ended += try_link(connection)
     return ended
+
+
+def try_link(connection: Connection) -> bool:
+    """Call end_link(). Return whether it succeeded; an outage is raised."""
+    try:
+        end_link(connection)
+    except Exception as error:  # one link must not hold up the others
+        if is_outage(error):
+            raise
+        logger.exception(
+            "the expired link of connection %s was not ended", connection.pk
+        )
+        return False
+    return True
 
 
 @transactions.atomic()

@@ -284,18 +284,37 @@ def test_whoever_takes_it_after_its_end_is_refused(faber, acme, links):
     assert_error(late, 409, "link_expired")
 
 
-def test_one_link_that_fails_does_not_hold_up_the_others(faber, made, monkeypatch):
-    expire()
+@pytest.fixture
+def fails_once(monkeypatch):
+    """Let the next link that is ended fail with an error."""
     end_link = link_expiry.end_link
 
-    def fail_once(connection):
-        monkeypatch.setattr(link_expiry, "end_link", end_link)
-        raise OperationalError
+    def fail(error):
+        def fail_once(connection):
+            monkeypatch.setattr(link_expiry, "end_link", end_link)
+            raise error
 
-    monkeypatch.setattr(link_expiry, "end_link", fail_once)
+        monkeypatch.setattr(link_expiry, "end_link", fail_once)
+
+    return fail
+
+
+def test_after_an_outage_the_next_run_ends_the_other_links(faber, made, fails_once):
+    expire()
+    fails_once(OperationalError())
     with pytest.raises(OperationalError):
         tasks.end_expired_links()
     tasks.end_expired_links()
+    assert states_of(made(faber)).count(ENDED) == 1
+
+
+def test_one_link_that_fails_does_not_hold_up_the_others(
+    faber, made, fails_once, caplog
+):
+    expire()
+    fails_once(RuntimeError("broken"))
+    assert link_expiry.end_expired_links() == 1
+    assert "was not ended" in caplog.text
     assert states_of(made(faber)).count(ENDED) == 1
     later = timezone.now() + link_expiry.RETRY_DELAY
     with patch("django.utils.timezone.now", return_value=later):
