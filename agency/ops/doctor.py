@@ -34,6 +34,7 @@ from agency.core.database.base import is_outage
 from agency.core.errors import AgencyError
 from agency.core.logs import without_secrets
 from agency.core.version import __version__
+from agency.core.waiting import limit_waiting
 from agency.ops import health, heartbeats, startup, stored_files
 from agency.ops.models import Heartbeat
 from agency.ops.probes import Probe
@@ -43,6 +44,7 @@ from tenants.models import Network
 TIMEOUT_SECONDS = 10.0
 CALL_SECONDS = 4.0
 CLOCK_SECONDS = 2.0
+LEDGERS_SECONDS = 8.0  # for all ledgers; less than TIMEOUT_SECONDS
 CERTIFICATE_DAYS = 14
 LITTLE_BYTES = 1024**3
 FULL_BYTES = 100 * 1024**2
@@ -390,10 +392,18 @@ def check_mail() -> Findings:
 
 
 def check_ledgers() -> Findings:
-    """Read the agreement of each remote ledger, to see whether it answers."""
-    for network in Network.objects.exclude(kind=Network.Kind.LOCAL):
+    """Read the agreement of each remote ledger, to see whether it answers.
+
+    One after the other. Each may take its share of what is left of LEDGERS_SECONDS, so
+    that those which do not answer are found before the check has to end.
+    """
+    networks = list(Network.objects.exclude(kind=Network.Kind.LOCAL))
+    end = time.monotonic() + LEDGERS_SECONDS
+    for asked, network in enumerate(networks):
+        share = (end - time.monotonic()) / (len(networks) - asked)
         try:
-            ledger_of(network).agreement()
+            with limit_waiting(share):
+                ledger_of(network).agreement()
         except AgencyError as error:
             yield Finding(
                 "ledger",

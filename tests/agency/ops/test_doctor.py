@@ -15,6 +15,7 @@ from django.db import OperationalError
 
 from agency.core import rate_limits
 from agency.core.errors import Unavailable
+from agency.core.waiting import seconds_left
 from agency.ops import doctor, health, heartbeats
 from agency.ops.doctor import Finding
 from agency.ops.models import Heartbeat
@@ -276,6 +277,26 @@ def test_a_ledger_that_is_away_is_found(monkeypatch):
     [found] = doctor.check_ledgers()
     assert (found.name, found.level) == ("ledger", "warning")
     assert "far" in found.text
+
+
+def test_ledgers_that_do_not_answer_share_the_time(monkeypatch):
+    for name in ("far", "farther"):
+        Network.objects.create(id=name, name=name, kind="indy", genesis="{}")
+    limits = []
+
+    class Silent:
+        def __init__(self, network):
+            pass
+
+        def agreement(self):
+            limits.append(seconds_left(15.0))
+            time.sleep(limits[-1])
+            raise Unavailable("ledger_unavailable", "away")
+
+    monkeypatch.setattr(doctor, "ledger_of", Silent)
+    monkeypatch.setattr(doctor, "LEDGERS_SECONDS", 0.4)
+    assert len(list(doctor.check_ledgers())) == 2
+    assert max(limits) < 0.25
 
 
 def test_missing_and_mixed_processes_are_found(settings):
