@@ -6,7 +6,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SILENCE_TIMEOUT_SECONDS = 35.0  # three heartbeat intervals of the stream
 PAGE_SIZE = 100
@@ -51,7 +51,7 @@ class AgencyClient:
 
     def tenant_id(self) -> str:
         with self.open_url(f"{self.url}/tenants") as answer:
-            return json.load(answer)[0]["tenantId"]
+            return read_json(answer)[0]["tenantId"]
 
     def read_page(self, cursor: str) -> tuple[list[Event], str]:
         with self.open_url(
@@ -59,7 +59,7 @@ class AgencyClient:
         ) as answer:
             found = [
                 Event(one["cursor"], json.dumps(one["body"]))
-                for one in json.load(answer)
+                for one in read_json(answer)
             ]
             [next_cursor] = re.findall(r"[?&]after=([^&>]+)", answer.headers["Link"])
         return found, next_cursor
@@ -95,6 +95,14 @@ class AgencyClient:
                 raise error_of_response(error) from None
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(describe_error(error)) from None
+
+
+def read_json(answer: http.client.HTTPResponse) -> Any:
+    """Read the JSON of a response. Unreachable if it breaks off, or is none."""
+    try:
+        return json.load(answer)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Unreachable(describe_error(error)) from None
 
 
 class StreamMoved(Unreachable):
