@@ -24,8 +24,9 @@ from webhooks.delivery.signing import new_secret
 HELP = "post the organization's events to a local address, as webhooks would be"
 DESCRIPTION = """
 Follows the organization's events and posts each to a local address: in order, with the body
-and signature of a webhook call, again until the handler responds 2xx. Its position is kept
-in a file, so that no event is missed while it is stopped. It reads ACCESS_TOKEN and
+and signature of a webhook call. A handler that is down is waited for; an event that it
+answers five times with something else than 2xx is skipped. The position is kept in a file,
+so that no event is missed while this is stopped. It reads ACCESS_TOKEN and
 SUBSCRIPTION_KEY, and WEBHOOK_SECRET if the handler knows one already, from the environment.
 """
 RETRY_DELAYS = (1.0, 2.0, 5.0, 10.0)  # seconds between attempts to reach the agency
@@ -72,6 +73,12 @@ def read_variable(name: str) -> str:
 
 
 def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
+    """Post each event to the handler, then store the position. Never returns.
+
+    An event that the handler refuses MAX_REFUSALS times is skipped. One that it was
+    answering when this process died is posted again. `--from` counts only without a
+    stored position. RequestRefused if the agency refuses the keys.
+    """
     tenant_id = retry_until_reachable(remote.tenant_id)
     path = given.state
     if not path:
