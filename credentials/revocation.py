@@ -307,7 +307,10 @@ def _while_newest(
 def _next_list(
     registry: RevocationRegistry, newest: dict[str, Any], timestamp: int
 ) -> dict[str, Any]:
-    """The newest list with all that is revoked now, as the list of `timestamp`."""
+    """The newest list with all that is revoked now, as the list of `timestamp`.
+
+    Stores nothing.
+    """
     return anoncreds.update_status_list(
         registry.definition.public_part(),
         registry.public_part(),

@@ -30,7 +30,7 @@ def tenants_of(provider: Provider) -> QuerySet[Tenant]:
 def usage_by_month(
     provider: Provider, now: datetime, months: int = MONTHS
 ) -> list[Usage]:
-    """Return the usage by month, newest first.
+    """Return the usage by month, newest first; never an empty list.
 
     Two queries count the credentials that its organizations issued and the proofs that
     they verified. The oldest month is the one in which the account was created, or the

@@ -162,6 +162,10 @@ def webhook_action(
 
     The page then shows the message `done`, or the error. action: for the audit log, in
     one transaction with what the button does; "" if it changes nothing that is logged.
+
+    act: called with the webhook and the valid form. POST only, once per form, by members
+    with Permission.DEVELOP. An invalid form, which no page sends, changes and shows
+    nothing.
     """
 
     def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponse]:

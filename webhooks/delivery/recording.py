@@ -112,7 +112,11 @@ def record_outcomes(finished: Sequence[Finished]) -> None:
 
 
 def build_attempt(delivery: Delivery, outcome: Outcome) -> Attempt:
-    """Return the unsaved row of a call. The start of the response's body is sealed."""
+    """Return the unsaved row of a call.
+
+    Its `answer` is the start of the response's body, sealed: at most MAX_ANSWER_BYTES
+    (call.py), None without a body. May read the data key from the database.
+    """
     attempt = Attempt(
         delivery=delivery,
         number=delivery.calls + 1,
