@@ -46,6 +46,7 @@ CATCH_ALL = {
     "connections/messaging/leases.py": {"run_leased"},  # the worker's loop
     # What was received stands, and a later attempt issues.
     "credentials/issue_credential/handlers.py": {"_issue_before_commit"},
+    "connections/link_expiry.py": {"try_link"},  # one link must not stop the others
     "credentials/bulk/issuing.py": {"try_row"},  # one row must not stop the others
     "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
