@@ -33,10 +33,11 @@ def render_organization(
     """
     tenant = membership.tenant
     keys = list(list_keys(tenant))
-    context = overview_context(request, membership) | {
+    own = Wallet.of_organization(tenant)
+    context = overview_context(request, membership, own) | {
         "membership": membership,
         "menu": Menu(request, "organization", tenant.pk),
-        "did": Wallet.of_organization(tenant).did,
+        "did": own.did,
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
         "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],

@@ -55,21 +55,25 @@ class Chart(NamedTuple):
 @studio_page("GET", "HEAD")
 def show_live(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     """The live part alone. 204 while it is what the page shows."""
-    context = overview_context(request, get_membership(request, tenant_id))
+    membership = get_membership(request, tenant_id)
+    own = Wallet.of_organization(membership.tenant)
+    context = overview_context(request, membership, own)
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
     return render(request, "studio/overview.html", context)
 
 
-def overview_context(request: HttpRequest, membership: Membership) -> dict[str, Any]:
+def overview_context(
+    request: HttpRequest, membership: Membership, own: Wallet
+) -> dict[str, Any]:
     """Return what the live part shows.
 
+    own: the organization's own wallet.
     version: the browser reads it again if that has changed. `days` in the query: 30,
     else 7.
     """
     tenant = membership.tenant
     days = 30 if request.GET.get("days") == "30" else 7
-    own = Wallet.of_organization(tenant)
     counts = statistics.count_by_day(own, days, timezone.now())
     shown = {
         "attention_items": list_attention_items(tenant),
