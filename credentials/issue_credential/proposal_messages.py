@@ -23,6 +23,7 @@ from credentials.issue_credential.messages import (
     build_preview,
     read_attributes,
 )
+from wallets.anoncreds import normalise_name
 
 # The members of the filter, by their names in the API.
 FILTER_MEMBERS = {
@@ -122,7 +123,8 @@ def matches_offer(
     proposed attribute is among them. Schema and issuer are read from the unqualified
     ids of the offer.
     """
-    if not proposed.get("credentialValues", {}).keys() <= values.keys():
+    wanted = map(normalise_name, proposed.get("credentialValues", {}))
+    if not {*wanted} <= {*map(normalise_name, values)}:
         return False
     schema_id, definition_id = offer["schema_id"], offer["cred_def_id"]
     author, _, name, version = (schema_id.split(":", 3) + [""] * 3)[:4]

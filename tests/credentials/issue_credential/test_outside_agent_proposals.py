@@ -370,6 +370,7 @@ def test_an_issuer_insists_with_the_same_offer(faber, phone):
         ({"issuerDid": "another"}, False),
         ({"definitionId": "another"}, False),
         ({"schemaId": "another"}, False),
+        ({"credentialValues": {"Na me": "Alice"}}, True),
         ({"credentialValues": {"name": "Alice", "another": "1"}}, False),
     ],
 )
