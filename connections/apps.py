@@ -16,6 +16,6 @@ class ConnectionsConfig(AppConfig):
             trust_ping,
         )
 
-        # delivery imports the models, which import the outbox: it cannot import delivery.
+        # The outbox cannot import delivery, which imports the models, which import it.
         outbox.handle_hosted = delivery.handle_hosted
         outbox.deliver_committed = delivery.deliver_committed

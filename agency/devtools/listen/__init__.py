@@ -23,11 +23,12 @@ from webhooks.delivery.signing import new_secret
 
 HELP = "post the organization's events to a local address, as webhooks would be"
 DESCRIPTION = """
-Follows the organization's events and posts each to a local address: in order, with the body
-and signature of a webhook call. A handler that is down is waited for; an event that it
-answers five times with something else than 2xx is skipped. The position is kept in a file,
-so that no event is missed while this is stopped. It reads ACCESS_TOKEN and
-SUBSCRIPTION_KEY, and WEBHOOK_SECRET if the handler knows one already, from the environment.
+Follows the organization's events and posts each to a local address: in order, with
+the body and signature of a webhook call. A handler that is down is waited for; an
+event that it answers five times with something else than 2xx is skipped. The position
+is kept in a file, so that no event is missed while this is stopped. It reads
+ACCESS_TOKEN and SUBSCRIPTION_KEY, and WEBHOOK_SECRET if the handler knows one
+already, from the environment.
 """
 RETRY_DELAYS = (1.0, 2.0, 5.0, 10.0)  # seconds between attempts to reach the agency
 
