@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connection, models
 from django.db.models import Q
+from django.db.models.functions import Cast
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -42,6 +43,10 @@ SELECT webhook_id FROM first WHERE due_at <= %s
 # For each webhook the due deliveries that nothing blocks, and the blocked ones that
 # must be postponed: those before their blocker in the order of this query, unless its
 # call runs. The index `deliveries_due` stops at the first that is not due.
+# Webhooks are compared as text where the deliveries of one object are wanted: only the
+# index `deliveries_of_object` can serve that. PostgreSQL knows how many deliveries a
+# webhook has on average, so it would take `deliveries_due` for as good, and read all
+# that wait for the webhook, for each delivery.
 DUE_SQL = """
 SELECT due.* FROM
     unnest(%(webhooks)s::uuid[], %(numbers)s::int[])
@@ -55,7 +60,7 @@ SELECT due.* FROM
                 EXISTS (
                     SELECT FROM webhooks_delivery AS earlier
                     WHERE earlier.status = 'pending'
-                        AND earlier.webhook_id = delivery.webhook_id
+                        AND earlier.webhook_id::text = delivery.webhook_id::text
                         AND earlier.object_key = delivery.object_key
                         AND earlier.sequence < delivery.sequence
                         AND (earlier.blocks_until IS NULL
@@ -70,7 +75,7 @@ SELECT due.* FROM
                     END AS postponed_to
                     FROM webhooks_delivery AS first
                     WHERE first.status = 'pending'
-                        AND first.webhook_id = delivery.webhook_id
+                        AND first.webhook_id::text = delivery.webhook_id::text
                         AND first.object_key = delivery.object_key
                         AND first.sequence < delivery.sequence
                         AND (first.lease_owner IS NULL OR first.due_at <= %(now)s)
@@ -95,7 +100,8 @@ FROM unnest(
     %(webhooks)s::uuid[], %(objects)s::uuid[], %(sequences)s::int[],
     %(times)s::timestamptz[]
 ) AS blocker(webhook_id, object_key, sequence, postponed_to)
-WHERE delivery.status = 'pending' AND delivery.webhook_id = blocker.webhook_id
+WHERE delivery.status = 'pending'
+    AND delivery.webhook_id::text = blocker.webhook_id::text
     AND delivery.object_key = blocker.object_key
     AND delivery.sequence > blocker.sequence
     AND delivery.due_at <= %(now)s AND delivery.due_at < blocker.postponed_to
@@ -115,7 +121,7 @@ RELEASE_SQL = """
 UPDATE webhooks_delivery AS delivery SET due_at = %(now)s
 FROM unnest(%(webhooks)s::uuid[], %(objects)s::uuid[]) AS gone(webhook_id, object_key)
 WHERE delivery.status = 'pending' AND delivery.attempts = 0
-    AND delivery.webhook_id = gone.webhook_id
+    AND delivery.webhook_id::text = gone.webhook_id::text
     AND delivery.object_key = gone.object_key
     AND delivery.lease_owner IS NULL AND delivery.due_at > %(now)s
 """
@@ -178,7 +184,14 @@ class Delivery(Record, CausedJob):
             models.Index(
                 fields=["webhook", "object_key", "sequence"],
                 condition=Q(status="pending"),
-                name="deliveries_in_order",
+                name="deliveries_in_order",  # of the release before only
+            ),
+            models.Index(
+                "object_key",
+                Cast("webhook", models.TextField()),
+                "sequence",
+                condition=Q(status="pending"),
+                name="deliveries_of_object",
             ),
             models.Index(
                 fields=["webhook"],
