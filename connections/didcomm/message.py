@@ -23,6 +23,8 @@ TYPE = re.compile(
 MAX_REASON = 500  # characters of an explanation that is kept
 MAX_ID = 128
 HANDSHAKE_PROTOCOLS = ("connections", "didexchange")
+# Protocols that call their report `problem_report` (RFCs 0023, 0160, 0434).
+UNDERSCORED_REPORTS = (*HANDSHAKE_PROTOCOLS, "out-of-band")
 # Major types of the messages that come to the key of an invitation.
 CONNECTION_REQUESTS = ("connections/1/request", "didexchange/1/request")
 HANDSHAKE_CODES = {
@@ -179,13 +181,13 @@ def build(
 
 
 def problem_report(answered: Message, code: str, explanation: str) -> dict:
-    """Build the problem report about a received message (RFCs 0023, 0035, 0160)."""
+    """Build the problem report about a received message (RFCs 0023, 0035, 0160, 0434)."""
     protocol, version, name = answered.type.split("/")
-    kind = "problem-report"
+    kind = "problem_report" if protocol in UNDERSCORED_REPORTS else "problem-report"
     members: dict[str, Any] = {}
-    # The handshake protocols have a spelling and codes of their own.
+    # The handshake protocols have codes of their own.
     if protocol in HANDSHAKE_PROTOCOLS:
-        kind, code = "problem_report", HANDSHAKE_CODES.get(name, code)
+        code = HANDSHAKE_CODES.get(name, code)
         members = {"problem-code": code, "explain": explanation}
     members["description"] = {"code": code, "en": explanation}
     return build(
