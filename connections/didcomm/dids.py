@@ -20,10 +20,11 @@ from wallets import keys
 MAX_TEXT = 8000  # characters of a DID: decoding base58 needs quadratic time
 MAX_DID = 2000  # characters of a stored DID; for did:peer:4, of its short form
 MAX_KEYS = 8
+MAX_ENDPOINT = 2000  # characters, as in the tables
 SERVICE_TYPES = ("IndyAgent", "did-communication")
 SHORT_NAMES = {"t": "type", "s": "serviceEndpoint", "r": "routingKeys", "a": "accept"}
 SHA_256 = b"\x12\x20"  # the prefix of a multihash: SHA-256, 32 bytes
-METHODS = ("authentication", "verificationMethod", "publicKey")
+KEY_MEMBERS = ("authentication", "verificationMethod", "publicKey")
 
 
 class Party(NamedTuple):
@@ -43,17 +44,19 @@ def read(did: str, document: dict[str, Any] | None = None) -> Party:
     `bad_key` or `message_parse_failure` if its key or its service cannot be read.
     """
     if len(did) > MAX_TEXT:
-        raise unknown("the DID is too long")
+        raise unknown_did("the DID is too long")
     if did.startswith("did:peer:4"):
-        return of_document(did.rpartition(":")[0], _decoded(did))
+        return of_document(did.rpartition(":")[0], _decode_peer_4(did))
     if did.startswith("did:peer:2"):
-        return of_document(did, _expanded(did))
+        return of_document(did, _expand_peer_2(did))
     if did.startswith("did:key:"):
         return Party(did[:MAX_DID], keys.normalise_verkey(did), "", [])
     if document is None:
-        raise unknown("the DID cannot be resolved here, and no document came along")
-    if did.startswith("did:peer:1") and did != _hashed(document):
-        raise unknown("the document is not the one that did:peer:1 names")
+        raise unknown_did(
+            "the DID cannot be resolved here, and no document came along"
+        )
+    if did.startswith("did:peer:1") and did != _peer_1_of(document):
+        raise unknown_did("the document is not the one that did:peer:1 names")
     # Legacy DIDs are stored unqualified.
     return of_document(did.removeprefix("did:sov:"), document)
 
@@ -62,7 +65,7 @@ def carries_document(did: str) -> bool:
     return did.startswith(("did:peer:2", "did:peer:4", "did:key:"))
 
 
-def unknown(reason: str) -> PeerError:
+def unknown_did(reason: str) -> PeerError:
     return PeerError("unknown_did", reason)
 
 
@@ -75,8 +78,8 @@ def of_document(did: str, document: dict[str, Any]) -> Party:
     without an Ed25519 key.
     """
     if len(did) > MAX_DID:
-        raise unknown("the DID is too long")
-    entries = [entry for member in METHODS for entry in _dicts(document, member)]
+        raise unknown_did("the DID is too long")
+    entries = [entry for member in KEY_MEMBERS for entry in _dicts(document, member)]
     # Ed25519 keys with their ids, authentication keys first.
     known = [
         (_absolute(str(entry.get("id")), did), verkey)
@@ -84,32 +87,36 @@ def of_document(did: str, document: dict[str, Any]) -> Party:
         if (verkey := _read_verkey(entry))
     ]
     service = _service(document)
-    recipients = [
-        _resolve(_absolute(key, did), known) for key in texts(service, "recipientKeys")
-    ]
+    recipients = read_texts(service, "recipientKeys")
     if not recipients and not known:
-        raise unknown("the document has no Ed25519 key")
-    recipients = recipients or [known[0][1]]
+        raise unknown_did("the document has no Ed25519 key")
+    # Only the first recipient is written to: the others may have keys of other kinds.
+    verkey = (
+        _resolve(_absolute(recipients[0], did), known) if recipients else known[0][1]
+    )
     routing_keys = [
-        _resolve(_absolute(key, did), known) for key in texts(service, "routingKeys")
+        _resolve(_absolute(key, did), known)
+        for key in read_texts(service, "routingKeys")
     ]
     endpoint = _endpoint(service)
     if endpoint.startswith("did:"):
         mediator = read(endpoint)
         endpoint = mediator.endpoint
         routing_keys += [mediator.verkey, *mediator.routing_keys]
-    return Party(did, recipients[0], reachable(endpoint), routing_keys)
+    return Party(did, verkey, reachable(endpoint), routing_keys)
 
 
 def reachable(endpoint: str) -> str:
-    """Return the endpoint if it is an HTTP URL, else "".
+    """Return the endpoint if it is an HTTP URL of at most 2000 characters, else "".
 
-    Messages then wait to be fetched. At most 2000 characters of it.
+    Messages then wait to be fetched.
     """
-    return endpoint[:2000] if endpoint.startswith(("http://", "https://")) else ""
+    is_url = endpoint.startswith(("http://", "https://"))
+    return endpoint if is_url and len(endpoint) <= MAX_ENDPOINT else ""
 
 
-def texts(service: dict[str, Any], member: str) -> list[str]:
+def read_texts(service: dict[str, Any], member: str) -> list[str]:
+    """The texts in a list of a service, of its first MAX_KEYS entries."""
     listed = service.get(member)
     entries = listed[:MAX_KEYS] if isinstance(listed, list) else []
     return [entry for entry in entries if isinstance(entry, str)]
@@ -191,23 +198,25 @@ def _resolve(key: str, known: list[tuple[str, str]]) -> str:
         verkey for key_id, verkey in known if key_id.rpartition("#")[2] == fragment
     }
     if len(named) > 1:
-        raise unknown(f"several keys of the document are called {key[:100]}")
+        raise unknown_did(f"several keys of the document are called {key[:100]}")
     return next(iter(named)) if named else keys.normalise_verkey(key)
 
 
-def _decoded(did: str) -> dict[str, Any]:
+def _decode_peer_4(did: str) -> dict[str, Any]:
     """The document in the long form of a did:peer:4."""
     try:
         # Parsed once more with our limits for JSON of strangers.
         document = bounded_json.loads(json.dumps(did_peer_4.decode(did)))
     except (ValueError, RecursionError) as error:
-        raise unknown(f"not a did:peer:4 in its long form: {error}"[:200]) from None
+        raise unknown_did(
+            f"not a did:peer:4 in its long form: {error}"[:200]
+        ) from None
     if not isinstance(document, dict):
-        raise unknown("did:peer:4 holds no document")
+        raise unknown_did("did:peer:4 holds no document")
     return document
 
 
-def _expanded(did: str) -> dict[str, Any]:
+def _expand_peer_2(did: str) -> dict[str, Any]:
     """Build the document of a did:peer:2. Keys are named by number and by value."""
     document: dict[str, list[dict[str, Any]]] = {"authentication": [], "service": []}
     parts = did.split(".")[1:]
@@ -230,7 +239,7 @@ def _expanded(did: str) -> dict[str, Any]:
     return document
 
 
-def document(verkey: str, endpoint: str) -> dict[str, Any]:
+def own_document(verkey: str, endpoint: str) -> dict[str, Any]:
     """Our W3C document, without id: one key and one service.
 
     The shape is the one that ACA-Py and Credo read in did:peer:4.
@@ -260,19 +269,20 @@ def document(verkey: str, endpoint: str) -> dict[str, Any]:
 
 def peer_4(verkey: str, endpoint: str) -> str:
     """Our did:peer:4 in its long form, which contains the document."""
-    return did_peer_4.encode(document(verkey, endpoint))
+    return did_peer_4.encode(own_document(verkey, endpoint))
 
 
 def peer_1(verkey: str, endpoint: str) -> tuple[str, dict[str, Any]]:
     """Our did:peer:1 and its document, for agents that do not know did:peer:4."""
-    content = document(verkey, endpoint)
+    content = own_document(verkey, endpoint)
     key = content["verificationMethod"][0]
+    # Its DID is the hash of the document, which so cannot contain it.
     content["verificationMethod"] = [key | {"controller": "#id"}]
-    did = _hashed(content)
+    did = _peer_1_of(content)
     return did, {"id": did, **content}
 
 
-def _hashed(document: dict[str, Any]) -> str:
+def _peer_1_of(document: dict[str, Any]) -> str:
     """The did:peer:1 of a document: the multihash of its JSON without the id."""
     content = {name: value for name, value in document.items() if name != "id"}
     data = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()

@@ -3,7 +3,7 @@
 from typing import Any
 
 from agency.core.errors import PeerError
-from connections.didcomm.dids import Party, reachable, texts
+from connections.didcomm.dids import Party, reachable, read_texts
 from connections.didcomm.message import Message, text
 from wallets import keys
 
@@ -25,7 +25,7 @@ def read_service(message: Message) -> Party:
     """
     value = message.body.get("~service")
     decorator: dict[str, Any] = value if isinstance(value, dict) else {}
-    recipients = texts(decorator, "recipientKeys")
+    recipients = read_texts(decorator, "recipientKeys")
     if not recipients:
         raise PeerError(
             "no_service", "the message does not say where to answer: no ~service"
@@ -34,5 +34,5 @@ def read_service(message: Message) -> Party:
         "",
         keys.normalise_verkey(recipients[0]),
         reachable(text(decorator, "serviceEndpoint")),
-        [keys.normalise_verkey(key) for key in texts(decorator, "routingKeys")],
+        [keys.normalise_verkey(key) for key in read_texts(decorator, "routingKeys")],
     )

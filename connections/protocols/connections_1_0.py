@@ -9,7 +9,7 @@ from agency.core import bounded_json
 from agency.core.errors import PeerError
 from connections import resolver
 from connections.didcomm import dids
-from connections.didcomm.dids import Party, reachable, texts
+from connections.didcomm.dids import Party, reachable, read_texts
 from connections.didcomm.message import (
     Message,
     build,
@@ -141,7 +141,7 @@ def read_invitation(message: Message, tenant: Tenant) -> Party:
         raise PeerError(
             "bad_invitation", f"{message.type} is not a connection invitation"
         )
-    recipients = texts(message.body, "recipientKeys")
+    recipients = read_texts(message.body, "recipientKeys")
     if not recipients and "did" in message.body:
         return resolver.resolve_reachable(text(message.body, "did"), tenant)
     if not recipients:
@@ -152,6 +152,6 @@ def read_invitation(message: Message, tenant: Tenant) -> Party:
             "bad_invitation", "the invitation gives no http address to answer to"
         )
     routing_keys = [
-        keys.normalise_verkey(key) for key in texts(message.body, "routingKeys")
+        keys.normalise_verkey(key) for key in read_texts(message.body, "routingKeys")
     ]
     return Party("", keys.normalise_verkey(recipients[0]), endpoint, routing_keys)

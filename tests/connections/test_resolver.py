@@ -105,7 +105,7 @@ def test_what_leads_nowhere_has_one_code(faber, did):
 
 
 def test_did_web_is_read_at_its_address(faber, web):
-    document = dids.document(VERKEY_B, ENDPOINT)
+    document = dids.own_document(VERKEY_B, ENDPOINT)
     did, asked = web(document)
     assert resolve(did, faber.tenant) == (did, VERKEY_B, ENDPOINT, [])
     assert asked == ["GET /.well-known/did.json HTTP/1.1"]
@@ -119,7 +119,7 @@ def test_did_web_is_read_at_its_address(faber, web):
     [
         {
             "identifier": "did:web:example.com",
-            "document": dids.document(VERKEY_B, ENDPOINT),
+            "document": dids.own_document(VERKEY_B, ENDPOINT),
         },
         {"document": {"verificationMethod": []}},
         {"other": b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"},
@@ -136,7 +136,7 @@ def test_a_bad_document_of_did_web_is_refused(faber, web, given):
 
 
 def test_did_web_is_not_read_from_this_machine(faber, web, settings):
-    did, asked = web(dids.document(VERKEY_B, ENDPOINT))
+    did, asked = web(dids.own_document(VERKEY_B, ENDPOINT))
     settings.OUTGOING_ALLOW_LOOPBACK = False
     assert code_of(did, faber.tenant) == "did_not_resolved"
     assert not asked
@@ -159,7 +159,7 @@ def test_a_slow_did_web_ends_with_the_call(faber, web):
 
 
 def test_an_answer_is_remembered_for_a_minute(faber, web, monkeypatch):
-    did, asked = web(dids.document(VERKEY_B, ENDPOINT))
+    did, asked = web(dids.own_document(VERKEY_B, ENDPOINT))
     assert resolve(did, faber.tenant) == resolve(did, faber.tenant)
     assert len(asked) == 1
     monkeypatch.setattr(resolver, "MEMORY_SECONDS", -1)

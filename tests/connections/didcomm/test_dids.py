@@ -163,12 +163,12 @@ def test_two_keys_with_one_name_are_refused_if_the_service_names_them(named):
     "endpoint", ["didcomm:transport/queue", "wss://x.example", "", None, 7]
 )
 def test_where_nothing_can_be_posted_to_there_is_no_endpoint(endpoint):
-    document = dids.document(VERKEY_B, endpoint)
+    document = dids.own_document(VERKEY_B, endpoint)
     assert dids.of_document("x", document).endpoint == ""
 
 
 def test_a_service_that_can_be_posted_to_wins_over_a_better_priority():
-    document = dids.document(VERKEY_B, ENDPOINT)
+    document = dids.own_document(VERKEY_B, ENDPOINT)
     [http] = document["service"]
     socket = http | {"serviceEndpoint": "wss://x.example", "priority": -1}
     document["service"] = [socket, http | {"priority": 7}]
@@ -177,8 +177,20 @@ def test_a_service_that_can_be_posted_to_wins_over_a_better_priority():
 
 def test_an_endpoint_that_is_a_mediators_did_is_followed():
     mediator = dids.peer_4(VERKEY_A, "https://mediator.example")
-    party = dids.of_document("x", dids.document(VERKEY_B, mediator))
+    party = dids.of_document("x", dids.own_document(VERKEY_B, mediator))
     assert party == ("x", VERKEY_B, "https://mediator.example", [VERKEY_A])
+
+
+def test_keys_after_the_first_recipient_may_be_of_any_kind():
+    service = {"type": "did-communication", "recipientKeys": [VERKEY_B, "#other"]}
+    document = {"publicKey": [{"id": "#other", **OTHER_KIND}], "service": [service]}
+    assert dids.of_document("x", document).verkey == VERKEY_B
+
+
+def test_an_endpoint_that_is_too_long_is_none():
+    """The beginning of it would be another address."""
+    longest = "https://x.example/" + "x" * (2000 - len("https://x.example/"))
+    assert dids.reachable(longest) == longest and dids.reachable(longest + "x") == ""
 
 
 @pytest.mark.parametrize(
