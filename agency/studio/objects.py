@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from agency.api.pagination import only_columns
 from connections.models import Connection
+from credentials.ledgers.base import split_schema_id
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Tenant
 from verifications.models import Verification, VerificationPolicy
@@ -83,8 +84,7 @@ def name_of(row: Any) -> str:
 
 def name_in(schema_id: str) -> str:
     """The name in an id such as `WgWx…:2:Degree:1.0`; else the id."""
-    parts = schema_id.split(":")
-    return parts[-2] if len(parts) >= 4 else schema_id
+    return split_schema_id(schema_id)[1] or schema_id
 
 
 def page_of(row: Any) -> str:

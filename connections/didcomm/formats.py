@@ -22,6 +22,11 @@ class MessageFormat(NamedTuple):
     version: str = "1.0"
     format: str = HLINDY
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the version is 1.0."""
+        return self.version == "1.0"
+
     def type(self, protocol: str, name: str) -> str:
         """Return the type of a message without its prefix, in this version."""
         return f"{protocol}/{self.version}/{name}"
@@ -92,7 +97,7 @@ def attach_as(
     members: dict[str, Any] = {
         attachment.member: [json_attachment(attachment.identifier, content)]
     }
-    if message_format.version != "1.0":
+    if not message_format.is_first:
         members["formats"] = [
             {
                 "attach_id": attachment.identifier,
@@ -109,11 +114,8 @@ def format_of(message: Message) -> MessageFormat:
     formats, or none, is taken for hlindy.
     """
     version = message.type.split("/")[1].partition(".")[0] + ".0"
-    formats = [] if version == "1.0" else _formats(message)
-    # A message may list both formats: hlindy is then preferred.
-    is_anoncreds = formats and not any(
-        name.startswith(f"{HLINDY}/") for _, name in formats
-    )
+    names = [] if version == "1.0" else [name for _, name in _formats(message)]
+    is_anoncreds = names and not any(name.startswith(f"{HLINDY}/") for name in names)
     return MessageFormat(
         message.prefix, version, ANONCREDS if is_anoncreds else HLINDY
     )
@@ -126,7 +128,7 @@ def attachment_of(message: Message, attachment: Attachment) -> dict:
     that `formats` names for a format known here. PeerError `message_parse_failure` if
     there is none, or if its content cannot be decoded or is no JSON object.
     """
-    if format_of(message).version == "1.0":
+    if format_of(message).is_first:
         return read_attachment(message, attachment.member, attachment.identifier)
     places = {name: place for place, name in _formats(message)}
     known = (*attachment.formats.values(), *attachment.others)

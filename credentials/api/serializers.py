@@ -17,7 +17,7 @@ from connections.api.serializers import (
     was_started_by_link,
 )
 from connections.invitation_links import encoded_message
-from credentials.issue_credential import proposal_messages
+from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
 from credentials.models.definition import DATE, INTEGER
 from wallets.anoncreds import normalise_name
@@ -255,22 +255,20 @@ class ProposalPart(serializers.Serializer):
         required=False, max_length=proposal_messages.MAX_COMMENT, allow_blank=True
     )
     definitionId = serializers.CharField(
-        required=False, max_length=proposal_messages.MAX_ID
+        required=False, max_length=messages.MAX_OBJECT_ID
     )
-    schemaId = serializers.CharField(
-        required=False, max_length=proposal_messages.MAX_ID
-    )
+    schemaId = serializers.CharField(required=False, max_length=messages.MAX_OBJECT_ID)
     schemaName = serializers.CharField(
-        required=False, max_length=proposal_messages.MAX_ID
+        required=False, max_length=messages.MAX_OBJECT_ID
     )
     schemaVersion = serializers.CharField(
-        required=False, max_length=proposal_messages.MAX_ID
+        required=False, max_length=messages.MAX_OBJECT_ID
     )
     schemaIssuerDid = serializers.CharField(
-        required=False, max_length=proposal_messages.MAX_ID
+        required=False, max_length=messages.MAX_OBJECT_ID
     )
     issuerDid = serializers.CharField(
-        required=False, max_length=proposal_messages.MAX_ID
+        required=False, max_length=messages.MAX_OBJECT_ID
     )
     credentialValues = values_field(required=False)
 

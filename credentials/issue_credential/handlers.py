@@ -63,16 +63,32 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
         known = proposals.find_answered_in_new_thread(
             connection, message, offer, values
         )
-    if known and _is_repeated_offer(known, offer, values):
+    if known:
+        if not _is_repeated_offer(known, offer, values):
+            columns = _offered_columns(known, message, offer, values)
+            move(known, [State.PROPOSED, State.OFFERED], State.OFFERED, **columns)
         return known
-    credential = known or Credential(
+    credential = Credential(
         connection=connection,
-        thread_id=message.thread_id,
         role=Role.HOLDER,
         tenant_id=connection.tenant_id,
         wallet_id=connection.wallet_id,
     )
-    changes = {
+    for field, value in _offered_columns(credential, message, offer, values).items():
+        setattr(credential, field, value)
+    credential.insert_within_quota()
+    return credential
+
+
+def _offered_columns(
+    credential: Credential,
+    message: Message,
+    offer: dict[str, Any],
+    values: dict[str, str],
+) -> dict[str, Any]:
+    """What a row has of the offer that was received last."""
+    return {
+        "thread_id": message.thread_id,
         "schema_id": offer["schema_id"],
         "definition_id": offer["cred_def_id"],
         "attribute_names": normalised_names(values),
@@ -80,14 +96,6 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
         "values": vault.sealed_value(credential, "values", values),
         **format_columns(message),
     }
-    if known:
-        changes["thread_id"] = message.thread_id
-        move(known, [State.PROPOSED, State.OFFERED], State.OFFERED, **changes)
-        return known
-    for field, value in changes.items():
-        setattr(credential, field, value)
-    credential.insert_within_quota()
-    return credential
 
 
 def _is_repeated_offer(
@@ -187,17 +195,23 @@ def issue_automatically(
     the slot is lost.
     """
     try:
-        credential.issue(slot=slot or revocation.reserve_slot(credential))
-    except PeerError:
-        # Read again: the attempt, which was rolled back, has changed the object.
-        Credential.objects.get(pk=credential.pk).decline()
+        _issue_or_decline(credential, slot)
     except Conflict as error:
-        # Either side has ended the exchange in the meantime: leave it.
+        # Either side has ended the exchange in the meantime.
         if error.code not in ("wrong_state", "connection_gone"):
             raise
 
 
-def values_in_order(stored: dict[str, Any], offered: list[str]) -> dict[str, str]:
+def _issue_or_decline(credential: Credential, slot: RegistrySlot | None) -> None:
+    try:
+        credential.issue(slot=slot or revocation.reserve_slot(credential))
+    except PeerError:
+        # Read again: the attempt, which was rolled back, has changed the object.
+        if found := Credential.objects.filter(pk=credential.pk).first():
+            found.decline()
+
+
+def _values_in_order(stored: dict[str, Any], offered: list[str]) -> dict[str, str]:
     """The values of a credential as the offer had them: the library's have no order.
 
     offered: the normalised names.
@@ -216,7 +230,9 @@ def receive_credential(credential: Credential, message: Message) -> None:
     """Holder: verify and store a credential, and send an ack.
 
     A repeated credential is acknowledged again. PeerError `issuance-abandoned` for
-    another definition, `credential_refused` if it does not verify.
+    another definition or an id of a registry that is none, `credential_refused` if it
+    does not verify. 409 `wrong_state` if the holder has not accepted an offer. The
+    errors of the ledger, and ReadNeeded.
     """
     issued = attachment_of(message, formats.CREDENTIAL)
     if issued.get("cred_def_id") != credential.definition_id:
@@ -226,9 +242,9 @@ def receive_credential(credential: Credential, message: Message) -> None:
         return
     if credential.state != State.REQUESTED:
         raise WrongState(credential, [State.REQUESTED])
-    stored = _process_credential(credential, issued)
-    registry_id = issued.get("rev_reg_id") or ""
-    values = values_in_order(stored, credential.attribute_names)
+    registry_id = _registry_id_in(issued)
+    stored = _process_credential(credential, issued, registry_id)
+    values = _values_in_order(stored, credential.attribute_names)
     move(
         credential,
         [State.REQUESTED],
@@ -244,14 +260,22 @@ def receive_credential(credential: Credential, message: Message) -> None:
     _send_ack(credential)
 
 
+def _registry_id_in(issued: dict[str, Any]) -> str:
+    """The id of the registry of an issued credential, or "". PeerError if it is none."""
+    registry_id = issued.get("rev_reg_id") or ""
+    if not isinstance(registry_id, str) or len(registry_id) > messages.MAX_REGISTRY_ID:
+        raise PeerError(messages.ABANDONED, "rev_reg_id of the credential is no id")
+    return registry_id
+
+
 def _process_credential(
-    credential: Credential, issued: dict[str, Any]
+    credential: Credential, issued: dict[str, Any], registry_id: str
 ) -> dict[str, Any]:
     """Verify the credential and complete it with the link secret. Return it.
 
-    PeerError `credential_refused`.
+    registry_id: "" of a credential that cannot be revoked. PeerError
+    `credential_refused`.
     """
-    registry_id = issued.get("rev_reg_id")
     ledger = ledger_of(credential.tenant.network)
     return anoncreds.process_credential(
         issued,
@@ -284,6 +308,7 @@ def receive_ack(connection: Connection, message: Message) -> None:
     """Issuer: do nothing. A credential counts as issued once it is signed."""
 
 
+# Not handles_exchange(): reports of Credo name no thread.
 @handles("issue-credential/1.0/problem-report")
 @handles("issue-credential/2.0/problem-report")
 def receive_problem(connection: Connection, message: Message) -> None:
@@ -309,8 +334,7 @@ def find_reported(connection: Connection, message: Message) -> Credential:
         return Credential.require_in_thread(connection, message, *Role)
     except PeerError:
         names_thread = message.thread_id != message.id
-        version = formats.format_of(message).version
-        if names_thread or version != Connection.Version.FIRST:
+        if names_thread or not formats.format_of(message).is_first:
             raise
         open_offers = Credential.objects.filter(
             connection=connection,
@@ -331,8 +355,8 @@ def find_connections_of_revoked(
     connection: Connection, message: Message
 ) -> list[Connection]:
     """Holder: the other connections of the credential that is said to be revoked."""
-    found = _find_revoked(connection, *messages.read_revocation(message))
-    others = found.exclude(connection=None).exclude(connection=connection)
+    found = _find_named(connection, *messages.read_revocation(message))
+    others = found.exclude(connection=connection)
     return [credential.connection for credential in others if credential.connection]
 
 
@@ -346,17 +370,21 @@ def receive_revocation(connection: Connection, message: Message) -> None:
     of the message.
     """
     registry_id, index = messages.read_revocation(message)
-    for credential in _find_revoked(connection, registry_id, index):
+    for credential in _find_named(connection, registry_id, index):
         credential.lock()
         ledger = ledger_of(credential.tenant.network)
         if ledger.is_revoked(registry_id, index):
             move(credential, [State.ISSUED], State.REVOKED)
 
 
-def _find_revoked(
+def _find_named(
     connection: Connection, registry_id: str, index: int
 ) -> QuerySet[Credential]:
-    """The credential with this place in a registry, in the wallet of the connection."""
+    """The credentials of the wallet of the connection with a slot in a registry.
+
+    index: of the slot, by which lists of the registry name it. More than one credential
+    has it only if the issuer has used it twice.
+    """
     return Credential.objects.select_related(*PARTIES).filter(
         wallet_id=connection.wallet_id,
         role=Role.HOLDER,

@@ -13,7 +13,8 @@ from connections.didcomm.service import read_service
 
 ISSUE_CREDENTIAL = "issue-credential"
 MAX_ATTRIBUTES = 125  # of a credential; the API has the same limit
-MAX_ID = 300  # characters of the id of a schema or definition, as in the tables
+MAX_OBJECT_ID = 300  # characters of the id of a schema or definition, as in the tables
+MAX_REGISTRY_ID = 500  # characters, as in the tables
 ABANDONED = "issuance-abandoned"
 # ACA-Py reads only this format, whatever the format of the issuance.
 REVOCATION_FORMAT = "indy-anoncreds"
@@ -98,7 +99,7 @@ def build_revocation(
     Its version is that of the issuance. It names the credential by its slot, as in
     ACA-Py.
     """
-    if message_format.version == "1.0":
+    if message_format.is_first:
         members = {"thread_id": f"indy::{registry_id}::{index}", "comment": ""}
     else:
         members = {
@@ -115,7 +116,7 @@ def read_revocation(message: Message) -> tuple[str, int]:
     The member that names the credential is `[indy::]<registry id>::<index>`, as ACA-Py
     writes it. PeerError `message_parse_failure` for any other.
     """
-    is_first = message.type.split("/")[1].startswith("1.")
+    is_first = formats.format_of(message).is_first
     named = text(message.body, "thread_id" if is_first else "credential_id")
     registry_id, _, index = named.removeprefix("indy::").rpartition("::")
     if not registry_id or not index.isdecimal() or len(index) > 9:
@@ -144,7 +145,7 @@ def read_offer(message: Message) -> dict[str, Any]:
     offer = attachment_of(message, formats.OFFER)
     for name in ("schema_id", "cred_def_id"):
         named = offer.get(name)
-        if not isinstance(named, str) or not 0 < len(named) <= MAX_ID:
+        if not isinstance(named, str) or not 0 < len(named) <= MAX_OBJECT_ID:
             raise PeerError("bad_offer", f"{name} of the offer is no id")
     return offer
 
@@ -155,7 +156,10 @@ def read_preview(message: Message) -> dict[str, str]:
 
 
 def read_attributes(preview: Any) -> dict[str, str]:
-    """`{name: value}` of a credential preview. PeerError if it cannot be read."""
+    """`{name: value}` of a credential preview.
+
+    PeerError `bad_preview` if it cannot be read, or names an attribute twice.
+    """
     attributes = preview.get("attributes") if isinstance(preview, dict) else None
     if not isinstance(attributes, list) or not 1 <= len(attributes) <= MAX_ATTRIBUTES:
         raise PeerError("bad_preview", "the preview has no attributes")
@@ -167,5 +171,7 @@ def read_attributes(preview: Any) -> dict[str, str]:
             raise PeerError(
                 "bad_preview", "a previewed attribute is not a name with a text"
             )
+        if name in values:
+            raise PeerError("bad_preview", "the preview names an attribute twice")
         values[name] = value
     return values

@@ -20,9 +20,11 @@ from connections.didcomm.message import Message, build
 from credentials.issue_credential.messages import (
     ISSUE_CREDENTIAL,
     MAX_ATTRIBUTES,
+    MAX_OBJECT_ID,
     build_preview,
     read_attributes,
 )
+from credentials.ledgers.base import split_schema_id
 from wallets.anoncreds import normalise_name
 
 # The members of the filter, by their names in the API.
@@ -39,7 +41,6 @@ ANONCREDS_FILTER_MEMBERS = {
     "schemaIssuerDid": "schema_issuer_id",
     "issuerDid": "issuer_id",
 }
-MAX_ID = 300
 MAX_COMMENT = 1000
 MAX_NAME = 256
 MAX_CHARACTERS = 200_000  # of all names and values
@@ -60,14 +61,14 @@ def build_proposal(
         kind, message_format.prefix, thread_id, comment=proposed.get("comment", "")
     )
     names = FILTER_MEMBERS
-    if message_format.version == "2.0" and message_format.format == ANONCREDS:
+    if not message_format.is_first and message_format.format == ANONCREDS:
         names = FILTER_MEMBERS | ANONCREDS_FILTER_MEMBERS
     members = {
         member: proposed[name] for name, member in names.items() if name in proposed
     }
     values = proposed.get("credentialValues")
     preview = {}
-    if message_format.version == "1.0":
+    if message_format.is_first:
         if values:
             preview["credential_proposal"] = build_preview(values, message_format)
         return body | members | preview
@@ -81,7 +82,7 @@ def read_proposal(received: Message) -> dict[str, Any]:
 
     Members without a text are left out.
     """
-    is_first = format_of(received).version == "1.0"
+    is_first = format_of(received).is_first
     content = received.body if is_first else attachment_of(received, FILTER)
     preview = received.body.get(
         "credential_proposal" if is_first else "credential_preview"
@@ -94,14 +95,11 @@ def read_proposal(received: Message) -> dict[str, Any]:
         proposed[name] = _text_member(content, member) or _text_member(
             content, ANONCREDS_FILTER_MEMBERS.get(name, member)
         )
-        if len(proposed[name]) > MAX_ID:
+        if len(proposed[name]) > MAX_OBJECT_ID:
             raise PeerError("bad_proposal", f"{member} is too long")
     if preview is not None:
         values = read_attributes(preview)
-        problem = find_problem(values)
-        if len(values) != len(preview["attributes"]):
-            problem = "A name comes twice."
-        if problem:
+        if problem := find_problem(values):
             raise PeerError("bad_proposal", problem)
         proposed["credentialValues"] = values
     return {name: value for name, value in proposed.items() if value}
@@ -127,7 +125,7 @@ def matches_offer(
     if not {*wanted} <= {*map(normalise_name, values)}:
         return False
     schema_id, definition_id = offer["schema_id"], offer["cred_def_id"]
-    author, _, name, version = (schema_id.split(":", 3) + [""] * 3)[:4]
+    author, name, version = split_schema_id(schema_id)
     offered = {
         "definitionId": definition_id,
         "schemaId": schema_id,

@@ -100,7 +100,7 @@ def wants_other_format(credential: Credential, report: Message) -> bool:
     """
     if credential.role != Role.HOLDER or credential.state != State.PROPOSED:
         return False
-    if credential.wire_version != "2.0" or credential.wire_format != formats.HLINDY:
+    if credential.message_format.is_first or credential.wire_format != formats.HLINDY:
         return False
     was_offered = credential.offer_body is not None
     return not was_offered and problem_text(report) == problem_code(report)
@@ -220,7 +220,7 @@ def find_answered_in_new_thread(
     ACA-Py answers a proposal of version 1.0 in a new thread (aries_cloudagent 0.12.8,
     issue_credential/v1_0/manager.py: create_offer).
     """
-    if format_of(message).version != "1.0" or message.thread_id != message.id:
+    if not format_of(message).is_first or message.thread_id != message.id:
         return None
     # A wallet hosted here answers in the thread of the proposal.
     if connection.is_hosted:
@@ -229,7 +229,7 @@ def find_answered_in_new_thread(
         connection=connection,
         role=Role.HOLDER,
         state=State.PROPOSED,
-        wire_version="1.0",
+        wire_version=Connection.Version.FIRST,
     )
     for credential in proposed.order_by("pk"):
         if proposal_messages.matches_offer(

@@ -128,6 +128,17 @@ def schema_id_of(schema: dict[str, Any]) -> str:
     return f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
 
 
+def split_schema_id(schema_id: str) -> tuple[str, str, str]:
+    """Return the DID, the name and the version in the id of a schema.
+
+    The names of other agents' schemas may contain colons. Texts are empty where the id
+    has another form.
+    """
+    did, _, rest = schema_id.partition(":2:")
+    name, _, version = rest.rpartition(":")
+    return did, name, version
+
+
 def registry_id_of(public: dict[str, Any]) -> str:
     """The id of a registry: `DID:4:<definition id>:CL_ACCUM:<tag>`."""
     issuer_did = public["issuerId"]

@@ -26,7 +26,7 @@ def build_proposal(preview: dict, policy: dict, message_format: MessageFormat) -
     message = _build_message(
         "propose-presentation", message_format, comment=policy["name"]
     )
-    if message_format.version == "1.0":
+    if message_format.is_first:
         kind = message_format.prefix + message_format.type(
             PRESENT_PROOF, "presentation-preview"
         )
@@ -42,7 +42,7 @@ def build_request(
     message = _build_message(
         "request-presentation", message_format, thread_id, comment=""
     )
-    if message_format.version != "1.0":
+    if not message_format.is_first:
         message["will_confirm"] = True
     return message | attach_as(message_format, formats.PROOF_REQUEST, proof_request)
 

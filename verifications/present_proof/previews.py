@@ -106,7 +106,7 @@ def read_proposal(message: Message) -> tuple[dict, dict]:
 
     Raises PeerError if it cannot be read, or is not a valid policy.
     """
-    if format_of(message).version != "1.0":
+    if not format_of(message).is_first:
         request = REQUEST_DEFAULTS | attachment_of(message, PROOF_PROPOSAL)
         policy = _normalise_proposed(policy_from_request(request))
         return _preview_of(policy), policy

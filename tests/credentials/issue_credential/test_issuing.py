@@ -2,6 +2,10 @@
 
 import pytest
 
+from agency.core import transactions
+from agency.core.errors import PeerError
+from connections.didcomm import message as didcomm
+from credentials.issue_credential import handlers, messages
 from credentials.models import Credential
 from tests.support.errors import assert_error, error_of
 
@@ -115,3 +119,39 @@ def test_issuing_and_accepting_answer_the_state_they_led_to(faber, alice, badge)
     assert_error(error_of(alice.post, f"/credentials/{mine}"), 409, "wrong_state")
     error = error_of(faber.put, f"/credentials/{offered['credentialId']}")
     assert_error(error, 409, "wrong_state")
+
+
+@pytest.mark.parametrize("registry_id", [5, ["x"], "x" * 501])
+def test_a_credential_whose_registry_has_no_id_is_refused(
+    faber, alice, badge, registry_id
+):
+    faber.offers(alice, badge, VALUES)
+    alice.accepts_offer()
+    holder = Credential.objects.get(role=Credential.Role.HOLDER)
+    issued = {"cred_def_id": badge["definitionId"], "rev_reg_id": registry_id}
+    body = messages.build_issue(issued, holder.thread_id, holder.message_format)
+    with pytest.raises(PeerError, match="rev_reg_id"), transactions.atomic():
+        handlers.receive_credential(holder, didcomm.read(body))
+
+
+def test_a_credential_that_cannot_be_signed_may_be_deleted_meanwhile(
+    faber, alice, badge, monkeypatch
+):
+    """It is declined, unless nothing is left to decline."""
+
+    def fails(self, **_):
+        Credential.objects.filter(pk=self.pk).delete()
+        raise PeerError("bad_request", "it cannot be signed")
+
+    faber.offers(alice, badge, VALUES)
+    alice.accepts_offer()
+    monkeypatch.setattr(Credential, "issue", fails)
+    issuer = Credential.objects.get(role=Credential.Role.ISSUER)
+    handlers.issue_automatically(issuer)
+    assert not Credential.objects.filter(pk=issuer.pk).exists()
+
+
+def test_an_offer_that_names_an_attribute_twice_cannot_be_read():
+    attributes = [{"name": "level", "value": value} for value in "78"]
+    with pytest.raises(PeerError, match="twice"):
+        messages.read_attributes({"attributes": attributes})
