@@ -22,6 +22,7 @@ from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from tenants import vault
 
 MAX_LIMIT = 1000
+MAX_CURSOR = 2000  # characters
 MAX_CLOCK_SKEW = 60_000  # milliseconds between the time in an id and `created_at`
 BY_CREATION = {"createdAt": "pk"}  # ids are in the order of time
 BY_UPDATE = {"updatedAt": "updated_at"}
@@ -49,7 +50,7 @@ class ListQuery(SharedFields):
     )
     cursor = serializers.CharField(
         required=False,
-        max_length=2000,
+        max_length=MAX_CURSOR,
         help_text="Where to go on: from `Link`, with its `sort`.",
     )
     createdAfter = serializers.DateTimeField(source="created_at__gt", required=False)

@@ -17,7 +17,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
-from agency.api.pagination import ListQuery, only_columns, paginate_both_ways
+from agency.api.pagination import (
+    MAX_CURSOR,
+    ListQuery,
+    only_columns,
+    paginate_both_ways,
+)
 from agency.core.errors import Invalid
 from agency.studio import list_search
 from agency.studio.curl import example_call
@@ -39,7 +44,7 @@ from wallets.api.wallets import WalletQuery
 from wallets.models import Wallet
 
 PAGE_SIZE = 50
-NO_CHOICE = "This list has no such state or order. Choose one of the form."
+NO_CHOICE = "This list has no such state, order or page. Choose from the form."
 NEWEST = {"-createdAt": "Newest first", "createdAt": "Oldest first"}
 CHANGED = {"-updatedAt": "Last changed first"}
 NAMED = {"name": "By name"}
@@ -189,6 +194,13 @@ VERIFICATIONS = ObjectList(
 )
 
 
+class CursorField(forms.CharField):
+    widget = forms.HiddenInput
+
+    def __init__(self) -> None:
+        super().__init__(required=False, max_length=MAX_CURSOR)
+
+
 class ListForm(forms.Form):
     q = forms.CharField(
         label="Name or id",
@@ -198,8 +210,8 @@ class ListForm(forms.Form):
     )
     state = forms.ChoiceField(label="State", required=False)
     sort = forms.ChoiceField(label="Order", required=False)
-    after = forms.CharField(required=False, widget=forms.HiddenInput)
-    before = forms.CharField(required=False, widget=forms.HiddenInput)
+    after = CursorField()
+    before = CursorField()
 
     def __init__(self, data: Any, kind: ObjectList) -> None:
         super().__init__(data)
@@ -238,8 +250,9 @@ def render_list(
     """The page of a list; of a request by htmx only the part with the rows.
 
     wallet_id: of a hosted wallet, else the list is that of the organization's own.
-    more: what the template shows beside the list. 400 `invalid_request` for a state, an
-    order or a cursor that the list does not have.
+    more: what the template shows beside the list. 400 `invalid_request` for a state or
+    an order that the list does not have, `invalid_cursor` for the cursor of another
+    list. 404 for a wallet that is not hosted here, and the errors of get_membership().
     """
     membership = get_membership(request, tenant_id)
     tenant = membership.tenant

@@ -240,6 +240,7 @@ def test_what_belongs_to_a_holder_is_not_in_the_list(browser, url, exchanges):
         ("state=Lost", "invalid_request"),
         ("after=x", "invalid_cursor"),
         ("before=x", "invalid_cursor"),
+        ("after=" + "x" * 2001, "invalid_request"),
     ],
 )
 def test_an_error_has_code_sentence_docs_and_request_id(browser, url, query, code):
