@@ -51,15 +51,14 @@ def stop_all(over: Event) -> None:
 
 
 def run_job(job: Callable[[], None], over: Event) -> None:
-    """Run a job repeatedly until `over` is set, at least once.
-
-    Errors of the database are logged.
-    """
+    """Run a job repeatedly until `over` is set, at least once. Errors are logged."""
     while True:
         try:
             job()
         except (DatabaseError, InterfaceError) as error:
             logger.warning("nothing is delivered meanwhile: %s", type(error).__name__)
+        except Exception:  # a bug in one job must not end it while the others go on
+            logger.exception("a job of deliver has failed")
         finally:
             connection.close()
         if over.wait(PAUSE_SECONDS if not over.is_set() else 0):
