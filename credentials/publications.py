@@ -83,22 +83,22 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
     """Run a job, or wait for the process that runs it. Return the finished job.
 
     Call it outside of transactions. is_ours: whether the job is leased to this call.
-    503 `ledger_unavailable` if the ledger does not respond: publishing continues in the
-    background. A refusal of the ledger is raised with its own code.
+    503 with the code of what is out of reach, such as `ledger_unavailable`: publishing
+    continues in the background. A refusal of the ledger is raised with its own code.
     """
     try:
         if not is_ours:
             job = claim_job(job)
         if job.status == Publication.Status.PENDING:
             run_job(job)
-    except Unavailable:
+    except Unavailable as error:
         # From now on, an equal request may get the result.
         Publication.objects.filter(pk=job.pk).update(attended_until=timezone.now())
         raise Unavailable(
-            "ledger_unavailable",
-            f"{job.tenant.network} did not respond. Publishing continues in the "
-            "background: send the same request again to get the result.",
-        ) from None
+            error.code,
+            f"{error.message} Publishing continues in the background: send the same "
+            "request again to get the result.",
+        ) from error
     if job.status == Publication.Status.EXHAUSTED:
         code, is_refusal, message = job.last_error.partition(": ")
         if is_refusal:
