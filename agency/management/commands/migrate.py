@@ -24,7 +24,7 @@ FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'relation' AND granted AND pid <> pg_backend_pid()
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND (xact_start IS NULL OR xact_start < clock_timestamp() - make_interval(secs => %s))
-ORDER BY seconds DESC LIMIT 3
+ORDER BY seconds DESC NULLS LAST LIMIT 3
 """
 
 
