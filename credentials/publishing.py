@@ -187,7 +187,8 @@ def prepare_definition(
     definition. 400 `invalid_request` for claims about attributes that the schema does
     not have, 409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`. 503
     `ledger_unavailable` if the ledger does not respond: publishing continues in the
-    background, and the next equal call gets the result.
+    background, and the next equal call gets the result. What a ledger refuses has its
+    own code. A reserved key that is not used must be given back (give_back).
     """
     check_claims(wanted.claims or {}, wanted.schema_body["attrNames"])
     did = Wallet.of_organization(wanted.tenant).did

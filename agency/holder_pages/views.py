@@ -162,7 +162,7 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
         # The state of a multi-party invitation never changes.
         "is_watched": is_live and not is_for_many,
         "host": public_host(),
-        "has_colors": link.tenant.primary_color or link.tenant.secondary_color,
+        "has_colors": bool(link.tenant.primary_color or link.tenant.secondary_color),
         "return_url": "" if is_live else return_url(link),
         "short_url": f"{settings.PUBLIC_URL}/i/{link.token}",
     }

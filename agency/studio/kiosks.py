@@ -70,6 +70,10 @@ class KioskForm(OnceForm):
 
 @studio_page("GET", "HEAD")
 def show_kiosks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """The kiosks, newest first, for any member. Revoked ones are deleted.
+
+    Without their links: of each only a digest is stored.
+    """
     membership = get_membership(request, tenant_id)
     rows = Kiosk.objects.filter(tenant=membership.tenant).order_by("-pk")
     kiosks = rows.select_related("policy").defer("policy__body")

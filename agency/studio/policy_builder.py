@@ -179,7 +179,7 @@ def save_policy(
     builder = read_builder(tenant, request.POST)
     builder.check_policy()
     if builder.policy is None:
-        return render_builder(request, membership, builder, is_checked=True)
+        return render_builder(request, membership, builder)
     create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
     made = create(tenant, builder.policy)
     if request.POST.get("do") == SAVE_AND_ASK:
@@ -317,14 +317,16 @@ def render_builder(
     request: HttpRequest,
     membership: Membership,
     builder: PolicyBuilder,
-    is_checked: bool = False,
 ) -> HttpResponse:
-    """is_checked: whether the errors are shown; a draft may be incomplete."""
+    """The page of the builder. What a draft still lacks is no error before it is saved.
+
+    The errors of a builder that was checked are shown.
+    """
     tenant = membership.tenant
     errors = builder.errors
     if not errors:
         builder.check_policy()
-        may_be_incomplete = builder.view in (CARD, BUILDER) and not is_checked
+        may_be_incomplete = builder.view in (CARD, BUILDER)
         errors = {} if may_be_incomplete else builder.errors
     review, problem = review_builder(tenant, builder)
     is_of_card = builder.view == CARD

@@ -89,8 +89,10 @@ def consent_context(verification: Verification) -> dict[str, Any]:
     """Return what the page says of an open request, with the cards that fit.
 
     The request does not change. The ledger may be read, so this stands outside of
-    transactions. source: the card that answers all of it, if no other card fits
-    anything. verification: unsaved for the request of a link (preview_shared_request).
+    transactions.
+
+    verification: unsaved for the request of a link (preview_shared_request). `source`
+    is the card that answers all of it, if no other card fits anything.
     """
     available = prover.find_available(verification)
     cards = {card.pk: card for _, fitting in available for card in fitting}

@@ -28,8 +28,6 @@ from verifications.present_proof import prover
 from verifications.present_proof.messages import check_shared_request
 from wallets.models import Wallet
 
-USABLE = (State.WAITING, State.OPENED)
-
 
 @dataclass(frozen=True)
 class Acceptance:
@@ -56,9 +54,7 @@ def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRes
     found = find_link(token)
     if found is None or found.tenant.pk != link.tenant_id:
         raise Http404
-    connection = found.connection
-    is_usable = found.state(was_seen_live=False) in USABLE
-    if not (is_usable and connection and connection.is_open):
+    if not found.is_open:
         return redirect("invitation", token=token)
     acceptance = prepare_acceptance(found, link.wallet)
     if request.method == "POST":
@@ -80,7 +76,9 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
 
     The wallet connects if the link is an invitation, also if an offer or request is
     attached to it: that is in the inbox then. An offer or request by itself is answered
-    without a connection. Nothing is changed here.
+    without a connection. Nothing is changed here. Outside of transactions, as the
+    ledger may be read: 503 if it does not respond. 400 `bad_credentialData` or
+    `bad_verificationData` if what the link carries cannot be read.
     """
     assert found.connection
     body = invitation_links.shared_message(found.connection)

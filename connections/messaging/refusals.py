@@ -35,8 +35,9 @@ def send_problem_report(
 
     The reason stays in our log, as it may tell a stranger too much. A handshake has
     codes of its own (didcomm.message.problem_report). A problem report or an ack is
-    never answered, else two agents could answer each other for ever. Call this after
-    the attempt was rolled back. Does nothing if the peer is gone.
+    never answered, else two agents could answer each other for ever. The report is
+    stored in the caller's transaction, after the attempt was rolled back. Only logs if
+    the peer is gone. 503 `organization_frozen` while the organization moves.
     """
     logger.info("%s refused: %s %s", received.type, error.code, error.message)
     if received.is_problem_report or received.major_type.endswith("/ack"):

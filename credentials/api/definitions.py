@@ -33,7 +33,6 @@ active_definition = CompiledQuery(
     UUID,
     str,
 )
-# The demo organization has such a definition.
 
 
 class Schemas(View):
@@ -83,10 +82,10 @@ class CredentialDefinitions(View):
     )
     @heavy
     def create_for_schema(self, request, definitionId):
+        # The path has the id of a schema, which is read before any transaction.
+        body = self.parse_body(CredentialDefinitionParameters)
         schema = read_schema(self.tenant, definitionId)
-        return self.create_definition(
-            schema, definitionId, self.parse_body(CredentialDefinitionParameters)
-        )
+        return self.create_definition(schema, definitionId, body)
 
     def create_definition(self, schema, schema_id, body):
         """Reserve the key, or publish on a remote ledger, before the transaction."""

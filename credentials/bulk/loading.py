@@ -20,7 +20,10 @@ MAX_SHOWN = 100  # rows with errors in one answer
 
 
 class DryRun(NamedTuple):
-    """What would be stored. errors: of the first MAX_SHOWN rows with any."""
+    """What would be stored. errors: of the first MAX_SHOWN rows with any.
+
+    Is shown as a Bulk is, so the members that only a stored one has are None.
+    """
 
     definition: CredentialDefinition
     automatic_issuance: bool
@@ -38,7 +41,7 @@ def count_only(
     rows: Iterable[SourceRow],
     automatic_issuance: bool,
 ) -> DryRun:
-    """Check the rows as store_rows() does, and store nothing."""
+    """Check the rows as store_rows() does, and store nothing. Errors of check_rows()."""
     waiting, failed = 0, 0
     errors: list[dict[str, Any]] = []
     for chunk in check_rows(definition, rows):
