@@ -16,8 +16,8 @@ from agency.core.errors import PeerError
 PREFIX = "https://didcomm.org/"
 OLD_PREFIX = "did:sov:BzCbsNYhMrjHiqZDTUASHg;spec/"
 TYPE = re.compile(
-    rf"^({re.escape(PREFIX)}|{re.escape(OLD_PREFIX)})"
-    r"([\w-]{1,40})/(\d{1,4})\.(\d{1,4})/([\w-]{1,40})$",
+    rf"({re.escape(PREFIX)}|{re.escape(OLD_PREFIX)})"
+    r"([\w-]{1,40})/(\d{1,4})\.(\d{1,4})/([\w-]{1,40})",
     re.ASCII,
 )
 MAX_REASON = 500  # characters of an explanation that is kept
@@ -135,7 +135,7 @@ def read(body: Any) -> Message:
     """
     if not isinstance(body, dict):
         raise PeerError("message_parse_failure", "a message is a JSON object")
-    match = TYPE.match(text(body, "@type"))
+    match = TYPE.fullmatch(text(body, "@type"))
     if not match:
         raise PeerError("message_parse_failure", "@type is not a message type")
     prefix, protocol, major, minor, name = match.groups()

@@ -19,14 +19,16 @@ def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, Any]:
     jwk = {
         "kty": "OKP",
         "crv": "Ed25519",
-        "x": _encode(keys.decode_key(verkey)),
+        "x": _encode_unpadded(keys.decode_key(verkey)),
         "kid": kid,
     }
     payload, protected = (
-        _encode(content),
-        _encode(json.dumps({"alg": "EdDSA", "jwk": jwk}).encode()),
+        _encode_unpadded(content),
+        _encode_unpadded(json.dumps({"alg": "EdDSA", "jwk": jwk}).encode()),
     )
-    signature = _encode(keys.sign_bytes(seed, f"{protected}.{payload}".encode()))
+    signature = _encode_unpadded(
+        keys.sign_bytes(seed, f"{protected}.{payload}".encode())
+    )
     jws = {"header": {"kid": kid}, "protected": protected, "signature": signature}
     return {"mime-type": mime_type, "data": {"base64": payload, "jws": jws}}
 
@@ -56,7 +58,7 @@ def signers(attachment: Any) -> set[str]:
     listed = jws.get("signatures", [jws]) if isinstance(jws, dict) else []
     if not isinstance(listed, list) or not 1 <= len(listed) <= MAX_SIGNATURES:
         raise bad_signature()
-    payload = _encode(content_of(attachment))
+    payload = _encode_unpadded(content_of(attachment))
     return {_signer(entry, payload) for entry in listed}
 
 
@@ -110,6 +112,6 @@ def bad_signature() -> PeerError:
     return PeerError("bad_signature", "a signature is wrong or not understood")
 
 
-def _encode(data: bytes) -> str:
+def _encode_unpadded(data: bytes) -> str:
     """Base64url without padding, as JWS writes it."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agency.core.errors import PeerError
 from connections.didcomm import message as didcomm
 
 
@@ -18,3 +19,8 @@ def test_a_report_has_the_name_that_its_protocol_gives_it(answered, report):
     received = didcomm.read(didcomm.build(answered))
     built = didcomm.problem_report(received, "refused", "The message is refused.")
     assert built["@type"] == didcomm.PREFIX + report
+
+
+def test_nothing_follows_a_type():
+    with pytest.raises(PeerError, match="@type"):
+        didcomm.read({"@id": "x", "@type": didcomm.PREFIX + "trust_ping/1.0/ping\n"})
