@@ -21,7 +21,10 @@ JOBS = (messages.sweep, messages.deliver, webhooks.deliver, webhooks.maintain)
 
 
 class Command(BaseCommand):
-    help = "Deliver what is due: messages to other agents, and calls of webhooks."
+    help = (
+        "Deliver what is due, without a broker: messages of wallets and agents, and "
+        "calls of webhooks."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agency.ops.moving.exporting import (
-    COMMAND,
+    ACTOR,
     export_organization,
     find_organization,
 )
@@ -43,8 +43,10 @@ class Command(BaseCommand):
         **options: Any,
     ) -> None:
         tenant = find_organization(organization)
+        if resume and file:
+            raise CommandError("--resume writes no file: leave it out.")
         if resume:
-            freezing.thaw(tenant, COMMAND)
+            freezing.thaw(tenant, ACTOR)
             self.stdout.write(f"{tenant.public_id} works here. Delete its files.")
             return
         if not file:

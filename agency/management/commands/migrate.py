@@ -2,6 +2,7 @@
 
 A statement that waits for a table makes everybody wait who comes later. So each gives
 up after DATABASE_LOCK_TIMEOUT, its migration is undone, and tried again after a pause.
+(One with `atomic=False` is not undone: it is written so that it can begin again.)
 """
 
 import time
@@ -13,7 +14,7 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connection
 from psycopg.errors import LockNotAvailable
 
-PATIENCE_SECONDS = 600.0
+PATIENCE_SECONDS = 600.0  # for all migrations together
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 15.0
 # Sessions with a lock on a table, in a transaction at least as old as our wait. The age
 # of another role's transaction is hidden. Statements are left out: they have values.

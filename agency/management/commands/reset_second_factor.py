@@ -16,16 +16,24 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="mail address of the account")
 
-    @transactions.atomic()
     def handle(self, email: str, **options: Any) -> None:
-        users = get_user_model().objects.filter(email__iexact=email)
-        if not users:
-            raise CommandError(f"Nobody has the mail address {email}.")
-        found = Authenticator.objects.filter(user__in=users)
-        if not found:
-            raise CommandError(f"{email} has no second factor.")
-        actor = audit.actor_of_command("reset_second_factor")
-        for user in users:
-            audit.record("person.second_factor_removed", user, by=actor, kind="all")
-        found.delete()
+        remove_second_factors(email)
         self.stdout.write(f"{email} signs in with the password alone now.")
+
+
+@transactions.atomic()
+def remove_second_factors(email: str) -> None:
+    """Remove those of the accounts with a mail address, and record it.
+
+    CommandError if there is no account, or none with a second factor.
+    """
+    users = get_user_model().objects.filter(email__iexact=email)
+    if not users:
+        raise CommandError(f"Nobody has the mail address {email}.")
+    found = Authenticator.objects.filter(user__in=users)
+    if not found:
+        raise CommandError(f"{email} has no second factor.")
+    actor = audit.actor_of_command("reset_second_factor")
+    for user in users.filter(authenticator__in=found).distinct():
+        audit.record("person.second_factor_removed", user, by=actor, kind="all")
+    found.delete()

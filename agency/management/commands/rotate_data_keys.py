@@ -17,8 +17,9 @@ from tenants.models import Tenant
 
 AGE_HOURS = 24
 SYSTEM = "system"
-# Longer ones do not write for the services, as those of a backup. (What is written later
-# still opens: data_key_rotation.py.)
+# How long is waited for transactions that began before. Longer ones are not of the
+# services but, for example, of a backup. What one writes later opens all the same
+# (data_key_rotation.py).
 TRANSACTION_SECONDS = 60
 
 
@@ -76,11 +77,11 @@ class Command(BaseCommand):
         if chosen:
             self.wait_for_writers()
         progress = Progress(self.stderr, "{:,} values are sealed again.")
-        closed = sum(self.rotate(tenant_id, progress) for tenant_id in chosen)
+        unopened = sum(self.rotate(tenant_id, progress) for tenant_id in chosen)
         progress.finish()
-        if closed:
+        if unopened:
             raise CommandError(
-                f"{closed:,} rows do not open, and keep their data keys. "
+                f"{unopened:,} rows do not open, and keep their data keys. "
                 "manage.py verify_keys names them and says what to do."
             )
         self.stdout.write(
@@ -123,7 +124,7 @@ class Command(BaseCommand):
             if number:
                 faults.fault_point("after_sealed_batch")
 
-        closed = rotation.reseal_values(tenant_id, advance)
-        if not closed:
+        unopened = rotation.reseal_values(tenant_id, advance)
+        if not unopened:
             rotation.retire_data_keys(tenant_id)
-        return closed
+        return unopened

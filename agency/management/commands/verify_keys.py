@@ -34,7 +34,8 @@ class Command(BaseCommand):
         Raises CommandError, with the first ids of each table, if one does not open.
         """
         self.opened: Counter[str] = Counter()
-        self.closed: dict[str, list[str]] = {}
+        self.unopened: Counter[str] = Counter()
+        self.examples: dict[str, list[str]] = {}  # of `unopened`, SHOWN of a table
         self.progress = Progress(self.stderr, "{:,} values were tried.")
         for model in (DataKey, FormerDataKey):
             name = model._meta.db_table
@@ -51,14 +52,13 @@ class Command(BaseCommand):
         self.progress.finish()
         for name, number in sorted(self.opened.items()):
             self.stdout.write(f"{number:>12,}  {name}")
-        if self.closed:
+        if self.unopened:
             lines = [
-                f"- {table}: {len(places):,}, as {', '.join(places[:SHOWN])}"
-                for table, places in sorted(self.closed.items())
+                f"- {table}: {number:,}, as {', '.join(self.examples[table])}"
+                for table, number in sorted(self.unopened.items())
             ]
-            number = sum(map(len, self.closed.values()))
             raise CommandError(
-                f"{number:,} values do not open:\n"
+                f"{self.unopened.total():,} values do not open:\n"
                 + "\n".join(lines)
                 + "\nTheir bytes or the id or organization of their row were changed, "
                 "or the data key is another one. Nobody can open them: restore these "
@@ -79,8 +79,11 @@ class Command(BaseCommand):
         self.progress.advance(1)
         if is_open:
             self.opened[table] += 1
-        else:
-            self.closed.setdefault(table, []).append(f"{column} of {row.pk}")
+            return
+        self.unopened[table] += 1
+        examples = self.examples.setdefault(table, [])
+        if len(examples) < SHOWN:
+            examples.append(f"{column} of {row.pk}")
 
 
 def unwraps(row: DataKey | FormerDataKey, column: str) -> bool:

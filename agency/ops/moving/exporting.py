@@ -38,7 +38,7 @@ from tenants.assets import storage_path
 from tenants.models import Asset, DataKey, FormerDataKey, Membership, Tenant
 from webhooks.models import Event
 
-COMMAND = audit.actor_of_command("export_organization")
+ACTOR = audit.actor_of_command("export_organization")
 SALT_BYTES = 16
 NETWORKS_SQL = f"""
 SELECT network_id FROM tenants_tenant WHERE id = %(tenant)s
@@ -81,7 +81,7 @@ def export_organization(
             f"Freezing {tenant.public_id}, and waiting for what is under way ..."
         )
         try:
-            freezing.freeze(tenant, COMMAND)
+            freezing.freeze(tenant, ACTOR)
         except freezing.StillBusy:
             raise MoveRefused(
                 "organization_busy",
@@ -90,7 +90,7 @@ def export_organization(
                 "again, or with --resume to let it work here.",
             ) from None
     # Committed before the snapshot begins, so that the entry moves too.
-    audit.record("organization.exported", tenant, by=COMMAND, moved=is_moved)
+    audit.record("organization.exported", tenant, by=ACTOR, moved=is_moved)
     unfinished = path.with_name(f"{path.name}.part")
     unfinished.unlink(missing_ok=True)
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -44,7 +44,7 @@ from tenants.models import (
     Tenant,
 )
 
-COMMAND = audit.actor_of_command("import_organization")
+ACTOR = audit.actor_of_command("import_organization")
 # Of one transaction: well below a second.
 BATCH_ROWS = 1000
 BATCH_BYTES = 1024 * 1024
@@ -246,7 +246,7 @@ def complete_organization(
         else:
             missing.append([email, role])
     audit.record(
-        "organization.imported", tenant, by=COMMAND, exported_at=header.created_at
+        "organization.imported", tenant, by=ACTOR, exported_at=header.created_at
     )
     job.delete()
     faults.fault_point("before_import_commits")

@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from django.apps import apps
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -331,12 +331,10 @@ def test_a_frozen_organization_is_refused_everywhere_and_resumes(college, file):
         assert int(answer["Retry-After"]) > 0
     assert not Delivery.due().exists()
     pending = Delivery.objects.filter(status="pending").count()
-    call_command(
-        "export_organization",
-        str(college.tenant.public_id),
-        "--resume",
-        stdout=StringIO(),
-    )
+    moved = ("export_organization", str(college.tenant.public_id))
+    with pytest.raises(CommandError, match="writes no file"):
+        call_command(*moved, str(file), "--resume")
+    call_command(*moved, "--resume", stdout=StringIO())
     assert Delivery.due().count() == pending > 0
     assert college.get(f"/connections/{token['connectionId']}")
     actions = AuditEntry.objects.filter(tenant=college.tenant)
