@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 THREADS = 4
 POLL_SECONDS = 0.25
 HEARTBEAT_SECONDS = 10.0  # a client should reconnect after missing three
-KEY_CHECK_SECONDS = 2.0  # the streams of a revoked key end within this time
+# The streams of a revoked key get nothing more, and end within this time.
+KEY_CHECK_SECONDS = 2.0
 RETRY_DELAY_SECONDS = 1.0  # after a failed poll
 BATCH_SIZE = 500  # events per query
 MAX_QUEUED = 1000  # messages; beyond this, a listener catches up from the database
@@ -201,11 +202,16 @@ class Broadcaster:
                     batch: Batch = await self.run_in_thread(
                         read_batch, events, listener.position
                     )
+                    await self.close_with_revoked_keys([listener])
+                    if listener.is_closed:
+                        break
                     listener.position = batch.position
                     is_full = batch.is_full
                     texts = [message.text for message in batch.messages]
                     yield b"".join(texts) + batch.id_line
             listener.has_output.clear()
+            if listener.is_closed:
+                break
             if text := listener.drain_queue():
                 yield text
             await listener.has_output.wait()
@@ -243,19 +249,25 @@ class Broadcaster:
             self.close_all()
             self.position = None
             return
+        # Once the events are read: what comes after a key was revoked is not sent.
+        now = time.monotonic()
+        if now >= self.next_key_check:
+            self.next_key_check = now + self.key_check_seconds
+            await self.close_with_revoked_keys(self.all_listeners())
+        else:
+            with_events = {message.tenant_id for message in batch.messages}
+            await self.close_with_revoked_keys(
+                [one for pk in with_events for one in self.listeners.get(pk, ())]
+            )
         for message in batch.messages:
             for listener in self.listeners.get(message.tenant_id, ()):
                 listener.enqueue(message)
         self.position = batch.position
-        now = time.monotonic()
         if now >= self.next_heartbeat:
             self.next_heartbeat = now + self.heartbeat_seconds
             for listener in self.all_listeners():
                 listener.last_heartbeat = (batch.position, batch.id_line)
                 listener.has_output.set()
-        if now >= self.next_key_check:
-            self.next_key_check = now + self.key_check_seconds
-            await self.close_with_revoked_keys()
 
     def admit_joining(self) -> None:
         """Admit new listeners. Must run between two polls.
@@ -267,8 +279,9 @@ class Broadcaster:
             listener.admitted.set()
         self.joining.clear()
 
-    async def close_with_revoked_keys(self) -> None:
-        listeners = self.all_listeners()
+    async def close_with_revoked_keys(self, listeners: Sequence[Listener]) -> None:
+        if not listeners:
+            return
         key_ids = {key_id for listener in listeners for key_id in listener.key_ids}
         live_keys = ApiKey.live().filter(pk__in=key_ids).values_list("pk", flat=True)
         live: set[UUID] = await self.run_in_thread(set, live_keys)

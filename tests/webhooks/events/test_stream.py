@@ -144,6 +144,30 @@ def test_a_revoked_key_ends_the_stream_within_seconds(faber, server, kind):
     assert Stream(faber, server).answer.status_code == 401
 
 
+def test_nothing_is_sent_that_happened_after_the_key_was_revoked(faber, server):
+    stream = Stream(faber, server)
+    stream.until_place()
+    faber.tenant.keys.get(kind="access_token").revoke()
+    handshakes.invite(faber.made.tenant.wallets.get(), "later")
+    while not (last := stream.next()):
+        pass
+    assert (last.event, last.body["code"]) == ("end", "unauthorized")
+
+
+def test_a_catch_up_sends_nothing_after_the_key_was_revoked(faber):
+    key = faber.tenant.keys.get(kind="access_token")
+    handshakes.invite(faber.made.tenant.wallets.get(), "earlier")
+    key.revoke()
+
+    async def catch_up():
+        listener = Listener(faber.tenant, [key.pk], feed.FIRST_POSITION, {})
+        listener.admitted.set()
+        return [text async for text in Broadcaster().stream_to(listener)]
+
+    [text] = asyncio.run(catch_up())
+    assert text.startswith(b"event: end")
+
+
 def assert_stream_error(response, status, code):
     assert_error(response, status, code)
     assert response.headers["Content-Type"] == "application/json"
