@@ -38,6 +38,7 @@ LIBRARY_BOUNDARIES = {
 }
 # The functions that catch every exception, each for the reason beside it.
 CATCH_ALL = {
+    "agency/management/commands/deliver.py": {"run_job"},  # one job of the process
     "agency/ops/probes.py": {"run"},  # whatever breaks is what it reports
     # Whatever the broker does, the rows are safe.
     "agency/core/notify.py": {"notify_worker"},
