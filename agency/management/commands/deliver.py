@@ -54,13 +54,18 @@ def stop_all(over: Event) -> None:
 
 
 def run_job(job: Callable[[], None], over: Event) -> None:
-    """Run a job repeatedly until `over` is set, at least once. Errors are logged."""
+    """Run a job repeatedly until `over` is set, at least once.
+
+    Errors are logged. One that is not of the database is raised by the last run.
+    """
     while True:
         try:
             job()
         except (DatabaseError, InterfaceError) as error:
             logger.warning("nothing is delivered meanwhile: %s", type(error).__name__)
         except Exception:  # a bug in one job must not end it while the others go on
+            if over.is_set():
+                raise
             logger.exception("a job of deliver has failed")
         finally:
             connection.close()
