@@ -162,7 +162,7 @@ def run():
         caller.cycle()
         fill(
             *(
-                model.objects.filter(wallet__is_organization=True).get()
+                model.objects.filter(wallet__is_organization=True).latest("pk")
                 for model, *_ in LISTS.values()
             )
         )
