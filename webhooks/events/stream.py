@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -198,12 +198,10 @@ class Broadcaster:
                 listener.needs_catch_up = False
                 is_full = True
                 while is_full and not listener.is_closed:
-                    events = feed.events_of(listener.tenant).filter(**listener.filters)
-                    batch: Batch = await self.run_in_thread(
-                        read_batch, events, listener.position
-                    )
-                    await self.close_with_revoked_keys([listener])
-                    if listener.is_closed:
+                    batch: Batch
+                    batch, is_live = await self.run_in_thread(read_page_for, listener)
+                    if not is_live:
+                        listener.close(REVOKED_MESSAGE)
                         break
                     listener.position = batch.position
                     is_full = batch.is_full
@@ -283,8 +281,7 @@ class Broadcaster:
         if not listeners:
             return
         key_ids = {key_id for listener in listeners for key_id in listener.key_ids}
-        live_keys = ApiKey.live().filter(pk__in=key_ids).values_list("pk", flat=True)
-        live: set[UUID] = await self.run_in_thread(set, live_keys)
+        live: set[UUID] = await self.run_in_thread(find_live_keys, key_ids)
         for listener in listeners:
             if not live.issuperset(listener.key_ids):
                 listener.close(REVOKED_MESSAGE)
@@ -293,6 +290,21 @@ class Broadcaster:
         """End all streams. The clients reconnect elsewhere with their cursors."""
         for listener in self.all_listeners():
             listener.close()
+
+
+def find_live_keys(key_ids: Iterable[UUID]) -> set[UUID]:
+    """Return the ids of those keys that are neither revoked nor expired."""
+    return set(ApiKey.live().filter(pk__in=key_ids).values_list("pk", flat=True))
+
+
+def read_page_for(listener: Listener) -> tuple[Batch, bool]:
+    """The next page of a catch-up, and whether the listener's keys are live after it.
+
+    Only if they are may the page be sent.
+    """
+    events = feed.events_of(listener.tenant).filter(**listener.filters)
+    batch = read_batch(events, listener.position)
+    return batch, find_live_keys(listener.key_ids).issuperset(listener.key_ids)
 
 
 def read_batch(events: "QuerySet[Event]", start: Position) -> Batch:
