@@ -131,12 +131,12 @@ def schema_id_of(schema: dict[str, Any]) -> str:
 def split_schema_id(schema_id: str) -> tuple[str, str, str]:
     """Return the DID, the name and the version in the id of a schema.
 
-    The names of other agents' schemas may contain colons. Texts are empty where the id
-    has another form.
+    The names of other agents' schemas may contain colons. Three empty texts for an id
+    that has another form.
     """
     did, _, rest = schema_id.partition(":2:")
     name, _, version = rest.rpartition(":")
-    return did, name, version
+    return (did, name, version) if name else ("", "", "")
 
 
 def registry_id_of(public: dict[str, Any]) -> str:
