@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from agency.core import waiting
 from agency.core.errors import Unavailable
-from credentials import publishing
+from credentials import publications, publishing
 from credentials.ledgers import indy
 from credentials.ledgers.indy import pool
 from credentials.models import Publication
@@ -92,6 +92,17 @@ def test_the_wait_for_a_key_is_part_of_it(office):
         error, seconds = timed(error_of, office.post, "/definitions/credentials", body)
     assert_error(error, 503, "key_not_ready")
     assert seconds < TIMEOUT + 0.8
+
+
+def test_what_delays_a_publication_keeps_its_code(office, monkeypatch):
+    def delayed(job):
+        raise Unavailable("key_not_ready", "There is no key yet.")
+
+    monkeypatch.setattr(publications, "run_job", delayed)
+    error = error_of(office.post, "/definitions/schemas", SCHEMA_BODY)
+    assert_error(error, 503, "key_not_ready")
+    assert "There is no key yet. Publishing continues" in str(error)
+    assert Publication.objects.get().attended_until
 
 
 def test_a_call_that_was_killed_leaves_its_job_to_the_same_key(office, monkeypatch):
