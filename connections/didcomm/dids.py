@@ -276,7 +276,7 @@ def peer_1(verkey: str, endpoint: str) -> tuple[str, dict[str, Any]]:
     """Our did:peer:1 and its document, for agents that do not know did:peer:4."""
     content = own_document(verkey, endpoint)
     key = content["verificationMethod"][0]
-    # Its DID is the hash of the document, which so cannot contain it.
+    # The DID is the hash of the document, so the document cannot contain it.
     content["verificationMethod"] = [key | {"controller": "#id"}]
     did = _peer_1_of(content)
     return did, {"id": did, **content}

@@ -181,7 +181,10 @@ def build(
 
 
 def problem_report(answered: Message, code: str, explanation: str) -> dict:
-    """Build the problem report about a received message (RFCs 0023, 0035, 0160, 0434)."""
+    """Build the problem report about a received message.
+
+    RFC 0035; RFCs 0023, 0160 and 0434 for those that have their own.
+    """
     protocol, version, name = answered.type.split("/")
     kind = "problem_report" if protocol in UNDERSCORED_REPORTS else "problem-report"
     members: dict[str, Any] = {}
