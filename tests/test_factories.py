@@ -1,0 +1,18 @@
+"""Each factory makes a row that its table accepts."""
+
+import factory
+import pytest
+
+from tests import factories
+
+FACTORIES = [
+    one
+    for one in vars(factories).values()
+    if isinstance(one, type) and issubclass(one, factory.django.DjangoModelFactory)
+]
+
+
+@pytest.mark.parametrize("made_by", FACTORIES[1:], ids=lambda one: one.__name__)
+def test_it_makes_a_row_that_its_table_accepts(made_by, db):
+    row = made_by()
+    assert type(row).objects.get(pk=row.pk) == row
