@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event as Signal
-from threading import Thread
+from threading import Semaphore, Thread
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -35,14 +35,15 @@ class Receiver:
     """A receiver that records every call.
 
     answer: its response: (status, headers, body). meet: called with each call before
-    the response. silent: it reads, and closes the connection only at the end.
+    the response. silent: it reads, and closes the connection only at the end. heard:
+    once for each call that it has read without a response.
     """
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.answer: tuple[int, dict[str, str], bytes] = (200, {}, b"OK")
         self.meet: Callable[[Call], None] = lambda call: None
-        self.silent, self.over = False, Signal()
+        self.silent, self.heard, self.over = False, Semaphore(0), Signal()
         self.url = ""
 
     def answers(self, status: int, body: bytes = b"", **headers: str) -> None:
@@ -68,6 +69,7 @@ class Receiver:
             # The connection of this thread: else the pool loses it.
             connections.close_all()
         if self.silent:
+            self.heard.release()
             self.over.wait(30)
             handler.close_connection = True
             return
@@ -107,6 +109,21 @@ def receiving() -> Iterator[Receiver]:
 def worker_calls() -> None:
     """Make all due calls as the worker does. Returns when none is left."""
     DeliveryLoop().run()
+
+
+def send_example(organization: Any, webhook: dict[str, Any]) -> Delivery:
+    """Send an example to a webhook, without calling it yet."""
+    path = f"/webhooks/{webhook['id']}/example"
+    made = organization.post(path, {"messageType": "verification"})
+    return Delivery.objects.get(pk=made["deliveryId"])
+
+
+def call_example(organization: Any, webhook: dict[str, Any]) -> Delivery:
+    """Send an example and make its first call. Return the delivery."""
+    row = send_example(organization, webhook)
+    worker_calls()
+    row.refresh_from_db()
+    return row
 
 
 def time_passes(**much: float) -> None:

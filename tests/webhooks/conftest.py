@@ -1,5 +1,6 @@
 import pytest
 
+from agency.core import http
 from tests.support.webhook_receiver import receiving
 
 
@@ -13,6 +14,25 @@ def loopback(settings):
 def receiver(loopback):
     with receiving() as receiver:
         yield receiver
+
+
+@pytest.fixture
+def impatient(receiver, monkeypatch):
+    """Each call has waited in full as soon as the silent receiver has read it.
+
+    Returns how long they seem to have waited.
+    """
+    read_head, waited = http.read_head, []
+
+    def read(connection, deadline):
+        if receiver.silent:
+            assert receiver.heard.acquire(timeout=20)
+            waited.append(deadline.seconds)
+            deadline.started -= deadline.seconds
+        return read_head(connection, deadline)
+
+    monkeypatch.setattr(http, "read_head", read)
+    return waited
 
 
 @pytest.fixture
