@@ -14,10 +14,8 @@ from tenants.models import Erasure
 from tests.support import queues
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error, error_of
-from tests.support.outside_agent import Agent, listening
 from wallets.models import Key
 
-pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Ann", "level": "7"}
 
 
@@ -34,28 +32,24 @@ def few(monkeypatch):
 
 
 @pytest.fixture
-def alice(faber):
-    return faber.hosts()
-
-
-@pytest.fixture
 def badge(faber):
     return faber.defines(*VALUES)
 
 
 @pytest.fixture
 def row(faber, alice, badge):
-    """Faber's connection with seven texts, three credentials and an open offer."""
-    for _ in range(3):
-        alice.receives(faber, badge, VALUES)
-    faber.offers(alice, badge, VALUES)
-    for number in range(7):
-        write(faber, alice, str(number))
-    return Connection.objects.get(connection_id=alice.known_as(faber))
+    """Faber's connection with three texts, a credential and two open offers."""
+    alice.receives(faber, badge, VALUES)
+    for _ in range(2):
+        faber.offers(alice, badge, VALUES)
+    return with_texts(faber, alice.known_as(faber), 3)
 
 
-def write(faber, alice, text):
-    faber.post("/messages", {"connectionId": alice.known_as(faber), "text": text})
+def with_texts(faber, connection_id, count):
+    """Write so many texts. Return the connection."""
+    for number in range(count):
+        faber.post("/messages", {"connectionId": connection_id, "text": str(number)})
+    return Connection.objects.get(connection_id=connection_id)
 
 
 def deletes(faber, row):
@@ -77,7 +71,7 @@ def count_left(row):
 def test_a_deleted_connection_is_found_nowhere(faber, row, few):
     text = faber.get(f"/messages/connection/{row.connection_id}")[0]["id"]
     deletes(faber, row)
-    assert count_left(row) == [7, 4], "the call did not wait for them"
+    assert count_left(row) == [3, 3], "the call did not wait for them"
     for path in (
         f"/connections/{row.connection_id}",
         f"/messages/connection/{row.connection_id}",
@@ -87,23 +81,25 @@ def test_a_deleted_connection_is_found_nowhere(faber, row, few):
     assert faber.get("/connections") == []
     assert {one.get("connectionId") for one in faber.get("/credentials")} == {None}
     assert faber.get("/credentials", connectionId=row.connection_id) == []
-
-
-def test_its_id_is_free_at_once(faber, row, few):
-    deletes(faber, row)
     made = faber.post("/connections", {"connectionId": row.connection_id})
-    assert made["connectionId"] == row.connection_id
     worker_erases()
-    assert faber.get(f"/connections/{row.connection_id}") == made
+    assert faber.get(f"/connections/{row.connection_id}") == made, "its id is free"
 
 
-def test_its_peer_is_told_in_the_call(faber, alice, badge, row, few):
+def test_its_peer_is_told_in_the_call_and_the_worker_leaves_exchanges_and_tombstones(
+    faber, alice, row, few
+):
     deletes(faber, row)
-    assert states_of(alice) == states_of(faber) == ["Rejected"] + ["Issued"] * 3
-    peer = row_of_peer(row)
+    left = ["Rejected"] * 2 + ["Issued"]
+    assert states_of(alice) == states_of(faber) == left
+    path = f"/verifications/propose/{row_of_peer(row).connection_id}"
     body = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
-    path = f"/verifications/propose/{peer.connection_id}"
     assert_error(error_of(alice.put, path, body), 409, "connection_gone")
+    finish()
+    assert not Connection._base_manager.filter(pk=row.pk).exists()
+    assert not BasicMessage.objects.filter(wallet__is_organization=True).exists()
+    assert states_of(faber) == left
+    assert Key.objects.get(pk=row.my_key_id).seed is None
 
 
 def row_of_peer(row):
@@ -124,57 +120,40 @@ class Batches(BatchBudget):
         self.left = number
 
 
-def test_the_worker_leaves_nothing_but_exchanges_and_tombstones(
-    faber, alice, row, few
-):
-    deletes(faber, row)
-    finish()
-    assert not Connection._base_manager.filter(pk=row.pk).exists()
-    assert not BasicMessage.objects.filter(wallet__is_organization=True).exists()
-    assert states_of(faber) == ["Rejected"] + ["Issued"] * 3
-    assert Key.objects.get(pk=row.my_key_id).seed is None
-
-
-def test_a_small_one_is_gone_with_the_call(faber, row):
+def test_a_small_one_is_gone_with_the_call(faber, alice):
+    row = with_texts(faber, alice.known_as(faber), 3)
     deletes(faber, row)
     assert not Connection._base_manager.filter(pk=row.pk).exists()
     assert not Erasure.objects.exists()
 
 
 @pytest.fixture
-def open_offers(faber, alice, badge, few):
-    """Faber's connection with four open offers."""
-    alice.meets(faber)
-    for _ in range(4):
-        faber.offers(alice, badge, VALUES)
-    return Connection.objects.get(connection_id=alice.known_as(faber))
+def open_offers(faber, met, badge, few):
+    """Faber's connection with three open offers."""
+    for _ in range(3):
+        faber.offers(met, badge, VALUES)
+    return Connection.objects.get(connection_id=met.known_as(faber))
 
 
 def test_many_open_exchanges_end_after_the_call(faber, alice, open_offers):
     deletes(faber, open_offers)
-    assert states_of(alice) == ["Offered"] * 4
+    assert states_of(alice) == ["Offered"] * 3
     assert_error(error_of(alice.accepts_offer), 409, "connection_gone")
     finish()
-    assert states_of(alice) == states_of(faber) == ["Rejected"] * 4
+    assert states_of(alice) == states_of(faber) == ["Rejected"] * 3
     assert not Connection._base_manager.filter(pk=open_offers.pk).exists()
 
 
-def test_who_deleted_it_can_accept_nothing_meanwhile(alice, open_offers):
-    alice.delete(f"/connections/{row_of_peer(open_offers).connection_id}")
-    assert_error(error_of(alice.accepts_offer), 409, "connection_gone")
-    finish()
-    assert states_of(alice) == ["Rejected"] * 4
-
-
 def test_a_worker_ends_them_before_the_wallet_that_is_deleted_too(
-    faber, alice, badge, open_offers
+    faber, alice, open_offers
 ):
     peer = row_of_peer(open_offers)
     alice.delete(f"/connections/{peer.connection_id}")
+    assert_error(error_of(alice.accepts_offer), 409, "connection_gone")
     faber.delete(f"/api/wallets/{alice.wallet_id}")
     Erasure.objects.filter(kind="connection").delete()  # another worker has it
     finish()
-    assert states_of(faber) == ["Rejected"] * 4
+    assert states_of(faber) == ["Rejected"] * 3
     assert not Connection._base_manager.filter(pk=peer.pk).exists()
 
 
@@ -182,27 +161,19 @@ def test_its_peers_are_told_when_the_organization_is_deleted_too(
     faber, acme, badge, few
 ):
     bob = acme.hosts("Bob")
-    for _ in range(4):
+    for _ in range(3):
         faber.offers(bob, badge, VALUES)
     faber.delete(f"/connections/{bob.known_as(faber)}")
     faber.delete(f"/tenants/{faber.tenant.public_id}")
     Erasure.objects.filter(kind="connection").delete()  # another worker has it
     finish()
-    assert states_of(bob) == ["Rejected"] * 4
-
-
-def test_one_that_was_deleted_goes_with_its_organization(faber, row, few):
-    deletes(faber, row)
-    faber.delete(f"/tenants/{faber.tenant.public_id}")
-    finish()
+    assert states_of(bob) == ["Rejected"] * 3
     assert not Connection._base_manager.filter(tenant=faber.tenant).exists()
 
 
-def count_statements(faber, alice, texts):
-    alice.meets(faber)
-    for number in range(texts):
-        write(faber, alice, str(number))
-    row = Connection.objects.get(connection_id=alice.known_as(faber))
+def count_statements(faber, holder, texts):
+    holder.meets(faber)
+    row = with_texts(faber, holder.known_as(faber), texts)
     with CaptureQueriesContext(database) as captured:
         held_requests.refuse_or_remove(row)
     assert BasicMessage.objects.filter(connection=row).count() == texts
@@ -210,37 +181,18 @@ def count_statements(faber, alice, texts):
 
 
 def test_the_call_has_as_many_statements_whatever_its_size(faber, few):
-    counts = [
-        count_statements(faber, faber.hosts(name), texts)
-        for name, texts in (("Alice", 3), ("Bob", 30))
-    ]
-    assert counts[0] == counts[1]
+    alice, bob = faber.hosts("Alice"), faber.hosts("Bob")
+    assert count_statements(faber, alice, 3) == count_statements(faber, bob, 12)
 
 
-def test_what_waits_for_another_agent_is_packed_by_the_worker(faber, few, settings):
-    settings.OUTGOING_ALLOW_LOOPBACK = True
-    with listening(Agent()) as phone:
-        row = phone.connects(faber)
-        for number in range(5):
-            body = {"connectionId": row.connection_id, "text": str(number)}
-            faber.post("/messages", body)
-        deletes(faber, row)
-        assert Key.objects.get(pk=row.my_key_id).seed, "the worker packs with it"
-        finish()
-        assert Key.objects.get(pk=row.my_key_id).seed is None
-        queues.worker_catches_up()
-        texts = [one.body["content"] for one in phone.inbox[-5:]]
+def test_what_waits_for_another_agent_is_packed_by_the_worker(faber, few, phone):
+    row = with_texts(faber, phone.connects(faber).connection_id, 5)
+    deletes(faber, row)
+    assert Key.objects.get(pk=row.my_key_id).seed, "the worker packs with it"
+    phone.says(phone.build("basicmessage/1.0/message", content="Are you there?"))
+    assert not BasicMessage.objects.filter(direction="Incoming").exists()
+    finish()
+    assert Key.objects.get(pk=row.my_key_id).seed is None
+    queues.worker_catches_up()
+    texts = [one.body["content"] for one in phone.inbox[-5:]]
     assert texts == ["0", "1", "2", "3", "4"]
-
-
-def test_a_message_of_another_agent_is_refused_meanwhile(faber, few, settings):
-    settings.OUTGOING_ALLOW_LOOPBACK = True
-    with listening(Agent()) as phone:
-        row = phone.connects(faber)
-        for number in range(3):
-            body = {"connectionId": row.connection_id, "text": str(number)}
-            faber.post("/messages", body)
-        deletes(faber, row)
-        phone.says(phone.build("basicmessage/1.0/message", content="Are you there?"))
-    incoming = BasicMessage.objects.filter(direction="Incoming")
-    assert not incoming.exists()

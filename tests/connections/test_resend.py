@@ -12,9 +12,8 @@ from tests.support import queues
 
 
 @pytest.fixture
-def message(phone, faber):
+def message(row, faber):
     """One to a phone, after the last attempt."""
-    row = phone.connects(faber)
     faber.post("/messages", {"connectionId": row.connection_id, "text": "Hello"})
     sent = OutboundMessage.objects.get(type="basicmessage/1.0/message")
     sent.lease().exhaust("endpoint_unreachable")
@@ -24,43 +23,32 @@ def message(phone, faber):
     return OutboundMessage.objects.get(pk=sent.pk)
 
 
-def test_a_message_that_was_given_up_is_sent_again(message, phone):
+def test_a_message_that_was_given_up_is_sent_again_by_a_new_schedule(message, phone):
     outbox.resend_message(message)
+    sent = OutboundMessage.objects.get(pk=message.pk)
+    assert (sent.status, sent.attempts) == ("pending", 0)
+    assert sent.due_at <= timezone.now()
     queues.sweep()
     assert OutboundMessage.objects.get(pk=message.pk).status == "done"
     assert phone.newest("basicmessage/1.0/message").body["content"] == "Hello"
 
 
-def test_its_schedule_starts_again(message):
-    outbox.resend_message(message)
-    row = OutboundMessage.objects.get(pk=message.pk)
-    assert (row.status, row.attempts) == ("pending", 0)
-    assert row.due_at <= timezone.now()
-
-
-def test_one_that_is_being_posted_is_left_alone_and_that_is_said(message):
+@pytest.mark.parametrize("is_leased", [True, False])
+def test_what_cannot_be_sent_again_is_refused_and_left_alone(message, is_leased):
+    rows = OutboundMessage.objects.filter(pk=message.pk)
     end = timezone.now() + timedelta(minutes=1)
-    rows = OutboundMessage.objects.filter(pk=message.pk)
-    rows.update(status="pending", lease_owner=message.pk, lease_until=end)
-    with pytest.raises(Conflict) as refused:
-        outbox.resend_message(rows.get())
-    assert refused.value.code == "message_not_resendable"
-    assert (rows.get().attempts, rows.get().lease_until) == (10, end)
+    lease = {"status": "pending", "lease_owner": message.pk, "lease_until": end}
+    others = [{"body": None}, {"status": "done"}, {"endpoint": ""}]
+    for changes in [lease] if is_leased else others:
+        rows.update(**changes)
+        before = rows.values().get()
+        with pytest.raises(Conflict) as refused:
+            outbox.resend_message(rows.get())
+        assert refused.value.code == "message_not_resendable"
+        assert rows.values().get() == before
+        rows.update(**{name: getattr(message, name) for name in changes})
 
 
-@pytest.mark.parametrize(
-    "changes", [{"body": None}, {"status": "done"}, {"endpoint": ""}]
-)
-def test_what_cannot_be_sent_again_is_refused(message, changes):
-    rows = OutboundMessage.objects.filter(pk=message.pk)
-    rows.update(**changes)
-    with pytest.raises(Conflict) as refused:
-        outbox.resend_message(rows.get())
-    assert refused.value.code == "message_not_resendable"
-
-
-def test_a_received_message_keeps_its_thread(phone, faber):
-    phone.connects(faber)
-    ping = phone.build("trust_ping/1.0/ping", thread=None)
-    phone.says(ping)
+def test_a_received_message_keeps_its_thread(row, phone):
+    ping = phone.says(phone.build("trust_ping/1.0/ping", thread=None))
     assert InboundMessage.objects.get(message_id=ping["@id"]).thread_id == ping["@id"]

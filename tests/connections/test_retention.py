@@ -22,18 +22,13 @@ from connections.models import (
     SeenMessage,
 )
 from connections.protocols import basic_message
+from tests.factories import InboundMessageFactory, TenantFactory
 from tests.support import queues
 from tests.support.aging import age
-from tests.support.races import threads
-from wallets.models import Key
+from tests.support.races import during, is_waited_for, threads, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BOTH = (InboundMessage, OutboundMessage)
-
-
-@pytest.fixture
-def row(faber, phone):
-    return phone.connects(faber)
 
 
 @pytest.fixture
@@ -69,53 +64,48 @@ def count_messages():
     return [model.objects.count() for model in BOTH]
 
 
-def test_messages_younger_than_the_retention_stay(text):
+def test_messages_stay_until_they_are_older_than_the_setting_says(text, settings):
     before = count_messages()
     days_pass(29.9)
     assert (retention.forget_messages(), count_messages()) == (0, before)
     assert not SeenMessage.objects.exists()
-
-
-def test_messages_older_than_the_retention_are_deleted(text):
-    days_pass(30.1)
-    number = sum(count_messages())
-    tasks.forget_messages()
-    assert number and count_messages() == [0, 0]
-
-
-def test_the_setting_says_how_old(text, settings):
-    days_pass(8)
-    settings.MESSAGE_RETENTION_DAYS = 7
+    settings.MESSAGE_RETENTION_DAYS = 29
     assert retention.forget_messages() and count_messages() == [0, 0]
 
 
 def test_of_a_received_message_only_key_and_digest_stay(text):
-    days_pass(31)
+    days_pass(30.1)
     digests = {SeenMessage.digest_of(one) for one in InboundMessage.objects.all()}
     verkeys = set(InboundMessage.objects.values_list("recipient_key", flat=True))
-    retention.forget_messages()
+    before, number = count_deleted(), InboundMessage.objects.count()
+    tasks.forget_messages()
+    assert count_messages() == [0, 0]
     seen = list(SeenMessage.objects.select_related("key"))
     assert {bytes(one.digest) for one in seen} == digests
     assert {one.key.verkey for one in seen} == verkeys
     assert {len(one) for one in digests} == {16} and len(seen) == len(digests)
+    assert count_deleted() == before + number > before
 
 
-def test_an_old_message_that_comes_again_changes_nothing(text, phone):
-    days_pass(31)
-    retention.forget_messages()
-    receives(phone, text)
-    assert texts() == ["Hello"]
-    assert not InboundMessage.objects.exists()
+def count_deleted():
+    label = {"table": "connections.InboundMessage"}
+    return registry.get_sample_value("agency_retention_deleted_total", label) or 0
 
 
-def test_so_does_one_that_wants_its_answer_at_once(row, phone):
-    """In the answer of the call, as phones ask: it is handled by the same request."""
+@pytest.mark.parametrize("is_answered_at_once", [False, True])
+def test_an_old_message_that_comes_again_changes_nothing(
+    row, phone, is_answered_at_once
+):
+    """A phone may ask for its answer in the call: the same request handles it."""
     body = hello(phone)
-    phone.asks(body)
+    says = phone.asks if is_answered_at_once else phone.says
+    says(body)
     days_pass(31)
     retention.forget_messages()
-    phone.asks(body)
+    says(body)
     assert texts() == ["Hello"]
+    if not is_answered_at_once:
+        assert not InboundMessage.objects.exists()
 
 
 def test_a_message_of_a_hosted_wallet_too(faber, monkeypatch):
@@ -132,66 +122,53 @@ def test_a_message_of_a_hosted_wallet_too(faber, monkeypatch):
     assert digests.count() == InboundMessage.objects.count() + digests.count() > 0
 
 
-def test_the_same_id_from_another_sender_is_another_message(row, faber, phone):
+def test_the_same_id_from_another_sender_is_another_message():
     one = InboundMessage(sender_key="a", message_id="b:c")
     other = InboundMessage(sender_key="a:b", message_id="c")
     third = InboundMessage(sender_key="d", message_id="b:c")
-    assert len({SeenMessage.digest_of(each) for each in (one, third)}) == 2
+    assert SeenMessage.digest_of(one) != SeenMessage.digest_of(third)
     assert SeenMessage.digest_of(one) == SeenMessage.digest_of(other), (
         "no key has a colon"
     )
 
 
-def test_messages_that_still_wait_stay(text):
-    InboundMessage.objects.update(status="pending")
-    OutboundMessage.objects.update(status="pending")
+def test_messages_that_still_wait_stay_and_what_was_given_up_goes(text):
     days_pass(31)
     before = count_messages()
+    for model in BOTH:
+        model.objects.update(status="pending")
     assert (retention.forget_messages(), count_messages()) == (0, before)
-
-
-def test_what_was_given_up_goes(text):
-    InboundMessage.objects.update(status="exhausted")
-    OutboundMessage.objects.update(status="exhausted")
-    days_pass(31)
+    for model in BOTH:
+        model.objects.update(status="exhausted")
     retention.forget_messages()
     assert count_messages() == [0, 0] and SeenMessage.objects.exists()
 
 
 def test_an_answer_that_may_be_asked_for_again_stays(text, settings):
     settings.MESSAGE_RETENTION_DAYS = 1
-    kept = OutboundMessage.objects.order_by("pk").last()
-    OutboundMessage.objects.filter(pk=kept.pk).update(
-        handed_to="message", envelope=b"envelope"
-    )
-    age(OutboundMessage.objects.all(), 2)
+    rows = OutboundMessage.objects.all()
+    kept = rows.filter(pk=rows.latest("pk").pk)
+    kept.update(handed_to="message", envelope=b"envelope")
+    age(rows, 2)
     retention.forget_messages()
     assert OutboundMessage.objects.count() == 1
-    age(
-        OutboundMessage.objects.all(),
-        return_route.REPLY_RETENTION / timedelta(days=0.9),
-    )
+    age(rows, return_route.REPLY_RETENTION / timedelta(days=0.9))
     return_route.forget_old_replies()
     retention.forget_messages()
     assert not OutboundMessage.objects.exists()
 
 
-def test_digests_of_a_deleted_connection_go(text, row):
+def test_digests_of_a_deleted_connection_go_and_no_new_one_is_kept(text, row, phone):
     days_pass(31)
     retention.forget_messages()
+    of_retired_keys = SeenMessage.objects.exclude(key__retired_at=None)
     assert SeenMessage.objects.filter(key=row.my_key).exists()
+    phone.says(hello(phone))
     row.remove()
-    assert not SeenMessage.objects.filter(key__retired_at__isnull=False).exists()
-
-
-def test_to_a_retired_key_no_digest_is_kept(text, row):
-    row.remove()
+    assert not of_retired_keys.exists()
     days_pass(31)
     retention.forget_messages()
-    assert not InboundMessage.objects.exists()
-    assert not SeenMessage.objects.filter(
-        key__in=Key.objects.exclude(retired_at=None)
-    ).exists()
+    assert not InboundMessage.objects.exists() and not of_retired_keys.exists()
 
 
 def test_a_run_is_bounded_and_the_next_goes_on(text, monkeypatch):
@@ -235,7 +212,8 @@ def test_a_replay_in_the_moment_of_the_deletion_changes_nothing(text, phone):
         with transaction.atomic():
             retention.forget_messages()
             deleted.set()
-            assert not arrived.wait(1), "the replay waits for us, in the database"
+            wait_until(is_waited_for)
+            assert not arrived.is_set(), "the replay waits for us, in the database"
 
     def replay():
         assert deleted.wait(20)
@@ -249,67 +227,29 @@ def test_a_replay_in_the_moment_of_the_deletion_changes_nothing(text, phone):
 
 def test_a_row_at_work_is_skipped_and_nobody_waits(text):
     days_pass(31)
-    held, over = Signal(), Signal()
-    busy = InboundMessage.objects.order_by("pk").first()
-
-    def work():
-        with transaction.atomic():
-            InboundMessage.objects.select_for_update().get(pk=busy.pk)
-            held.set()
-            assert over.wait(20)
-
-    def forget():
-        assert held.wait(20)
-        retention.forget_messages()
-        over.set()
-
-    threads([work, forget])
+    busy = InboundMessage.objects.earliest("pk")
+    rows = InboundMessage.objects.select_for_update()
+    during(lambda: rows.get(pk=busy.pk), retention.forget_messages)
     assert list(InboundMessage.objects.all()) == [busy]
 
 
-def test_live_messages_do_not_wait_for_a_batch(text, row, faber):
+def test_live_messages_do_not_wait_for_a_batch(text, row):
     days_pass(31)
-    begun, over = Signal(), Signal()
-
-    def forget():
-        with transaction.atomic():
-            retention.forget_messages()
-            begun.set()
-            assert over.wait(20)
 
     def send():
-        assert begun.wait(20)
         basic_message.send_text(Connection.objects.get(pk=row.pk), "meanwhile")
         queues.sweep()
-        over.set()
 
-    threads([forget, send])
+    during(retention.forget_messages, send)
     assert texts() == ["Hello", "meanwhile"]
 
 
-def test_old_rows_are_found_among_many_young_ones_without_reading_them(faber):
-    fields = {
-        "tenant": faber.tenant,
-        "recipient_key": "key",
-        "type": "x",
-        "status": "done",
-    }
-    rows = [InboundMessage(message_id=str(number), **fields) for number in range(5000)]
+def test_old_rows_are_found_among_many_young_ones_without_reading_them():
+    tenant = TenantFactory()
+    rows = InboundMessageFactory.build_batch(5000, tenant=tenant, status="done")
     InboundMessage.objects.bulk_create(rows)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE connections_inboundmessage")
     plan = retention.old(InboundMessage.objects.all()).order_by("pk")[:200].explain()
-    assert "connections_inboundmessage_pkey" in plan and "Index Cond: (id <" in plan, (
-        plan
-    )
-
-
-def test_deleted_messages_are_counted(text):
-    def counted():
-        label = {"table": "connections.InboundMessage"}
-        return registry.get_sample_value("agency_retention_deleted_total", label) or 0
-
-    days_pass(31)
-    before, number = counted(), InboundMessage.objects.count()
-    retention.forget_messages()
-    assert counted() == before + number > before
+    assert "connections_inboundmessage_pkey" in plan
+    assert "Index Cond: (id <" in plan, plan

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 from time import monotonic, sleep
 from typing import Any
 
@@ -51,6 +51,30 @@ def elsewhere(call: Callable[[], Any]) -> Any:
     """Run a call in another thread, outside the caller's transaction."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(in_thread, call).result()
+
+
+def during(first: Callable[[], Any], second: Callable[[], Any]) -> list[Any]:
+    """Run a call while the transaction in which another was run stays open.
+
+    Return the results of both.
+    """
+    begun, over = Event(), Event()
+
+    def slow() -> Any:
+        with transactions.atomic():
+            result = first()
+            begun.set()
+            assert over.wait(PATIENCE)
+            return result
+
+    def quick() -> Any:
+        assert begun.wait(PATIENCE)
+        try:
+            return second()
+        finally:
+            over.set()
+
+    return threads([slow, quick])
 
 
 def threads(calls: list[Callable[[], Any]]) -> list[Any]:
