@@ -88,6 +88,8 @@ $(INSTALLED): requirements.txt requirements-dev.txt | $(PYTHON)
 	@echo "Installing Python packages into $(VENV) ..."
 	@$(PYTHON) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
 	@$(PYTHON) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "agency.pth").write_text(str(pathlib.Path.cwd()))'
+	@echo "Migrating the database of which tests and make run get a copy ..."
+	@$(SERVERS) || true
 	@touch $@
 
 $(PYTHON):

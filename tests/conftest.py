@@ -4,12 +4,14 @@ Fixtures return organizations and API clients.
 """
 
 import gc
+import os
 import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client, TransactionTestCase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
@@ -18,7 +20,7 @@ from connections.protocols import discover_features
 from connections.resolver import resolved_dids
 from credentials.ledgers.local import published_body
 from tenants import vault
-from tests.support import database, keys, outside_agent
+from tests.support import database, keys, outside_agent, servers
 from tests.support.people import Organization, Provider
 
 SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
@@ -68,6 +70,14 @@ def nothing_is_remembered(monkeypatch):
 def nobody_waits_for_disclosures(monkeypatch):
     """In tests the workers run when they are called: nobody would answer meanwhile."""
     monkeypatch.setattr(discover_features, "ANSWER_SECONDS", 0.0)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings):
+    """A test database of our own server is a copy of its migrated one."""
+    if os.environ[servers.OWN_DATABASE]:
+        settings = connection.settings_dict
+        settings["TEST"]["TEMPLATE"] = settings["NAME"]
 
 
 @pytest.fixture(scope="session")

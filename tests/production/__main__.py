@@ -4,7 +4,7 @@ It is copied to an empty folder (what the image holds, so no `var/`) and runs in
 environment with requirements.txt alone: every line of the Procfile, DEBUG off. One
 story goes over HTTP, with a webhook and the stream of events: through nginx with
 deploy/nginx.conf where that is installed, else without TLS. PostgreSQL and Valkey are
-those of `python -m agency.devtools.embedded`.
+those of `python -m agency.devtools.embedded`, with an empty database.
 """
 
 import contextlib
@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import requests
 import yaml
 
@@ -40,6 +41,7 @@ from tests.production.proxy import Proxy, is_installed
 from tests.production.receiver import Receiver, receiving
 from tests.production.story import Agency
 from tests.support.paths import ROOT
+from tests.support.processes import same_server
 
 SECONDS_TO_START, SECONDS_TO_STOP = 60, 40
 SECONDS_TO_INSTALL = 600
@@ -171,7 +173,7 @@ def production(python: Path, data: Path, receiver: Receiver) -> dict[str, str]:
         "HOSTNAME": socket.gethostname(),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
-        "DATABASE_URL": os.environ["DATABASE_URL"],
+        "DATABASE_URL": create_empty_database(),
         "REDIS_URL": os.environ["REDIS_URL"],
         "SECRET_KEY": secrets.token_urlsafe(50),
         "AGENCY_MASTER_KEY": new_master_key(),
@@ -206,6 +208,15 @@ def judge_imports(python: Path, environment: dict[str, str]) -> None:
     if set(reasons) != imports.DEVELOPMENT_ONLY:
         raise Failed("not every module can be imported with requirements.txt alone")
     print_line(f"Imported {number} modules; {len(reasons)} are for development only.")
+
+
+def create_empty_database() -> str:
+    """Return its URL. That of the embedded server is migrated by another Python."""
+    url = os.environ["DATABASE_URL"]
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute("DROP DATABASE IF EXISTS production WITH (FORCE)")
+        server.execute("CREATE DATABASE production")
+    return same_server(url, "production")
 
 
 def must(supervisor: Supervisor, command: str) -> str:

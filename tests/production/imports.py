@@ -17,8 +17,10 @@ from pathlib import Path
 DEVELOPMENT_ONLY = {
     "agency.devtools.run",
     "agency.devtools.embedded",
+    "agency.devtools.embedded.cluster",
     "agency.devtools.embedded.home",
     "agency.devtools.embedded.postgres",
+    "agency.devtools.embedded.template",
     "agency.devtools.embedded.valkey",
     "agency.devtools.supervisor",
 }

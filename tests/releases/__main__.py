@@ -37,7 +37,9 @@ def main() -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     with temporary_home() as home:
         environment = {
-            "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
+            "DATABASE_URL": postgres.start(
+                home / "postgres", postgres.FAST, empty=True
+            ),
             "REDIS_URL": valkey.start(home / "valkey", durable=False),
             "STORAGE_ROOT": str(unfinished / "storage"),
             "SECRET_KEY": secrets.token_urlsafe(50),

@@ -28,7 +28,7 @@ def source(newest_release, home):
 @pytest.fixture
 def servers(newest_release, home):
     """Settings of processes beside the database and the files of the last release."""
-    url = postgres.start(home / "postgres", postgres.FAST)
+    url = postgres.start(home / "postgres", postgres.FAST, empty=True)
     load_database(newest_release, url)
     shutil.copytree(newest_release / "storage", home / "storage")
     return read_known(newest_release)["keys"] | {

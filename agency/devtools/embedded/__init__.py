@@ -2,7 +2,8 @@
 
     python -m agency.devtools.embedded COMMAND [ARGUMENT...]
 
-runs COMMAND beside temporary servers. A server stores its data, log, password, port
+runs COMMAND beside temporary servers, and without COMMAND makes the template from which
+PostgreSQL starts (template.py). A server stores its data, log, password, port
 and process id in one folder, its home. So any process that knows the folder can stop
 the server, even after its launcher was killed. This package does not import Django.
 """
@@ -25,8 +26,9 @@ HOME_PREFIX = "agency-servers-"
 
 @contextlib.contextmanager
 def temporary_servers() -> Iterator[dict[str, str]]:
-    """Yield the environment for empty servers, keys and storage, removed at the end.
+    """Yield the environment for servers, keys and storage, removed at the end.
 
+    A new database is migrated.
     Servers that DATABASE_URL and REDIS_URL already name are used instead.
     """
     with temporary_home() as home:

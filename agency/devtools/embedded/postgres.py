@@ -1,164 +1,57 @@
-"""PostgreSQL in a home: a cluster with one role and one database, both named agency.
+"""PostgreSQL in a home: a cluster with one role and one database, both named agency."""
 
-It listens on 127.0.0.1 with a password. PostgreSQL refuses to run as root. So for root
-it runs under an account of its own, and the folders above its program and its home get
-o+x.
-"""
-
-import os
-import pwd
-import secrets
 import shutil
-import stat
-import subprocess
-import tempfile
 from pathlib import Path
-from typing import Any
 
-import psycopg
-
-from agency.devtools.embedded.home import (
-    ToolError,
-    find_server,
-    free_port,
-    last_line,
-    package_folder,
-    raise_tool_error,
+from agency.devtools.embedded import template
+from agency.devtools.embedded.cluster import (
+    FAST,
+    prepare_home,
+    program_path,
+    read_password,
+    run_program,
+    server_account,
+    start_server,
+    stop,
 )
-from agency.devtools.var import read_or_create
 
-ACCOUNT = "embedded_postgres"
-FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+__all__ = [
+    "FAST",
+    "prepare_home",
+    "program_path",
+    "run_program",
+    "server_account",
+    "start",
+    "stop",
+]
 
 
-def start(home: Path, settings: tuple[str, ...] = ()) -> str:
+def start(home: Path, settings: tuple[str, ...] = (), *, empty: bool = False) -> str:
     """Start the server of `home`, and return its URL. Create `home` if missing.
 
-    settings: each `name=value`, as in postgresql.conf.
+    settings: each `name=value`, as in postgresql.conf. empty: a new database has no
+    tables; else it is migrated.
     """
     prepare_home(home)
-    password = read_or_create(home / "password", secrets.token_urlsafe)
     if not (home / "data").exists():
-        create_cluster(home)
+        create_cluster(home, is_durable="fsync=off" not in settings, empty=empty)
     stop(home)
-    port = free_port(home / "port")
-    local = (f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=")
-    options = " ".join(f"-c {setting}" for setting in (*local, *settings))
-    run_program(
-        home,
-        "pg_ctl",
-        "start",
-        "-w",
-        "-t",
-        "120",
-        "-s",
-        "-l",
-        home / "log",
-        "-o",
-        options,
-    )
-    server = f"postgres://agency:{password}@127.0.0.1:{port}"
-    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        if not connection.execute(
-            "SELECT 1 FROM pg_database WHERE datname = 'agency'"
-        ).fetchone():
-            connection.execute("CREATE DATABASE agency")
-    return f"{server}/agency"
+    return f"{start_server(home, settings)}/agency"
 
 
-def stop(home: Path, mode: str = "fast") -> None:
-    """Stop the server of `home` if it is running. mode: as in pg_ctl."""
-    data = home / "data"
-    if find_server(data / "postmaster.pid", data):
-        run_program(home, "pg_ctl", "stop", "-w", "-t", "60", "-s", "-m", mode)
-    (data / "postmaster.pid").unlink(missing_ok=True)
-
-
-def prepare_home(home: Path) -> None:
-    """Create the folder, and give the server's account access to it."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (owner := server_account()):
-        return
-    os.chown(home, owner.pw_uid, owner.pw_gid)
-    for folder in (program_path("postgres"), home):
-        for parent in folder.parents:
-            add_permissions(parent, stat.S_IXOTH)
-    package = package_folder("embedded_postgres")
-    for path in package.parent.glob(f"{package.name}*/**/*"):
-        add_permissions(path, stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0))
-
-
-def add_permissions(path: Path, bits: int) -> None:
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & bits != bits:
-        path.chmod(mode | bits)
-
-
-def create_cluster(home: Path) -> None:
+def create_cluster(home: Path, *, is_durable: bool, empty: bool) -> None:
     """Create the cluster in another folder, then rename it.
 
     So `data` is either complete or missing.
     """
     unfinished = home / "data.new"
     shutil.rmtree(unfinished, ignore_errors=True)
-    if owner := server_account():
-        os.chown(home / "password", owner.pw_uid, owner.pw_gid)
-    access = (
-        "--username=agency",
-        "--auth=scram-sha-256",
-        f"--pwfile={home / 'password'}",
-    )
-    language = ("--encoding=UTF8", "--locale=C", "--locale-provider=builtin")
-    run_program(
-        home, "initdb", *access, *language, "--builtin-locale=C.UTF-8", data=unfinished
-    )
+    template.copy(unfinished)
+    statements = [f"ALTER ROLE agency PASSWORD '{read_password(home)}'"]
+    if empty:
+        statements += ["DROP DATABASE agency", "CREATE DATABASE agency"]
+    options = ("-F", "-c", "exit_on_error=true", "-D", unfinished, "postgres")
+    run_program(home, "postgres", "--single", *options, text="\n".join(statements))
+    if is_durable:
+        run_program(home, "initdb", "--sync-only", "-D", unfinished)
     unfinished.rename(home / "data")
-
-
-def run_program(
-    home: Path, name: str, *arguments: str | Path, data: Path | None = None
-) -> None:
-    """Run a program of PostgreSQL. Raises ToolError if it fails.
-
-    Its output is written to a file, because the server would keep a pipe open.
-    """
-    identity: dict[str, Any] = {}
-    if owner := server_account():
-        identity = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-    with tempfile.TemporaryFile() as output, raise_tool_error("PostgreSQL"):
-        result = subprocess.run(
-            [program_path(name), "-D", data or home / "data", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=home,
-            umask=0o077,
-            **identity,
-        )
-        if result.returncode:
-            output.seek(0)
-            reason = last_line(output.read())
-            log = home / "log"
-            # The server's own says more than that of pg_ctl.
-            fatal = last_line(log.read_bytes(), "FATAL") if log.exists() else ""
-            if fatal:
-                reason = f"{fatal} (see {log})"
-            raise ToolError(f"PostgreSQL: {name} failed. {reason}")
-
-
-def server_account() -> pwd.struct_passwd | None:
-    """Return the account of the server, or None for the account of this process."""
-    if os.geteuid() != 0:
-        return None
-    if ACCOUNT not in (entry.pw_name for entry in pwd.getpwall()):
-        with raise_tool_error(
-            f"PostgreSQL does not run as root, and making the account {ACCOUNT} failed"
-        ):
-            subprocess.run(
-                ["useradd", "--system", ACCOUNT], check=True, capture_output=True
-            )
-    return pwd.getpwnam(ACCOUNT)
-
-
-def program_path(name: str) -> Path:
-    return package_folder("embedded_postgres") / "pginstall" / "bin" / name

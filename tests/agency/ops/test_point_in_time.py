@@ -40,7 +40,7 @@ def give_to_server(path):
 def back_up_base(home, url):
     options = ("-d", url, "-X", "none", "-c", "fast")
     server = home / "postgres"
-    postgres.run_program(server, "pg_basebackup", *options, data=server / "base")
+    postgres.run_program(server, "pg_basebackup", "-D", server / "base", *options)
 
 
 def read_value(url, query):
