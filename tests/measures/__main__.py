@@ -1,13 +1,20 @@
-"""Prints the figures of the source; with `walks`, those of single calls too."""
+"""Prints the figures of the source; with `walks`, those of single calls too.
+
+`mutations` judges the tests: see there.
+"""
 
 import sys
 
 from tests.measures import source
 
+if sys.argv[1:2] == ["mutations"]:
+    from tests.measures import mutations
+
+    sys.exit(mutations.main(sys.argv[2:]))
 print(source.report())
 if sys.argv[1:] == ["walks"]:
     from tests.measures import walks
 
     print(walks.report())
 elif sys.argv[1:]:
-    sys.exit("Usage: python -m tests.measures [walks]")
+    sys.exit("Usage: python -m tests.measures [walks | mutations ...]")
