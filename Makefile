@@ -12,7 +12,7 @@ QUICK := tests/test_story.py tests/wallets tests/agency/core tests/agency/server
 	tests/credentials/issue_credential/test_issuing.py tests/verifications/proofs/test_request.py tests/webhooks/delivery/test_call.py
 CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test test-slow test-production test-clients test-interop test-python browser screenshots lint format check bench install env clean reset
+.PHONY: help run test test-slow test-production test-clients test-interop test-python tools screenshots lint format check bench install env clean reset
 .DELETE_ON_ERROR:
 # Else every process that a test starts would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -52,15 +52,11 @@ $(CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 		echo "npm could not install the published clients: this needs the network once." >&2; exit 1; }
 	@touch $@
 
-browser:  ## Install Chromium for the tests of pages, on Debian and Ubuntu, as root
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || { \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || { \
-			echo "The tests of pages need Chromium: install it (on Debian as root: apt-get install chromium)." >&2; exit 1; }; \
-		echo "Installing Chromium ..."; \
-		apt-get update -qq && apt-get install -qq --yes --no-install-recommends chromium >/dev/null || { \
-			echo "apt-get could not install Chromium: this needs the network once." >&2; exit 1; }; }
+# After .venv is made: making it would remove what is in it.
+tools: | $(PYTHON)  ## Unpack the programs that tests start and this machine has not, on Debian and Ubuntu
+	@sh tests/support/tools.sh
 
-screenshots: $(INSTALLED) browser  ## Take pictures of every page, into screenshots/
+screenshots: $(INSTALLED) tools  ## Take pictures of every page, into screenshots/
 	@exec $(PYTHON) -m pytest -q tests/agency/pages/take_screenshots.py $(ARGS)
 
 lint: $(INSTALLED)  ## Run the linters and mypy

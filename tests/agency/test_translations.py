@@ -13,7 +13,6 @@ from tests.support.paths import ROOT
 
 FOLDERS = ["holder_pages", "mails", "web_wallet"]
 TRANSLATED = [language for language in LANGUAGES if language != "en"]
-HAS_GETTEXT = all(map(shutil.which, ("xgettext", "msgmerge", "msgfmt")))
 every_folder = pytest.mark.parametrize("folder", FOLDERS)
 
 
@@ -56,7 +55,7 @@ def test_readers_get_them_and_not_what_another_app_says(folder, language):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not HAS_GETTEXT, reason="gettext is not installed")
+@pytest.mark.needs("xgettext", "msgmerge", "msgfmt")
 @every_folder
 def test_both_files_are_those_of_the_source(folder, tmp_path, monkeypatch):
     """If it fails: cd agency/<folder>, then for each language

@@ -1,26 +1,11 @@
 """The ledger of the run, and a network for organizations that publish on it."""
 
-import os
-
 import pytest
 
 from organizations.networks import add_network
 from tenants import vault
 from tests.interop import pool
-
-
-def pytest_terminal_summary(terminalreporter):
-    """What was skipped, a sentence for each reason."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    for reason in sorted(
-        {report.longrepr[2].removeprefix("Skipped: ") for report in skipped}
-    ):
-        terminalreporter.write_line(reason)
-
-
-def without(reason):
-    """Skips the test, or fails it where CI is set."""
-    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+from tests.support.tools import without
 
 
 @pytest.fixture(scope="session", autouse=True)

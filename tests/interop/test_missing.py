@@ -10,7 +10,6 @@ from django.conf import settings
 
 from agency.devtools.supervisor import MARK
 from tests.interop import pool
-from tests.interop.conftest import without
 from tests.interop.peers import acapy
 
 A_TEST = (
@@ -63,13 +62,6 @@ def test_a_peer_whose_python_is_not_there_says_which(monkeypatch, tmp_path):
         LookupError, match=r"needs CPython 3.99 \(ACAPY_CURRENT_PYTHON\)"
     ):
         acapy.program(acapy.CURRENT._replace(python="3.99"))
-
-
-@pytest.mark.parametrize("ci, outcome", [("", pytest.skip), ("true", pytest.fail)])
-def test_what_is_missing_is_skipped_unless_a_run_judges(monkeypatch, ci, outcome):
-    monkeypatch.setenv("CI", ci)
-    with pytest.raises(outcome.Exception, match="No peer"):
-        without("No peer")
 
 
 def test_what_a_killed_run_left_behind_is_ended(monkeypatch, tmp_path):

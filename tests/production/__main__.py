@@ -37,11 +37,12 @@ from agency.devtools.supervisor import (
     read_procfile,
 )
 from tests.production import Failed, imports
-from tests.production.proxy import Proxy, is_installed
+from tests.production.proxy import Proxy
 from tests.production.receiver import Receiver, receiving
 from tests.production.story import Agency
 from tests.support.paths import ROOT
 from tests.support.processes import same_server
+from tests.support.tools import is_judging
 
 SECONDS_TO_START, SECONDS_TO_STOP = 60, 40
 SECONDS_TO_INSTALL = 600
@@ -84,9 +85,14 @@ def run(folder: Path) -> None:
     with receiving(data) as receiver:
         environment = production(python, data, receiver)
         proxy = None
-        if is_installed():
-            ports = int(environment["PORT"]), int(environment["STREAM_PORT"])
+        ports = int(environment["PORT"]), int(environment["STREAM_PORT"])
+        try:
             proxy = Proxy(folder / "nginx", data, *ports)
+        except LookupError as missing:
+            if is_judging():
+                raise Failed(str(missing)) from None
+            print_line(f"Without TLS: {missing}")
+        else:
             environment["PUBLIC_URL"] = f"https://localhost:{proxy.port}"
             environment["TRUST_PROXY"] = "1"
         judge_imports(python, environment)

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from agency.devtools.embedded.home import free_port
 from tests.production import Failed
 from tests.support.paths import ROOT
+from tests.support.tools import find_program
 
 CONFIGURATION = ROOT / "deploy" / "nginx.conf"
 SECONDS_TO_START, SECONDS_TO_STOP = 10, 20
@@ -58,10 +58,8 @@ class Proxy:
         (folder / "agency.conf").write_text(text)
         user = "user root;" if os.geteuid() == 0 else ""
         (folder / "nginx.conf").write_text(AROUND.format(folder=folder, user=user))
-        program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-        assert program
         self.command = [
-            program,
+            find_program("nginx"),
             "-e",
             f"{folder}/error.log",
             "-c",
@@ -85,7 +83,3 @@ class Proxy:
             finally:
                 process.terminate()
                 process.wait(SECONDS_TO_STOP)
-
-
-def is_installed() -> bool:
-    return bool(shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin"))

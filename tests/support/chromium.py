@@ -7,7 +7,6 @@ a picture. `call` is a command of the DevTools protocol, for what Playwright lac
 import base64
 import contextlib
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,8 @@ from unittest import mock
 from playwright.sync_api import CDPSession, Error, sync_playwright
 from playwright.sync_api import Page as Tab
 
-PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
+from tests.support.tools import find_program
+
 QUIET = [  # alone on the machine: no window, no processes or network of its own
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -86,12 +86,11 @@ def running(folder: Path) -> Iterator[Page]:
     Playwright runs an event loop in this thread, in which Django would refuse to ask
     the database; no other code runs in it.
     """
-    assert PROGRAM
     unsafe = {"DJANGO_ALLOW_ASYNC_UNSAFE": "1"}
     with mock.patch.dict(os.environ, unsafe), sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
             folder / "profile",
-            executable_path=PROGRAM,
+            executable_path=find_program("chromium"),
             args=QUIET,
             viewport={"width": WIDTH, "height": HEIGHT},
         )

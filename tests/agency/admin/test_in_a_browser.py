@@ -15,7 +15,6 @@ from tenants.models import Membership
 from tests.agency.pages.catalog import WORD
 from tests.agency.pages.test_in_a_browser import AXE, LOADED, page
 from tests.agency.studio.test_accessibility import axe
-from tests.support import chromium
 from verifications.models import Verification
 from webhooks.models import Webhook
 
@@ -24,7 +23,7 @@ __all__ = ["axe", "page"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 PICTURES = os.environ.get("SUPPORT_SCREENSHOTS", "")
 # What sticks out of a window of this width. A phone would widen `innerWidth`.

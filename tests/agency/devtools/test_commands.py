@@ -142,50 +142,75 @@ def test_the_secrets_of_compose_are_made_once(tmp_path: Path) -> None:
     assert (tmp_path / ".env").read_text() == secrets
 
 
-def make_browser(folder: Path, **programs: str) -> "subprocess.CompletedProcess[str]":
-    """`make browser` where only these programs are, each a shell script."""
-    for name, script in programs.items():
-        (folder / name.replace("_", "-")).write_text(f"#!/bin/sh\n{script}\n")
-        (folder / name.replace("_", "-")).chmod(0o755)
-    program = shutil.which("make")
-    assert program
-    command = [
-        program,
-        "--no-print-directory",
-        "-f",
-        str(ROOT / "Makefile"),
-        "browser",
-    ]
-    return subprocess.run(
-        command, env={"PATH": str(folder)}, capture_output=True, text=True
-    )
+FETCH = """\
+echo "$*" >> apt.log
+case "$*" in *install*) touch .venv/tools/state/archives/some_1.deb ;; esac
+"""
+UNPACK = """\
+mkdir -p "$3/usr/bin"
+for name in one two; do
+    printf '#!/bin/sh\necho "$0 $1"\n' > "$3/usr/bin/$name"
+    chmod +x "$3/usr/bin/$name"
+done
+"""
 
 
-def test_a_browser_that_is_there_is_not_installed(tmp_path: Path) -> None:
-    done = make_browser(tmp_path, chromium="", id="exit 9")
-    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+@pytest.fixture
+def make_tools(tmp_path):
+    """A function: `make tools` with these programs, each a shell script.
+
+    It needs two programs that no machine has.
+    """
+    listed = "# a list\nsome-package  one two  # a reason\n"
+    (tmp_path / "requirements-debian.txt").write_text(listed)
+    (tmp_path / "bin").mkdir()
+
+    def make_tools(path="/usr/bin:/bin", **programs):
+        for name, script in programs.items():
+            program = tmp_path / "bin" / name.replace("_", "-")
+            program.write_text(f"#!/bin/sh\n{script}")
+            program.chmod(0o755)
+        environment = {"PATH": f"{tmp_path / 'bin'}:{path}"}
+        command = ["/bin/sh", ROOT / "tests" / "support" / "tools.sh"]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+
+    return make_tools
 
 
-def test_root_installs_the_browser(tmp_path: Path) -> None:
-    log = f"echo $* >> {tmp_path}/log"
-    done = make_browser(tmp_path, id="echo 0", apt_get=log)
-    assert done.returncode == 0, done.stderr
-    installed = (tmp_path / "log").read_text().splitlines()
-    assert installed[0].startswith("update") and installed[1].endswith(" chromium")
-
-
-@pytest.mark.parametrize(
-    ("programs", "sentence"),
-    [
-        ({"id": "echo 1000", "apt_get": ""}, "install it (on Debian as root"),
-        ({"id": "echo 0"}, "install it (on Debian as root"),
-        ({"id": "echo 0", "apt_get": "exit 1"}, "needs the network once"),
-    ],
-)
-def test_a_browser_that_cannot_be_installed_is_one_sentence(
-    tmp_path: Path, programs: dict[str, str], sentence: str
+def test_missing_programs_are_unpacked_once_and_run(
+    make_tools, tmp_path: Path
 ) -> None:
-    done = make_browser(tmp_path, **programs)
-    assert done.returncode == 2
-    [line, *_] = done.stderr.splitlines()
-    assert "Chromium" in line and sentence in line
+    done = make_tools(apt_get=FETCH, dpkg_deb=UNPACK)
+    assert (done.returncode, done.stderr) == (0, "")
+    update, install = (tmp_path / "apt.log").read_text().splitlines()
+    assert update.endswith("update") and install.endswith(" some-package")
+    tools = tmp_path / ".venv" / "tools"
+    ran = subprocess.check_output([tools / "bin" / "two", "a b"], text=True)
+    assert ran == f"{tools}/root/usr/bin/two a b\n"
+    assert (
+        make_tools(apt_get="exit 9").stdout == ""
+    )  # all are there: it fetches nothing
+
+
+def test_programs_that_cannot_be_unpacked_are_one_sentence(
+    make_tools, tmp_path
+) -> None:
+    for name in ("sed", "cut", "paste"):
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    assert make_tools(path="").stderr == (
+        "Tests need these programs, install them: one two.\n"
+    )
+    for apt, sentence in (
+        ("case $* in *install*) exit 1; esac", "This needs the network once."),
+        (FETCH, "apt have no such programs: one two. Install them."),
+    ):
+        done = make_tools(apt_get=apt, dpkg_deb="")
+        assert done.returncode == 1 and done.stderr.rstrip().endswith(sentence)
+
+
+def test_tools_wait_for_the_environment_that_they_lie_in(tmp_path: Path) -> None:
+    """Making .venv removes what is in it."""
+    done = make(tmp_path, "--dry-run", "tools", path=tmp_path)
+    assert done.stdout.index("-m venv --clear") < done.stdout.index("tools.sh")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from agency.devtools.supervisor import read_procfile
 from tests.agency.devtools.test_commands import COMPOSE
-from tests.production.proxy import CONFIGURATION, Proxy, is_installed
+from tests.production.proxy import CONFIGURATION, Proxy
 from tests.support.http_endpoints import certificate
 from tests.support.paths import ROOT
 from webhooks.api.events import STREAM
@@ -19,7 +18,7 @@ UNIT = (ROOT / "deploy" / "agency@.service").read_text()
 PAGE = (ROOT / "docs" / "without-containers.md").read_text()
 
 
-@pytest.mark.skipif(not is_installed(), reason="nginx is not installed")
+@pytest.mark.needs("nginx")
 def test_nginx_takes_the_configuration_without_a_warning(tmp_path: Path) -> None:
     certificate(tmp_path, "localhost")
     tested = Proxy(tmp_path / "nginx", tmp_path, 8000, 8001).test()
@@ -92,9 +91,7 @@ def test_the_unit_runs_the_line_of_the_procfile(tmp_path: Path, name: str) -> No
     assert ran == expected != ""
 
 
-@pytest.mark.skipif(
-    not shutil.which("systemd-analyze"), reason="systemd is not installed"
-)
+@pytest.mark.needs("systemd-analyze")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     (tmp_path / "agency@web.service").write_text(UNIT)
     command = [

@@ -13,7 +13,7 @@ __all__ = ["axe"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 OPEN_ALL = (
     "document.querySelectorAll('details').forEach((one) => { one.open = true; })"

@@ -18,7 +18,7 @@ from tests.support import chromium
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 DESKTOP, PHONE, SMALLEST = 1280, 390, 320
 WATCH = """

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -18,6 +17,7 @@ from agency.devtools.embedded import postgres, start_servers, temporary_home
 from agency.devtools.embedded.home import new_master_key
 from tests.support.postgres_pooler import pooling
 from tests.support.processes import eventually, processes
+from tests.support.tools import find_program
 
 SERVICES = ("web", "stream", "worker", "deliver", "beat")
 WRONG_KEY = "AGENCY_MASTER_KEY is not the key this database was sealed with"
@@ -213,9 +213,6 @@ def test_nothing_starts_behind_a_pooler_that_keeps_no_sessions(
         assert NO_SESSIONS in managed(product, "migrate", **given).stderr
 
 
-PGBOUNCER = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
-
-
 @contextmanager
 def pgbouncer(servers, tmp_path, mode):
     """Start the real one in front of the database.
@@ -237,7 +234,7 @@ def pgbouncer(servers, tmp_path, mode):
         for path in (tmp_path, *tmp_path.parents[:2]):
             path.chmod(path.stat().st_mode | 0o055)
     process = subprocess.Popen(
-        [PGBOUNCER, "-q", tmp_path / "pgbouncer.ini"],
+        [find_program("pgbouncer"), "-q", tmp_path / "pgbouncer.ini"],
         **options,
     )
     try:
@@ -253,7 +250,7 @@ def listens(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-@pytest.mark.skipif(not PGBOUNCER, reason="PgBouncer is not installed here")
+@pytest.mark.needs("pgbouncer")
 @pytest.mark.parametrize("mode", ["session", "transaction", "statement"])
 def test_a_real_pgbouncer_must_keep_sessions(product, servers, tmp_path, mode):
     with pgbouncer(servers, tmp_path, mode) as url:

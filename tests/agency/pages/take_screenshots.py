@@ -12,12 +12,12 @@ from PIL import Image
 
 from tests.agency.pages.catalog import SHORT, build_world
 from tests.agency.pages.test_in_a_browser import Visitor, page
-from tests.support import chromium
 
 __all__ = ["page"]
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.needs("chromium"),
     pytest.mark.timeout(900),  # some hundred pages, four pictures each
     pytest.mark.django_db(transaction=True),
 ]
@@ -36,7 +36,6 @@ HEIGHT = "Math.min(document.documentElement.scrollHeight, 4000)"
 
 
 def test_every_page(page, stored_keys, fay, college, client, live_server, settings):
-    assert chromium.PROGRAM, "Chromium is missing: run make browser"
     settings.PUBLIC_URL = live_server.url
     FOLDER.mkdir(exist_ok=True)
     world = build_world(college, fay, client, SHORT)

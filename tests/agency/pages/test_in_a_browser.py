@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(600),  # each test opens all pages
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 WATCH = """
 window.problems = [];

@@ -16,6 +16,7 @@ from agency.api.authentication import SUBSCRIPTION_HEADERS
 from agency.server.cors import ASGIMiddleware
 from tests.support import chromium
 from tests.support.event_streams import free_port, serving
+from tests.support.tools import find_program
 
 APP, OTHER = "https://app.example", "https://other.example"
 ALLOWED = {"CORS_ALLOWED_ORIGINS": [APP]}
@@ -200,7 +201,7 @@ const calls = CALLS;
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed")
+@pytest.mark.needs("chromium")
 def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
     faber, live_server, tmp_path, settings
 ):
@@ -271,7 +272,7 @@ def seen_by_browser(origin, folder, calls):
     """What a page on this origin sees of each call, by name."""
     (folder / "page.html").write_text(PAGE.replace("CALLS", json.dumps(calls)))
     profile = f"--user-data-dir={folder / 'profile'}"
-    command = [chromium.PROGRAM, *FLAGS, profile, f"{origin}/page.html"]
+    command = [find_program("chromium"), *FLAGS, profile, f"{origin}/page.html"]
     home = os.environ | {"HOME": str(folder)}
     ran = subprocess.run(
         command,

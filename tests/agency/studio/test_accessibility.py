@@ -3,12 +3,11 @@
 The pages of the studio are in tests/agency/pages.
 """
 
-import os
-
 import pytest
 
 from tests.support import chromium
 from tests.support.paths import ROOT
+from tests.support.tools import without
 
 AXE = ROOT / "tests" / "clients" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("critical", "serious")
@@ -27,15 +26,14 @@ setTimeout(() => document.querySelector("#%s .try-out__btn").click(), 900);"""
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 
 
 @pytest.fixture(scope="module")
 def axe():
     if not AXE.exists():
-        reason = f"{AXE} is missing: `make test-clients` installs it"
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+        without(f"{AXE} is missing: `make test-clients` installs it.")
     return AXE.read_text()
 
 

@@ -10,7 +10,7 @@ from tests.support.people import Organization
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 OPERATION = "operations-Connections-getConnection"
 FIELD = f"#{OPERATION} [data-param-name=connectionId] input"

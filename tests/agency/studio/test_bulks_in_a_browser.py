@@ -5,14 +5,13 @@ import pytest
 from credentials.bulk import issuing
 from tests.agency.pages.catalog import OWNER, build_world
 from tests.agency.pages.test_in_a_browser import Visitor, page
-from tests.support import chromium
 
 __all__ = ["page"]
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 ROWS = 60
 

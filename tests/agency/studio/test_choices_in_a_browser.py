@@ -8,14 +8,13 @@ from tests.agency.pages.catalog import OWNER, SHORT, build_world
 from tests.agency.pages.test_in_a_browser import AXE, Visitor, page
 from tests.agency.studio.test_accessibility import axe
 from tests.agency.studio.test_choices import crowd, crowd_of_definitions
-from tests.support import chromium
 
 __all__ = ["axe", "page"]
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 FOCUSED = "document.activeElement.id"
 COUNT = "document.querySelector('#id_connection_id').options.length"

@@ -15,7 +15,7 @@ from tests.support import chromium
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 PASSWORD = "correct horse battery"
 MENU_LABELS = "[...document.querySelectorAll('nav.menu a')].map((a) => a.textContent)"

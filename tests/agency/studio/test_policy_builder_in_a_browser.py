@@ -12,7 +12,7 @@ __all__ = ["api", "definition"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 
 

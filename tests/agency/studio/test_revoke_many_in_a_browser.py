@@ -6,13 +6,12 @@ import pytest
 
 from tests.agency.studio.test_revoke_many import now, page, revoked
 from tests.agency.studio.test_webhooks_in_a_browser import tab, text_of
-from tests.support import chromium
 
 __all__ = ["page", "tab"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 FILL = "document.querySelector('[name=issued_before]').value = '{}'"
 

@@ -9,7 +9,6 @@ from django.db import connections
 from credentials.models import Credential
 from sandbox import answering
 from tests.agency.studio.test_story_in_a_browser import PASSWORD, STATE, browser, fay
-from tests.support import chromium
 from tests.support.races import wait_until
 from verifications.models import Verification
 
@@ -17,7 +16,7 @@ __all__ = ["browser", "fay"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 MAX_CLICKS = 8
 ISSUED = {"role": "holder", "state": "Issued"}

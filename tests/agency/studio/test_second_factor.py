@@ -205,7 +205,7 @@ def test_too_many_tries_with_passkeys_are_refused_with_the_time(db):
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed")
+@pytest.mark.needs("chromium")
 def test_a_passkey_is_added_and_signs_in(kim, live_server, settings, tmp_path):
     settings.PUBLIC_URL = live_server.url.replace("127.0.0.1", "localhost")
     browser, _ = sign_in()

@@ -14,7 +14,7 @@ from verifications.models import Verification
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 PASSWORD = "correct horse battery"
 PIN = "280615"

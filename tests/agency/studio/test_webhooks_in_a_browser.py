@@ -9,7 +9,7 @@ from tests.support.webhook_receiver import receiving, worker_calls
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 BADGE = "document.querySelector('main .badge').textContent"
 

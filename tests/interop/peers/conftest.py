@@ -6,12 +6,12 @@ import functools
 import pytest
 
 from connections.didcomm.message import decode_json
-from tests.interop.conftest import without
 from tests.interop.peers import definitions
 from tests.interop.peers.acapy import CURRENT, CURRENT_INDY, FIRST, Acapy, program
 from tests.interop.peers.agency import Agency, reaches, the_offer
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.tails import Tails
+from tests.support.tools import without
 
 RUNNING = {}  # what has an output(), by its name
 FIRST_VERSION = [("acapy", "1.0")]

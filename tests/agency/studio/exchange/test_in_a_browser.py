@@ -19,7 +19,7 @@ __all__ = ["axe"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+    pytest.mark.needs("chromium"),
 ]
 DESKTOP, PHONE, SMALLEST = 1280, 390, 320
 LONG = "W" * 70
