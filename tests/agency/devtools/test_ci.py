@@ -1,91 +1,123 @@
 """`.ci/run` with a `make` that only says what it was asked for."""
 
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.paths import ROOT
 
+# It fails for targets of $FAILS, unless it tries again what failed if $AGAIN says so.
+# The two that run side by side wait for each other.
 MAKE = """\
 #!/bin/sh
+shift
 echo "make $*"
-case "$*" in *" $FAILS"*) exit 2 ;; esac
+echo "begin $*" >> order
+see() { for _ in $(seq 300); do grep -q "begin $1" order && return; sleep 0.1; done; exit 3; }
+case "$FAILS$1" in test-slow) see test-interop ;; test-interop) see test-slow ;; esac
+echo "end $*" >> order
+case "$*" in *--last-failed*) [ "$AGAIN" != passes ] || exit 0 ;; esac
+case " $FAILS " in *" $1 "*) exit 2 ;; esac
 """
-# What the two kinds of programs on the PATH answer: a Python, and a pyenv that has not
-# chosen it.
-PYTHON = "#!/bin/sh\necho /opt/python3.12\n"
+FOUND = "#!/bin/sh\nexit 0\n"
 NOT_CHOSEN = "#!/bin/sh\necho 'pyenv: python3.13: command not found' >&2\nexit 127\n"
 
 
-def run(folder: Path, fails: str) -> "subprocess.CompletedProcess[str]":
-    programs = {"make": MAKE, "python3.12": PYTHON, "python3.13": NOT_CHOSEN}
+def run(folder: Path, fails: str = "", again: str = "") -> "tuple[int, str]":
+    """Answer its exit code and what it printed. Linting is slower than its budget."""
+    programs = {"make": MAKE, "python3.12": FOUND, "python3.13": NOT_CHOSEN}
+    (folder / "bin").mkdir()
     for name, script in programs.items():
-        path = folder / "bin" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(script)
-        path.chmod(0o755)
-    (folder / ".ci").mkdir()
-    shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
+        (folder / "bin" / name).write_text(script)
+        (folder / "bin" / name).chmod(0o755)
+    (folder / "bin" / "python3.11").symlink_to(sys.executable)
+    shutil.copytree(ROOT / ".ci", folder / ".ci")
+    budgets = folder / ".ci" / "budgets"
+    budgets.write_text(re.sub(r"lint +\d+", "lint 0.001", budgets.read_text()))
     environment = {
         "PATH": f"{folder / 'bin'}:/usr/bin:/bin",
         "HOME": str(folder),
         "FAILS": fails,
+        "AGAIN": again,
     }
-    command = [folder / ".ci" / "run"]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
+    command = ["bash", folder / ".ci" / "run"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert not done.stderr
+    return done.returncode, done.stdout
 
 
 def table(output: str) -> dict[str, str]:
     """How each stage of the table at the end ended, by its name."""
-    lines = [line.split() for line in output.partition("== stages\n")[2].splitlines()]
-    return {words[0]: words[-1] for words in lines}
+    lines = [line.split() for line in output.partition("\n== stages")[2].splitlines()]
+    return {words[0]: words[-1] for words in lines[1:]}
 
 
-def test_it_ends_with_a_table_of_all_stages(tmp_path: Path) -> None:
-    done = run(tmp_path, fails="nothing")
-    assert done.returncode == 0, done.stderr
-    ended = table(done.stdout)
-    assert list(ended)[-1] == "all" and ended.pop("all") == "s"
-    assert ended.pop("test-python-3.13") == "skipped"
-    assert {
-        "lint",
-        "check",
-        "test",
-        "test-slow",
-        "test-clients",
-        "test-interop",
-    } <= set(ended)
-    assert set(ended.values()) == {"passed"}
+@pytest.fixture(scope="module")
+def passed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder and the output of a run in which all is well."""
+    folder = tmp_path_factory.mktemp("passed")
+    code, output = run(folder)
+    assert code == 0, output
+    return folder, output
 
 
-def test_another_python_is_tested_where_it_is_found(tmp_path: Path) -> None:
-    lines = run(tmp_path, fails="nothing").stdout.splitlines()
-    assert "make --no-print-directory test-python INTERPRETER=/opt/python3.12" in lines
-    [skipped] = [line for line in lines if "there is no Python 3.13" in line]
-    assert not [line for line in lines if line.startswith("make") and "3.13" in line]
+def test_it_ends_with_a_table_of_all_stages(passed: tuple[Path, str]) -> None:
+    folder, output = passed
+    listed = (ROOT / ".ci" / "budgets").read_text().splitlines()[1:]
+    expected = dict.fromkeys((line.split()[0] for line in listed), "passed")
+    ended = table(output)
+    assert expected.items() <= ended.items() and ended["all"] == "CPU"
+    assert f"make test-python INTERPRETER={folder}/bin/python3.12 " in output
 
 
-def test_a_stage_that_fails_is_the_last(tmp_path: Path) -> None:
-    done = run(tmp_path, fails="test-production")
-    assert done.returncode == 2
-    assert list(table(done.stdout).items())[-2] == ("test-production", "failed")
+def test_the_fast_tests_run_alone(passed: tuple[Path, str]) -> None:
+    order = (passed[0] / "order").read_text()
+    assert re.search(r"^begin test .*\nend test ", order, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", ["test", "test-slow", "test-interop"])
-def test_what_hangs_on_the_machine_gets_a_second_try(
-    tmp_path: Path,
-    name: str,
-) -> None:
-    done = run(tmp_path, fails=name)
-    assert f"make --no-print-directory {name} ARGS=--last-failed" in done.stdout
-    assert table(done.stdout)[f"{name}-again"] == "failed" and done.returncode == 2
+def test_what_runs_side_by_side_is_printed_apart(passed: tuple[Path, str]) -> None:
+    output = passed[1]
+    assert "-again" not in output  # as each of the two saw the other
+    for name in ("test-slow", "test-interop"):
+        assert re.search(rf"^== {name}\nmake {name} .*\n== {name}: ", output, re.M)
 
 
-def test_without_a_browser_it_goes_on_and_says_so(tmp_path: Path) -> None:
-    done = run(tmp_path, fails="browser")
-    assert done.returncode == 0, done.stderr
-    ended = table(done.stdout)
-    assert list(ended)[0] == "browser" and ended["browser"] == "failed"
-    assert ended["test-interop"] == "passed"
+def test_a_stage_slower_than_its_budget_is_named(passed: tuple[Path, str]) -> None:
+    last = passed[1].splitlines()[-1]
+    assert last.startswith("\033[31mSlower than its budget") and "lint" in last
+
+
+def test_what_needs_a_failed_stage_is_not_run_and_all_else_is(tmp_path: Path) -> None:
+    fails = "tools tests/clients/node_modules/.installed test-interop"
+    code, output = run(tmp_path, fails=fails)
+    assert code == 1
+    ended = table(output)
+    assert {ended[name] for name in ("tools", "npm", "test-interop-again")} == {
+        "failed"
+    }
+    assert ended["test-slow"] == ended["test-clients"] == "run"  # not run
+    assert ended["test"] == "passed" and "tools-again" not in ended
+
+
+def test_what_hangs_on_the_machine_gets_a_second_try(tmp_path: Path) -> None:
+    code, output = run(tmp_path, fails="test test-slow", again="passes")
+    ended = table(output)
+    assert ended["test"] == ended["test-slow"] == "failed"
+    assert ended["test-again"] == ended["test-slow-again"] == "passed"
+    assert code == 0
+
+
+def test_the_cpu_of_what_outlives_its_parent_counts(tmp_path: Path) -> None:
+    """As of PostgreSQL, which the program that starts it does not wait for."""
+    busy = f"import time\nwhile time.process_time() < 0.5: pass\nopen('{tmp_path}/done', 'w')"
+    shell = (
+        f'("$0" -c "$1" &); until [ -e {tmp_path}/done ]; do sleep 0.05; done; exit 4'
+    )
+    command = ["sh", "-c", shell, sys.executable, busy]
+    stages = [sys.executable, ROOT / ".ci" / "stages.py", tmp_path / "cpu"]
+    assert subprocess.run([*stages, *command]).returncode == 4
+    assert float((tmp_path / "cpu").read_text()) > 0.5
