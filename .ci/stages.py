@@ -25,7 +25,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 MAKE = ["make", "--no-print-directory"]
 # Two at a time, as most of them wait; first the files with the longest timeouts.
-SLOW = "--numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20"
+SLOW = "--numprocesses 2 --dist loadfile --no-loadscope-reorder"
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 AGAIN = "-again"
 RED, PLAIN = "\033[31m", "\033[0m"
@@ -108,7 +108,7 @@ def all_stages() -> list[Stage]:
         Stage("test-clients", ["test-clients"], ["install", "npm"]),
         # One of them needs axe-core of npm.
         Stage("test-slow", ["test-slow"], ["install", "npm"], True, SLOW),
-        Stage("test-interop", ["test-interop"], ["install"], True, "--durations 20"),
+        Stage("test-interop", ["test-interop"], ["install"], True),
     ]
     if found := newest_interpreter():
         where = [f"VENV=.venv/{Path(found).name}", f"INTERPRETERS={found}"]
