@@ -49,11 +49,7 @@ def test_the_token_is_in_no_address_after_the_first(alice):
     assert cookie["samesite"] == "Lax"
     assert path.rpartition("/")[2] not in text_of(browser.get("/w/pin"))
     assert path.rpartition("/")[2] not in str(PersonalLink.objects.values())
-
-
-def test_looking_at_a_link_uses_nothing_up(alice):
-    path = link_of(alice)
-    Client().get(path)
+    # Looking at it has used nothing up.
     assert "Choose a PIN" in text_of(visit(path).get("/w/pin"))
 
 
@@ -72,6 +68,8 @@ def test_another_link_asks_before_it_takes_the_place_of_the_wallet(alice, faber)
     asked = text_of(browser.get("/w/switch"))
     assert "the wallet of <bdi>Alice</bdi>" in asked and "Nothing is lost" in asked
     assert bob.rpartition("/")[2] not in asked and "Bob" not in asked
+    assert '<form method="post" action="/w/switch">' in asked
+    assert re.search('<a [^>]*href="/w/">Stay</a>', asked)
     assert browser.cookies[sessions.LINK_COOKIE].value == known
     assert "<bdi>Alice</bdi>" in text_of(browser.get("/w/")), "who stays"
     assert browser.post("/w/switch").url == "/w/pin"
@@ -114,13 +112,17 @@ def test_switching_needs_the_token_of_the_form(alice, faber):
     assert strict.cookies[sessions.LINK_COOKIE].value != bob.rpartition("/")[2]
 
 
-@pytest.mark.parametrize("step", ["check_pin", "begin_session"])
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(pins, "choose_pin"), (pins, "check_pin"), (sessions, "begin_session")],
+    ids=["first PIN", "PIN", "session"],
+)
 def test_a_link_that_is_replaced_while_the_pin_is_given_is_gone(
-    alice, monkeypatch, step
+    alice, monkeypatch, module, step
 ):
     """Comparing a PIN takes a while."""
-    browser = opens_wallet(alice)
-    module = pins if step == "check_pin" else sessions
+    is_first = step == "choose_pin"
+    browser = visit(link_of(alice)) if is_first else opens_wallet(alice)
     real = getattr(module, step)
 
     def replaced(*arguments):
@@ -128,20 +130,6 @@ def test_a_link_that_is_replaced_while_the_pin_is_given_is_gone(
         return real(*arguments)
 
     monkeypatch.setattr(module, step, replaced)
-    answer = give(browser, PIN)
-    assert (answer.status_code, "wallet_link_gone" in text_of(answer)) == (404, True)
-
-
-def test_a_link_that_is_replaced_while_the_first_pin_is_chosen_is_gone(
-    alice, monkeypatch
-):
-    browser, choose = visit(link_of(alice)), pins.choose_pin
-
-    def replaced(*arguments):
-        link_of(alice)
-        return choose(*arguments)
-
-    monkeypatch.setattr(pins, "choose_pin", replaced)
     answer = give(browser, PIN)
     assert (answer.status_code, "wallet_link_gone" in text_of(answer)) == (404, True)
 
@@ -159,6 +147,8 @@ def test_the_pin_leads_to_what_waits_else_to_the_cards(faber, alice, degree):
 
 def test_the_first_opening_chooses_the_pin_and_later_ones_ask_for_it(alice):
     path = link_of(alice)
+    field = re.compile(r'<input id="pin" name="pin" type="(\w+)"')
+    assert field.findall(text_of(visit(path).get("/w/pin"))) == ["text"]
     first = opens_wallet(alice, path)
     assert first.get("/w/").status_code == 200
     assert first.cookies["agency_wallet"]["httponly"]
@@ -166,7 +156,8 @@ def test_the_first_opening_chooses_the_pin_and_later_ones_ask_for_it(alice):
     assert "agency_session" not in first.cookies
     second = visit(path)
     assert second.get("/w/").url == "/w/pin"
-    assert "Enter your PIN" in text_of(second.get("/w/pin"))
+    asked = text_of(second.get("/w/pin"))
+    assert "Enter your PIN" in asked and field.findall(asked) == ["password"]
     assert give(second, PIN).url == "/w/"
     assert "Your cards" in text_of(second.get("/w/"))
     assert PIN not in str(PersonalLink.objects.values())
@@ -184,21 +175,22 @@ def test_who_comes_second_does_not_choose(alice):
         pins.choose_pin(PersonalLink.objects.get(), "715203", "192.0.2.1")
 
 
-@pytest.mark.parametrize(
-    "pin", ["", "12345", "000000", "123456", "987654", "28061x", "1" * 13, "٢٨٠٦١٥"]
-)
-def test_a_pin_that_is_guessed_at_once_is_refused(alice, pin):
-    answer = give(visit(link_of(alice)), pin)
-    assert (answer.status_code, "pin_not_usable" in text_of(answer)) == (400, True)
-    assert PersonalLink.objects.get().pin == ""
-
-
-def test_who_chooses_a_pin_sees_it_and_who_gives_it_does_not(alice):
-    path = link_of(alice)
-    field = re.compile(r'<input id="pin" name="pin" type="(\w+)"')
-    assert field.findall(text_of(visit(path).get("/w/pin"))) == ["text"]
-    opens_wallet(alice, path)
-    assert field.findall(text_of(visit(path).get("/w/pin"))) == ["password"]
+def test_a_pin_that_is_guessed_at_once_is_refused(alice):
+    browser = visit(link_of(alice))
+    for pin in (
+        "",
+        "12345",
+        "000000",
+        "123456",
+        "987654",
+        "28061x",
+        "1" * 13,
+        "٢٨٠٦١٥",
+    ):
+        answer = give(browser, pin)
+        told = "pin_not_usable" in text_of(answer)
+        assert (answer.status_code, told) == (400, True), pin
+        assert PersonalLink.objects.get().pin == "", pin
 
 
 def test_the_link_is_remembered_once_the_pin_was_given(alice):
@@ -215,6 +207,7 @@ def test_the_link_is_remembered_once_the_pin_was_given(alice):
 
 def test_signing_out_asks_first_and_forgets_the_wallet_here(alice):
     browser = opens_wallet(alice)
+    stolen = browser.cookies[sessions.SESSION_COOKIE].value
     asked = text_of(browser.get("/w/leave"))
     assert "Nothing is deleted" in asked and "cannot be undone" in asked
     assert browser.get("/w/").status_code == 200
@@ -222,6 +215,9 @@ def test_signing_out_asks_first_and_forgets_the_wallet_here(alice):
     assert not any(browser.cookies[name].value for name in sessions.PATHS)
     assert not WalletSession.objects.exists()
     assert browser.get("/w/leave").url == browser.get("/w/pin").url == "/w/left"
+    assert "You are signed out" in text_of(browser.get("/w/left"))
+    browser.cookies[sessions.SESSION_COOKIE] = stolen
+    assert browser.get("/w/").url == "/w/pin"
 
 
 def test_who_has_no_link_any_more_signs_out_too(alice):
@@ -230,7 +226,7 @@ def test_who_has_no_link_any_more_signs_out_too(alice):
     assert browser.post("/w/leave").url == "/w/left"
 
 
-def test_errors_are_in_the_language_of_the_holder(alice):
+def test_forms_need_their_token_and_errors_are_in_the_language_of_the_holder(alice):
     browser = Client(
         enforce_csrf_checks=True,
         headers={"Accept-Language": "de", "Accept": "text/html"},
@@ -239,6 +235,7 @@ def test_errors_are_in_the_language_of_the_holder(alice):
     old = browser.post("/w/pin", {"pin": PIN})
     assert (old.status_code, old["Content-Language"]) == (403, "de")
     assert "zu lange offen" in text_of(old) and "forbidden" in text_of(old)
+    assert PersonalLink.objects.get().pin == ""
     # Other forms are those of the studio.
     elsewhere = browser.post("/accounts/login/", {})
     assert "The form is too old" in text_of(elsewhere)
@@ -254,7 +251,9 @@ def test_five_wrong_pins_from_one_address_stop_all_tries_from_there(alice, faber
     answer = give(browser, PIN)
     assert (answer.status_code, "too_many_pins" in text_of(answer)) == (429, True)
     assert 3500 < int(answer["Retry-After"]) <= 3600
-    assert "Try again in 60 minutes." in text_of(answer)
+    told = text_of(answer)
+    assert "The PIN was wrong too often." in told
+    assert "Try again in 60 minutes." in told
     # So they do for another wallet, but not from another address.
     bob = link_of(faber.hosts("Bob"))
     opens_wallet(faber, bob)
@@ -376,25 +375,6 @@ def test_use_keeps_a_session(alice):
     for _ in range(3):
         age(WalletSession, "used_at", sessions.REST - timedelta(minutes=2))
         assert browser.get("/w/").status_code == 200
-
-
-def test_leaving_ends_it_in_this_browser(alice):
-    browser = opens_wallet(alice)
-    stolen = browser.cookies["agency_wallet"].value
-    assert browser.post("/w/leave").url == "/w/left"
-    assert "You are signed out" in text_of(browser.get("/w/left"))
-    assert not browser.cookies["agency_wallet_link"].value
-    browser.cookies["agency_wallet"] = stolen
-    assert browser.get("/w/").url == "/w/pin"
-    assert not WalletSession.objects.exists()
-
-
-def test_forms_need_their_token(alice):
-    path = link_of(alice)
-    browser = Client(enforce_csrf_checks=True)
-    browser.get(path)
-    assert give(browser, PIN).status_code == 403
-    assert PersonalLink.objects.get().pin == ""
 
 
 def test_ended_sessions_and_old_tries_are_deleted(alice):

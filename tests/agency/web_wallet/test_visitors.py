@@ -41,6 +41,10 @@ def test_a_visitor_makes_a_wallet_accepts_and_keeps_its_link(link):
     assert link in text_of(browser.get(answer.url))
     answer = browser.post("/w/pin", {"pin": PIN, "take": link})
     assert answer.url == f"/w/take/{link}"
+    del browser.cookies["agency_wallet"]  # as after a rest
+    assert browser.get(answer.url).url == f"/w/pin?take={link}"
+    again = browser.post("/w/pin", {"pin": PIN, "take": link})
+    assert again.url == answer.url
     assert "Balthazar-4711" in text_of(browser.get(answer.url))
     stored = text_of(browser.get(browser.post(answer.url).url))
     assert "The card is in your wallet." in stored
@@ -74,17 +78,6 @@ def test_a_wallet_that_no_visitor_opens_is_removed_after_a_day(link, faber, alic
     assert browser.get("/w/").status_code == 200
 
 
-def test_after_a_rest_the_pin_leads_on_with_the_link(link):
-    browser = visitor()
-    browser.post(f"/w/new/{link}")
-    browser.post("/w/pin", {"pin": PIN})
-    del browser.cookies["agency_wallet"]
-    asked = browser.get(f"/w/take/{link}")
-    assert asked.url == f"/w/pin?take={link}"
-    answer = browser.post("/w/pin", {"pin": PIN, "take": link})
-    assert answer.url == f"/w/take/{link}"
-
-
 def test_nobody_makes_a_wallet_unless_the_organization_lets_them(link, faber):
     faber.tenant.visitor_wallets = False
     faber.tenant.save()
@@ -93,7 +86,11 @@ def test_nobody_makes_a_wallet_unless_the_organization_lets_them(link, faber):
     assert not Wallet.objects.filter(is_organization=False).exists()
 
 
-def test_a_link_that_is_used_or_made_up_makes_no_wallet(link, faber, settings):
+def test_a_link_that_is_over_used_or_made_up_makes_no_wallet(link, faber, settings):
+    rows, past = Connection.objects.filter(token=link), timezone.now()
+    rows.update(expires_at=past, expiry_due_at=past)
+    assert visitor().post(f"/w/new/{link}").status_code == 404
+    rows.update(expires_at=None, expiry_due_at=None)
     faber.hosts("Bob").put_form(
         "/credentials/fromData", credentialData=f"{settings.PUBLIC_URL}/i/{link}"
     )
@@ -126,12 +123,6 @@ def test_a_full_quota_makes_no_wallet(link, faber, settings):
     assert (refused.status_code, "quota_exceeded" in text_of(refused)) == (409, True)
 
 
-def test_the_link_is_shown_to_its_holder_alone(link, wallet):
-    page = wallet.get("/w/keep")
-    assert re.search(r"/w/agw_\w+", text_of(page))
-    assert visitor().get("/w/keep").url == "/w/pin"
-
-
 def test_the_pages_ask_to_keep_the_link_until_it_is_kept(link, wallet):
     browser = visitor()
     browser.post(f"/w/new/{link}")
@@ -143,7 +134,9 @@ def test_the_pages_ask_to_keep_the_link_until_it_is_kept(link, wallet):
     assert "have not kept the link" in text_of(browser.get("/w/leave"))
     assert browser.post("/w/keep").url == "/w/"
     assert asks not in text_of(browser.get("/w/"))
-    # Who was given a personal link has it elsewhere.
+    # Who was given a personal link has it elsewhere, and is shown it alone.
+    assert re.search(r"/w/agw_\w+", text_of(wallet.get("/w/keep")))
+    assert visitor().get("/w/keep").url == "/w/pin"
     assert "have not kept the link" not in text_of(wallet.get("/w/leave"))
 
 
@@ -170,13 +163,6 @@ def test_a_request_makes_no_wallet_as_an_empty_one_could_not_answer(link, faber)
     page = text_of(visitor().get(f"/i/{token}"))
     assert "My card is in the browser" in page and "/w/new/" not in page
     assert visitor().post(f"/w/new/{token}").status_code == 404
-
-
-def test_a_link_that_has_ended_makes_no_wallet(link):
-    past = timezone.now()
-    Connection.objects.filter(token=link).update(expires_at=past, expiry_due_at=past)
-    assert visitor().post(f"/w/new/{link}").status_code == 404
-    assert not Wallet.objects.filter(is_organization=False).exists()
 
 
 def test_a_provider_account_lets_visitors_make_wallets(provider):
