@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 from django.test import Client
 
@@ -11,6 +9,7 @@ from connections.didcomm import envelope, message
 from connections.models import Connection
 from connections.protocols import connections_1_0
 from tests.support import queues
+from tests.support.http_servers import Call, http_server
 from wallets import keys
 
 OLD, NEW = message.OLD_PREFIX, message.PREFIX
@@ -101,24 +100,10 @@ class Agent:
 def listening(agent: Agent) -> Iterator[Agent]:
     """Run a real HTTP server on loopback for the agent."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            agent.receives(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(agent.status)
-            self.send_header("Content-Length", str(len(agent.answers)))
-            self.end_headers()
-            self.wfile.write(agent.answers)
+    def respond(call: Call) -> None:
+        agent.receives(call.read())
+        call.answer(agent.status, agent.answers)
 
-        def log_message(self, *arguments):
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-    ).start()
-    agent.endpoint = f"http://127.0.0.1:{server.server_port}/"
-    try:
+    with http_server(respond) as server:
+        agent.endpoint = f"{server.url}/"
         yield agent
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -4,9 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event as Signal
-from threading import Semaphore, Thread
+from threading import Semaphore
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,6 +13,8 @@ from django.db import connections
 from django.utils import timezone
 
 from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from tests.support.http_servers import Call as HttpCall
+from tests.support.http_servers import http_server
 from webhooks.delivery.worker import DeliveryLoop
 from webhooks.models import Attempt, Delivery, Event
 
@@ -47,8 +48,7 @@ class Receiver:
         self.url = ""
 
     def answers(self, status: int, body: bytes = b"", **headers: str) -> None:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.answer = (status, named, body)
+        self.answer = (status, headers, body)
 
     @property
     def types(self) -> list[str]:
@@ -59,10 +59,9 @@ class Receiver:
         """The (type, object id) of each call."""
         return [(call.type, call.body["object_id"]) for call in self.calls]
 
-    def receive(self, handler: BaseHTTPRequestHandler) -> None:
-        data = handler.rfile.read(int(handler.headers["Content-Length"]))
-        headers = {name.lower(): value for name, value in handler.headers.items()}
-        self.calls.append(Call(headers, data))
+    def receive(self, call: HttpCall) -> None:
+        headers = {name.lower(): value for name, value in call.headers.items()}
+        self.calls.append(Call(headers, call.read()))
         try:
             self.meet(self.calls[-1])
         finally:
@@ -71,39 +70,21 @@ class Receiver:
         if self.silent:
             self.heard.release()
             self.over.wait(30)
-            handler.close_connection = True
+            call.close_connection = True
             return
         status, headers, body = self.answer
-        handler.send_response(status)
-        for name, value in ({"Content-Length": str(len(body))} | headers).items():
-            handler.send_header(name, value)
-        handler.end_headers()
-        handler.wfile.write(body)
+        call.answer(status, body, **headers)
 
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
     receiver = Receiver()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            receiver.receive(self)
-
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
-    ).start()
-    receiver.url = f"http://127.0.0.1:{server.server_address[1]}/hooks"
-    try:
-        yield receiver
-    finally:
-        receiver.over.set()
-        server.shutdown()
-        server.server_close()
+    with http_server(receiver.receive) as server:
+        receiver.url = f"{server.url}/hooks"
+        try:
+            yield receiver
+        finally:
+            receiver.over.set()
 
 
 def worker_calls() -> None:

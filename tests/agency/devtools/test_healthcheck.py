@@ -1,32 +1,21 @@
-import http.server
-import threading
 from collections.abc import Iterator
 
 import pytest
 
 from agency.ops.healthcheck import probe_health
+from tests.support.http_servers import Call, http_server
 
 
-class Health(http.server.BaseHTTPRequestHandler):
-    """Answers the public host on /health as a server behind a proxy would."""
-
-    def do_GET(self) -> None:
-        asked = (self.path, self.headers["Host"], self.headers["X-Forwarded-Proto"])
-        self.send_response(
-            200 if asked == ("/health", "agency.example", "https") else 400
-        )
-        self.end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        """Says nothing."""
+def respond(call: Call) -> None:
+    """Answer the public host on /health as a server behind a proxy would."""
+    asked = (call.path, call.headers["Host"], call.headers["X-Forwarded-Proto"])
+    call.answer(200 if asked == ("/health", "agency.example", "https") else 400)
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    with http.server.HTTPServer(("127.0.0.1", 0), Health) as server:
-        threading.Thread(target=server.serve_forever).start()
+    with http_server(respond) as server:
         yield server.server_port
-        server.shutdown()
 
 
 def test_a_server_that_answers_its_public_host_is_well(port: int) -> None:

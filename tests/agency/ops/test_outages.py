@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ import requests
 from django.conf import settings
 
 from agency.devtools.embedded import postgres, temporary_home, valkey
+from tests.support.http_servers import Call, http_server
 from tests.support.processes import Processes, eventually, processes
 
 WITHIN = 3  # seconds for an answer during an outage
@@ -94,21 +94,12 @@ def receiver():
     """Its URL, and the bodies that it was sent."""
     calls: list[bytes] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            calls.append(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    def respond(call: Call) -> None:
+        calls.append(call.read())
+        call.answer()
 
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/", calls
-    server.shutdown()
-    server.server_close()
+    with http_server(respond) as server:
+        yield f"{server.url}/", calls
 
 
 @pytest.fixture

@@ -2,52 +2,30 @@
 
 from email.parser import BytesParser
 from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+
+from tests.support.http_servers import Call, Server
+
+BINARY = "application/octet-stream"
 
 
 class Tails:
     """`files`: the bytes by path, as `/<registry id>`."""
 
     def __init__(self) -> None:
-        files = self.files = {}  # type: dict[str, bytes]
+        self.files: dict[str, bytes] = {}
+        self.server = Server(self.respond)
+        self.url, self.stop = self.server.url, self.server.stop
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_PUT(self):
-                files[self.path] = tails_of(
-                    self.headers["Content-Type"], read_body(self)
-                )
-                self.answer(200, self.path.encode())
-
-            def do_GET(self):
-                found = files.get(self.path)
-                self.answer(404 if found is None else 200, found or b"")
-
-            def answer(self, status, body):
-                self.send_response(status)
-                self.send_header("Content-Type", "application/octet-stream")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *arguments):
-                """Quiet."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        options = {"poll_interval": 0.05}
-        self.thread = Thread(
-            target=self.server.serve_forever, kwargs=options, daemon=True
-        )
-        self.thread.start()
-
-    def stop(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+    def respond(self, call: Call) -> None:
+        if call.command == "PUT":
+            tails = tails_of(call.headers["Content-Type"], read_body(call))
+            self.files[call.path] = tails
+            return call.answer(200, call.path.encode(), Content_Type=BINARY)
+        found = self.files.get(call.path)
+        call.answer(404 if found is None else 200, found or b"", Content_Type=BINARY)
 
 
-def read_body(request: BaseHTTPRequestHandler) -> bytes:
+def read_body(request: Call) -> bytes:
     if "Content-Length" in request.headers:
         return request.rfile.read(int(request.headers["Content-Length"]))
     body = b""
