@@ -100,10 +100,11 @@ def test_names_are_isolated_from_the_text_around_them(world):
         assert len(bare) <= len(quoted), address
 
 
-def test_the_name_of_a_copy_button_begins_with_its_label(world):
+def test_a_copy_button_waits_for_a_script_and_its_name_begins_with_its_label(world):
     for address, response in opened(world):
         for button in re.findall(
             rb"<button[^>]*data-copy=.*?</button>", response.content
         ):
+            assert b" hidden>" in button, "without scripts it is of no use"
             assert b"aria-label" not in button, address
             assert b"<span>Copy</span>" in button, address

@@ -6,7 +6,8 @@ import pytest
 
 from agency.studio.menu import MAX_SWITCHER, MENU
 from organizations.provisioning import create_organization
-from tenants.models import Membership, Tenant
+from tenants.models import Membership, Role, Tenant
+from tests.agency.studio.conftest import browser_of, person
 
 LINK = re.compile(r'<a href="([^"]*)"(?: aria-current="(\w+)")?>(?:<bdi>)?([^<]*)<')
 
@@ -32,6 +33,16 @@ def test_every_page_of_the_menu_opens_and_is_marked(browser, url, college):
         response = browser.get(menu[entry.label][0])
         assert response.status_code == 200
         assert current(response) == [(entry.label, "page")]
+
+
+@pytest.mark.parametrize("role", Role.values)
+def test_each_role_sees_the_pages_that_it_may_open(url, college, role):
+    user = person("ada")
+    member = Membership.objects.create(tenant=college.tenant, user=user, role=role)
+    labels = menu_of(browser_of(user).get(url))
+    for entry in (entry for _, entries in MENU for entry in entries):
+        is_opened = member.may(entry.permission) and not entry.is_for_tests
+        assert (entry.label in labels) == is_opened, entry
 
 
 def test_a_page_within_another_marks_that_one(browser, url, college):
