@@ -43,7 +43,6 @@ def servers(home):
 
 
 def start_services(product):
-    assert product.manage("migrate --verbosity 0") == 0
     for name in SERVICES:
         product.start(name)
     product.start_web()

@@ -118,7 +118,6 @@ def product(receiver, tmp_path):
             "KEY_POOL_SIZE": "0",
         }
         with processes(home, **servers) as running:
-            assert running.manage("migrate --verbosity 0") == 0
             environment = running.supervisor.environment
             environment["DJANGO_SETTINGS_MODULE"] = "agency.settings"
             command = [sys.executable, "-m", "tests.agency.ops.outage_world", url]

@@ -76,7 +76,6 @@ def test_the_database_returns_to_a_moment_and_readers_are_told(home):
     broker = valkey.start(home / "valkey", durable=False)
     given = {"DATABASE_URL": database, "REDIS_URL": broker, "KEY_POOL_SIZE": "0"}
     with receiving(1) as receivers, processes(home, **given) as product:
-        assert product.manage("migrate --verbosity 0") == 0
         product.start_web()
         world = make_world(product, receivers.url)["Faber"]
         faber = Caller(product.url, world["headers"], Event())

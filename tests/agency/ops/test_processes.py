@@ -25,7 +25,6 @@ def running():
             "KEY_POOL_SIZE": "0",
         }
         with processes(home, **given) as found:
-            assert found.manage("migrate --verbosity 0") == 0
             for name in SERVICES:
                 found.start(name)
             found.start_web()

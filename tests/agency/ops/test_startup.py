@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 @pytest.fixture(scope="module")
 def servers():
-    """A database that was migrated, and so sealed with a key."""
+    """A database that was sealed with a key, as it has an organization."""
     with temporary_home() as home:
         database = postgres.start(home / "postgres", postgres.FAST)
         servers = start_servers(home) | {
@@ -36,7 +36,6 @@ def servers():
         }
         servers["ALLOWED_HOSTS"] = "127.0.0.1"
         with processes(home, **servers) as running:
-            assert running.manage("migrate --verbosity 0") == 0
             assert running.manage("create_organization Faber") == 0
         yield servers
 
