@@ -95,6 +95,12 @@ def initialize(home: Path) -> None:
     run_program(home, "initdb", *data, *access, *language)
 
 
+def run_sql(home: Path, data: Path, database: str, statements: list[str]) -> None:
+    """Run statements, each of one line, in a cluster whose server does not run."""
+    options = ("-F", "-c", "exit_on_error=true", "-D", data, database)
+    run_program(home, "postgres", "--single", *options, text="\n".join(statements))
+
+
 def run_program(home: Path, name: str, *arguments: str | Path, text: str = "") -> None:
     """Run a program of PostgreSQL that reads `text`. Raises ToolError if it fails.
 

@@ -10,6 +10,7 @@ from agency.devtools.embedded.cluster import (
     program_path,
     read_password,
     run_program,
+    run_sql,
     server_account,
     start_server,
     stop,
@@ -50,8 +51,7 @@ def create_cluster(home: Path, *, is_durable: bool, empty: bool) -> None:
     statements = [f"ALTER ROLE agency PASSWORD '{read_password(home)}'"]
     if empty:
         statements += ["DROP DATABASE agency", "CREATE DATABASE agency"]
-    options = ("-F", "-c", "exit_on_error=true", "-D", unfinished, "postgres")
-    run_program(home, "postgres", "--single", *options, text="\n".join(statements))
+    run_sql(home, unfinished, "postgres", statements)
     if is_durable:
         run_program(home, "initdb", "--sync-only", "-D", unfinished)
     unfinished.rename(home / "data")

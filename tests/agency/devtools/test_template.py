@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from agency.devtools.embedded import cluster, postgres, template
+from agency.devtools.embedded import cluster, postgres, template, temporary_home
 from agency.devtools.embedded.home import ToolError
 from tests.support.processes import eventually
 
@@ -33,19 +33,23 @@ def migrate_little(url: str) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home() -> Iterator[Path]:
+    with temporary_home() as home:
+        yield home
+
+
+@pytest.fixture
+def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for templates in which `migrate` takes no time."""
-    monkeypatch.setattr(template, "FOLDER", tmp_path / "templates")
+    monkeypatch.setattr(template, "FOLDER", home / "templates")
     monkeypatch.setattr(template, "migrate", migrate_little)
     return template.FOLDER
 
 
 @pytest.fixture
-def homes(tmp_path: Path) -> Iterator[list[Path]]:
-    homes = [tmp_path / "first" / "postgres", tmp_path / "second" / "postgres"]
-    yield homes
-    for home in homes:
-        postgres.stop(home, "immediate")
+def homes(home: Path) -> list[Path]:
+    """They are of servers that stop at the end."""
+    return [home / "first" / "postgres", home / "second" / "postgres"]
 
 
 def templates(folder: Path) -> list[str]:
@@ -59,11 +63,12 @@ def dump(url: str) -> list[str]:
     return sorted(line for line in text.splitlines() if "restrict" not in line)
 
 
+@pytest.mark.timeout(240)
 def test_two_templates_hold_the_same(
-    tmp_path: Path, homes: list[Path], monkeypatch: pytest.MonkeyPatch
+    home: Path, homes: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = dump(postgres.start(homes[0], postgres.FAST))
-    monkeypatch.setattr(template, "FOLDER", tmp_path / "templates")
+    monkeypatch.setattr(template, "FOLDER", home / "templates")
     assert dump(postgres.start(homes[1], postgres.FAST)) == first
     assert any("INSERT INTO public.django_migrations" in line for line in first)
 
@@ -81,11 +86,9 @@ def test_each_copy_has_a_password_of_its_own(homes: list[Path]) -> None:
     for (own, _, _), (_, _, address) in (servers, servers[::-1]):
         with pytest.raises(psycopg.OperationalError, match="password"):
             psycopg.connect(f"{own}@{address}")
-    passwords = [(home / "password").read_text() for home in homes]
-    assert passwords[0] != passwords[1]
-    assert {path.stat().st_mode & 0o777 for path in (h / "data" for h in homes)} == {
-        0o700
-    }
+    passwords = {(home / "password").read_text() for home in homes}
+    assert len(passwords) == 2
+    assert {(home / "data").stat().st_mode & 0o777 for home in homes} == {0o700}
 
 
 def test_a_server_may_start_with_an_empty_database(homes: list[Path]) -> None:
