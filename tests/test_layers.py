@@ -25,11 +25,7 @@ LIBRARY_BOUNDARIES = {
     },
     "cryptography": {"tenants/vault.py"},
     "requests": {"agency/devtools/management/commands/demo.py"},
-    "redis": {
-        "agency/core/cache.py",
-        "agency/core/rate_limits.py",
-        "agency/devtools/embedded/valkey.py",
-    },
+    "redis": {"agency/core/cache.py", "agency/core/rate_limits.py"},
     "h11": {"agency/core/http.py", "agency/core/idle_connections.py"},
     "prometheus_client": {"agency/core/metrics.py", "agency/ops/monitoring.py"},
     "did_peer_4": {"connections/didcomm/dids.py"},
