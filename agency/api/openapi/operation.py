@@ -26,6 +26,7 @@ from django.core.exceptions import ImproperlyConfigured
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
 from agency.api.openapi import examples
+from agency.api.openapi.descriptions import SafeLoader
 
 FOLDER = Path(__file__).parent / "operations"
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -55,7 +56,7 @@ class Texts(NamedTuple):
         return requests + responses
 
 
-class TextLoader(yaml.SafeLoader):
+class TextLoader(SafeLoader):
     """YAML with `!id`, and without the silent loss of a key that is written twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
