@@ -33,6 +33,7 @@ from agency.devtools.var import DEMO_FILE, ENVIRONMENT_FILE, VAR_FOLDER, read_or
 from agency.ops.healthcheck import probe_health
 
 SERVICES = ("web", "stream", "worker", "deliver", "beat")
+POSTGRES_HOME = VAR_FOLDER / "postgres"
 START_TIMEOUT_SECONDS = 120
 # Settings for development only, described in docs/settings.md.
 DEVELOPER_SETTINGS = {
@@ -79,6 +80,7 @@ def start_and_watch(port: int, cleanup: contextlib.ExitStack) -> NoReturn:
             f"Port {port} cannot be used ({error.strerror}). "
             f"Choose another one, for example: make run PORT={port % 65535 + 1}"
         ) from None
+    is_new = not is_set("DATABASE_URL") and not (POSTGRES_HOME / "data").exists()
     values = build_environment(port, cleanup)
     supervisor.environment |= values
     # For manage.py commands during this run.
@@ -86,8 +88,12 @@ def start_and_watch(port: int, cleanup: contextlib.ExitStack) -> NoReturn:
     cleanup.callback(ENVIRONMENT_FILE.unlink, missing_ok=True)
     read_or_create(ENVIRONMENT_FILE, lambda: json.dumps(values))
     cleanup.callback(supervisor.stop)
-    migrate_database(supervisor)
-    start_services(supervisor, port)
+    if is_new:
+        start_on_new_database(supervisor, port)
+    else:
+        migrate_database(supervisor, "Updating the database")
+        start_web(supervisor, port)
+        start_others(supervisor)
     print_welcome(supervisor)
     supervisor.watch()
 
@@ -131,7 +137,7 @@ def end_leftovers(supervisor: Supervisor) -> None:
     if count := end_marked_processes(supervisor.mark):
         print_line(f"Ended {count} processes that an earlier run had left behind.")
     valkey.stop(VAR_FOLDER / "valkey")
-    postgres.stop(VAR_FOLDER / "postgres")
+    postgres.stop(POSTGRES_HOME)
 
 
 def bind_port(port: int) -> None:
@@ -204,12 +210,11 @@ def key_file(name: str, text: str) -> str:
 
 
 def start_postgres(cleanup: contextlib.ExitStack) -> str:
-    home = VAR_FOLDER / "postgres"
-    if not (home / "data").exists():
+    if not (POSTGRES_HOME / "data").exists():
         DEMO_FILE.unlink(missing_ok=True)
-    cleanup.callback(postgres.stop, home)
+    cleanup.callback(postgres.stop, POSTGRES_HOME)
     with print_duration("Starting PostgreSQL"):
-        return postgres.start(home)
+        return postgres.start(POSTGRES_HOME)
 
 
 def start_valkey(cleanup: contextlib.ExitStack) -> str:
@@ -232,8 +237,24 @@ def print_duration(what: str) -> Iterator[None]:
     print_line(f"{time.monotonic() - started:.1f} s")
 
 
-def migrate_database(supervisor: Supervisor) -> None:
-    with print_duration("Updating the database"):
+def start_on_new_database(supervisor: Supervisor, port: int) -> None:
+    """Start without migrating: a new database is migrated (embedded/template.py).
+
+    The command for it also judges the settings. So it runs after the web server is
+    ready, or to say why that has ended.
+    """
+    what = "Checking the database and the settings"
+    try:
+        start_web(supervisor, port)
+    except ProcessEnded:
+        migrate_database(supervisor, what)
+        raise
+    migrate_database(supervisor, what)
+    start_others(supervisor)
+
+
+def migrate_database(supervisor: Supervisor, what: str) -> None:
+    with print_duration(what):
         code, output = supervisor.capture(read_procfile()["migrate"])
         if code:
             raise ToolError(failure_reason(output))
@@ -249,30 +270,35 @@ def failure_reason(output: str) -> str:
     return " ".join(last.split())
 
 
-def start_services(supervisor: Supervisor, port: int) -> None:
-    """Start all services, and wait until the web server responds."""
+def start_web(supervisor: Supervisor, port: int) -> None:
+    """Start the web server, wait until it responds, and print its address.
+
+    Each service loads the whole product, which takes seconds of a processor. So the
+    others start later.
+    """
     print_line(f"Starting {', '.join(SERVICES)} ...")
     started = time.monotonic()
-    for name in SERVICES:
-        supervisor.start(name, read_procfile()[name])
+    supervisor.start("web", read_procfile()["web"])
     while not probe_health(port, supervisor.environment["PUBLIC_URL"]):
         if time.monotonic() - started > START_TIMEOUT_SECONDS:
             raise ToolError(
                 f"The web server did not answer within {START_TIMEOUT_SECONDS} seconds."
             )
         supervisor.raise_if_ended()
-        time.sleep(0.2)
+        time.sleep(0.1)
     print_line(f"Ready after {time.monotonic() - started:.1f} s.")
+    print_line(f"Studio: {supervisor.environment['PUBLIC_URL']}/studio/")
+
+
+def start_others(supervisor: Supervisor) -> None:
+    for name in SERVICES:
+        if name not in supervisor.services:
+            supervisor.start(name, read_procfile()[name])
 
 
 def print_welcome(supervisor: Supervisor) -> None:
-    """Print the address of the studio. If the demo has not succeeded yet, run it.
-
-    A failure of the demo does not end the run.
-    """
-    if DEMO_FILE.exists():
-        print_line(f"Studio: {supervisor.environment['PUBLIC_URL']}/studio/")
-    elif supervisor.run("python manage.py demo"):
+    """If the demo has not succeeded yet, run it. Its failure does not end the run."""
+    if not DEMO_FILE.exists() and supervisor.run("python manage.py demo"):
         print_line(
             "The demo did not finish; the agency runs. Try again: .venv/bin/python "
             "manage.py demo"

@@ -53,8 +53,9 @@ def test_the_demo_goes_from_a_wallet_to_a_valid_proof(
         ),
         "Examples",
     ]
-    assert lines[-3].startswith("The credential is verified in ")
-    assert f"{live_server.url}/studio/" in lines[-2]
+    assert lines[0].startswith(f"Sign in as {demo.EMAIL} with the password ")
+    assert lines[-2].startswith("The credential is verified in ")
+    assert f"{live_server.url}/studio/" in lines[-1]
 
 
 def test_a_worker_that_is_faster_than_a_pause_does_not_stop_the_demo(

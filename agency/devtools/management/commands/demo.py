@@ -35,6 +35,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         started = time.monotonic()
         owner, password = demo_owner()
+        self.print_line(
+            f"Sign in as {EMAIL} with the password {password} (not shown again)."
+        )
         with self.step("Organization: Faber College, with its wallet, DID and keys"):
             organization = create_organization(
                 "Faber College", owner=owner, is_test=True
@@ -55,9 +58,6 @@ class Command(BaseCommand):
         )
         self.print_line(f"The credential is verified in {seconds:.1f} s.")
         self.print_line(f"See it all in the studio: {settings.PUBLIC_URL}/studio/")
-        self.print_line(
-            f"Sign in as {EMAIL} with the password {password} (not shown again)."
-        )
 
     def play_story(self) -> example_objects.Story:
         """Create a wallet, connect it, issue a credential and verify it."""
