@@ -16,6 +16,7 @@ import itertools
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -159,6 +160,14 @@ class Recorded:
                 found[line] = sorted(passed, key=rank)
         return found
 
+    def find(self, mutation: Mutation) -> tuple[Place | None, list[str]]:
+        """Return where the mutation is in this source, and the tests of its line."""
+        file = ROOT / mutation.path
+        places = places_in(mutation.path, file.read_bytes() if file.exists() else b"")
+        place = places.get(mutation)
+        lines = self.tests_of(mutation.path)
+        return place, lines.get(place.line, []) if place else []
+
     def choose(self) -> list[Mutation]:
         """Return mutations of covered lines, at most one of each line."""
         found = defaultdict(list)
@@ -195,18 +204,15 @@ def judge(folder: Path, mutations: Path | None = None) -> None:
     with tempfile.TemporaryDirectory() as copy, temporary_servers() as environment:
         checkout = Checkout(Path(copy, "checkout"), environment)
         for mutation in chosen:
-            path, text = mutation.path, mutation.text
-            source = (ROOT / path).read_bytes() if (ROOT / path).exists() else b""
-            place = places_in(path, source).get(mutation)
-            tests = recorded.tests_of(path).get(place.line, []) if place else []
-            test = checkout.catch(path, place, tests[:MOST_TESTS]) if tests else None
-            if not test:
-                survivors.append(f"{path}: `{text}`, {mutation.change}")
-            line = place.line if place else "gone"
-            found = f"{len(tests)} | {test or '**none**'}"
-            print(
-                f"| {path}:{line} `{text}` | {mutation.change} | {found} |", flush=True
-            )
+            place, tests = recorded.find(mutation)
+            some = tests[:MOST_TESTS]
+            caught_by = checkout.catch(mutation.path, place, some) if place else None
+            where = f"{mutation.path}:{place.line if place else '?'} `{mutation.text}`"
+            if not caught_by:
+                survivors.append(f"{where}, {mutation.change}")
+            number = f"{len(some)} of {len(tests)}"
+            row = (where, mutation.change, number, caught_by or "**none**")
+            print(f"| {' | '.join(row)} |", flush=True)
     caught = len(chosen) - len(survivors)
     print(f"\n{caught} of {len(chosen)} caught; survivors:", *survivors, sep="\n- ")
 
@@ -258,10 +264,8 @@ class Checkout:
         self.database = "--reuse-db"
         if run.returncode == 0:
             return None
-        lines = [
-            line for line in run.stdout.splitlines() if line[:5] in ("FAILE", "ERROR")
-        ]
-        named = [test for test in tests if any(f" {test}" in line for line in lines)]
+        summary = re.findall("^(?:FAILED|ERROR) .*", run.stdout, re.MULTILINE)
+        named = [test for test in tests if any(f" {test}" in line for line in summary)]
         return max(named, key=len, default=tests[0])
 
 
