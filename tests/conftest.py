@@ -25,6 +25,7 @@ from tenants import vault
 from tests.support import database, keys, outside_agent, servers
 from tests.support.people import Organization, Provider
 from tests.support.tools import is_judging
+from tests.support.world import restore_world
 
 SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
 
@@ -113,6 +114,8 @@ def django_db_setup(django_db_setup, django_db_blocker):
     """pytest-django's, with a faster way to empty the database after each test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", database.clear)
+        with django_db_blocker.unblock():
+            database.clear()  # what `migrate` has made, as after each test
         yield
     with django_db_blocker.unblock():
         database.end_other_sessions()
@@ -161,6 +164,12 @@ def faber(transactional_db, stored_keys):
 @pytest.fixture
 def acme(transactional_db, stored_keys):
     return Organization("Acme Corp")
+
+
+@pytest.fixture
+def world(transactional_db, stored_keys):
+    """Faber and Alice with objects of every kind, and Acme with none."""
+    return restore_world()
 
 
 @pytest.fixture

@@ -19,12 +19,12 @@ from credentials.ledgers.base import Agreement
 from organizations import networks
 from organizations.provisioning import create_organization
 from tenants.models import ApiKey, Membership
-from tests.agency.api.contract_world import VALUES, World
 from tests.fixtures import HERE
 from tests.support import queues
 from tests.support.outside_agent import Agent, listening
 from tests.support.people import Api, Holder, Organization, Provider
 from tests.support.webhook_receiver import receiving, worker_calls
+from tests.support.world import VALUES, World
 from wallets import key_pool, keys
 
 PASSWORD = "correct horse battery staple"

@@ -5,7 +5,8 @@ from uuid import uuid4
 
 import pytest
 from django.core.cache import cache
-from django.test import Client
+
+from tests.support.people import Caller
 
 SECRET = re.compile(r"\bag[tsp]_[0-9A-Za-z]{38}\b")
 
@@ -21,7 +22,7 @@ def secrets_on(response):
     return list(dict.fromkeys(SECRET.findall(response.content.decode())))
 
 
-class Browser(Client):
+class Browser(Caller):
     """A client that sends forms as the pages do, each with a new token."""
 
     def send(self, path, **fields):

@@ -1,5 +1,6 @@
 """Organizations and holders, which use only the API."""
 
+import copy
 import json
 from itertools import count
 
@@ -9,6 +10,15 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from organizations.provisioning import create_organization
 
 numbers = count(1)
+
+
+class Caller(Client):
+    """A test client. A copy of it has the cookies, and reads the settings again."""
+
+    def __deepcopy__(self, known):
+        made = type(self)(raise_request_exception=self.raise_request_exception)
+        made.cookies = copy.deepcopy(self.cookies)
+        return made
 
 
 class ApiError(AssertionError):
@@ -27,7 +37,7 @@ class Api:
     """
 
     def __init__(self, token, subscription, prefix=""):
-        self.client, self.prefix = Client(raise_request_exception=False), prefix
+        self.client, self.prefix = Caller(raise_request_exception=False), prefix
         self.headers = {
             "Authorization": f"bearer {token}",
             "X-Streetcred-Subscription-Key": subscription,

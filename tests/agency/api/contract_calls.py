@@ -4,16 +4,27 @@ Operations not named here need only the world's ids.
 """
 
 import io
+from typing import Any, NamedTuple
 
 from PIL import Image
 
-from tests.agency.api.contract_world import NAMES, TENANT, VALUES, WEBHOOK, Given
-from tests.support.people import Organization, Provider
+from tests.support.people import Api, Organization, Provider
+from tests.support.world import NAMES, TENANT, VALUES, WEBHOOK
 
 ORGANIZATION, WALLET = 0, 1
 SCHEMA = {"name": "Title", "version": "1.0", "attributeNames": NAMES}
 DEFINITION = {"name": "Title", "version": "1.0", "attributes": NAMES}
 INVITATION = {"name": "Alice", "multiParty": True}
+
+
+class Given(NamedTuple):
+    """One call: ids of its path, a body or form, a query, and whose keys to use."""
+
+    ids: dict[str, str] = {}
+    body: Any = None
+    form: dict[str, str] | None = None
+    query: str = ""
+    caller: Api | None = None
 
 
 def ids(client, world):
@@ -68,12 +79,6 @@ def picture(world):
     Image.new("RGB", (4, 4)).save(file, "PNG")
     file.seek(0)
     return form(uploadedFiles=file, filename="logo.png", contentType="image/png")
-
-
-def message(world):
-    written = {"connectionId": world.connection[ORGANIZATION], "text": "Hello"}
-    world.faber.post("/messages", written)
-    return world.faber.get(f"/messages/connection/{written['connectionId']}")[0]["id"]
 
 
 def an_organization(world):
@@ -144,9 +149,11 @@ CREDENTIALS = {
         {"connectionId": world.connection[ORGANIZATION], "text": "Hello"}
     ),
     "GET /messages/connection/{connectionId}": lambda world: path(
-        messageId=message(world)
+        messageId=world.message[ORGANIZATION]
     ),
-    "GET /messages/{messageId}": lambda world: path(messageId=message(world)),
+    "GET /messages/{messageId}": lambda world: path(
+        messageId=world.message[ORGANIZATION]
+    ),
     "POST /definitions/credentials/{schemaId}": lambda world: body(
         {"supportRevocation": False}
     ),

@@ -4,7 +4,7 @@ import json
 import re
 
 from credentials.models import RevocationRegistry
-from tests.agency.api.objects import PROVIDER, WALLET, caller, objects_of
+from tests.support.world import PROVIDER, WALLET, caller
 
 AREAS = {  # whose ids a path takes -> which paths
     WALLET: f".*{re.escape(WALLET)}",
@@ -15,20 +15,14 @@ UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
 HITS = 0.8  # of the ids are ones that exist
 
 
-class World:
-    """An organization with one object of each kind."""
+class Known:
+    """The ids of a world, for one of the three organizations that calls are made as."""
 
-    def __init__(self, organization):
-        self.organization = organization
-        self.ids = objects_of(organization)
-        definition = organization.defines("Full Name", "level", supportRevocation=True)
-        registry = RevocationRegistry.objects.get(tenant=organization.tenant)
-        public = (
-            definition["schemaId"],
-            definition["definitionId"],
-            registry.registry_id,
-        )
-        self.ids |= {"objectId": public}
+    def __init__(self, world):
+        self.organization = world.faber
+        registry = RevocationRegistry.objects.get(tenant=world.faber.tenant)
+        public = (world.definition["schemaId"], world.definition["definitionId"])
+        self.ids = world.api_ids() | {"objectId": (*public, registry.registry_id)}
 
     def ids_in(self, area):
         ids = self.ids | self.ids.get(area, {})
@@ -38,7 +32,7 @@ class World:
 
 
 def configuration(*rules):
-    """Return TOML. rules: (world, another world, pattern of methods).
+    """Return TOML. rules: (known, known of another, pattern of methods).
 
     A pattern may look ahead to the path.
 

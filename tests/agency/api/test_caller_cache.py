@@ -155,49 +155,36 @@ def test_the_use_of_a_key_is_stored_each_minute(faber, monkeypatch):
     assert min(used.all()) > max(first)
 
 
-@pytest.fixture
-def objects(faber):
-    """Alice, and the paths of objects: Faber's, and hers in the wallet API."""
-    alice = faber.hosts("Alice")
-    definition = faber.defines("name", "year")
-    offered = faber.offers(alice, definition, {"name": "Alice", "year": "2026"})
-    asked = faber.asks(alice, name="Name", attributes=[{"policyName": "name"}])
-    credential = alice.newest("credentials")["credentialId"]
-    verification = alice.newest("verifications")["verificationId"]
-    paths = {
-        "connection": f"/connections/{alice.known[faber][0]}",
-        "credential": f"/credentials/{offered['credentialId']}",
-        "verification": f"/verifications/{asked['verificationId']}",
-        "wallet's connection": f"{alice.prefix}/connections/{alice.known[faber][1]}",
-        "wallet's credential": f"{alice.prefix}/credentials/{credential}",
-        "wallet's verification": f"{alice.prefix}/verifications/{verification}",
-    }
-    return alice, paths
+KINDS = ("connection", "credential", "verification")
 
 
-def test_one_object_is_read_with_two_statements(faber, objects):
+def paths_of(world, side):
+    """The paths of objects of Faber (0), or of Alice in the wallet API (1)."""
+    prefix = ("", world.alice.prefix)[side]
+    return {kind: f"{prefix}/{kind}s/{getattr(world, kind)[side]}" for kind in KINDS}
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_one_object_is_read_with_two_statements(world, side):
     """One for the proof of the caller, one for the row in its scope."""
-    for name, path in objects[1].items():
-        faber.get(path)
+    world.faber.get("/connections")  # stores the use of the key
+    for name, path in paths_of(world, side).items():
+        world.faber.get(path)
         with CaptureQueriesContext(connection) as captured:
-            faber.get(path)
+            world.faber.get(path)
         statements = [query["sql"] for query in captured]
         assert len(statements) == 2, (name, *statements)
 
 
-def test_an_object_of_another_wallet_or_none_is_not_found(faber, acme, objects):
-    alice, paths = objects
-    bob = faber.hosts("Bob")
-    own = {name: path for name, path in paths.items() if "wallet's" in name}
-    for name, path in own.items():
-        elsewhere = path.replace(alice.wallet_id, bob.wallet_id)
-        nowhere = path.replace(alice.wallet_id, "nobody")
-        kind = name.removeprefix("wallet's ")
+def test_an_object_of_another_wallet_or_none_is_not_found(world):
+    hers = world.alice.wallet_id
+    bob = world.faber.hosts("Bob")
+    for kind, path in paths_of(world, 1).items():
         for caller, wrong, what in [
-            (faber, elsewhere, kind),
-            (faber, path + "x", kind),
-            (faber, nowhere, "wallet"),
-            (acme, path, "wallet"),
+            (world.faber, path.replace(hers, bob.wallet_id), kind),
+            (world.faber, path + "x", kind),
+            (world.faber, path.replace(hers, "nobody"), "wallet"),
+            (world.acme, path, "wallet"),
         ]:
             response = caller.send("get", wrong)
             assert response.status_code == 404

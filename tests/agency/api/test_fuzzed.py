@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agency.api.fuzzing import World, configuration
+from tests.agency.api.fuzzing import Known, configuration
 from tests.fixtures import stored
-from tests.support.people import Organization
+from tests.support.world import Names, World
 from wallets import key_pool
 from wallets.anoncreds import Definition
 
@@ -69,12 +69,14 @@ def address(live_server, monkeypatch):
     return live_server.url
 
 
-def test_everything_is_answered_as_documented(faber, any_key, address, tmp_path):
-    """Faber's objects are read and changed.
+@pytest.fixture
+def three(world):
+    """Whose objects are read and changed, whose are deleted, and who is deleted."""
+    return map(Known, (world, World(Names("Lost")), World(Names("Ended"))))
 
-    Deleted objects belong to another organization.
-    """
-    kept, lost, ended = map(World, (faber, Organization("Acme"), Organization("Last")))
+
+def test_everything_is_answered_as_documented(three, any_key, address, tmp_path):
+    kept, lost, ended = three
     config = configuration(
         (kept, lost, "(?!DELETE)[A-Z]+"),
         (lost, kept, f"(?!{ENDS_THE_CALLER})DELETE"),

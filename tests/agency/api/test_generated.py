@@ -9,8 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from drf_spectacular.generators import SchemaGenerator
 
-from tests.agency.api.objects import caller, filled, objects_of
-from tests.support.people import Holder, Organization, Provider
+from tests.support.world import caller, filled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PUBLIC = {"Health", "Ledger"}
@@ -65,8 +64,8 @@ READ = [
 
 
 @pytest.fixture
-def ids(faber):
-    return objects_of(faber)
+def ids(world):
+    return world.api_ids()
 
 
 def example_of(operation):
@@ -85,9 +84,9 @@ def test_without_keys_every_operation_is_401(method, path, operation):
 
 
 def test_with_another_organizations_ids_every_operation_is_404_and_changes_nothing(
-    faber, ids
+    world, ids
 ):
-    acme = Organization("Acme")
+    faber, acme = world.faber, world.acme
     before = snapshot(faber, ids)
     for row in PRIVATE:
         method, path, operation = row.values
@@ -114,8 +113,8 @@ def snapshot(faber, ids):
     return seen
 
 
-def test_ids_of_another_organization_in_a_body_are_404(ids):
-    acme = Organization("Acme")
+def test_ids_of_another_organization_in_a_body_are_404(world, ids):
+    acme = world.acme
     body = {"definitionId": ids["definitionId"], "connectionId": ids["connectionId"]}
     assert acme.send("post", "/credentials", body).status_code == 404
     invited = acme.invites()["connectionId"]
@@ -126,7 +125,8 @@ def test_ids_of_another_organization_in_a_body_are_404(ids):
 
 
 @pytest.mark.slow
-def test_hostile_bodies_and_queries_are_never_a_server_error(faber, ids):
+def test_hostile_bodies_and_queries_are_never_a_server_error(world, ids):
+    faber = world.faber
     for row in PRIVATE:
         method, path, _ = row.values
         if method in ("post", "put", "patch"):
@@ -162,22 +162,12 @@ def test_every_operation_is_documented_whole(method, path, operation):
         assert example_of(operation) is not None
 
 
-def test_the_number_of_queries_of_a_list_does_not_grow(faber, ids):
+def test_the_number_of_queries_of_a_list_does_not_grow(world, ids):
+    faber = world.faber
     paths = [filled(path, ids) for path in READ]
     before = {path: queries(faber, path) for path in paths}
-    alice = Holder(faber, ids["walletId"])
-    for holder in (alice, alice, faber.hosts("Bob")):
-        holder.meets(faber)
-        faber.offers(holder, {"definitionId": ids["definitionId"]}, None)
-        faber.asks(holder, attributes=[{"policyName": "name"}])
-        faber.post(
-            "/verificationPolicies",
-            {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]},
-        )
-        faber.post("/kiosks", {"name": "Desk", "policyId": ids["policyId"]})
-        faber.post("/messages", {"connectionId": ids["connectionId"], "text": "Hello"})
-        faber.post("/webhooks", {"url": "https://office.example"})
-        Provider(faber).makes()
+    world.grow()
+    world.grow()
     assert {path: queries(faber, path) for path in paths} == before
 
 

@@ -18,9 +18,8 @@ from agency.core.errors import Conflict
 from connections.models import Connection
 from connections.protocols import connectionless
 from credentials.models import Credential
-from tenants import idempotency, tasks, vault
+from tenants import idempotency, tasks
 from tenants.models import IdempotencyKey
-from tests.agency.api.contract_world import World
 from tests.agency.api.writes import everything, operations
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error
@@ -52,12 +51,6 @@ WITHOUT_EFFECT = {
 }
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 SUBSCRIPTION, LITERAL = "X-Streetcred-Subscription-Key", "X-Service-Subscription-Key"
-
-
-@pytest.fixture
-def world(transactional_db, stored_keys):
-    vault.data_key(None)  # `migrate` makes it
-    return World()
 
 
 def keyed(caller, path, body=None, key="k1", method="post", form=None, **headers):

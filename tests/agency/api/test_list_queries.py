@@ -8,10 +8,12 @@ from django.utils import timezone
 
 from agency.api.pagination import MAX_LIMIT
 from connections.models import Connection
-from tests.agency.api.lists_world import POLICY, VALUES, walk
+from tests.agency.api.lists import walk
 from tests.support.races import threads
 from wallets.models import Wallet
 
+VALUES = {"name": "Alice", "year": "2021"}
+ASKED = [{"policyName": "name"}]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -205,9 +207,9 @@ def test_credentials_are_found_by_what_they_are_of(faber):
 
 def test_verifications_are_found_by_their_result(faber):
     alice = faber.hosts()
-    faber.asks(alice, attributes=POLICY["attributes"])
+    faber.asks(alice, attributes=ASKED)
     alice.auto_selects()
-    asked = faber.asks(alice, attributes=POLICY["attributes"])
+    asked = faber.asks(alice, attributes=ASKED)
     [wrong] = faber.get("/verifications", isValid="false", role="verifier")
     assert wrong["state"] == "Accepted"
     [still] = faber.get("/verifications", state="Requested")

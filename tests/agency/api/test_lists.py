@@ -9,9 +9,9 @@ from django.db.models import BinaryField
 from django.test.utils import CaptureQueriesContext
 
 from tenants import vault
-from tests.agency.api.lists_world import World, walk
+from tests.agency.api.lists import walk
 from tests.agency.api.test_generated import PRIVATE
-from tests.support.people import Organization
+from tests.support.world import caller, filled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WALLET = "/custodian/v1/api/{walletId}"
@@ -44,9 +44,24 @@ ON_AND_ON = {
 LISTS = {path: one for path, one in ARRAYS.items() if path not in {*WHOLE, *ON_AND_ON}}
 
 
+class Lists:
+    """The lists of an organization of the world."""
+
+    def __init__(self, world):
+        self.world, self.ids, self.grow = world, world.api_ids(), world.grow
+
+    def calls(self, path, organization=None):
+        """Who calls the list, and where."""
+        return caller(organization or self.world.faber, path), filled(path, self.ids)
+
+    def get(self, path, **query):
+        who, address = self.calls(path)
+        return who.get(address, **query)
+
+
 @pytest.fixture
-def world(faber):
-    return World(faber)
+def lists(world):
+    return Lists(world)
 
 
 def parameters(operation):
@@ -68,11 +83,11 @@ def test_what_is_answered_whole_is_an_array_still():
     assert WHOLE.keys() | ON_AND_ON <= ARRAYS.keys()
 
 
-def test_every_list_goes_page_by_page_in_every_order(world):
+def test_every_list_goes_page_by_page_in_every_order(lists):
     for _ in range(4):
-        world.grow()
+        lists.grow()
     for path, operation in LISTS.items():
-        who, address = world.calls(path)
+        who, address = lists.calls(path)
         whole = who.get(address)
         assert len(whole) >= (1 if path in ONE_ROW else 4), path
         for sort in parameters(operation)["sort"]["enum"]:
@@ -83,39 +98,38 @@ def test_every_list_goes_page_by_page_in_every_order(world):
         assert walk(who, address, limit=2, sort="createdAt") == whole[::-1], path
 
 
-def test_every_list_is_of_one_organization(world):
-    world.grow()
-    acme = Organization("Acme")
+def test_every_list_is_of_one_organization(lists):
+    lists.grow()
     for path in LISTS:
-        who, address = world.calls(path, acme)
+        who, address = lists.calls(path, lists.world.acme)
         response = who.send("get", f"{address}?limit=5&sort=createdAt")
         assert response.status_code in (200, 404), path
         theirs = response.json() if response.status_code == 200 else []
-        mine = world.get(path)
+        mine = lists.get(path)
         assert mine and not any(row in mine for row in theirs), path
 
 
 @pytest.mark.slow
-def test_the_queries_of_a_list_are_as_many_for_30_rows_as_for_one(world):
-    world.grow()
-    before = {path: queries(world, path) for path in LISTS}
+def test_the_queries_of_a_list_are_as_many_for_30_rows_as_for_one(lists):
+    lists.grow()
+    before = {path: queries(lists, path) for path in LISTS}
     for _ in range(29):
-        world.grow()
-    assert {path: queries(world, path) for path in LISTS} == before
+        lists.grow()
+    assert {path: queries(lists, path) for path in LISTS} == before
     for path in LISTS.keys() - ONE_ROW:
-        assert len(world.get(path, limit=30)) == 30, path
+        assert len(lists.get(path, limit=30)) == 30, path
 
 
-def queries(world, path):
-    world.get(path)
+def queries(lists, path):
+    lists.get(path)
     with CaptureQueriesContext(connection) as captured:
-        world.get(path)
+        lists.get(path)
     return len(captured)
 
 
-def test_a_known_parameter_with_a_bad_value_is_named(world):
+def test_a_known_parameter_with_a_bad_value_is_named(lists):
     for path, operation in LISTS.items():
-        who, address = world.calls(path)
+        who, address = lists.calls(path)
         for name, schema in parameters(operation).items():
             kind = "enum" if "enum" in schema else schema.get("format", schema["type"])
             response = who.send("get", f"{address}?{name}={BAD.get(kind, 'x' * 2001)}")
@@ -136,8 +150,8 @@ SEALED = {
 }
 
 
-def test_a_list_reads_no_sealed_column_but_those_that_it_shows(world, monkeypatch):
-    world.grow()
+def test_a_list_reads_no_sealed_column_but_those_that_it_shows(lists, monkeypatch):
+    lists.grow()
     opened, unseal = set(), vault.unseal
 
     def noted(row, column):
@@ -148,7 +162,7 @@ def test_a_list_reads_no_sealed_column_but_those_that_it_shows(world, monkeypatc
     for path in LISTS:
         opened.clear()
         with CaptureQueriesContext(connection) as captured:
-            rows = world.get(path)
+            rows = lists.get(path)
         assert rows, path
         # What became of outgoing messages is read after their list.
         queue = 'FROM "connections_outboundmessage"'

@@ -13,17 +13,11 @@ from django.test import Client
 
 from agency.api import long_poll
 from agency.core import waiting
-from tests.agency.api.contract_world import World
 from tests.support.event_streams import free_port, serving
 from tests.support.races import in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SOON = 0.3  # seconds until the other side does something
-
-
-@pytest.fixture
-def world(transactional_db, stored_keys):
-    return World()
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from django.apps import apps
 from drf_spectacular.generators import SchemaGenerator
 
 from tenants.models import ApiKey, IdempotencyKey
-from tests.agency.api.contract_calls import GIVEN, body, ids, path
-from tests.agency.api.contract_world import VALUES, Given
+from tests.agency.api.contract_calls import GIVEN, Given, body, ids, path
 from tests.support.people import Api, Organization
+from tests.support.world import VALUES
 
 PREFIXES = {"/custodian/v1": "wallet", "/provider/v1": "provider", "": "credentials"}
 EXAMPLE = {"messageType": "new_connection"}

@@ -8,9 +8,9 @@ from django.urls import reverse
 from agency.api.openapi import examples
 from credentials.models import RevocationRegistry
 from organizations.provisioning import create_organization
-from tests.agency.api.objects import filled
 from tests.sandbox.people import simulates
 from tests.support.people import Organization
+from tests.support.world import filled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Alice", "year": "2021"}

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.agency.api.lists_world import walk
+from tests.agency.api.lists import walk
 from tests.support.errors import assert_error, error_of
 from tests.support.paths import DOCS
 from tests.support.request_log import written
