@@ -12,17 +12,20 @@ from django.utils import timezone
 from factory.django import DjangoModelFactory
 
 from agency.ops.models import Heartbeat
-from connections.models import InboundMessage
+from connections.models import InboundMessage, OutboundMessage
 from tenants.models import (
     ApiKey,
     AuditEntry,
     DailyUsage,
+    Erasure,
+    FormerDataKey,
     LoggedRequest,
     Membership,
     Network,
     Provider,
     Tenant,
 )
+from webhooks.models import Attempt
 
 
 class UserFactory(DjangoModelFactory):
@@ -147,6 +150,49 @@ class InboundMessageFactory(DjangoModelFactory):
     recipient_key = "key"
     message_id = factory.Sequence(str)
     type = "x"
+
+
+class OutboundMessageFactory(DjangoModelFactory):
+    """A message for an outside agent, which waits to be sent. Its body is empty."""
+
+    class Meta:
+        model = OutboundMessage
+
+    recipient_key = "key"
+    endpoint = "https://phone.example"
+    is_hosted = False
+    type = "basicmessage/1.0/message"
+    thread_id = "1"
+
+
+class AttemptFactory(DjangoModelFactory):
+    """The first call of a webhook, whose receiver had an error."""
+
+    class Meta:
+        model = Attempt
+
+    number = 1
+    started_at = factory.LazyFunction(timezone.now)
+    duration_ms = 7
+    status_code = 500
+
+
+class ErasureFactory(DjangoModelFactory):
+    """A wallet that was deleted."""
+
+    class Meta:
+        model = Erasure
+
+    kind = Erasure.Kind.WALLET
+
+
+class FormerDataKeyFactory(DjangoModelFactory):
+    class Meta:
+        model = FormerDataKey
+
+    tenant = factory.SubFactory(TenantFactory)
+    generation = 9
+    master_key_id = "1"
 
 
 class HeartbeatFactory(DjangoModelFactory):

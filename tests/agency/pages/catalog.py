@@ -5,7 +5,7 @@ the tests of this folder from its first day.
 """
 
 import re
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -15,22 +15,13 @@ from django.core import mail
 from django.test import RequestFactory
 from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLResolver
-from django.utils import timezone
 from rest_framework.views import APIView
 
 from agency.web_wallet.links import create_link
 from connections.models import Connection, OutboundMessage
-from credentials.bulk import issuing
 from credentials.models import Credential, CredentialDefinition, Schema
 from tenants import audit, vault
-from tenants.models import (
-    ApiKey,
-    Erasure,
-    FormerDataKey,
-    LoggedRequest,
-    Membership,
-    Tenant,
-)
+from tenants.models import ApiKey, Membership
 from tests.agency.pages.people import (
     asked_again,
     half_signed_in,
@@ -41,11 +32,21 @@ from tests.agency.pages.people import (
 )
 from tests.agency.studio.conftest import browser_of, person
 from tests.agency.web_wallet.conftest import opens_wallet
+from tests.factories import (
+    AttemptFactory,
+    ErasureFactory,
+    FormerDataKeyFactory,
+    LoggedRequestFactory,
+    MembershipFactory,
+    OutboundMessageFactory,
+)
+from tests.support import world
+from tests.support.database import Template
 from tests.support.pages import Browser
-from tests.support.people import Api, Holder
+from tests.support.people import Holder
+from tests.support.world import Names
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
-from webhooks.models import Attempt
 
 EXCHANGES = ("connection", "credential", "verification")
 OWNER, INVITED, VISITOR = "owner", "invited", "visitor"
@@ -55,25 +56,20 @@ HALFWAY, FORGETFUL = "halfway", "forgetful"
 HOLDER = "holder"
 
 
-@dataclass(frozen=True)
-class Names:
-    """What the organization and its objects are called."""
-
-    organization: str
-    holder: str
-    schema: str
-    attribute: str
-    policy: str
-    webhook: str
-
-
 WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtenge"
 assert len(WORD) == 70
 # Names that a narrow page must break, and those of pictures.
+VALUE = "Balthazar-4711"
 LONG = Names(
-    f"Faber {WORD}", f"Alice {WORD}", WORD[:60], f"year of {WORD}", WORD, WORD.lower()
+    f"Faber {WORD}",
+    f"Alice {WORD}",
+    WORD[:60],
+    f"year of {WORD}",
+    WORD,
+    WORD.lower(),
+    VALUE,
 )
-SHORT = Names("Faber College", "Alice", "Degree", "year", "Degree check", "events")
+SHORT = Names(schema="Degree", attribute="year", policy="Degree check", value=VALUE)
 
 # Who opens a page, by the name of its route.
 PAGES: dict[str, str] = {
@@ -331,46 +327,121 @@ def walk_routes(patterns: Any, prefix: str = "", space: str = "") -> Any:
             yield space + (one.name or "") or route, route, one.callback
 
 
-@dataclass
-class World:
-    """Faber College of Fay, with a few objects of each kind and long names."""
+class World(world.World):
+    """Faber College of Fay, the rows that only pages show, and who opens the pages.
 
-    college: Any
-    owner: Any  # the test client of Fay
-    invited: Any
-    visitor: Any
-    staff: Any
-    confirmed: Any
-    guarded: Any
-    halfway: Any
-    forgetful: Any
-    holder: Any
-    ids: dict[str, Any]
-    api: Api
-    offer: dict[str, Any]
-    policy: dict[str, Any]
-    parts: dict[str, dict[str, Any]]  # of addresses, by the name of the route
+    ids: by the names in the routes. parts: all of an address, by the name of its route.
+    """
+
+    def __init__(self, called: Names = LONG) -> None:
+        self.fay = person("fay")
+        super().__init__(called, owner=self.fay)
+        self.tenant = self.faber.tenant
+        self.send_messages()
+        self.add_rows_of_operators()
+        self.ids = self.ids_of_rows()
+
+    def send_messages(self) -> None:
+        """An example that failed, a request for a simulated holder, a message lost."""
+        url = f"https://office.example/{self.called.webhook}"
+        self.hook = self.faber.post("/webhooks", {"url": url})["id"]
+        example = self.faber.post(f"/webhooks/{self.hook}/example", world.EXAMPLE)
+        self.delivery = example["deliveryId"]
+        AttemptFactory(delivery_id=self.delivery)
+        to = self.simulated["connectionId"]
+        self.faber.post(f"/verifications/policy/connections/{to}", self.policy)
+        lost = OutboundMessageFactory.build(
+            tenant=self.tenant,
+            my_key=Wallet.of_organization(self.tenant).public_key,
+            status=OutboundMessage.Status.EXHAUSTED,
+            attempts=10,
+        )
+        vault.seal(lost, "body", {"content": "Hello"})
+        lost.save()
+        self.link = self.faber.post("/credentials", self.wish)["offerUrl"]
+        # These wait in the inbox.
+        self.offered()
+        self.asked()
+
+    def add_rows_of_operators(self) -> None:
+        log_call(self.tenant)
+        ErasureFactory(object_key=self.tenant.pk)
+        FormerDataKeyFactory(tenant=self.tenant)
+        self.mate = MembershipFactory(
+            tenant=self.tenant, user=person("vic"), role=Membership.Role.VIEWER
+        )
+
+    def ids_of_rows(self) -> dict[str, Any]:
+        mine = {"tenant": self.tenant}
+        kinds = {Connection: "connection", Credential: "credential"}
+        found = {
+            f"{kind}_id": model.objects.filter(wallet__is_organization=True).first().pk
+            for model, kind in (kinds | {Verification: "verification"}).items()
+        }
+        return found | {
+            "tenant_id": self.tenant.pk,
+            "key_id": self.tenant.keys.get(kind="access_token").pk,
+            "webhook_id": self.hook,
+            "delivery_id": self.delivery,
+            "event_id": self.faber.get("/events")[0]["eventId"],
+            "definition_id": CredentialDefinition.objects.get(**mine).pk,
+            "bulk_id": self.bulk(*[{"credentialValues": {}}] * 2),
+            "policy_id": VerificationPolicy.objects.get(**mine).pk,
+            "schema_id": quote(Schema.objects.get(**mine).schema_id),
+            "kiosk_id": self.kiosk["kioskId"],
+            "holder_id": self.simulated["holderId"],
+            "wallet_id": Wallet.objects.get(owner_name=self.called.holder).pk,
+            "member_id": self.mate.pk,
+            "token": self.link.rpartition("/i/")[2],
+        }
+
+    def let_people_in(self) -> None:
+        """Sign in everybody, as some pages show themselves for minutes only."""
+        self.visitor, self.owner = Browser(), browser_of(self.fay)
+        self.invited = self.accepts_invitation()
+        guarded, passkey = make_guarded()
+        self.staff, self.confirmed = signed_in_as_staff(), asked_again(self.fay)
+        self.guarded, self.halfway = asked_again(guarded), half_signed_in()
+        self.holder = opens_wallet(self.alice)
+        other = Wallet.objects.get(owner_name=self.called.holder[::-1])
+        self.holder.get(f"/w/{create_link(other, by=audit.SYSTEM).token}")
+        self.forgetful, parts = resets_password()
+        self.parts = {
+            "kiosk": {"token": self.kiosk["url"].rpartition("/")[2]},
+            "account_confirm_email": {"key": key_of_mail()},
+            "account_reset_password_from_key": parts,
+            "mfa_edit_webauthn": {"pk": passkey.pk},
+            "mfa_remove_webauthn": {"pk": passkey.pk},
+            "admin:app_list": {"app_label": "tenants"},
+            "web_wallet:offer": {"object_id": open_in(self.alice, Credential)},
+            "web_wallet:request": {"object_id": open_in(self.alice, Verification)},
+            "admin:support_action": {"name": "add-member", "key": str(self.tenant.pk)},
+        }
+
+    def accepts_invitation(self) -> Browser:
+        """A browser that has followed the link of an invitation's mail."""
+        ida = {"email": "ida@faber.example", "role": "viewer"}
+        members = f"/studio/organizations/{self.tenant.pk}/members"
+        self.owner.send(f"{members}/invite", **ida)
+        [path] = re.findall(r"/invitations/\S+", mail.outbox[-1].body)
+        invited = Browser()
+        invited.get(path)
+        return invited
 
     def add_objects(self, number: int) -> None:
         """One more of each kind, some of them on the connection of the pages."""
-        connection = Connection.objects.get(pk=self.ids["connection_id"])
-        to = connection.connection_id
-        self.api.post("/api/wallets", {"ownerName": f"Alice {number}"})
-        self.api.post("/connections", {"name": f"Alice {number}"})
-        self.api.post("/credentials", self.offer | {"connectionId": to})
-        self.api.post("/messages", {"connectionId": to, "text": f"{number}"})
-        policy = self.policy | {"name": f"Policy {number}"}
-        self.api.post(f"/verifications/policy/connections/{to}", policy)
-        desk = {"name": f"Desk {number}", "policyId": str(self.ids["policy_id"])}
-        self.api.post("/kiosks", desk)
+        self.faber.hosts(f"Alice {number}")
+        self.faber.invites(name=f"Alice {number}")
+        self.offered()
+        self.asked()
+        self.said(self.faber, self.connection[0])
+        self.another_kiosk()
         zapier = {"url": f"https://alice.example/{number}", "type": "Zapier"}
-        self.api.post("/webhooks", zapier)
-        hook = self.ids["webhook_id"]
-        example = {"messageType": "verification"}
-        self.api.post(f"/webhooks/{hook}/example", example)
-        send_rows(self.api, self.offer, number + 2)
-        log_call(self.college.tenant)
-        ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, self.college.tenant, f"Key {number}")
+        self.faber.post("/webhooks", zapier)
+        self.faber.post(f"/webhooks/{self.hook}/example", world.EXAMPLE)
+        self.bulk(*[{"credentialValues": {}}] * (number + 2))
+        log_call(self.tenant)
+        ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, self.tenant, f"Key {number}")
 
     def addresses(self, records: bool = False) -> list[tuple[str, str]]:
         """`(person, address)` of each page. records: also of those that Django makes."""
@@ -443,154 +514,23 @@ def open_in(holder: Holder, model: Any) -> Any:
     return rows.latest("pk").pk
 
 
-def send_rows(api: Api, offer: dict[str, Any], number: int) -> str:
-    """Send a file of rows, each of which is wrong. Return the id of the bulk."""
-    rows = [{"credentialValues": {}}] * number
-    path = f"/credentials/bulk?definitionId={quote(offer['definitionId'])}"
-    made = api.post(path, rows)
-    issuing.loop.run()
-    return str(made["bulkId"])
-
-
 def log_call(tenant: Any) -> None:
     """Write a call of the API to the log, as a process does a second later."""
-    LoggedRequest.objects.create(
+    LoggedRequestFactory(
         tenant=tenant,
-        key=tenant.keys.filter(kind="access_token").first(),
-        method="GET",
         route="/custodian/v1/api/{walletId}/verifications/{verificationId}",
         status=404,
         error_code="not_found",
-        milliseconds=7,
         request_id="0196f3a9-1111-7000-8000-000000000002",
         address="198.51.100.7",
     )
 
 
-def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> World:
-    """Use the API as a developer of the organization, and a holder, do."""
-    api = Api(college.access_token, college.subscription_key)
-    tenant = college.tenant
-    tenant.name = called.organization
-    tenant.save()
-    hook = api.post("/webhooks", {"url": f"https://office.example/{called.webhook}"})
-    sent = api.post(f"/webhooks/{hook['id']}/example", {"messageType": "verification"})
-    alice = Holder(
-        api, api.post("/api/wallets", {"ownerName": called.holder})["walletId"]
-    )
-    met = api.post("/connections", {"name": called.holder})
-    alice.accepts_invitation(met["invitation"])
-    to = met["connectionId"]
-    names = ["name", called.attribute]
-    schema = {"name": called.schema, "version": "1.0", "attributes": names}
-    definition = api.post("/definitions/credentials", schema)["definitionId"]
-    values = {"name": "Balthazar-4711", names[1]: "2021"}
-    offer = {"definitionId": definition, "credentialValues": values}
-    api.post("/credentials", offer | {"connectionId": to, "automaticIssuance": True})
-    alice.accepts_offer()
-    policy = {
-        "name": called.policy,
-        "version": "1.0",
-        "attributes": [{"policyName": "name", "attributeNames": ["name"]}],
-    }
-    api.post(f"/verifications/policy/connections/{to}", policy)
-    alice.auto_selects()
-    stored = api.post("/verificationPolicies", policy)["policyId"]
-    desk = {"name": called.holder, "policyId": stored, "shownItems": ["name"]}
-    kiosk = api.post("/kiosks", desk)
-    Tenant.objects.filter(pk=tenant.pk).update(is_test=True)
-    # As long as the name of the other holder, but not the same.
-    rex = {"name": called.holder[::-1], "behaviour": "accept", "delaySeconds": 600}
-    simulated = api.post("/sandbox/holders", rex)
-    asked_rex = f"/verifications/policy/connections/{simulated['connectionId']}"
-    api.post(asked_rex, policy)
-    api.post("/messages", {"connectionId": to, "text": "Hello, Alice"})
-    hers = alice.get("/connections")[0]["connectionId"]
-    alice.post("/messages", {"connectionId": hers, "text": "Hello"})
-    # These wait in the inbox.
-    api.post("/credentials", offer | {"connectionId": to})
-    api.post(f"/verifications/policy/connections/{to}", policy)
-    Attempt.objects.create(
-        delivery_id=sent["deliveryId"],
-        number=1,
-        started_at=timezone.now(),
-        duration_ms=7,
-        status_code=500,
-    )
-    lost = OutboundMessage(
-        tenant=tenant,
-        my_key=Wallet.objects.get(tenant=tenant, is_organization=True).public_key,
-        recipient_key="key",
-        endpoint="https://phone.example",
-        is_hosted=False,
-        type="basicmessage/1.0/message",
-        thread_id="1",
-        status=OutboundMessage.Status.EXHAUSTED,
-        attempts=10,
-    )
-    vault.seal(lost, "body", {"content": "Hello"})
-    lost.save()
-    log_call(tenant)
-    Erasure.objects.create(kind="wallet", object_key=tenant.pk)
-    FormerDataKey.objects.create(tenant=tenant, generation=9, master_key_id="1")
-    link = api.post("/credentials", offer)["offerUrl"]
-    mate = Membership.objects.create(tenant=tenant, user=person("vic"), role="viewer")
-    owner = browser_of(fay)
-    ida = {"email": "ida@faber.example", "role": "viewer"}
-    owner.send(f"/studio/organizations/{tenant.pk}/members/invite", **ida)
-    [path] = re.findall(r"/invitations/\S+", mail.outbox[-1].body)
-    invited = Browser()
-    invited.get(path)
-    kinds = {Connection: "connection", Credential: "credential"}
-    guarded, passkey = make_guarded()
-    holder = opens_wallet(alice)
-    other = Wallet.objects.get(owner_name=rex["name"])
-    holder.get(f"/w/{create_link(other, by=audit.SYSTEM).token}")
-    forgetful, parts = resets_password()
-    found = {
-        f"{kind}_id": model.objects.filter(wallet__is_organization=True).first().pk
-        for model, kind in (kinds | {Verification: "verification"}).items()
-    }
-    return World(
-        college,
-        owner,
-        invited,
-        client,
-        signed_in_as_staff(),
-        asked_again(fay),
-        asked_again(guarded),
-        half_signed_in(),
-        forgetful,
-        holder,
-        found
-        | {
-            "tenant_id": tenant.pk,
-            "key_id": tenant.keys.get(kind="access_token").pk,
-            "webhook_id": hook["id"],
-            "delivery_id": sent["deliveryId"],
-            "event_id": api.get("/events")[0]["eventId"],
-            "definition_id": CredentialDefinition.objects.get(tenant=tenant).pk,
-            "bulk_id": send_rows(api, offer, 2),
-            "policy_id": VerificationPolicy.objects.get(tenant=tenant).pk,
-            "schema_id": quote(Schema.objects.get(tenant=tenant).schema_id),
-            "kiosk_id": kiosk["kioskId"],
-            "holder_id": simulated["holderId"],
-            "wallet_id": Wallet.objects.get(owner_name=called.holder).pk,
-            "member_id": mate.pk,
-            "token": link.rpartition("/i/")[2],
-        },
-        api,
-        offer,
-        policy,
-        {
-            "kiosk": {"token": kiosk["url"].rpartition("/")[2]},
-            "account_confirm_email": {"key": key_of_mail()},
-            "account_reset_password_from_key": parts,
-            "mfa_edit_webauthn": {"pk": passkey.pk},
-            "mfa_remove_webauthn": {"pk": passkey.pk},
-            "admin:app_list": {"app_label": "tenants"},
-            "web_wallet:offer": {"object_id": open_in(alice, Credential)},
-            "web_wallet:request": {"object_id": open_in(alice, Verification)},
-            "admin:support_action": {"name": "add-member", "key": str(tenant.pk)},
-        },
-    )
+TEMPLATES = {called: Template(partial(World, called)) for called in (LONG, SHORT)}
+
+
+def open_world(called: Names = LONG) -> World:
+    """The world that a page shows, with everybody signed in."""
+    made: World = TEMPLATES[called]()
+    made.let_people_in()
+    return made

@@ -1,14 +1,18 @@
-"""Faber College with a few objects of each kind."""
+"""Faber College with objects of each kind."""
 
 import pytest
 
-from tests.agency.pages.catalog import build_world
-from tests.agency.studio.conftest import college, fay
+from tests.agency.pages.catalog import open_world
 from tests.support.pages import pages
 
-__all__ = ["college", "fay", "pages"]
+__all__ = ["pages"]
 
 
 @pytest.fixture
-def world(transactional_db, stored_keys, fay, college, client):
-    return build_world(college, fay, client)
+def world(transactional_db, stored_keys):
+    return open_world()
+
+
+@pytest.fixture
+def fay(world):
+    return world.fay

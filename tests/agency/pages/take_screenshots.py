@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.agency.pages.catalog import SHORT, build_world
+from tests.agency.pages.catalog import SHORT, open_world
 from tests.agency.pages.test_in_a_browser import Visitor, page
 
 __all__ = ["page"]
@@ -35,10 +35,10 @@ FOR_DOCS = {
 HEIGHT = "Math.min(document.documentElement.scrollHeight, 4000)"
 
 
-def test_every_page(page, stored_keys, fay, college, client, live_server, settings):
+def test_every_page(page, stored_keys, live_server, settings):
     settings.PUBLIC_URL = live_server.url
     FOLDER.mkdir(exist_ok=True)
-    world = build_world(college, fay, client, SHORT)
+    world = open_world(SHORT)
     for number in range(7):
         world.add_objects(number)
     visitor = Visitor(page, world, live_server.url, settings.SESSION_COOKIE_NAME)

@@ -63,7 +63,7 @@ def copy(model, row, source="numbered", **changed):
 
 def fill(world):
     """Copy rows of the organization's own wallet, and a hosted wallet."""
-    own = {"wallet__tenant": world.college.tenant, "wallet__is_organization": True}
+    own = {"wallet__tenant": world.tenant, "wallet__is_organization": True}
     met = Connection.objects.filter(state="Connected", connectionless=False, **own)
     row = met.latest("pk")
     key = {"id": "own_key", "verkey": verkey_sql("own_key")}
@@ -87,7 +87,7 @@ def fill(world):
 
 
 def fill_others(world):
-    event = Event.objects.filter(tenant=world.college.tenant, is_example=False)
+    event = Event.objects.filter(tenant=world.tenant, is_example=False)
     named = {"object_key": "own", "sequence": "1"}
     copy(Event, event.latest("pk"), object_id="own::text", **named)
     delivery = Delivery.objects.get(pk=world.ids["delivery_id"])

@@ -54,7 +54,7 @@ def test_no_page_executes_more_than_twelve_queries_whatever_the_rows(world, fay)
 
 def grow(world, fay):
     """More rows than the limit of queries in each list, and of what is beside a row."""
-    tenant = world.college.tenant
+    tenant = world.tenant
     shared = {"network": tenant.network, "provider": tenant.provider}
     for number in range(MAX_QUERIES + 1):
         world.add_objects(number)

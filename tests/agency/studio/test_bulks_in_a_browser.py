@@ -3,7 +3,7 @@
 import pytest
 
 from credentials.bulk import issuing
-from tests.agency.pages.catalog import OWNER, build_world
+from tests.agency.pages.catalog import OWNER, open_world
 from tests.agency.pages.test_in_a_browser import Visitor, page
 
 __all__ = ["page"]
@@ -17,10 +17,10 @@ ROWS = 60
 
 
 def test_a_file_is_checked_corrected_and_issued(
-    page, stored_keys, fay, college, client, live_server, settings, tmp_path
+    page, stored_keys, live_server, settings, tmp_path
 ):
     settings.PUBLIC_URL = live_server.url
-    world = build_world(college, fay, client)
+    world = open_world()
     visitor = Visitor(page, world, live_server.url, settings.SESSION_COOKIE_NAME)
     visitor.sign_in(OWNER)
     form = world.address("studio:bulks") + "?definition={definition_id}"

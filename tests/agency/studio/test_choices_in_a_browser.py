@@ -4,7 +4,7 @@ import pytest
 
 from connections.models import Connection
 from credentials.models import CredentialDefinition
-from tests.agency.pages.catalog import OWNER, SHORT, build_world
+from tests.agency.pages.catalog import OWNER, SHORT, open_world
 from tests.agency.pages.test_in_a_browser import AXE, Visitor, page
 from tests.agency.studio.test_accessibility import axe
 from tests.agency.studio.test_choices import crowd, crowd_of_definitions
@@ -21,8 +21,8 @@ COUNT = "document.querySelector('#id_connection_id').options.length"
 
 
 @pytest.fixture
-def world(stored_keys, fay, college, client):
-    made = build_world(college, fay, client, SHORT)
+def world(transactional_db, stored_keys):
+    made = open_world(SHORT)
     crowd(Connection.objects.get(pk=made.ids["connection_id"]), 60)
     return made
 
