@@ -18,9 +18,8 @@ PREDICATE = {"attributeName": "age", "predicateType": ">=", "predicateValue": 18
 POLICY = {"name": "Policy", "version": "1.0", "attributes": [ATTRIBUTE]}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_what_is_not_there_is_404(faber):
+    for path in (
         f"/connections/{UNKNOWN}",
         f"/credentials/{UNKNOWN}",
         "/credentials/nonsense",
@@ -29,118 +28,90 @@ POLICY = {"name": "Policy", "version": "1.0", "attributes": [ATTRIBUTE]}
         f"/verifications/{UNKNOWN}",
         f"/api/{UNKNOWN}/connections",
         "/nowhere",
-    ],
-)
-def test_what_is_not_there_is_404(faber, path):
-    error = error_of(faber.get, path)
-    assert_error(error, 404, "not_found")
-    assert set(error.body) == {"code", "message"}
+    ):
+        error = error_of(faber.get, path)
+        assert_error(error, 404, "not_found")
+        assert set(error.body) == {"code", "message"}, path
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        (POLICY | {"version": "one"}, "version"),
-        (POLICY | {"version": None}, "version"),
-        (POLICY | {"attributes": []}, "attributes"),
-        (
-            POLICY | {"predicates": [PREDICATE | {"predicateValue": "adult"}]},
-            "predicates[0]",
-        ),
-        (
-            POLICY | {"predicates": [PREDICATE | {"predicateType": "!="}]},
-            "predicates[0]",
-        ),
-        (
-            POLICY | {"predicates": [PREDICATE | {"policyName": "Name"}]},
-            "predicates[0]",
-        ),
-        (
-            POLICY | {"attributes": [ATTRIBUTE | {"restrictions": [{}]}]},
-            "attributes[0]",
-        ),
-        (POLICY | {"attributes": "name"}, "attributes"),
-    ],
-)
-def test_a_bad_policy_names_the_field(faber, body, field):
-    error = error_of(faber.post, "/verificationPolicies", body)
-    assert error.status == 400
-    assert any(path.startswith(field) for path in error.body["errors"]), error.body
+def test_a_bad_policy_names_the_field(faber):
+    for changes, field in (
+        ({"version": "one"}, "version"),
+        ({"version": None}, "version"),
+        ({"attributes": []}, "attributes"),
+        ({"predicates": [PREDICATE | {"predicateValue": "adult"}]}, "predicates[0]"),
+        ({"predicates": [PREDICATE | {"predicateType": "!="}]}, "predicates[0]"),
+        ({"predicates": [PREDICATE | {"policyName": "Name"}]}, "predicates[0]"),
+        ({"attributes": [ATTRIBUTE | {"restrictions": [{}]}]}, "attributes[0]"),
+        ({"attributes": "name"}, "attributes"),
+    ):
+        error = error_of(faber.post, "/verificationPolicies", POLICY | changes)
+        assert error.status == 400, changes
+        assert any(one.startswith(field) for one in error.body["errors"]), error.body
     assert faber.get("/verificationPolicies") == []
 
 
-@pytest.mark.parametrize(
-    ("values", "named"),
-    [
-        ({"name": "Alice", "degree": "Maths"}, "missing: age"),
-        (
-            {"name": "A", "degree": "B", "age": "1", "shoe": "40"},
-            "not in the schema: shoe",
-        ),
-        ({"Name": "Alice", "degree": "Maths", "age": "28"}, "missing: name"),
-    ],
-)
-def test_wrong_attribute_names_are_400_and_nothing_is_offered(faber, values, named):
+def test_wrong_attribute_names_are_400_and_nothing_is_offered(faber):
     alice, definition = faber.hosts(), faber.defines("name", "degree", "age")
-    error = error_of(faber.offers, alice, definition, values)
-    assert_error(error, 400, "wrong_attributes")
-    assert named in error.body["errors"]["credentialValues"]
+    right = {"name": "Alice", "degree": "Maths", "age": "28"}
+    for values, named in (
+        ({"name": "Alice", "degree": "Maths"}, "missing: age"),
+        (right | {"shoe": "40"}, "not in the schema: shoe"),
+        ({"Name": "Alice", "degree": "Maths", "age": "28"}, "missing: name"),
+    ):
+        error = error_of(faber.offers, alice, definition, values)
+        assert_error(error, 400, "wrong_attributes")
+        assert named in error.body["errors"]["credentialValues"]
     assert alice.get("/credentials") == faber.get("/credentials") == []
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"version": "1.0", "attributes": ["a"]}, "name"),
-        ({"name": "a:b", "version": "1.0", "attributes": ["a"]}, "name"),
-        ({"name": "a", "version": "v1", "attributes": ["a"]}, "version"),
-        ({"name": "a", "version": "1.0", "attributes": []}, "attributes"),
-        (
-            {"name": "a", "version": "1.0", "attributes": ["First Name", "firstname"]},
-            "attributes",
-        ),
-        (
-            {"name": "a", "version": "1.0", "attributes": ["master_secret"]},
-            "attributes",
-        ),
-        ({"name": "a", "version": "1.0", "attributes": ["a"], "tag": "x" * 65}, "tag"),
-        (
-            {
-                "name": "a",
-                "version": "1.0",
-                "attributes": [f"a{n}" for n in range(126)],
-            },
-            "attributes",
-        ),
-    ],
-)
-def test_a_bad_definition_names_the_field(faber, body, field):
-    error = error_of(faber.post, "/definitions/credentials", body)
-    assert_error(error, 400, "invalid_request")
-    assert field in error.body["errors"]
+def test_a_bad_definition_names_the_field(faber):
+    good = {"name": "a", "version": "1.0", "attributes": ["a"]}
+    for changes, field in (
+        ({"name": None}, "name"),
+        ({"name": "a:b"}, "name"),
+        ({"version": "v1"}, "version"),
+        ({"attributes": []}, "attributes"),
+        ({"attributes": ["First Name", "firstname"]}, "attributes"),
+        ({"attributes": ["master_secret"]}, "attributes"),
+        ({"tag": "x" * 65}, "tag"),
+        ({"attributes": [f"a{n}" for n in range(126)]}, "attributes"),
+    ):
+        body = {name: one for name, one in (good | changes).items() if one is not None}
+        error = error_of(faber.post, "/definitions/credentials", body)
+        assert_error(error, 400, "invalid_request")
+        assert field in error.body["errors"], changes
     assert faber.get("/definitions/credentials") == []
 
 
-@pytest.mark.parametrize(
-    "given", ["", "not base64!", "e30=", '{"@type": "x"}', "https://x.example/i/1"]
-)
-def test_a_bad_invitation_is_400_and_says_what_to_give(faber, given):
+def test_a_bad_invitation_is_400_and_says_what_to_give(faber):
     alice = faber.hosts()
-    error = error_of(alice.accepts_invitation, given)
-    assert error.status == 400
-    assert "invitation" in error.body["errors"]
+    for given in (
+        "",
+        "not base64!",
+        "e30=",
+        '{"@type": "x"}',
+        "https://x.example/i/1",
+    ):
+        error = error_of(alice.accepts_invitation, given)
+        assert error.status == 400, given
+        assert "invitation" in error.body["errors"]
     assert alice.get("/connections/invitations") == []
 
 
+BAD_IDS = [
+    "", " ", " a", "a ", "a/b", "a?b", "a#b", ".", "..", "a\n", "a\tb", "a\u200b",
+    "do\u0308mein", "x" * 129, True, ["a"], "wallets", "fromData",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "chosen",
-    ["", " ", " a", "a ", "a/b", "a?b", "a#b", ".", "..", "a\n", "a\tb", "a\u200b",
-     "do\u0308mein", "x" * 129, True, ["a"], "wallets", "fromData"],
-)  # fmt: skip
-def test_a_bad_chosen_id_is_400(faber, chosen):
-    for path, name in (("/api/wallets", "walletId"), ("/connections", "connectionId")):
+    ("path", "name"), [("/api/wallets", "walletId"), ("/connections", "connectionId")]
+)
+def test_a_bad_chosen_id_is_400(faber, path, name):
+    for chosen in BAD_IDS:
         error = error_of(faber.post, path, {name: chosen})
-        assert error.status == 400
+        assert error.status == 400, chosen
         [sentence] = error.body["errors"][name]
         known = "1 to 128 printable characters", "a word of our paths"
         assert any(words in sentence for words in known), sentence
@@ -260,39 +231,38 @@ def test_wrong_states_are_409(faber):
     )
 
 
-@pytest.mark.parametrize(
-    "which", ["none", "no subscription", "garbage", "other's", "revoked"]
-)
-def test_a_call_without_the_right_keys_is_401_with_one_body(faber, acme, which):
+def test_a_call_without_the_right_keys_is_401_with_one_body(faber, acme):
     made, other = faber.made, acme.made
-    if which == "revoked":
-        faber.tenant.keys.filter(kind="access_token").first().revoke()
-    token, subscription = {
-        "none": ("", ""),
-        "no subscription": (made.access_token, ""),
-        "garbage": ("agt_" + "x" * 38, made.subscription_key),
-        "other's": (made.access_token, other.subscription_key),
-        "revoked": (made.access_token, made.subscription_key),
-    }[which]
-    error = error_of(Api(token, subscription).get, "/connections")
-    assert_error(error, 401, "unauthorized")
-    assert "Authorization: bearer" in error.body["message"]
-
-
-@pytest.mark.parametrize("sent", [{}, {"X-Streetcred-Subscription-Key": ""},
-                                  {"X-Service-Subscription-Key": " "}])  # fmt: skip
-def test_the_subscription_key_is_optional_only_for_later_clients(faber, sent):
-    del faber.headers["X-Streetcred-Subscription-Key"]
-    faber.headers |= sent
-    for prefix in ("/credentials/v1", "/wallet/v1/api"):
-        path = "/connections" if "credentials" in prefix else "/wallets"
-        assert faber.get(prefix + path) == []
-    for path in (
-        "/connections",
-        "/agency/v1/connections",
-        "/custodian/v1/api/wallets",
+    right = (made.access_token, made.subscription_key)
+    assert Api(*right).get("/connections") == []
+    faber.tenant.keys.filter(kind="access_token").first().revoke()
+    for token, subscription in (
+        ("", ""),
+        (other.access_token, ""),
+        ("agt_" + "x" * 38, made.subscription_key),
+        (other.access_token, made.subscription_key),
+        right,
     ):
-        assert error_of(faber.get, path).status == 401
+        error = error_of(Api(token, subscription).get, "/connections")
+        assert_error(error, 401, "unauthorized")
+        assert "Authorization: bearer" in error.body["message"]
+
+
+def test_the_subscription_key_is_optional_only_for_later_clients(faber):
+    del faber.headers["X-Streetcred-Subscription-Key"]
+    for sent in (
+        {},
+        {"X-Streetcred-Subscription-Key": ""},
+        {"X-Service-Subscription-Key": " "},
+    ):
+        for path in ("/credentials/v1/connections", "/wallet/v1/api/wallets"):
+            assert faber.send("get", path, **sent).json() == [], (path, sent)
+        for path in (
+            "/connections",
+            "/agency/v1/connections",
+            "/custodian/v1/api/wallets",
+        ):
+            assert faber.send("get", path, **sent).status_code == 401, (path, sent)
 
 
 def test_a_setting_lists_where_the_subscription_key_is_optional(faber, acme, settings):
@@ -308,51 +278,39 @@ def test_a_setting_lists_where_the_subscription_key_is_optional(faber, acme, set
         assert error_of(faber.get, path).status == 401
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
+def test_the_subscription_key_goes_under_each_known_name(faber):
+    key = faber.headers.pop("X-Streetcred-Subscription-Key")
+    for header in (
         "X-Service-Subscription-Key",
         "X-Trinsic-Subscription-Key",
         "X-Scrd-Api-Key",
         "XStreetcredSubscriptionKey",
-    ],
-)
-def test_the_subscription_key_goes_under_each_known_name(faber, header):
-    key = faber.headers.pop("X-Streetcred-Subscription-Key")
-    faber.headers[header] = key
-    assert faber.get("/connections") == []
-    faber.headers[header] = key[:-1] + ("a" if key[-1] != "a" else "b")
-    assert error_of(faber.get, "/credentials/v1/connections").status == 401
+    ):
+        assert faber.send("get", "/connections", **{header: key}).json() == []
+        wrong = {header: key[:-1] + ("a" if key[-1] != "a" else "b")}
+        refused = faber.send("get", "/credentials/v1/connections", **wrong)
+        assert refused.status_code == 401, header
 
 
-@pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER {}", "{}"])
-def test_the_scheme_word_may_be_written_in_any_way(faber, form):
-    faber.headers["Authorization"] = form.format(faber.made.access_token)
-    assert faber.get("/connections") == []
+def test_the_scheme_word_may_be_written_in_any_way(faber):
+    for form in ("Bearer {}", "bearer {}", "BEARER {}", "{}"):
+        faber.headers["Authorization"] = form.format(faber.made.access_token)
+        assert faber.get("/connections") == []
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "[" * 5000,
-        "{",
-        '{"name": NaN}',
-        '"\\ud800"',
-        '{"a": "\\u0000"}',
-        b"\xff",
-        "[]",
-        "1",
-        '{"ownerName": 1e999}',
-        '{"ownerName": {"a": 1}}',
-    ],
-)
-def test_hostile_json_is_400(faber, body):
-    response = faber.client.post(
-        "/api/wallets", data=body, content_type="text/json", headers=faber.headers
-    )
-    assert response.status_code == 400, response.content
-    body = response.json()
-    assert body.keys() - {"errors"} == {"code", "message"}
+HOSTILE = [
+    "[" * 5000, "{", '{"name": NaN}', '"\\ud800"', '{"a": "\\u0000"}', b"\xff", "[]", "1",
+    '{"ownerName": 1e999}', '{"ownerName": {"a": 1}}',
+]  # fmt: skip
+
+
+def test_hostile_json_is_400(faber):
+    for body in HOSTILE:
+        response = faber.client.post(
+            "/api/wallets", data=body, content_type="text/json", headers=faber.headers
+        )
+        assert response.status_code == 400, (body, response.content)
+        assert response.json().keys() - {"errors"} == {"code", "message"}
 
 
 def test_a_body_over_the_limit_is_413(faber, settings):
@@ -394,9 +352,9 @@ def test_every_answer_carries_a_request_id(faber):
     assert len(faber.send("get", "/nowhere")["X-Request-Id"]) == 36
 
 
-@pytest.mark.parametrize("given", ["short", "x" * 48, "with space", "a/b/c/d/e"])
-def test_an_id_that_could_not_be_logged_is_not_taken_over(faber, given):
-    assert len(id_of_call(faber, given)) == 36
+def test_an_id_that_could_not_be_logged_is_not_taken_over(faber):
+    for given in ("short", "x" * 48, "with space", "a/b/c/d/e"):
+        assert len(id_of_call(faber, given)) == 36, given
 
 
 def test_nobody_can_give_two_requests_the_same_id(faber):

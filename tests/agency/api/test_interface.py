@@ -173,7 +173,7 @@ def test_every_path_answers_as_the_specification_says(
     credentials,
     wallet,
 ):
-    caller = Caller(credentials, wallet)
+    caller, answers = Caller(credentials, wallet), {}
     for method, path, body, wanted in STORY:
         response = caller.send(method, path, body)
         assert response.status_code == 200, f"{method} {path}: {response.content}"
@@ -181,26 +181,23 @@ def test_every_path_answers_as_the_specification_says(
         assert not response.content or response["Content-Type"] == kind, (
             f"{method} {path}"
         )
+        answers[path] = response
         caller.keep(response.json() if wanted else None, wanted)
+    assert_dialect(caller, answers)
     assert caller.kept["isValid"] is True
     assert caller.kept["valid"] is True
     assert caller.kept["endorser"] == "DelegatedEndorser"
 
 
-def test_the_dialect_of_the_interface_shapes_endpoint_and_available_credentials(
-    stored_keys,
-):
-    caller = Caller("", "/custodian/v1")
-    for method, path, body, wanted in STORY:
-        answer = caller.send(method, path, body).content
-        if path.endswith("/connections/invitation"):
-            assert isinstance(json.loads(answer)["endpoint"]["verkey"], str)
-        if path.endswith("availableCredentials"):
-            break
-        caller.keep(json.loads(answer) if wanted else None, wanted)
-    available = json.loads(answer)
+def assert_dialect(caller, answers):
+    """The header of the interface shapes endpoints and available credentials."""
+    accepted = answers["/api/{walletId}/connections/invitation"].json()
+    assert isinstance(accepted["endpoint"]["verkey"], str)
+    path = "/api/{walletId}/verifications/{asked}/availableCredentials"
+    available = answers[path].json()
     assert set(available) == {"attributes", "predicates"}
     assert available["attributes"][0]["policyName"] == "name"
+    definition = caller.kept["definitionId"]
     assert available["predicates"][0]["restrictions"] == [
-        {"credentialDefinitionId": caller.kept["definitionId"]}
+        {"credentialDefinitionId": definition}
     ]
