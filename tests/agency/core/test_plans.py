@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -204,7 +205,7 @@ INDEXES = {
 }
 
 
-def test_a_read_of_one_object_finds_all_rows_by_an_index_for_whatever_parameters(
+def test_a_read_of_one_object_is_planned_once_and_by_indexes_for_any_parameters(
     faber, objects
 ):
     for model, path in objects.items():
@@ -214,40 +215,20 @@ def test_a_read_of_one_object_finds_all_rows_by_an_index_for_whatever_parameters
             "tenants_apikey_sha256_key"
         }
         assert indexes_of(generic_plan(*row), model) == {INDEXES[model]}
-
-
-def test_a_prepared_read_of_one_object_is_planned_once(faber, objects):
-    for path in objects.values():
-        faber.get(path)
-        for statement in statements_of(lambda path=path: faber.get(path)):
+        for statement in (proof, row):
             assert is_planned_once(*statement), statement[0]
 
 
-def test_what_will_be_issued_automatically_is_found_by_its_thread(objects):
-    [statement] = statements_of(
-        lambda: automatic_definitions.first("thread", "definition")
-    )
-    found = indexes_of(generic_plan(*statement), Credential)
-    assert found == {"credential_by_thread"}
-
-
-def test_what_answered_a_request_is_found_by_the_peer(objects):
-    """By an index of those that have one: the condition is a constant."""
-    wallet = Connection.objects.first().wallet_id
-    [statement] = statements_of(
-        lambda: answered_connection.first(wallet, "their key", {"@id": "any"})
-    )
-    found = indexes_of(generic_plan(*statement), Connection)
-    assert found == {"connection_by_peer"}
-
-
-def test_whom_a_wallet_knows_is_found_by_the_inviter(objects):
-    wallet = Connection.objects.first().wallet_id
-    [statement] = statements_of(
-        lambda: known_connection.first(wallet, "inviter's key", {"@id": "any"})
-    )
-    found = indexes_of(generic_plan(*statement), Connection)
-    assert found == {"connection_by_inviter"}
+def test_a_thread_and_both_sides_of_a_handshake_are_found_by_indexes(objects):
+    """Partial ones: the condition is a constant in the statement."""
+    wallet, asked = Connection.objects.first().wallet_id, {"@id": "any"}
+    for model, query, parameters, index in (
+        (Credential, automatic_definitions, ("a", "b"), "credential_by_thread"),
+        (Connection, answered_connection, (wallet, "a", asked), "connection_by_peer"),
+        (Connection, known_connection, (wallet, "a", asked), "connection_by_inviter"),
+    ):
+        [statement] = statements_of(partial(query.first, *parameters))
+        assert indexes_of(generic_plan(*statement), model) == {index}
 
 
 def is_planned_once(sql: str, params: Any) -> bool:
