@@ -20,7 +20,7 @@ from agency.core import metrics
 from agency.core.database import refused_writes
 from agency.ops import health, heartbeats, monitoring, queues
 from agency.ops.models import Heartbeat
-from connections.models import InboundMessage
+from tests.factories import HeartbeatFactory, InboundMessageFactory
 from tests.support.paths import DOCS, ROOT
 from wallets.models import SpareKey
 
@@ -91,13 +91,7 @@ def well(settings):
     settings.KEY_POOL_ATTRIBUTES = [2]
     SpareKey.objects.create(attributes=2, parts=b"")
     for kind in settings.EXPECTED_PROCESSES:
-        Heartbeat.objects.create(kind=kind, host="h", pid=1, version="1")
-
-
-def message(tenant, **fields):
-    InboundMessage.objects.create(
-        tenant=tenant, recipient_key="key", message_id="1", type="x", **fields
-    )
+        HeartbeatFactory(kind=kind)
 
 
 def not_scraped(faber, monkeypatch, settings):
@@ -130,11 +124,12 @@ def process_missing(faber, monkeypatch, settings):
 
 
 def queue_late(faber, monkeypatch, settings):
-    message(faber.tenant, due_at=timezone.now() - timedelta(seconds=90))
+    late = timezone.now() - timedelta(seconds=90)
+    InboundMessageFactory(tenant=faber.tenant, due_at=late)
 
 
 def queue_gave_up(faber, monkeypatch, settings):
-    message(faber.tenant, status="exhausted")
+    InboundMessageFactory(tenant=faber.tenant, status="exhausted")
 
 
 def pool_exhausted(faber, monkeypatch, settings):

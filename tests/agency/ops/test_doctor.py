@@ -19,7 +19,7 @@ from agency.core.waiting import seconds_left
 from agency.ops import doctor, health, heartbeats
 from agency.ops.doctor import Finding
 from agency.ops.models import Heartbeat
-from tenants.models import Network
+from tests.factories import HeartbeatFactory, NetworkFactory
 from tests.support.http_endpoints import answers, certificate, serving
 from tests.support.paths import DOCS, ROOT
 
@@ -268,7 +268,7 @@ def test_a_mail_server_that_is_away_is_found(settings):
 
 
 def test_a_ledger_that_is_away_is_found(monkeypatch):
-    Network.objects.create(id="far", name="Far", kind="indy", genesis="{}")
+    NetworkFactory()
 
     def away(network):
         raise Unavailable("ledger_unavailable", "away")
@@ -281,7 +281,7 @@ def test_a_ledger_that_is_away_is_found(monkeypatch):
 
 def test_ledgers_that_do_not_answer_share_the_time(monkeypatch):
     for name in ("far", "farther"):
-        Network.objects.create(id=name, name=name, kind="indy", genesis="{}")
+        NetworkFactory(id=name)
     limits = []
 
     class Silent:
@@ -290,7 +290,7 @@ def test_ledgers_that_do_not_answer_share_the_time(monkeypatch):
 
         def agreement(self):
             limits.append(seconds_left(15.0))
-            time.sleep(limits[-1])
+            Event().wait(limits[-1])
             raise Unavailable("ledger_unavailable", "away")
 
     monkeypatch.setattr(doctor, "ledger_of", Silent)
@@ -301,7 +301,7 @@ def test_ledgers_that_do_not_answer_share_the_time(monkeypatch):
 
 def test_missing_and_mixed_processes_are_found(settings):
     settings.EXPECTED_PROCESSES = ["web", "beat"]
-    Heartbeat.objects.create(kind="web", host="h", pid=1, version="0.0.1")
+    HeartbeatFactory(version="0.0.1")
     assert names(doctor.check_processes) == [("processes", "error")]
     assert names(doctor.check_versions) == [("versions", "warning")]
     Heartbeat.objects.update(version=heartbeats.__version__)

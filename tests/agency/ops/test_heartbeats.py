@@ -15,6 +15,7 @@ from agency.management.commands import fill_key_pool
 from agency.ops import heartbeats, monitoring
 from agency.ops.beat import Scheduler
 from agency.ops.models import Heartbeat
+from tests.factories import HeartbeatFactory
 from tests.support.errors import assert_error
 from tests.support.processes import eventually
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def process(kind, silent=0, **fields):
-    row = Heartbeat.objects.create(kind=kind, host="h", pid=1, version="1", **fields)
+    row = HeartbeatFactory(kind=kind, **fields)
     moment = Now() - timedelta(seconds=silent)
     Heartbeat.objects.filter(pk=row.pk).update(seen_at=moment)
     return row
@@ -82,7 +83,7 @@ def test_figures_of_pools_are_those_of_processes_that_live():
 
 
 def test_a_heartbeat_is_written_again_after_its_row_was_deleted():
-    row = Heartbeat(kind="web", host="h", pid=1, version="1")
+    row = HeartbeatFactory.build()
     for _ in range(2):
         heartbeats.write(row)
         assert kinds()["web"].processes == 1
@@ -90,7 +91,7 @@ def test_a_heartbeat_is_written_again_after_its_row_was_deleted():
 
 
 def test_a_heartbeat_is_one_statement(django_assert_num_queries):
-    row = Heartbeat(kind="web", host="h", pid=1, version="1")
+    row = HeartbeatFactory.build()
     heartbeats.write(row)
     with django_assert_num_queries(1):
         heartbeats.write(row)
@@ -110,7 +111,7 @@ def test_who_does_not_work_writes_no_heartbeat_and_failures_end_nothing(monkeypa
             stopped.set()
         return found
 
-    row = Heartbeat(kind="beat", host="h", pid=1, version="1")
+    row = HeartbeatFactory.build(kind="beat")
     heartbeats.write_regularly(row, is_working, stopped)
     assert Heartbeat.objects.get().kind == "beat"
 
