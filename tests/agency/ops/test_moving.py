@@ -6,10 +6,12 @@ import os
 import re
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from django.apps import apps
 from django.contrib.auth import get_user_model
+from django.core.files.storage import default_storage
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
@@ -27,11 +29,12 @@ from tenants import audit, sealed_columns, vault
 from tenants.models import ApiKey, AuditEntry, DataKey, Erasure, Network, Tenant
 from tests.organizations.test_erasure import rows_with
 from tests.support import database
+from tests.support.database import Template
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error
 from tests.support.outside_agent import Agent
 from tests.support.paths import ROOT
-from tests.support.people import Organization
+from tests.support.people import Organization, Provider
 from tests.support.pictures import picture, storage, uploads
 from wallets.models import Key
 from webhooks.events.types import Type
@@ -52,10 +55,9 @@ def move_key(settings, monkeypatch):
     monkeypatch.setattr(transactions, "count_older", lambda moment: 0)
 
 
-@pytest.fixture
-def college(faber, settings):
+def make_college():
     """Faber with a picture, a webhook, and Alice with a credential."""
-    settings.REVOCATION_FIRST_REGISTRY_SIZE = settings.REVOCATION_REGISTRY_SIZE = 4
+    faber = Organization("Faber College")
     wanted = {"messageTypes": [str(one) for one in Type]}
     faber.post(
         "/webhooks", {"url": "https://faber.example", "type": "Zapier"} | wanted
@@ -67,6 +69,23 @@ def college(faber, settings):
     stored = faber.post("/verificationPolicies", policy)["policyId"]
     faber.post("/kiosks", {"name": "Desk", "policyId": stored})
     assert uploads(faber, picture()).status_code == 200
+    folder = Path(default_storage.location)
+    faber.files = {
+        path.relative_to(folder): path.read_bytes() for path in folder.glob("*/*")
+    }
+    return faber
+
+
+restore_college = Template(make_college)
+
+
+@pytest.fixture
+def college(transactional_db, stored_keys, settings, storage):
+    settings.REVOCATION_FIRST_REGISTRY_SIZE = settings.REVOCATION_REGISTRY_SIZE = 4
+    faber = restore_college()
+    for path, content in faber.files.items():
+        (storage / path).parent.mkdir(exist_ok=True)
+        (storage / path).write_bytes(content)
     return faber
 
 
@@ -557,9 +576,8 @@ def test_members_with_an_account_are_members_there(college, file, other_installa
     assert (member.user, member.role) == (user, "operator")
 
 
-def test_sibling_organizations_share_their_account(
-    college, file, other_installation, provider
-):
+def test_sibling_organizations_share_their_account(college, file, other_installation):
+    provider = Provider(college)
     branch = provider.opens(provider.makes("Branch"))
     branch.tenant = Tenant.objects.get(name="Branch")
     exports(college, file, "--move")
@@ -599,7 +617,8 @@ def test_another_agent_sends_its_message_again(college, file):
     assert agent.post(sent).status_code == 202
 
 
-def test_a_frozen_organization_is_not_deleted(college, file, provider):
+def test_a_frozen_organization_is_not_deleted(college):
+    provider = Provider(college)
     branch = provider.makes("Branch")
     tenant = Tenant.objects.get(name="Branch")
     freezing.freeze(tenant, audit.SYSTEM)
