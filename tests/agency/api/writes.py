@@ -7,6 +7,7 @@ from urllib.parse import quote
 from django.apps import apps
 from drf_spectacular.generators import SchemaGenerator
 
+from agency.core.database.base import fetch_rows
 from tenants.models import ApiKey, IdempotencyKey
 from tests.agency.api.contract_calls import GIVEN, Given, body, ids, path
 from tests.support.people import Api, Organization
@@ -199,6 +200,9 @@ def everything():
         if hasattr(m, "updated_at") and m is not IdempotencyKey
     ]
     assert ApiKey in models and len(models) > 15
-    return {
-        m.__name__: sorted(m.objects.values_list("pk", "updated_at")) for m in models
-    }
+    reads = (
+        f"SELECT '{m.__name__}', {m._meta.pk.column}::text, updated_at "
+        f"FROM {m._meta.db_table}"
+        for m in models
+    )
+    return sorted(fetch_rows(" UNION ALL ".join(reads), []))
