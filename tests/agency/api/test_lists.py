@@ -84,18 +84,18 @@ def test_what_is_answered_whole_is_an_array_still():
 
 
 def test_every_list_goes_page_by_page_in_every_order(lists):
-    for _ in range(4):
+    for _ in range(3):
         lists.grow()
     for path, operation in LISTS.items():
         who, address = lists.calls(path)
         whole = who.get(address)
-        assert len(whole) >= (1 if path in ONE_ROW else 4), path
+        assert len(whole) >= (1 if path in ONE_ROW else 3), path
         for sort in parameters(operation)["sort"]["enum"]:
-            pages = walk(who, address, limit=3, sort=sort)
+            pages = walk(who, address, limit=2, sort=sort)
             assert pages == who.get(address, sort=sort), f"{path} {sort}"
             assert sorted(map(str, pages)) == sorted(map(str, whole)), f"{path} {sort}"
         assert walk(who, address, limit=2) == whole, path
-        assert walk(who, address, limit=2, sort="createdAt") == whole[::-1], path
+        assert who.get(address, sort="createdAt") == whole[::-1], path
 
 
 def test_every_list_is_of_one_organization(lists):
