@@ -4,22 +4,10 @@ Every step follows the one before at once: what it needs is finished when a call
 returns.
 """
 
-import platform
-import warnings
-
 import pytest
 
-from organizations.provisioning import create_organization
+from tests.agency.api.test_python_client_offices import Office
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from trinsic.service_clients import (
-        CredentialsClient,
-        ServiceClientCredentials,
-        WalletClient,
-    )
-
-platform.processor()  # the client asks for it, which starts a process the first time
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:msrest"),
@@ -41,15 +29,8 @@ POLICY = {
 }
 
 
-class Clients:
-    """The credentials and the wallet client of one organization."""
-
-    def __init__(self, url):
-        login = ServiceClientCredentials(create_organization("Faber").access_token)
-        self.credentials = CredentialsClient(login, base_url=f"{url}/credentials/v1")
-        self.wallet = WalletClient(login, base_url=f"{url}/wallet/v1")
-        for client in (self.credentials, self.wallet):
-            client.config.retry_policy.retries = 0
+class Clients(Office):
+    """The clients of one organization, in the steps of its story."""
 
     def hold(self, year):
         """Return (wallet id, issuer's connection id) of a wallet with a credential."""
