@@ -11,38 +11,23 @@ from agency.core import bounded_json
 from agency.core.bounded_json import MAX_DEPTH, BadJSON
 
 HOSTILE = [
-    "",
-    " ",
-    "{",
-    "[1,]",
-    "NaN",
-    "-Infinity",
-    "[1e400]",
-    "-1e400",
-    str(10**30),
-    str(-(10**30)),
-    "9" * 5000,
-    str(2**63 + 1),
-    "[" * 5000,
-    '{"a":' * 5000,
-    '"\\u0000"',
-    '{"\\u0000": 1}',
-    '{"a": ["x", {"b": "\\u0000"}]}',
-    '"\\ud800"',
-    '{"\\udfff": 1}',
-    '["\\ud83d x"]',
-    "\ufeff{}",
-    "'a'",
-    '"tab\there"',
-    "01",
+    "", " ", "{", "[1,]", "NaN", "-Infinity", "[1e400]", "-1e400", str(10**30),
+    str(-(10**30)), "9" * 5000, str(2**63 + 1), "[" * 5000, '{"a":' * 5000,
+    '"\\u0000"', '{"\\u0000": 1}', '{"a": ["x", {"b": "\\u0000"}]}', '"\\ud800"',
+    '{"\\udfff": 1}', '["\\ud83d x"]', "\ufeff{}", "'a'", '"tab\there"', "01",
     '{"a": 1} x',
-]
+]  # fmt: skip
+HONEST = [
+    None, True, 0, -1.5, 2**63, -(2**63), "", "Zoë 😀", [], {}, {"a": [1, {"b": None}]},
+    1e308,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_text_is_refused(text):
-    with pytest.raises(BadJSON):
+def test_hostile_text_is_refused_and_not_repeated(text):
+    with pytest.raises(BadJSON) as refused:
         bounded_json.loads(text)
+    assert len(str(refused.value)) < 100
 
 
 @pytest.mark.parametrize(
@@ -53,30 +38,7 @@ def test_what_is_not_utf8_is_refused(data):
         bounded_json.loads(data)
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_the_reason_does_not_repeat_what_was_sent(text):
-    with pytest.raises(BadJSON) as refused:
-        bounded_json.loads(text)
-    assert len(str(refused.value)) < 100
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        True,
-        0,
-        -1.5,
-        2**63,
-        -(2**63),
-        "",
-        "Zoë 😀",
-        [],
-        {},
-        {"a": [1, {"b": None}]},
-        1e308,
-    ],
-)
+@pytest.mark.parametrize("value", HONEST)
 def test_honest_values_are_read(value):
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False).encode()):
         assert bounded_json.loads(text) == value
