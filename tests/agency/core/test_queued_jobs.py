@@ -8,6 +8,7 @@ from uuid_utils.compat import uuid7
 
 from agency.core.queued_jobs import LEASE, QueuedJob
 from connections.models import InboundMessage
+from tests.factories import InboundMessageFactory
 from tests.support.races import at_once
 
 Status = QueuedJob.Status
@@ -15,16 +16,7 @@ Status = QueuedJob.Status
 
 @pytest.fixture
 def rows(faber):
-    return [stored_message(faber, number) for number in range(5)]
-
-
-def stored_message(organization, number):
-    return InboundMessage.objects.create(
-        tenant=organization.tenant,
-        recipient_key="key",
-        message_id=str(number),
-        type="x/1.0/y",
-    )
+    return InboundMessageFactory.create_batch(5, tenant=faber.tenant)
 
 
 def later(row, **fields):
@@ -70,7 +62,7 @@ def test_what_is_done_or_not_due_or_leased_is_not_claimed(rows, fields):
 
 
 def test_many_claimers_at_once_never_get_the_same_row(faber):
-    made = [stored_message(faber, number) for number in range(40)]
+    made = InboundMessageFactory.create_batch(40, tenant=faber.tenant)
     claimed = at_once(*[lambda: InboundMessage.claim(limit=10)] * 8)
     got = [row.pk for batch in claimed for row in batch]
     assert len(got) == len(set(got)) and set(got) <= {row.pk for row in made}
