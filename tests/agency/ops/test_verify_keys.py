@@ -6,7 +6,6 @@ import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import models
 
@@ -15,6 +14,9 @@ from organizations.provisioning import remove_organization
 from tenants import audit, sealed_columns, vault
 from tenants.models import DataKey
 from tenants.sealed_columns import NOT_SEALED, list_sealed_tables
+from tests.factories import UserFactory
+from tests.support.database import Template
+from tests.support.people import Organization
 from wallets.models import Key, Wallet
 
 
@@ -24,15 +26,23 @@ def verify():
     return said.getvalue()
 
 
-@pytest.fixture
-def story(faber):
+def make_story():
     """Values in many tables, second factors too."""
+    faber = Organization("Faber College")
     alice, definition = faber.hosts("Alice"), faber.defines("name", "degree")
     alice.receives(faber, definition, {"name": "Alice", "degree": "Maths"})
-    person = User.objects.create(username="fay")
+    person = UserFactory()
     TOTP.activate(person, generate_totp_secret())
     RecoveryCodes.activate(person)
     return faber
+
+
+restore_story = Template(make_story)
+
+
+@pytest.fixture
+def story(transactional_db, stored_keys):
+    return restore_story()
 
 
 def test_it_counts_what_opens(story):
