@@ -54,8 +54,7 @@ def time_passes():
     """All that waits is due and free, and the ledger is asked again."""
     pool.process_pools().no_response_until.clear()
     Publication.objects.filter(status=PENDING).update(
-        due_at=LONG_AGO,
-        lease_until=None,
+        due_at=LONG_AGO, lease_until=None
     )
     Credential.objects.update(updated_at=LONG_AGO)
 
@@ -128,24 +127,24 @@ def test_with_two_of_four_a_definition_waits_and_is_finished_later(faber, indy_p
     assert faber.hosts().receives(faber, definition, VALUES)
 
 
-def test_a_definition_is_kept_also_while_nothing_can_be_read(faber, monkeypatch):
+@pytest.fixture
+def defined_later(faber, monkeypatch):
+    """A definition was asked for while nothing could be read, and is there now."""
     with monkeypatch.context() as patch:
         patch.setattr(pool, "send", away)
         assert_error(error_of(defines, faber), 503, "ledger_unavailable")
         assert Publication.objects.get(kind="definition").step == "submitted"
     time_passes()
     publish_on_ledgers()
+
+
+def test_a_definition_is_kept_also_while_nothing_can_be_read(faber, defined_later):
     assert faber.get("/definitions/credentials") == [defines(faber)]
 
 
 def test_a_definition_that_was_deleted_before_its_result_was_asked_for_is_not_given(
-    faber, monkeypatch
+    faber, defined_later
 ):
-    with monkeypatch.context() as patch:
-        patch.setattr(pool, "send", away)
-        assert_error(error_of(defines, faber), 503, "ledger_unavailable")
-    time_passes()
-    publish_on_ledgers()
     [deleted] = faber.get("/definitions/credentials")
     faber.delete(f"/definitions/credentials/{deleted['definitionId']}")
     assert defines(faber)["definitionId"] not in ("", deleted["definitionId"])
@@ -311,9 +310,7 @@ def worker(**environment):
     """The worker of the Procfile, on the database of the test."""
     command = [sys.executable, "-m", *read_procfile()["worker"].split()]
     process = subprocess.Popen(
-        command,
-        env=beside(environment),
-        start_new_session=True,
+        command, env=beside(environment), start_new_session=True
     )
     try:
         yield process

@@ -39,18 +39,10 @@ class Release(NamedTuple):
 
 
 FIRST = Release(
-    "ACAPY",
-    "aries-cloudagent[askar]==0.12.8",
-    "acapy-0.12.8",
-    "3.11",
-    "askar",
+    "ACAPY", "aries-cloudagent[askar]==0.12.8", "acapy-0.12.8", "3.11", "askar"
 )
 CURRENT = Release(
-    "ACAPY_CURRENT",
-    "acapy-agent==1.7.0",
-    "acapy-agent",
-    "3.13",
-    "askar-anoncreds",
+    "ACAPY_CURRENT", "acapy-agent==1.7.0", "acapy-agent", "3.13", "askar-anoncreds"
 )
 CURRENT_INDY = CURRENT._replace(wallet_type="askar")
 
@@ -226,6 +218,10 @@ class Acapy:
             return seen if wanted.items() <= seen.items() else None
 
         return eventually(look, seconds)
+
+    def connections(self) -> list[str]:
+        """The ids of its connections."""
+        return [one["connection_id"] for one in self.get("/connections")["results"]]
 
     def the_one(self, path: str, seconds: float = 40, **query: Any) -> Any:
         """The only record that a list shows for the query, once there is one."""

@@ -9,6 +9,7 @@ from connections.didcomm.message import decode_json
 from tests.interop.peers import definitions
 from tests.interop.peers.acapy import CURRENT, CURRENT_INDY, FIRST, Acapy, program
 from tests.interop.peers.agency import Agency, reaches, the_offer
+from tests.interop.peers.credo import Credo
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.tails import Tails
 from tests.support.tools import without
@@ -17,7 +18,53 @@ RUNNING = {}  # what has an output(), by its name
 FIRST_VERSION = [("acapy", "1.0")]
 SECOND_VERSION = [("acapy", "2.0"), ("current", "2.0"), ("current_indy", "2.0")]
 EITHER = FIRST_VERSION + SECOND_VERSION
+HANDSHAKES = [
+    ("acapy", "didexchange/1.0"),
+    ("acapy", "didexchange/1.1"),
+    ("acapy", "connections/1.0"),
+    ("current", "didexchange/1.0"),
+    ("current", "didexchange/1.1"),
+]
 VALUES = {"Full Name": "Alice Åkerlund", "level": "7"}
+
+
+def invites(peer, *handshakes, **body):
+    offered = [f"https://didcomm.org/{one}" for one in handshakes]
+    body = {"handshake_protocols": offered} | body
+    return peer.post("/out-of-band/create-invitation", body)
+
+
+def record_of(peer, invited):
+    """ACA-Py's connection by the invitation that it made."""
+    return peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
+
+
+def accepts(wallet, peer, handshake, **body):
+    """A wallet accepts an invitation of a peer. Return (our id, their id)."""
+    invited = invites(peer, handshake, **body)
+    ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
+    reaches(wallet, f"/connections/{ours}", "Connected")
+    theirs = record_of(peer, invited)["connection_id"]
+    peer.until(f"/connections/{theirs}", state="active")
+    return ours, theirs
+
+
+def receives(peer, organization, handshake="", **terms):
+    """A peer accepts an invitation of an organization. Return (our id, their id).
+
+    handshake: that of an out-of-band invitation, else it is one of connections 1.0.
+    """
+    path, query = "/connections/receive-invitation", {}
+    if handshake:
+        path = "/out-of-band/receive-invitation"
+        terms |= {"protocol": "out-of-band", "handshakes": [handshake]}
+        query = {"use_existing_connection": "false"}
+    invited = organization.invites(**terms)
+    record = peer.post(path, decode_json(invited["invitation"]), **query)
+    theirs = record["connection_id"]
+    reaches(organization, f"/connections/{invited['connectionId']}", "Connected")
+    peer.until(f"/connections/{theirs}", state="active")
+    return invited["connectionId"], theirs
 
 
 @pytest.hookimpl(wrapper=True)
@@ -134,17 +181,8 @@ def links(faber):
     @functools.cache
     def link(peer, version):
         if version == "1.0":
-            invited = faber.invites(name=peer.label, exchangeVersion="1.0")
-            path = "/connections/receive-invitation"
-        else:
-            invited = faber.invites(
-                protocol="out-of-band", handshakes=["didexchange/1.1"]
-            )
-            path = "/out-of-band/receive-invitation"
-        theirs = peer.post(path, decode_json(invited["invitation"]))["connection_id"]
-        reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
-        peer.until(f"/connections/{theirs}", state="active")
-        return invited["connectionId"], theirs
+            return receives(peer, faber, name=peer.label, exchangeVersion="1.0")
+        return receives(peer, faber, "didexchange/1.1")
 
     return link
 
@@ -160,15 +198,9 @@ def visits(faber):
     def visit(peer, version):
         wallet = faber.hosts("Alice")
         handshake = "connections/1.0" if version == "1.0" else "didexchange/1.1"
-        body = {"handshake_protocols": [f"https://didcomm.org/{handshake}"]}
-        invited = peer.post("/out-of-band/create-invitation", body)
-        ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
-        reaches(wallet, f"/connections/{ours}", "Connected")
-        chosen = {"exchangeVersion": version}
-        wallet.put(f"/connections/{ours}/protocols", chosen)
-        record = peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
-        peer.until(f"/connections/{record['connection_id']}", state="active")
-        return wallet, (ours, record["connection_id"])
+        link = accepts(wallet, peer, handshake)
+        wallet.put(f"/connections/{link[0]}/protocols", {"exchangeVersion": version})
+        return wallet, link
 
     return visit
 
@@ -179,14 +211,7 @@ def newly_met(faber):
 
     def meet(peer):
         wallet = faber.hosts("Dora")
-        body = {"handshake_protocols": ["https://didcomm.org/didexchange/1.1"]}
-        invited = peer.post("/out-of-band/create-invitation", body)
-        ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
-        reaches(wallet, f"/connections/{ours}", "Connected")
-        record = peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
-        theirs = record["connection_id"]
-        peer.until(f"/connections/{theirs}", state="active")
-        return wallet, (ours, theirs)
+        return wallet, accepts(wallet, peer, "didexchange/1.1")
 
     return meet
 
@@ -200,6 +225,43 @@ def defined(indy_pool):
         return definitions.define(peer, list(VALUES), indy_pool.settle)
 
     return define
+
+
+@pytest.fixture(scope="session")
+def starts_credo(tmp_path_factory):
+    """A function that starts a release of Credo."""
+    started = []
+
+    def start(release, **options):
+        try:
+            folder = tmp_path_factory.mktemp("credo")
+            started.append(Credo(folder, release, **options))
+        except LookupError as error:
+            pytest.skip(str(error))  # in CI too: not every machine has a C++ compiler
+        return started[-1].wait_until_ready()
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="session")
+def office(starting):
+    """An organization on the local network: whoever uses it reads no ledger."""
+    starting.wait_until_ready()
+    return starting.organization("Office")
+
+
+@pytest.fixture(params=HANDSHAKES, ids="-".join)
+def spoken_to(request):
+    """(peer, protocol of the handshake)."""
+    return request.getfixturevalue(request.param[0]), request.param[1]
+
+
+@pytest.fixture(params=["acapy", "current"])
+def either(request):
+    """Both releases of ACA-Py, one after the other."""
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture(params=EITHER, ids="-".join)

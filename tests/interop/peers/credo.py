@@ -52,10 +52,7 @@ FIRST = Release(
 CURRENT = Release(
     "credo_current",
     "wallet.mjs",
-    {
-        "aries-askar==0.5.0": "LIB_ASKAR_PATH",
-        "anoncreds==0.2.3": "LIB_ANONCREDS_PATH",
-    },
+    {"aries-askar==0.5.0": "LIB_ASKAR_PATH", "anoncreds==0.2.3": "LIB_ANONCREDS_PATH"},
 )
 
 

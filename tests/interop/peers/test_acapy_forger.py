@@ -4,8 +4,8 @@ import functools
 
 import pytest
 
+from tests.interop.peers import test_acapy_holder as holding
 from tests.interop.peers.agency import reaches
-from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.exchanges import Issuance
 
 
@@ -19,14 +19,7 @@ def honestly_got(faber, degree, links):
     @functools.cache
     def issue(peer, version):
         ours, theirs = links(peer, version)
-        body = {
-            "definitionId": degree,
-            "connectionId": ours,
-            "credentialValues": VALUES,
-        }
-        offered = faber.post("/credentials", body | {"automaticIssuance": True})[
-            "credentialId"
-        ]
+        offered = holding.offer(faber, degree, (ours, theirs), True)
         issuance = Issuance(peer, version)
         return offered, issuance.stored(issuance.accept(theirs))
 
@@ -46,30 +39,23 @@ def judged(faber, degree, link, version, proof, credential):
     """
 
     def judge(lie, attributes=("level",), predicates=(), **more):
-        restrictions = {"restrictions": [{"credentialDefinitionId": degree}]}
-        body = {"name": f"{lie} in {version}", "version": "1.0", **more}
-        body["attributes"] = [
-            {"policyName": name, **restrictions} for name in attributes
-        ]
-        body["predicates"] = [one | restrictions for one in predicates]
-        asked = faber.post(f"/verifications/policy/connections/{link[0]}", body)
-        proof.present(
-            proof.next("request-received", connection_id=link[1]), credential[1]
-        )
-        shown = reaches(faber, f"/verifications/{asked['verificationId']}", "Accepted")
-        return shown["isValid"], {
-            one["code"] for one in shown["checks"] if "code" in one
-        }
+        more["name"] = f"{lie} in {version}"
+        body = holding.policy(degree, attributes, predicates, **more)
+        asked = holding.ask(faber, link, body)
+        record = proof.next("request-received", connection_id=link[1])
+        proof.present(record, credential[1])
+        shown = reaches(faber, f"/verifications/{asked}", "Accepted")
+        codes = {one["code"] for one in shown["checks"] if "code" in one}
+        return shown["isValid"], codes
 
     return judge
 
 
 AT_LEAST_8 = {"attributeName": "level", "predicateType": ">=", "predicateValue": 8}
-NOW = {"revocationRequirement": {"validNow": True}}
 
 
 def test_the_truth_of_the_same_agent_is_valid(judged):
-    assert judged("truth", **NOW) == (True, set())
+    assert judged("truth", **holding.NOW) == (True, set())
 
 
 @pytest.mark.parametrize(
@@ -92,20 +78,16 @@ def test_an_answer_to_an_earlier_request_is_not_valid(judged):
 
 
 def test_a_weaker_predicate_is_not_valid(judged):
-    assert judged("a_weaker_predicate", (), [AT_LEAST_8]) == (
-        False,
-        {"predicate_mismatch"},
-    )
+    verdict = judged("a_weaker_predicate", (), [AT_LEAST_8])
+    assert verdict == (False, {"predicate_mismatch"})
 
 
 def test_a_revoked_credential_that_says_nothing_of_it_is_not_valid(
     faber, credential, judged
 ):
     faber.delete(f"/credentials/{credential[0]}")
-    assert judged("no_word_of_revocation", **NOW) == (
-        False,
-        {"non_revocation_missing"},
-    )
+    verdict = judged("no_word_of_revocation", **holding.NOW)
+    assert verdict == (False, {"non_revocation_missing"})
 
 
 @pytest.fixture(params=["problem-report", "ack"])

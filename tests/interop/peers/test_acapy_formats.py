@@ -2,24 +2,16 @@
 
 import pytest
 
-from connections.didcomm.message import decode_json
 from tests.interop.peers import test_acapy_holder as holding
 from tests.interop.peers import test_acapy_issuer as issuing
-from tests.interop.peers.agency import reaches
+from tests.interop.peers.conftest import receives
 from tests.interop.peers.exchanges import Issuance, Proof
 
 
 @pytest.fixture
 def met(faber, current):
     """(our id, their id) of a connection on which nothing was issued or asked yet."""
-    invited = faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
-    invitation = decode_json(invited["invitation"])
-    theirs = current.post("/out-of-band/receive-invitation", invitation)[
-        "connection_id"
-    ]
-    reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
-    current.until(f"/connections/{theirs}", state="active")
-    return invited["connectionId"], theirs
+    return receives(current, faber, "didexchange/1.1")
 
 
 def formats_by_message(record):
@@ -36,10 +28,8 @@ def test_acapy_changes_the_format_within_a_thread_and_gets_its_own_afterwards(
     later = {"cred_request": ["anoncreds"], "cred_issue": ["anoncreds"]}
     assert first == {"cred_offer": ["indy"], **later}
     holding.offer(faber, degree, met, automaticIssuance=True)
-    assert formats_by_message(issuance.accept(met[1])) == {
-        "cred_offer": ["anoncreds"],
-        **later,
-    }
+    second = formats_by_message(issuance.accept(met[1]))
+    assert second == {"cred_offer": ["anoncreds"], **later}
     holding.ask(faber, met, holding.policy(degree, ["level"]))
     proof.present(record := proof.next("request-received", connection_id=met[1]))
     shown = formats_by_message(proof.until(record, "done"))

@@ -67,13 +67,12 @@ def test_a_credential_is_issued_by_hand(faber, degree, link, issuance):
     issuance.until(record, "done")
 
 
-def test_an_offer_that_acapy_declines_is_rejected(faber, degree, link, issuance):
+def test_an_offer_that_acapy_declines_is_rejected_and_it_hears_of_a_withdrawn_one(
+    faber, degree, link, issuance
+):
     ours = offer(faber, degree, link)
     issuance.decline(issuance.next("offer-received", connection_id=link[1]))
     reaches(faber, f"/credentials/{ours}", "Rejected")
-
-
-def test_acapy_hears_that_an_offer_is_withdrawn(faber, degree, link, issuance):
     ours = offer(faber, degree, link)
     record = issuance.next("offer-received", connection_id=link[1])
     faber.delete(f"/credentials/delete/{ours}")
@@ -102,13 +101,12 @@ def test_a_predicate_that_does_not_hold_is_not_proven(
     reaches(faber, f"/verifications/{ours}", "Rejected")
 
 
-def test_a_request_that_acapy_declines_is_rejected(faber, degree, link, proof):
+def test_a_request_that_acapy_declines_is_rejected_and_it_hears_of_a_withdrawn_one(
+    faber, degree, link, proof
+):
     ours = ask(faber, link, policy(degree, ["level"]))
     proof.decline(proof.next("request-received", connection_id=link[1]))
     reaches(faber, f"/verifications/{ours}", "Rejected")
-
-
-def test_acapy_hears_that_a_request_is_withdrawn(faber, degree, link, proof):
     ours = ask(faber, link, policy(degree, ["level"]))
     record = proof.next("request-received", connection_id=link[1])
     faber.delete(f"/verifications/{ours}")

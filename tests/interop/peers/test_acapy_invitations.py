@@ -5,76 +5,36 @@ import json
 
 import pytest
 
-from connections.didcomm.message import decode_json, encode_url
+from connections.didcomm.message import encode_url
 from connections.didcomm.signatures import content_of
-from tests.interop.peers.agency import reaches, the_offer
-from tests.interop.peers.conftest import VALUES
+from tests.interop.peers.agency import the_offer
+from tests.interop.peers.conftest import VALUES, accepts, invites, receives
 from tests.interop.peers.exchanges import Issuance
 from tests.interop.peers.processes import eventually
 from tests.interop.peers.test_acapy_issuer import shows
 
-HANDSHAKES = [
-    ("acapy", "didexchange/1.0"),
-    ("acapy", "didexchange/1.1"),
-    ("acapy", "connections/1.0"),
-    ("current", "didexchange/1.0"),
-    ("current", "didexchange/1.1"),
-]
-
-
-def invites(peer, *handshakes, **body):
-    offered = [f"https://didcomm.org/{one}" for one in handshakes]
-    return peer.post(
-        "/out-of-band/create-invitation", {"handshake_protocols": offered} | body
-    )
-
-
-def record_of(peer, invited):
-    """ACA-Py's connection by the invitation that it made."""
-    return peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
-
-
-@pytest.fixture(params=HANDSHAKES, ids="-".join)
-def spoken_to(request):
-    """(peer, protocol of the handshake)."""
-    return request.getfixturevalue(request.param[0]), request.param[1]
-
 
 def test_a_wallet_accepts_what_acapy_offers_out_of_band(faber, spoken_to):
     peer, handshake = spoken_to
-    dora, invited = faber.hosts("Dora"), invites(peer, handshake)
-    ours = dora.accepts_invitation(invited["invitation_url"])["connectionId"]
-    shown = reaches(dora, f"/connections/{ours}", "Connected")
-    theirs = record_of(peer, invited)["connection_id"]
-    record = peer.until(f"/connections/{theirs}", state="active")
+    dora = faber.hosts("Dora")
+    ours, theirs = accepts(dora, peer, handshake)
+    record = peer.get(f"/connections/{theirs}")
     assert record["connection_protocol"] == handshake
-    assert record["my_did"].startswith(
-        shown["theirDid"]
-    )  # did:peer:4 in its long form or not
+    # did:peer:4 in its long form or not
+    assert record["my_did"].startswith(dora.get(f"/connections/{ours}")["theirDid"])
 
 
 def test_messages_follow_a_did_exchange(faber, acapy):
-    dora, invited = faber.hosts("Dora"), invites(acapy, "didexchange/1.1")
-    dora.accepts_invitation(invited["invitation_url"])
-    theirs = record_of(acapy, invited)["connection_id"]
-    acapy.until(f"/connections/{theirs}", state="active")
+    _, theirs = accepts(faber.hosts("Dora"), acapy, "didexchange/1.1")
     thread = acapy.post(f"/connections/{theirs}/send-ping")["thread_id"]
     acapy.webhooks.hears("ping", thread_id=thread, state="response_received")
 
 
 def test_acapy_hears_that_a_wallet_left(faber, acapy):
-    dora, invited = faber.hosts("Dora"), invites(acapy, "didexchange/1.1")
-    ours = dora.accepts_invitation(invited["invitation_url"])["connectionId"]
-    theirs = record_of(acapy, invited)["connection_id"]
-    acapy.until(f"/connections/{theirs}", state="active")
+    dora = faber.hosts("Dora")
+    ours, theirs = accepts(dora, acapy, "didexchange/1.1")
     dora.delete(f"/connections/{ours}")
-    eventually(
-        lambda: theirs not in [one["connection_id"] for one in connections(acapy)]
-    )
-
-
-def connections(acapy):
-    return acapy.get("/connections")["results"]
+    eventually(lambda: theirs not in acapy.connections())
 
 
 @pytest.fixture(scope="session")
@@ -86,10 +46,8 @@ def hana(faber, defined):
 
     @functools.cache
     def holds(peer):
-        hana, invited = faber.hosts("Hana"), invites(peer, "didexchange/1.1")
-        ours = hana.accepts_invitation(invited["invitation_url"])["connectionId"]
-        theirs = record_of(peer, invited)["connection_id"]
-        peer.until(f"/connections/{theirs}", state="active")
+        hana = faber.hosts("Hana")
+        ours, theirs = accepts(hana, peer, "didexchange/1.1")
         issuance = Issuance(peer, "2.0")
         record = issuance.offer(theirs, defined(peer), VALUES)
         hana.post(f"/credentials/{the_offer(hana)}")
@@ -152,9 +110,5 @@ def test_a_request_that_stands_alone_with_a_service_is_answered(
 
 def test_acapy_accepts_what_an_organization_offers_out_of_band(faber, spoken_to):
     peer, handshake = spoken_to
-    invited = faber.invites(protocol="out-of-band", handshakes=[handshake])
-    invitation = decode_json(invited["invitation"])
-    theirs = peer.post("/out-of-band/receive-invitation", invitation)["connection_id"]
-    reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
-    record = peer.until(f"/connections/{theirs}", state="active")
-    assert record["connection_protocol"] == handshake
+    _, theirs = receives(peer, faber, handshake)
+    assert peer.get(f"/connections/{theirs}")["connection_protocol"] == handshake

@@ -39,16 +39,12 @@ def test_a_hosted_wallet_gets_a_credential_of_acapy(alice, badge, their_definiti
     assert (shown["values"], shown["definitionId"]) == (VALUES, their_definition)
 
 
-def test_acapy_hears_that_an_offer_is_declined(
+def test_acapy_hears_that_an_offer_is_declined_and_takes_one_back(
     alice, visit, issuance, their_definition
 ):
     record = issuance.offer(visit[1], their_definition, VALUES)
-    ours = the_offer(alice)
-    alice.post(f"/credentials/{ours}/decline")
+    alice.post(f"/credentials/{the_offer(alice)}/decline")
     issuance.until(record, "abandoned")
-
-
-def test_acapy_takes_an_offer_back(alice, visit, issuance, their_definition):
     record = issuance.offer(visit[1], their_definition, VALUES)
     ours = the_offer(alice)
     issuance.decline(record)
@@ -77,14 +73,12 @@ def test_acapy_refuses_a_predicate_that_does_not_hold(
     assert proof.verdict(record) is False
 
 
-def test_acapy_hears_that_a_request_is_declined(alice, visit, proof):
+def test_acapy_hears_that_a_request_is_declined_and_takes_one_back(
+    alice, visit, proof
+):
     record = asks(proof, visit[1], [LEVEL])
-    ours = the_request(alice)
-    alice.put(f"/verifications/{ours}/decline")
+    alice.put(f"/verifications/{the_request(alice)}/decline")
     proof.until(record, "abandoned")
-
-
-def test_acapy_takes_a_request_back(alice, visit, proof):
     record = asks(proof, visit[1], [LEVEL])
     ours = the_request(alice)
     proof.decline(record)

@@ -2,28 +2,21 @@
 
 import pytest
 
-from connections.didcomm.message import decode_json
 from tests.interop.peers import test_acapy_holder as holding
-from tests.interop.peers.agency import reaches
+from tests.interop.peers.conftest import receives
 from tests.interop.peers.exchanges import Issuance
 from tests.interop.peers.processes import eventually
 
 
-@pytest.fixture(params=["acapy", "current"])
-def peer(request):
-    """Both releases of ACA-Py, one after the other."""
-    return request.getfixturevalue(request.param)
+@pytest.fixture
+def peer(either):
+    return either
 
 
 @pytest.fixture
 def link(faber, peer):
     """(our id, their id) of a new connection by DID exchange."""
-    invited = faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
-    invitation = decode_json(invited["invitation"])
-    theirs = peer.post("/out-of-band/receive-invitation", invitation)["connection_id"]
-    reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
-    peer.until(f"/connections/{theirs}", state="active")
-    return invited["connectionId"], theirs
+    return receives(peer, faber, "didexchange/1.1")
 
 
 def spoken(faber, link):
@@ -40,12 +33,7 @@ def test_acapy_tells_which_protocols_it_speaks(faber, link):
 def test_acapy_is_asked_on_connections_1_0_before_the_first_offer(
     faber, acapy, degree
 ):
-    invited = faber.invites(name="Rex")
-    invitation = decode_json(invited["invitation"])
-    theirs = acapy.post("/connections/receive-invitation", invitation)["connection_id"]
-    link = (invited["connectionId"], theirs)
-    reaches(faber, f"/connections/{link[0]}", "Connected")
-    acapy.until(f"/connections/{theirs}", state="active")
+    link = receives(acapy, faber, name="Rex")
     shown = spoken(faber, link)
     assert (shown["disclosed"], shown["issueCredential"]) == ([], "1.0")
     holding.offer(faber, degree, link)
@@ -54,7 +42,7 @@ def test_acapy_is_asked_on_connections_1_0_before_the_first_offer(
     assert {"issue-credential/1.0", "issue-credential/2.0"} <= set(disclosed)
     assert spoken(faber, link)["issueCredential"] == "2.0"
     holding.offer(faber, degree, link)
-    Issuance(acapy, "2.0").next("offer-received", connection_id=theirs)
+    Issuance(acapy, "2.0").next("offer-received", connection_id=link[1])
 
 
 def test_acapy_agrees_to_a_new_key_of_ours(faber, peer, link):
@@ -70,7 +58,7 @@ def test_acapy_agrees_to_a_new_key_of_ours(faber, peer, link):
 def test_acapy_hears_that_we_end_a_connection(faber, peer, link):
     eventually(lambda: spoken(faber, link).get("disclosed"))
     assert faber.post(f"/connections/{link[0]}/hangup")["endedAtUtc"]
-    eventually(lambda: link[1] not in [one["connection_id"] for one in listed(peer)])
+    eventually(lambda: link[1] not in peer.connections())
 
 
 def test_we_hear_that_acapy_ends_a_connection(faber, peer, link):
@@ -78,23 +66,12 @@ def test_we_hear_that_acapy_ends_a_connection(faber, peer, link):
     eventually(lambda: "endedAtUtc" in faber.get(f"/connections/{link[0]}"))
 
 
-def listed(peer):
-    return peer.get("/connections")["results"]
-
-
 def test_the_current_acapy_takes_a_new_did_and_is_still_reached(faber, current):
-    invited = faber.invites(protocol="out-of-band")
-    body = decode_json(invited["invitation"])
-    theirs = current.post("/out-of-band/receive-invitation", body)["connection_id"]
-    current.until(f"/connections/{theirs}", state="active")
-    made = current.post("/wallet/did/create", {"method": "did:peer:4"})["result"][
-        "did"
-    ]
+    ours, theirs = receives(current, faber, "didexchange/1.1")
+    did = current.post("/wallet/did/create", {"method": "did:peer:4"})
+    made = did["result"]["did"]
     current.post(f"/did-rotate/{theirs}/rotate", {"to_did": made})
     eventually(lambda: current.get(f"/connections/{theirs}")["my_did"] == made)
-    shown = faber.get(f"/connections/{invited['connectionId']}")
-    assert made.startswith(shown["theirDid"])
-    faber.post(
-        "/messages", {"connectionId": invited["connectionId"], "text": "Rotated?"}
-    )
+    assert made.startswith(faber.get(f"/connections/{ours}")["theirDid"])
+    faber.post("/messages", {"connectionId": ours, "text": "Rotated?"})
     current.webhooks.hears("basicmessages", content="Rotated?")

@@ -1,5 +1,6 @@
 """A prover proposes what it can show, and the verifier asks for it."""
 
+from tests.interop.peers import test_acapy_holder as holding
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.exchanges import Proof
@@ -7,12 +8,7 @@ from tests.interop.peers.processes import eventually
 
 
 def test_acapy_proposes_a_proof_and_is_asked(faber, degree, issuance, proof, link):
-    body = {
-        "definitionId": degree,
-        "connectionId": link[0],
-        "credentialValues": VALUES,
-    }
-    faber.post("/credentials", body | {"automaticIssuance": True})
+    holding.offer(faber, degree, link, automaticIssuance=True)
     issuance.accept(link[1])
     record = proof.propose(link[1], "level", degree)
     proposed = eventually(lambda: proposals(faber, link[0]))[0]["verificationId"]
@@ -28,11 +24,11 @@ def proposals(faber, connection_id):
     return [one for one in listed if (one["state"], one.get("connectionId")) == wanted]
 
 
-def wallet_shows(wallet, link, proof, definition):
+def wallet_shows(wallet, link, proof, definition, **more):
     """The wallet proposes, is asked and shows. Return (our path, ACA-Py's record)."""
     restrictions = [{"credentialDefinitionId": definition}]
     wanted = [{"policyName": "level", "restrictions": restrictions}]
-    body = {"name": "My level", "version": "1.0", "attributes": wanted}
+    body = {"name": "My level", "version": "1.0", "attributes": wanted} | more
     mine = wallet.put(f"/verifications/propose/{link[0]}", body)["verificationId"]
     record = proof.next("proposal-received", connection_id=link[1])
     proof.act(record, "send-request")

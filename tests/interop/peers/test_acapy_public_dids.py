@@ -4,17 +4,10 @@ import pytest
 
 from connections.didcomm.message import decode_json
 from tests.interop.peers.agency import reaches
+from tests.interop.peers.conftest import accepts, invites, receives
 from tests.interop.peers.processes import eventually
-from tests.interop.peers.test_acapy_invitations import invites, record_of
 
 DIDS = "/tenants/publicDid"
-OUT_OF_BAND = [
-    ("acapy", "didexchange/1.0"),
-    ("acapy", "didexchange/1.1"),
-    ("acapy", "connections/1.0"),
-    ("current", "didexchange/1.0"),
-    ("current", "didexchange/1.1"),
-]
 
 
 @pytest.fixture(scope="session")
@@ -34,55 +27,24 @@ def published(organization):
     return shown if shown["state"] == "Published" else None
 
 
-@pytest.fixture(params=OUT_OF_BAND, ids="-".join)
-def spoken_to(request):
-    """(peer, protocol of the handshake)."""
-    return request.getfixturevalue(request.param[0]), request.param[1]
-
-
-@pytest.fixture(params=["acapy", "current"])
-def either(request):
-    return request.getfixturevalue(request.param)
-
-
-def receives(peer, invited, reuses=False):
-    return peer.post(
-        "/out-of-band/receive-invitation",
-        decode_json(invited["invitation"]),
-        use_existing_connection=str(reuses).lower(),
-    )
-
-
 def public_did_of(peer):
     return peer.get("/wallet/did/public")["result"]["did"].removeprefix("did:sov:")
 
 
 def test_acapy_accepts_an_invitation_by_our_public_did(office, spoken_to):
     peer, handshake = spoken_to
-    invited = office.invites(
-        protocol="out-of-band", handshakes=[handshake], usePublicDid=True
-    )
-    theirs = receives(peer, invited)["connection_id"]
-    reaches(office, f"/connections/{invited['connectionId']}", "Connected")
-    peer.until(f"/connections/{theirs}", state="active")
+    receives(peer, office, handshake, usePublicDid=True)
 
 
 def test_acapy_accepts_a_connections_1_0_invitation_by_our_did(office, acapy):
-    invited = office.invites(usePublicDid=True)
-    path = "/connections/receive-invitation"
-    theirs = acapy.post(path, decode_json(invited["invitation"]))["connection_id"]
-    reaches(office, f"/connections/{invited['connectionId']}", "Connected")
-    acapy.until(f"/connections/{theirs}", state="active")
+    receives(acapy, office, usePublicDid=True)
 
 
 def test_a_wallet_accepts_an_invitation_by_the_public_did_of_acapy(office, spoken_to):
     peer, handshake = spoken_to
-    dora, invited = office.hosts("Dora"), invites(peer, handshake, use_public_did=True)
+    invited = invites(peer, handshake, use_public_did=True)
     assert isinstance(invited["invitation"]["services"][0], str)
-    ours = dora.accepts_invitation(invited["invitation_url"])["connectionId"]
-    reaches(dora, f"/connections/{ours}", "Connected")
-    theirs = record_of(peer, invited)["connection_id"]
-    peer.until(f"/connections/{theirs}", state="active")
+    accepts(office.hosts("Dora"), peer, handshake, use_public_did=True)
 
 
 def test_a_wallet_accepts_a_connections_1_0_invitation_by_the_did_of_acapy(
@@ -145,9 +107,7 @@ def test_acapy_sees_that_its_request_was_refused(agency, indy_pool, either):
 
 def test_a_wallet_reuses_a_connection_by_the_public_did_of_acapy(office, either):
     gina, protocol = office.hosts("Gina"), "didexchange/1.1"
-    first = invites(either, protocol, use_public_did=True)
-    ours = gina.accepts_invitation(first["invitation_url"])["connectionId"]
-    reaches(gina, f"/connections/{ours}", "Connected")
+    ours, _ = accepts(gina, either, protocol, use_public_did=True)
     second = invites(either, protocol, use_public_did=True)
     again = gina.accepts_invitation(second["invitation_url"])
     assert again["connectionId"] == ours
@@ -156,18 +116,16 @@ def test_a_wallet_reuses_a_connection_by_the_public_did_of_acapy(office, either)
 
 
 def test_acapy_reuses_a_connection_by_our_public_did(office, either):
-    def invited():
-        return office.invites(
-            protocol="out-of-band", handshakes=["didexchange/1.1"], usePublicDid=True
-        )
-
-    first = invited()
-    theirs = receives(either, first)["connection_id"]
-    reaches(office, f"/connections/{first['connectionId']}", "Connected")
-    either.until(f"/connections/{theirs}", state="active")
+    receives(either, office, "didexchange/1.1", usePublicDid=True)
     before = ids_of(office)
-    second = invited()
-    receives(either, second, reuses=True)
+    second = office.invites(
+        protocol="out-of-band", handshakes=["didexchange/1.1"], usePublicDid=True
+    )
+    either.post(
+        "/out-of-band/receive-invitation",
+        decode_json(second["invitation"]),
+        use_existing_connection="true",
+    )
     eventually(lambda: second["connectionId"] not in ids_of(office))
     assert ids_of(office) == before
 

@@ -8,6 +8,7 @@ from tests.interop.peers.conftest import EITHER, VALUES
 from tests.interop.peers.definitions import is_anoncreds
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.processes import eventually
+from tests.interop.peers.test_acapy_proposals import wallet_shows
 
 OF_INDY = [
     one for one in EITHER if one != ("current", "2.0")
@@ -43,36 +44,23 @@ def proposed(person, connection_id):
     return listed[0]
 
 
-def is_issued_what_it_proposes(faber, issuance, degree, link):
-    record = proposes(issuance, link[1], degree, VALUES)
-    seen = proposed(faber, link[0])
-    assert seen["proposal"]["definitionId"] == degree
-    assert seen["proposal"]["credentialValues"] == VALUES
-    faber.put(
-        f"/credentials/{seen['credentialId']}/offer",
-        {"automaticIssuance": True},
-    )
-    issuance.act(issuance.until(record, "offer-received"), "send-request")
-    stored = issuance.stored(issuance.until(record, "done"))
-    reaches(faber, f"/credentials/{seen['credentialId']}", "Issued")
-    assert issuance.agent.get(f"/credential/{stored}")["attrs"] == VALUES
-
-
-def is_issued_what_the_wallet_proposes(wallet, issuance, definition, link, **counter):
-    """counter: what ACA-Py offers instead."""
-    body = {"definitionId": definition, "credentialValues": VALUES}
-    mine = wallet.put(f"/credentials/propose/{link[0]}", body)["credentialId"]
-    record = issuance.next("proposal-received", connection_id=link[1])
+def offers_and_issues(issuance, record, wallet, mine, **counter):
+    """ACA-Py answers a proposal, with an offer of this if given. Return the values."""
     issuance.act(record, "send-offer", counter or None)
     offered = reaches(wallet, f"/credentials/{mine}", "Offered")
     wallet.post(f"/credentials/{mine}")
-    issuance.act(
-        issuance.until(record, "request-received"), "issue", {"comment": "Here"}
-    )
+    requested = issuance.until(record, "request-received")
+    issuance.act(requested, "issue", {"comment": "Here"})
     got = reaches(wallet, f"/credentials/{mine}", "Issued")
-    issuance.until(record, "done")
     assert offered["values"] == got["values"]
     return got["values"]
+
+
+def wishes(wallet, issuance, definition, link, **more):
+    """A wallet proposes. Return (our id, ACA-Py's record)."""
+    body = {"definitionId": definition, "credentialValues": VALUES} | more
+    mine = wallet.put(f"/credentials/propose/{link[0]}", body)["credentialId"]
+    return mine, issuance.next("proposal-received", connection_id=link[1])
 
 
 def counter_of(issuance, definition, values):
@@ -99,7 +87,16 @@ def met(alice, visit, peer, badge):
 
 
 def test_acapy_proposes_a_credential_and_is_issued_it(faber, degree, issuance, link):
-    is_issued_what_it_proposes(faber, issuance, degree, link)
+    record = proposes(issuance, link[1], degree, VALUES)
+    seen = proposed(faber, link[0])
+    assert seen["proposal"]["definitionId"] == degree
+    assert seen["proposal"]["credentialValues"] == VALUES
+    path = f"/credentials/{seen['credentialId']}"
+    faber.put(f"{path}/offer", {"automaticIssuance": True})
+    issuance.act(issuance.until(record, "offer-received"), "send-request")
+    stored = issuance.stored(issuance.until(record, "done"))
+    reaches(faber, path, "Issued")
+    assert issuance.agent.get(f"/credential/{stored}")["attrs"] == VALUES
 
 
 def test_acapy_is_offered_other_values_than_it_proposed(faber, degree, issuance, link):
@@ -122,8 +119,9 @@ def test_a_wallet_proposes_a_credential_and_acapy_issues_it(
     met, issuance, their_definition
 ):
     wallet, link = met
-    got = is_issued_what_the_wallet_proposes(wallet, issuance, their_definition, link)
-    assert got == VALUES
+    mine, record = wishes(wallet, issuance, their_definition, link)
+    assert offers_and_issues(issuance, record, wallet, mine) == VALUES
+    issuance.until(record, "done")
 
 
 @pytest.mark.parametrize("spoken", OF_INDY, ids="-".join, indirect=True)
@@ -132,17 +130,15 @@ def test_acapy_offers_other_values_than_the_wallet_proposed(
 ):
     wallet, link = met
     counter = counter_of(issuance, their_definition, BETTER)
-    got = is_issued_what_the_wallet_proposes(
-        wallet, issuance, their_definition, link, **counter
-    )
-    assert got == BETTER
+    mine, record = wishes(wallet, issuance, their_definition, link)
+    assert offers_and_issues(issuance, record, wallet, mine, **counter) == BETTER
+    issuance.until(record, "done")
 
 
 def test_acapy_declines_what_the_wallet_proposes(met, issuance, their_definition):
     wallet, link = met
-    body = {"definitionId": their_definition, "credentialValues": VALUES}
-    mine = wallet.put(f"/credentials/propose/{link[0]}", body)["credentialId"]
-    issuance.decline(issuance.next("proposal-received", connection_id=link[1]))
+    mine, record = wishes(wallet, issuance, their_definition, link)
+    issuance.decline(record)
     reaches(wallet, f"/credentials/{mine}", "Rejected")
 
 
@@ -159,62 +155,30 @@ def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(
     second = issuance.next("proposal-received", connection_id=link[1])
     assert second["thread_id"] == first["thread_id"]
     issuance.agent.call("DELETE", f"{issuance.path}/records/{first[issuance.id_name]}")
-    issuance.act(second, "send-offer")
-    assert reaches(wallet, f"/credentials/{mine}", "Offered")["values"] == BETTER
-    wallet.post(f"/credentials/{mine}")
-    issuance.act(
-        issuance.until(second, "request-received"), "issue", {"comment": "Here"}
-    )
-    assert reaches(wallet, f"/credentials/{mine}", "Issued")["values"] == BETTER
+    assert offers_and_issues(issuance, second, wallet, mine) == BETTER
 
 
 @pytest.mark.parametrize("chosen", ["1.0", "2.0"])
 def test_a_wallet_proposes_in_the_version_that_it_chose(
     acapy, defined, newly_met, chosen
 ):
-    wallet, (ours, theirs) = newly_met(acapy)
-    definition = defined(acapy)
-    body = {"definitionId": definition, "credentialValues": VALUES}
-    body |= {"exchangeVersion": chosen}
+    wallet, link = newly_met(acapy)
+    definition, version = defined(acapy), {"exchangeVersion": chosen}
     issuance = Issuance(acapy, chosen)
-    mine = wallet.put(f"/credentials/propose/{ours}", body)["credentialId"]
-    record = issuance.next("proposal-received", connection_id=theirs)
-    issuance.act(record, "send-offer")
-    reaches(wallet, f"/credentials/{mine}", "Offered")
-    wallet.post(f"/credentials/{mine}")
-    issuance.act(
-        issuance.until(record, "request-received"), "issue", {"comment": "Here"}
-    )
-    reaches(wallet, f"/credentials/{mine}", "Issued")
+    mine, record = wishes(wallet, issuance, definition, link, **version)
+    offers_and_issues(issuance, record, wallet, mine)
     proof = Proof(acapy, chosen)
-    restrictions = [{"credentialDefinitionId": definition}]
-    wanted = [{"policyName": "level", "restrictions": restrictions}]
-    body = {"name": "My level", "version": "1.0", "attributes": wanted}
-    body |= {"exchangeVersion": chosen}
-    shown = wallet.put(f"/verifications/propose/{ours}", body)["verificationId"]
-    asked = proof.next("proposal-received", connection_id=theirs)
-    proof.act(asked, "send-request")
-    reaches(wallet, f"/verifications/{shown}", "Requested")
-    wallet.put(f"/verifications/{shown}/autoSelect")
+    _, asked = wallet_shows(wallet, link, proof, definition, **version)
     assert proof.verdict(asked) is True
 
 
 def test_a_wallet_that_proposes_first_finds_the_format_of_its_peer(
     current, defined, newly_met
 ):
-    wallet, (ours, theirs) = newly_met(current)
-    body = {"definitionId": defined(current), "credentialValues": VALUES}
+    wallet, link = newly_met(current)
     issuance = Issuance(current, "2.0")
-    mine = wallet.put(f"/credentials/propose/{ours}", body)["credentialId"]
-    first = issuance.next("proposal-received", connection_id=theirs)
+    mine, first = wishes(wallet, issuance, defined(current), link)
     with pytest.raises(Refused, match="anoncreds"):
         issuance.act(first, "send-offer")
-    second = issuance.next("proposal-received", connection_id=theirs)
-    issuance.act(second, "send-offer")
-    reaches(wallet, f"/credentials/{mine}", "Offered")
-    wallet.post(f"/credentials/{mine}")
-    issuance.act(
-        issuance.until(second, "request-received"), "issue", {"comment": "Here"}
-    )
-    got = reaches(wallet, f"/credentials/{mine}", "Issued")
-    assert got["values"] == VALUES
+    second = issuance.next("proposal-received", connection_id=link[1])
+    assert offers_and_issues(issuance, second, wallet, mine) == VALUES

@@ -2,18 +2,11 @@
 
 import pytest
 
-from tests.interop.peers.credo import Credo
+from tests.interop.peers.conftest import VALUES
+from tests.interop.peers.credo import FIRST
 from tests.interop.peers.processes import eventually, free_port
 
 REFUSED = "issue-credential/1.0/problem-report refused"
-VALUES = {"Full Name": "Alice Åkerlund", "level": "7"}
-
-
-@pytest.fixture(scope="module")
-def office(starting):
-    """An organization on the local network: nothing here reads a ledger."""
-    starting.wait_until_ready()
-    return starting.organization("Office")
 
 
 @pytest.fixture(scope="module")
@@ -22,30 +15,13 @@ def definition(office):
 
 
 @pytest.fixture(scope="module")
-def starts_credo(starting, tmp_path_factory):
-    started = []
-
-    def start():
-        try:
-            folder = tmp_path_factory.mktemp("credo")
-            started.append(Credo(folder, agentPort=free_port()))
-        except LookupError as error:
-            pytest.skip(str(error))  # in CI too: not every machine has a C++ compiler
-        return started[-1].wait_until_ready()
-
-    yield start
-    for one in started:
-        one.stop()
-
-
-@pytest.fixture(scope="module")
 def credo(starts_credo):
-    return starts_credo()
+    return starts_credo(FIRST, agentPort=free_port())
 
 
 @pytest.fixture(scope="module")
 def other_credo(starts_credo):
-    return starts_credo()
+    return starts_credo(FIRST, agentPort=free_port())
 
 
 @pytest.fixture

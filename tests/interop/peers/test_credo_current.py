@@ -3,20 +3,16 @@
 Nothing here reads a ledger: the organization is on the local network.
 """
 
+from functools import partial
+
 import pytest
 
-from tests.interop.peers.credo import CURRENT, Credo
+from tests.interop.peers.conftest import VALUES
+from tests.interop.peers.credo import CURRENT
 from tests.interop.peers.processes import eventually, free_port
 
-VALUES = {"Full Name": "Alice Åkerlund", "level": "7"}
 VERSIONS = ("1.0", "2.0")
 KINDS = ("reachable", "mediated", "phone")
-
-
-@pytest.fixture(scope="module")
-def office(starting):
-    starting.wait_until_ready()
-    return starting.organization("Office")
 
 
 @pytest.fixture(scope="module")
@@ -30,39 +26,26 @@ def revocable(office):
 
 
 @pytest.fixture(scope="module")
-def starts_credo(starting, tmp_path_factory):
-    started = []
-
-    def start(**options):
-        options["ledger"] = f"{starting.url}/ledger/local"
-        try:
-            folder = tmp_path_factory.mktemp("credo")
-            started.append(Credo(folder, CURRENT, **options))
-        except LookupError as error:
-            pytest.skip(str(error))  # in CI too: not every machine has a C++ compiler
-        return started[-1].wait_until_ready()
-
-    yield start
-    for one in started:
-        one.stop()
+def starts_current(starting, starts_credo):
+    return partial(starts_credo, CURRENT, ledger=f"{starting.url}/ledger/local")
 
 
 @pytest.fixture(scope="module")
-def reachable(starts_credo):
-    return starts_credo(agentPort=free_port())
+def reachable(starts_current):
+    return starts_current(agentPort=free_port())
 
 
 @pytest.fixture(scope="module")
-def phone(starts_credo):
+def phone(starts_current):
     """Without an endpoint: it gets messages in the responses to its own calls."""
-    return starts_credo()
+    return starts_current()
 
 
 @pytest.fixture(scope="module")
-def mediated(starts_credo):
+def mediated(starts_current):
     """Another Credo keeps its messages until it asks for them."""
-    mediator = starts_credo(agentPort=free_port(), isMediator=True)
-    return starts_credo(mediatorInvitation=mediator.does("invite")["url"])
+    mediator = starts_current(agentPort=free_port(), isMediator=True)
+    return starts_current(mediatorInvitation=mediator.does("invite")["url"])
 
 
 @pytest.fixture(params=KINDS)
