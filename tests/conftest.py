@@ -18,6 +18,7 @@ from django.test import Client, TransactionTestCase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, notify, rate_limits
+from agency.devtools.embedded import temporary_home
 from connections.protocols import discover_features
 from connections.resolver import resolved_dids
 from credentials.ledgers.local import published_body
@@ -154,6 +155,13 @@ def stored_keys():
     """Definitions get a stored key of the right size, not a new one (1.5 to 15 s)."""
     with keys.stored_keys():
         yield
+
+
+@pytest.fixture
+def home():
+    """A folder for servers and files of a product of its own."""
+    with temporary_home() as home:
+        yield home
 
 
 @pytest.fixture

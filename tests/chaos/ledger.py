@@ -1,5 +1,7 @@
 """What the database knows, read past the product: rows, events, deliveries."""
 
+import json
+from collections import defaultdict
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -80,6 +82,17 @@ class Ledger:
     def events(self) -> list[Told]:
         names = "id::text, tenant_id::text, object_key, sequence, body"
         return [Told(*row) for row in self.rows(f"SELECT {names} FROM webhooks_event")]
+
+    def announced(self) -> set[tuple[str, str | None]]:
+        """(object id, state) of all events, of which none is missing or there twice."""
+        events, numbers = self.events(), defaultdict[Any, list[int]](list)
+        for event in events:
+            numbers[event.object_key].append(event.sequence)
+        assert {key: sorted(found) for key, found in numbers.items()} == {
+            key: list(range(1, last + 1)) for key, last in self.sequences().items()
+        }
+        bodies = (json.loads(event.body) for event in events)
+        return {(body["object_id"], body.get("state")) for body in bodies}
 
     def deliveries(self) -> dict[tuple[str, str], str]:
         """(event, webhook) -> status."""

@@ -4,7 +4,8 @@ import random
 import time
 import uuid
 from collections import Counter
-from threading import Event
+from collections.abc import Iterable
+from threading import Event, Thread
 from typing import Any
 
 import requests
@@ -54,8 +55,7 @@ class Caller:
                 self.counts[f"{answer.status_code // 100}xx"] += 1
                 if answer.status_code == 200:
                     return self.noted(
-                        method,
-                        answer.json() if answer.content else None,
+                        method, answer.json() if answer.content else None
                     )
                 if answer.status_code < 500 and "Retry-After" not in answer.headers:
                     raise Refused(answer.json()["code"])
@@ -113,10 +113,9 @@ class Pair:
             step = self.random.choice(known)
 
     def meet(self) -> None:
-        self.wallet = self.host.post(
-            "/api/wallets",
-            {"ownerName": "Alice"},
-        )["walletId"]
+        self.wallet = self.host.post("/api/wallets", {"ownerName": "Alice"})[
+            "walletId"
+        ]
         self.wallets.append(self.wallet)
         invited = self.office.post("/connections")
         self.connection = invited["connectionId"]
@@ -198,3 +197,59 @@ class Pair:
             name = IDS[path.rpartition("/")[2][:-1]]
             found |= {(row[name], row["state"]) for row in caller.get(path)}
         return found
+
+
+class Writers:
+    """Pairs of organizations (office, host) that act until they are stopped."""
+
+    def __init__(
+        self,
+        world: dict[str, Any],
+        url: str,
+        parts: Iterable[tuple[str, str]],
+        seed: int = 0,
+    ) -> None:
+        self.over = Event()
+        self.pairs = [
+            Pair(
+                Caller(url, world[office]["headers"], self.over),
+                Caller(url, world[host]["headers"], self.over),
+                world[office]["definition"],
+                seed + number,
+            )
+            for number, (office, host) in enumerate(parts)
+        ]
+        self.callers = [one for pair in self.pairs for one in (pair.office, pair.host)]
+        self.threads = [Thread(target=pair.act, daemon=True) for pair in self.pairs]
+
+    def start(self, pause: float = 0.0) -> None:
+        """pause: seconds between two steps of a pair."""
+        for pair, thread in zip(self.pairs, self.threads, strict=True):
+            pair.pause = pause
+            thread.start()
+
+    def stop(self) -> None:
+        """Wait until nobody acts any more. Then callers may be used by hand."""
+        self.over.set()
+        for thread in self.threads:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in self.threads)
+        self.over.clear()
+
+    def lead_to(self, url: str) -> None:
+        """What the change of a name's record does."""
+        for caller in self.callers:
+            caller.url = url
+
+    def acknowledged(self) -> set[tuple[str, str | None]]:
+        return set().union(*(list(caller.acknowledged) for caller in self.callers))
+
+    def visible(self) -> set[tuple[str, str]]:
+        return set().union(*(pair.visible() for pair in self.pairs))
+
+    def steps(self) -> Counter[str]:
+        return sum((pair.steps for pair in self.pairs), Counter())
+
+    def counts(self) -> Counter[str]:
+        """Answers by their class: 2xx, 5xx, unanswered ..."""
+        return sum((caller.counts for caller in self.callers), Counter())

@@ -9,31 +9,26 @@ goes wrong and who does what; the machine decides when.
 import json
 import os
 import random
-import subprocess
-import sys
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from threading import Event, Thread
 
 import pytest
 
-from agency.devtools.embedded import postgres, temporary_home, valkey
+from agency.devtools.embedded import postgres, valkey
 from tests.chaos.ledger import Ledger
 from tests.chaos.nemesis import Nemesis
 from tests.chaos.receivers import receiving
-from tests.chaos.stories import Caller, Pair
+from tests.chaos.stories import Caller, Writers
+from tests.chaos.world import make_world
 from tests.support.processes import eventually, processes
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "35"))
 SEED = int(os.environ.get("CHAOS_SEED") or random.randrange(10**6))
 TO_SETTLE = 120 + SECONDS  # seconds
 pytestmark = pytest.mark.timeout(240 + 3 * SECONDS)
-
-
-@pytest.fixture
-def home():
-    with temporary_home() as home:
-        yield home
+# Faber with a holder of its own and one of Acme's; Acme with one of its own.
+PARTS = [("Faber", "Faber"), ("Faber", "Acme"), ("Acme", "Acme")]
 
 
 @pytest.fixture
@@ -56,61 +51,32 @@ def receivers():
 def product(home, servers):
     given = {"KEY_POOL_SIZE": "0", "LOG_LEVEL": "ERROR", "WEB_PROCESSES": "2"}
     with processes(home, **servers, **given) as product:
+        product.start_all("worker", "deliver", "beat")
         yield product
 
 
 @pytest.fixture
 def world(product, receivers):
-    """The organizations, and every process at work."""
-    for name in ("worker", "deliver", "beat"):
-        product.start(name)
-    product.start_web()
-    command = [sys.executable, "-m", "tests.chaos.world", receivers.url]
-    environment = product.supervisor.environment | {
-        "DJANGO_SETTINGS_MODULE": "agency.settings"
-    }
-    return json.loads(
-        subprocess.run(
-            command,
-            env=environment,
-            check=True,
-            capture_output=True,
-        ).stdout
-    )
+    return make_world(product, receivers.url)
 
 
 def test_no_event_is_lost(home, servers, product, world, receivers, capsys):
     say(capsys, f"CHAOS_SEED={SEED} CHAOS_SECONDS={SECONDS:.0f}")
     ledger, over = Ledger(servers["DATABASE_URL"]), Event()
-    pairs = cast(world, product.url, over)
+    writers = Writers(world, product.url, PARTS, SEED)
     nemesis = Nemesis(product, home, servers["REDIS_URL"], SEED)
-    actors = [Thread(target=pair.act, daemon=True) for pair in pairs]
-    actors.append(Thread(target=nemesis.strike, args=[over], daemon=True))
-    for actor in actors:
-        actor.start()
+    striker = Thread(target=nemesis.strike, args=[over], daemon=True)
+    writers.start()
+    striker.start()
     time.sleep(SECONDS)
     over.set()
-    for actor in actors:
-        actor.join(60)
-    assert not any(actor.is_alive() for actor in actors)
+    striker.join(60)
+    assert not striker.is_alive()
+    writers.stop()
     recover(world, product, receivers, ledger)
-    over.clear()
-    check(world, pairs, receivers.calls, ledger)
-    check_much_happened(pairs, nemesis)
-    say(capsys, figures(pairs, nemesis, receivers.calls, ledger))
-
-
-def cast(world, url, over):
-    """Faber with a holder of its own and one of Acme's; Acme with one of its own."""
-
-    def pair(number, office, host):
-        callers = [
-            Caller(url, world[name]["headers"], over) for name in (office, host)
-        ]
-        return Pair(*callers, world[office]["definition"], SEED + number)
-
-    parts = [("Faber", "Faber"), ("Faber", "Acme"), ("Acme", "Acme")]
-    return [pair(number, *part) for number, part in enumerate(parts)]
+    check(world, writers, receivers.calls, ledger)
+    check_much_happened(writers, nemesis)
+    say(capsys, figures(writers, nemesis, receivers.calls, ledger))
 
 
 def recover(world, product, receivers, ledger):
@@ -169,17 +135,10 @@ def untold(world, ledger, disabled=()):
     return wanted - set(known)
 
 
-def check(world, pairs, calls, ledger):
-    events, seen = ledger.events(), by_receiver(calls)
-    assert sequences_of(events) == {
-        key: list(range(1, last + 1)) for key, last in ledger.sequences().items()
-    }
-    announced = {
-        (body["object_id"], body.get("state")) for body in map(body_of, events)
-    }
-    for pair in pairs:
-        assert pair.office.acknowledged | pair.host.acknowledged <= announced
-        assert pair.visible() <= announced
+def check(world, writers, calls, ledger):
+    events, seen, announced = ledger.events(), by_receiver(calls), ledger.announced()
+    assert writers.acknowledged() <= announced
+    assert writers.visible() <= announced
     for name, one in world.items():
         mine = {
             f"msg_{event.id}": event.body
@@ -196,23 +155,11 @@ def check(world, pairs, calls, ledger):
     assert not seen["trap"], "no redirect was followed"
 
 
-def check_much_happened(pairs, nemesis):
+def check_much_happened(writers, nemesis):
     """So that what was not lost was not nothing."""
-    steps = sum((pair.steps for pair in pairs), Counter())
-    assert {"meet", "offer", "ask", "write", "decline"} <= set(steps)
-    assert all(pair.steps["meet"] for pair in pairs)
+    assert {"meet", "offer", "ask", "write", "decline"} <= set(writers.steps())
+    assert all(pair.steps["meet"] for pair in writers.pairs)
     assert set(nemesis.faults) == {kind.__name__ for kind in nemesis.kinds}
-
-
-def sequences_of(events):
-    found = defaultdict(list)
-    for event in events:
-        found[event.object_key].append(event.sequence)
-    return {key: sorted(numbers) for key, numbers in found.items()}
-
-
-def body_of(event):
-    return json.loads(event.body)
 
 
 def by_receiver(calls):
@@ -235,17 +182,14 @@ def out_of_order(calls):
     return wrong
 
 
-def figures(pairs, nemesis, calls, ledger):
-    counts = sum(
-        (one.counts for pair in pairs for one in (pair.office, pair.host)), Counter()
-    )
+def figures(writers, nemesis, calls, ledger):
     ids = {(call.receiver, call.id) for call in calls}
     good = [call for call in calls if call.status == 200]
     twice = len(good) - len({(call.receiver, call.id) for call in good})
     lines = {
         "faults": f"{nemesis.faults.total()} {dict(nemesis.faults)}",
-        "steps": dict(sum((pair.steps for pair in pairs), Counter())),
-        "requests": dict(counts),
+        "steps": dict(writers.steps()),
+        "requests": dict(writers.counts()),
         "events": len(ledger.events()),
         "deliveries": f"{len(ids)}, of which lost 0",
         "calls": f"{len(calls)}, of which repeated after a 200: {twice}",

@@ -9,23 +9,23 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event, Thread
 from typing import NamedTuple
 
 import pytest
 import requests
 
-from agency.devtools.embedded import postgres, temporary_home, valkey
+from agency.devtools.embedded import postgres, valkey
 from agency.devtools.embedded.home import find_server, free_port
 from agency.devtools.supervisor import read_procfile
 from tests import fixtures
 from tests.chaos.ledger import Ledger
 from tests.chaos.receivers import receiving
-from tests.chaos.test_chaos import body_of, cast, sequences_of, settle
+from tests.chaos.stories import Writers
+from tests.chaos.test_chaos import PARTS, settle
+from tests.chaos.world import make_world
 from tests.support.paths import ROOT
 from tests.support.processes import eventually, processes
 
@@ -237,12 +237,6 @@ FAULTS: tuple[Fault, ...] = (
 
 
 @pytest.fixture
-def home():
-    with temporary_home() as home:
-        yield home
-
-
-@pytest.fixture
 def small_disk(home):
     """Whether PostgreSQL has a small disk of its own: root may mount one."""
     folder = home / "postgres"
@@ -269,29 +263,16 @@ def day(home, small_disk):
     }
     with receiving(seed=1) as receivers, processes(home, **servers) as product:
         receivers.healthy = True
-        for name in SERVICES:
-            product.start(name)
-        product.start_web()
-        made = subprocess.run(
-            [sys.executable, "-m", "tests.chaos.world", receivers.url],
-            env=product.supervisor.environment
-            | {"DJANGO_SETTINGS_MODULE": "agency.settings"},
-            check=True,
-            capture_output=True,
-        )
-        yield Day(home, product, json.loads(made.stdout), receivers)
+        product.start_all(*SERVICES)
+        world = make_world(product, receivers.url)
+        yield Day(home, product, world, receivers)
 
 
 def test_each_fault_is_seen_and_mended_and_nothing_is_lost(day, small_disk, capsys):
     ledger = Ledger(day.product.supervisor.environment["DATABASE_URL"])
-    over = Event()
-    pairs = cast(day.world, day.product.url, over)
-    for pair in pairs:
-        pair.pause = PAUSE
-    actors = [Thread(target=pair.act, daemon=True) for pair in pairs]
+    writers = Writers(day.world, day.product.url, PARTS)
     eventually(day.is_well, TO_HEAL)
-    for actor in actors:
-        actor.start()
+    writers.start(PAUSE)
     missing = {
         disk_is_full: not small_disk,
         clock_is_an_hour_ahead: not CLOCK_LIBRARY.exists(),
@@ -300,12 +281,13 @@ def test_each_fault_is_seen_and_mended_and_nothing_is_lost(day, small_disk, caps
         line = "skipped" if missing.get(fault) else play(day, fault)
         with capsys.disabled():
             print(f"\n{fault.__name__:24}{line}", end="", flush=True)
-    over.set()
-    for actor in actors:
-        actor.join(60)
+    writers.stop()
     day.receivers.heal()
     settle(ledger)
-    check_nothing_is_missing(pairs, ledger, over)
+    # Each acknowledged and each readable state has its event, in order.
+    assert writers.acknowledged() | writers.visible() <= ledger.announced()
+    for pair in writers.pairs:
+        assert pair.steps["meet"] and pair.steps.total() > len(FAULTS)
 
 
 def play(day: Day, fault: Fault) -> str:
@@ -329,19 +311,3 @@ def play(day: Day, fault: Fault) -> str:
         pytest.fail(f"{fault.__name__} is not over: {day.get('/health/status').text}")
     well = time.monotonic()
     return f"{found - began:5.1f} s {well - found:5.1f} s  {seen[-1]}"
-
-
-def check_nothing_is_missing(pairs, ledger, over) -> None:
-    """Each acknowledged and each readable state has its event, in order."""
-    over.clear()
-    events = ledger.events()
-    assert sequences_of(events) == {
-        key: list(range(1, last + 1)) for key, last in ledger.sequences().items()
-    }
-    announced = {
-        (body["object_id"], body.get("state")) for body in map(body_of, events)
-    }
-    for pair in pairs:
-        assert pair.office.acknowledged | pair.host.acknowledged <= announced
-        assert pair.visible() <= announced
-        assert pair.steps["meet"] and pair.steps.total() > len(FAULTS)

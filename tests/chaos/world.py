@@ -4,6 +4,7 @@ python -m tests.chaos.world URL    URL of the receivers: each responds below its
 """
 
 import json
+import subprocess
 import sys
 
 import django
@@ -12,6 +13,18 @@ KINDS = (
     "steady", "failing", "throttling", "gone", "moved", "hanging", "mute", "closing",
     "huge",
 )  # fmt: skip
+
+
+def make_world(product, url):
+    """Return the organizations, made beside the product's processes."""
+    given = {"DJANGO_SETTINGS_MODULE": "agency.settings"}
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.chaos.world", url],
+        env=product.supervisor.environment | given,
+        check=True,
+        capture_output=True,
+    )
+    return json.loads(ran.stdout)
 
 
 def main(url):

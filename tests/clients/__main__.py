@@ -5,82 +5,37 @@ Runs beside the servers that the environment names (`python -m
 agency.devtools.embedded`).
 """
 
-import contextlib
 import json
 import os
 import signal
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import django
 
-from agency.devtools.embedded import SIGNALS, ignore_signals
-from agency.devtools.embedded.home import free_port
-from agency.devtools.supervisor import Supervisor, read_procfile
-from agency.ops.healthcheck import probe_health
+from agency.devtools.embedded import SIGNALS
+from tests.support.processes import processes
 
 HERE = Path(__file__).parent
 VERSIONS = ("3102", "3476", "5018")
 DEFINITIONS = 2 * len(VERSIONS) + 2
-SECONDS_TO_START, SECONDS_OF_A_FILE = 60, 240
+SECONDS_OF_A_FILE = 240
 
 
 def main() -> int:
     """The exit code of node's test runner."""
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)
-    with tempfile.TemporaryDirectory() as folder:
-        port = free_port(Path(folder) / "port")
-        os.environ |= {
-            "PORT": str(port),
-            "PUBLIC_URL": f"http://127.0.0.1:{port}",
-            "ALLOWED_HOSTS": "127.0.0.1",
-            "LOG_LEVEL": "WARNING",
-            "OUTGOING_ALLOW_LOOPBACK": "1",
-            "WEBHOOK_REQUIRE_HTTPS": "0",
-            "NETWORK_ALIASES": "sovrin-staging=local",
-            "DJANGO_SETTINGS_MODULE": "agency.settings",
-            "PATH": os.pathsep.join(
-                (str(Path(sys.executable).parent), os.environ["PATH"])
-            ),
-        }
-        supervisor = Supervisor(mark=folder)
-        with services(supervisor, port):
-            supervisor.environment["AGENCY_URL"] = os.environ["PUBLIC_URL"]
-            supervisor.environment["AGENCY_ORGANIZATIONS"] = json.dumps(
-                make_organizations()
-            )
-            return supervisor.run(stories())
-
-
-@contextlib.contextmanager
-def services(supervisor: Supervisor, port: int) -> Iterator[None]:
-    """Run the Procfile's web server and webhook worker on a migrated database.
-
-    They end with the block.
-    """
-    code, output = supervisor.capture(read_procfile()["migrate"])
-    if code:
-        sys.exit(output)
-    supervisor.start("web", read_procfile()["web"])
-    supervisor.start("deliver", read_procfile()["deliver"])
-    try:
-        deadline = time.monotonic() + SECONDS_TO_START
-        while not probe_health(port, os.environ["PUBLIC_URL"]):
-            supervisor.raise_if_ended()
-            if time.monotonic() > deadline:
-                sys.exit(
-                    f"The web server did not answer within {SECONDS_TO_START} seconds."
-                )
-            time.sleep(0.1)
-        yield
-    finally:
-        with ignore_signals():
-            supervisor.stop()
+    with tempfile.TemporaryDirectory() as folder, processes(Path(folder)) as product:
+        assert product.manage("migrate --verbosity 0") == 0
+        product.start_all("deliver")
+        environment = product.supervisor.environment
+        os.environ |= environment | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
+        environment["AGENCY_URL"] = product.url
+        environment["AGENCY_ORGANIZATIONS"] = json.dumps(make_organizations())
+        return product.supervisor.run(stories())
 
 
 def make_organizations() -> dict[str, dict[str, str]]:

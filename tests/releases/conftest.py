@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from agency.devtools.embedded import postgres, temporary_home, valkey
+from agency.devtools.embedded import postgres, valkey
 from tests.releases import RELEASES
 from tests.releases.former import load_database, read_known, unpack_source
 
@@ -12,12 +12,6 @@ def newest_release():
     """The folder of the last version that operators may have now."""
     numbers = {tuple(map(int, one.name.split("."))): one for one in RELEASES.iterdir()}
     return numbers[max(numbers)]
-
-
-@pytest.fixture
-def home():
-    with temporary_home() as home:
-        yield home
 
 
 @pytest.fixture

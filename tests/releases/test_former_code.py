@@ -13,6 +13,7 @@ import requests
 
 from agency.celery import app
 from agency.ops import database_schema
+from tests.chaos.ledger import Ledger
 from tests.chaos.stories import Caller, Pair
 from tests.releases.former import SOURCE, former_processes, read_known
 from tests.support.processes import PATIENCE, eventually, processes, same_server
@@ -24,7 +25,13 @@ SESSIONS = (
     "SELECT application_name FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
     "AND datname = current_database() AND backend_type = 'client backend'"
 )
+GENERATIONS = "SELECT generation FROM tenants_datakey"
 STEPS = ("meet", "offer", "write", "ask", "decline", "wish")
+
+
+@pytest.fixture
+def ledger(servers):
+    return Ledger(servers["DATABASE_URL"])
 
 
 @pytest.fixture
@@ -51,75 +58,47 @@ def read_former(newest_release, name):
         return archive.extractfile(name).read().decode()
 
 
-def test_the_former_version_works_with_the_new_tables(home, servers, source, pair):
-    with processes(home, **servers) as product:
+@pytest.fixture
+def both(home, servers, source):
+    """The web servers of this version and of the former one, beside the new tables."""
+    (home / "former").mkdir()
+    given = servers | {"STORAGE_ROOT": str(home / "storage")}
+    with (
+        processes(home, **servers) as product,
+        former_processes(home / "former", source, **given) as former,
+    ):
         assert product.manage("migrate --verbosity 0") == 0
-    with former_processes(home, source, **servers) as former:
+        product.start_web()
         former.start_web()
-        ready = requests.get(f"{former.url}/health/ready", timeout=30)
-        assert (ready.status_code, ready.json()["migrations"]) == (200, "ok")
-        move(pair, former.url)
-        define(pair)
-        for step in STEPS:
-            getattr(pair, step)()
-        former.start("worker")
-        (source / "var").mkdir()  # where its beat keeps a file
-        former.start("beat")
-        eventually(lambda: count_left(servers) == 0, PATIENCE)
+        yield product, former
 
 
-def test_data_keys_are_not_rotated_beside_the_former_version(home, servers, source):
-    """It could not read what is sealed with new ones."""
-    with processes(home, **servers) as product:
-        assert product.manage("migrate --verbosity 0") == 0
-        product.start_web()
-        (home / "former").mkdir()
-        with former_processes(home / "former", source, **servers) as former:
-            former.start_web()
-            assert requests.get(f"{former.url}/health/ready", timeout=30).ok
-            assert "" in session_names(servers)
-            assert product.manage(ROTATE) == 1
-            assert generations(servers) == {1}
-        assert product.manage(ROTATE) == 0
-    assert generations(servers) == {2}
-
-
-def session_names(servers):
-    with psycopg.connect(servers["DATABASE_URL"]) as database:
-        rows = database.execute(SESSIONS).fetchall()
-    return {name for [name] in rows}
-
-
-def generations(servers):
-    with psycopg.connect(servers["DATABASE_URL"]) as database:
-        rows = database.execute("SELECT generation FROM tenants_datakey").fetchall()
-    return {generation for [generation] in rows}
-
-
-def count_left(servers):
-    with psycopg.connect(servers["DATABASE_URL"]) as database:
-        return database.execute(LEFT).fetchone()[0]
-
-
-def test_the_former_version_goes_on_with_what_this_version_began(
-    home, servers, source, pair
-):
-    """And the other way round: both serve while one is replaced by the other."""
-    with processes(home, **servers) as product:
-        assert product.manage("migrate --verbosity 0") == 0
-        product.start_web()
-        (home / "former").mkdir()
-        given = servers | {"STORAGE_ROOT": str(home / "storage")}
-        with former_processes(home / "former", source, **given) as former:
-            former.start_web()
-            for began, goes_on in ((product, former), (former, product)):
-                exchange(pair, began.url, goes_on.url)
+def test_both_versions_serve_until_data_keys_are_rotated(both, ledger, source, pair):
+    product, former = both
+    ready = requests.get(f"{former.url}/health/ready", timeout=30)
+    assert (ready.status_code, ready.json()["migrations"]) == (200, "ok")
+    move(pair, former.url)
+    define(pair)
+    for step in STEPS:
+        getattr(pair, step)()
+    for began, goes_on in ((product, former), (former, product)):
+        exchange(pair, began.url, goes_on.url)
+    former.start("worker")
+    (source / "var").mkdir()  # where its beat keeps a file
+    former.start("beat")
+    eventually(lambda: ledger.rows(LEFT) == [(0,)], PATIENCE)
+    # It could not read what is sealed with new keys.
+    assert ("",) in ledger.rows(SESSIONS)
+    assert product.manage(ROTATE) == 1
+    assert set(ledger.rows(GENERATIONS)) == {(1,)}
+    former.supervisor.stop(grace=5)
+    assert product.manage(ROTATE) == 0
+    assert set(ledger.rows(GENERATIONS)) == {(2,)}
 
 
 def exchange(pair, began, goes_on):
     """An offer and a request by one version are answered through the other."""
     move(pair, began)
-    pair.definition or define(pair)
     pair.meet()
     credential = pair.offered(False)
     move(pair, goes_on)

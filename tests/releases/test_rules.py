@@ -13,7 +13,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from tests.releases.former import load_database
-from tests.releases.test_upgrade import database, new_database
+from tests.releases.test_upgrade import database
+from tests.support.database import new_database
 
 # A few rows for each organization, person or network, so that a statement on all of
 # them is quick. Others may have one for each holder, exchange, message or call.

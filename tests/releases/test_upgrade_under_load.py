@@ -117,6 +117,13 @@ def migrate(servers, **given):
     )
 
 
+def end(process, code=0):
+    """Wait for its end with this code. Return what it said."""
+    printed, said = process.communicate(timeout=PATIENCE + ROWS // 1000)
+    assert process.returncode == code, printed + said
+    return said
+
+
 def applied(servers):
     with psycopg.connect(servers["DATABASE_URL"]) as database:
         return database.execute("SELECT count(*) FROM django_migrations").fetchone()[0]
@@ -138,9 +145,7 @@ def migrate_beside_a_long_transaction(servers):
         process = migrate(servers)
         time.sleep(HELD_SECONDS)
         assert process.poll() is None, process.communicate()
-    printed, said = process.communicate(timeout=PATIENCE + ROWS // 1000)
-    assert process.returncode == 0, printed + said
-    return said
+    return end(process)
 
 
 @contextmanager
@@ -172,16 +177,12 @@ def test_a_change_of_rows_that_is_killed_goes_on(
         running(connect),
     ):
         for runs in (1, 2, 3):
-            process = migrate(servers, **KILLED)
-            printed, said = process.communicate(timeout=PATIENCE + ROWS // 1000)
-            assert process.returncode == -signal.SIGKILL, printed + said
+            end(migrate(servers, **KILLED), -signal.SIGKILL)
             found = dict(database.execute(CHANGED).fetchall())
             assert len(found) == runs * BATCH_ROWS
             assert before.items() <= found.items()
             before = found
-        process = migrate(servers)
-        printed, said = process.communicate(timeout=PATIENCE + ROWS // 1000)
-        assert process.returncode == 0, printed + said
+        end(migrate(servers))
         found = dict(database.execute(CHANGED).fetchall())
         assert len(found) >= ROWS // 2 and before.items() <= found.items()
         assert database.execute(LEFT).fetchone() == (0,)

@@ -1,15 +1,20 @@
 """Empty the test database between tests that commit, and fill it in milliseconds."""
 
 import copy
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import psycopg
 from django.core.cache import cache as shared_cache
 from django.db import connection, transaction
 
 from agency.core import rate_limits
 from tenants import vault
+
+from tests.support.processes import same_server
 
 # Tables that `migrate` fills and no test changes.
 KEPT = {
@@ -110,6 +115,26 @@ def end_other_sessions() -> None:
     """End other sessions: one that is just connecting would block DROP DATABASE."""
     with connection.cursor() as cursor:
         cursor.execute(END_OTHER_SESSIONS)
+
+
+@contextmanager
+def new_database(suffix: str, template: str | None = None) -> Iterator[str]:
+    """Yield the URL of a database beside that of the tests, dropped at the end.
+
+    template: the database that it is a copy of, else it is empty.
+    """
+    name = f"{connection.settings_dict['NAME']}_{suffix}"
+    server, url = (
+        same_server(os.environ["DATABASE_URL"], one) for one in ("postgres", name)
+    )
+    copied = f'TEMPLATE "{template}"' if template else ""
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        admin.execute(f'CREATE DATABASE "{name}" {copied}')
+        try:
+            yield url
+        finally:
+            admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @cache

@@ -16,7 +16,7 @@ from agency.devtools.run import DEVELOPER_SETTINGS
 from agency.devtools.supervisor import Supervisor, read_procfile
 from agency.ops.healthcheck import probe_health
 
-PATIENCE = 60  # seconds
+PATIENCE = 60  # seconds; commands have three times as long
 
 
 class Processes:
@@ -64,13 +64,19 @@ class Processes:
         self.start("web", options, **given)
         eventually(lambda: probe_health(self.port, self.url), PATIENCE)
 
+    def start_all(self, *names: str) -> None:
+        """Start processes and the web server."""
+        for name in names:
+            self.start(name)
+        self.start_web()
+
     def manage(self, arguments: str, **given: str) -> int:
         """Run a command of manage.py. Return its exit code, -9 if it was killed."""
         before = self.supervisor.environment
         self.supervisor.environment = before | given
         try:
             process = self.supervisor.start_process(f"python manage.py {arguments}")
-            return process.wait(PATIENCE)
+            return process.wait(3 * PATIENCE)
         finally:
             self.supervisor.environment = before
 

@@ -6,19 +6,13 @@ from threading import Event
 import psycopg
 import pytest
 
-from agency.devtools.embedded import postgres, temporary_home, valkey
-from tests.agency.ops.test_backup_under_load import make_world, newest_cursor
+from agency.devtools.embedded import postgres, valkey
 from tests.chaos.receivers import receiving
 from tests.chaos.stories import Caller, Refused
+from tests.chaos.world import make_world
 from tests.support.processes import PATIENCE, eventually, processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
-
-
-@pytest.fixture
-def home():
-    with temporary_home() as home:
-        yield home
 
 
 def start_archiving(home):
@@ -83,7 +77,7 @@ def test_the_database_returns_to_a_moment_and_readers_are_told(home):
         faber.post("/connections", {"connectionId": "kept"})
         moment = read_value(database, "SELECT now()::text")
         faber.post("/connections", {"connectionId": "lost"})
-        cursor = newest_cursor(product.url, world)
+        cursor = faber.get("/events?after=start")[-1]["cursor"]
         product.kill("web")
         archive_all(database)
         restore_to(home, moment)
