@@ -1,18 +1,27 @@
 """Assertions about errors of the API."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from django.http import HttpResponse
 
 from tests.support.people import ApiError
 
+Refused = TypeVar("Refused", bound=Exception)
+
 
 def error_of(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> ApiError:
     """Return the error that a client's call raises. Fails if the call succeeds."""
     with pytest.raises(ApiError) as raised:
         call(*arguments, **options)
+    return raised.value
+
+
+def refusal(kind: type[Refused], call: Callable[..., Any], *given: Any) -> Refused:
+    """Return the error of this kind that a function raises."""
+    with pytest.raises(kind) as raised:
+        call(*given)
     return raised.value
 
 

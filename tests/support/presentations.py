@@ -1,13 +1,10 @@
 """Short helpers for tests of verifications: Acme requests, Alice presents."""
 
+from collections.abc import Callable, Sequence
+
 from tests import fixtures
 from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate, ledger, tails_path
-from verifications.proofs import (
-    checks,
-    presentation_building,
-    proof_policy,
-    selection,
-)
+from verifications.proofs import checks, presentation_building, proof_policy, selection
 from verifications.proofs.checks import Outcome
 from verifications.proofs.request_building import build_request
 from verifications.proofs.selection import Candidate, Selection
@@ -23,33 +20,36 @@ def attribute(name: str, *restrictions: dict, **more: object) -> dict:
 
 
 def predicate(
-    name: str, kind: str, value: int, *restrictions: dict, **more: object
+    name: str, kind: str, value: object, *restrictions: dict, **more: object
 ) -> dict:
+    compared = {"predicateType": kind, "predicateValue": value}
+    asked = {"attributeName": name, "restrictions": list(restrictions)}
+    return asked | compared | more
+
+
+def required(name: str, value: str | None) -> dict:
+    """Return a restriction to this value of an attribute."""
+    return {"value": {"attributeName": name, "attributeValue": value}}
+
+
+def policy_of(*items: dict, **more: object) -> dict:
+    """Return the body of a policy with these items."""
     return {
-        "attributeName": name,
-        "predicateType": kind,
-        "predicateValue": value,
-        "restrictions": list(restrictions),
+        "name": "Proof",
+        "version": "1.0",
+        "attributes": [item for item in items if "predicateType" not in item],
+        "predicates": [item for item in items if "predicateType" in item],
     } | more
 
 
 def ask(*items: dict, nonce: str | None = None, at: int | None = None) -> dict:
     """Return the request of a policy with these items. at: the non-revocation time."""
-    body = {
-        "name": "Proof",
-        "version": "1.0",
-        "attributes": [item for item in items if "predicateType" not in item],
-        "predicates": [item for item in items if "predicateType" in item],
-    }
-    return build_request(
-        proof_policy.normalise(body), nonce or anoncreds.generate_nonce(), at
-    )
+    policy = proof_policy.normalise(policy_of(*items))
+    return build_request(policy, nonce or anoncreds.generate_nonce(), at)
 
 
 def answer(
-    request: dict,
-    *candidates: Candidate,
-    hidden: tuple[str, ...] = (),
+    request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()
 ) -> dict:
     """Return the presentation of autoSelect, by default with Alice's degree.
 
@@ -60,14 +60,19 @@ def answer(
         one._replace(hidden=one.policy_name in hidden)
         for one in selection.auto_select(request, held)
     ]
-    return presentation_building.create_presentation(
-        request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path
-    )
+    return select(request, held, *chosen)
 
 
-def select(request: dict, held: list[Candidate], *chosen: Selection) -> dict:
+def select(
+    request: dict,
+    held: Sequence[Candidate],
+    *chosen: Selection,
+    known: Ledger | None = None,
+    tails: Callable | None = tails_path,
+) -> dict:
+    """Return the presentation of these credentials, by the ledger that is known."""
     return presentation_building.create_presentation(
-        request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path
+        request, chosen, held, ALICE_LINK_SECRET, known or ledger(), tails
     )
 
 

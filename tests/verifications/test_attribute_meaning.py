@@ -4,12 +4,15 @@ import pytest
 
 from tests.fixtures import ledger, stored
 from tests.support.errors import assert_error, error_of
+from tests.support.presentations import attribute, policy_of
 from verifications.attribute_meaning import resolve_attributes
 from verifications.proofs import proof_policy
 
+VALUES = {"name": "Ann", "level": "7"}
 DEGREE, BADGE = stored("degree"), stored("badge")
 BY_SCHEMA = {"schemaId": DEGREE.schema_id}
 BY_DEFINITION = {"credentialDefinitionId": DEGREE.definition_id}
+BADGES = {"credentialDefinitionId": BADGE.definition_id}
 BY_NAME = {
     "schemaIssuerDid": DEGREE.schema["issuerId"],
     "schemaName": DEGREE.schema["name"],
@@ -19,23 +22,16 @@ BY_NAME = {
 
 def attributes_asked_for(name, names, *restrictions):
     """The attributes that are asked for."""
-    item = {
-        "policyName": name,
-        "attributeNames": names,
-        "restrictions": list(restrictions),
-    }
-    body = proof_policy.normalise(
-        {"name": "Proof", "version": "1.0", "attributes": [item]}
-    )
+    item = attribute(name, *restrictions, attributeNames=names)
+    body = proof_policy.normalise(policy_of(item))
     return resolve_attributes(body, ledger())["attributes"][0]["attributeNames"]
 
 
 @pytest.mark.parametrize("restriction", [BY_SCHEMA, BY_DEFINITION, BY_NAME])
 def test_a_name_that_only_the_interface_can_mean_is_the_attribute(restriction):
     assert attributes_asked_for("name", ["Full name"], restriction) == ["name"]
-    assert attributes_asked_for("Name ", ["Your full name", "Alias"], restriction) == [
-        "Name "
-    ]
+    names = ["Your full name", "Alias"]
+    assert attributes_asked_for("Name ", names, restriction) == ["Name "]
 
 
 @pytest.mark.parametrize(
@@ -51,11 +47,7 @@ def test_a_name_that_only_the_interface_can_mean_is_the_attribute(restriction):
         ("name", ["degree"], [BY_NAME]),
         *(("name", ["Full name"], [{**BY_NAME, one: None}]) for one in BY_NAME),
         ("name", ["Full name"], [{"schemaId": "unknown"}]),
-        (
-            "degree",
-            ["Title"],
-            [BY_DEFINITION, {"credentialDefinitionId": BADGE.definition_id}],
-        ),
+        ("degree", ["Title"], [BY_DEFINITION, BADGES]),
     ],
 )
 def test_everything_else_is_what_the_clients_mean(name, names, restrictions):
@@ -66,17 +58,13 @@ def test_everything_else_is_what_the_clients_mean(name, names, restrictions):
 def alice(faber):
     alice = faber.hosts()
     alice.definition = faber.defines("name", "level")
-    alice.receives(faber, alice.definition, {"name": "Ann", "level": "7"})
+    alice.receives(faber, alice.definition, VALUES)
     return alice
 
 
 def item(alice):
     restriction = {"credentialDefinitionId": alice.definition["definitionId"]}
-    return {
-        "policyName": "name",
-        "attributeNames": ["Name of the dog"],
-        "restrictions": [restriction],
-    }
+    return attribute("name", restriction, attributeNames=["Name of the dog"])
 
 
 def test_an_item_of_the_interface_is_answered(faber, alice):
@@ -89,32 +77,21 @@ def test_an_item_of_the_interface_is_answered(faber, alice):
 
 
 def test_a_stored_policy_and_its_trial_are_read_in_the_same_way(faber, alice):
-    body = {"name": "P", "version": "1.0", "attributes": [item(alice)]}
-    stored_policy = faber.post("/verificationPolicies", body)
-    sample = {
-        "definitionId": alice.definition["definitionId"],
-        "values": {"name": "Ann", "level": "7"},
-    }
-    tried = faber.post(
-        "/verificationPolicies/try",
-        {"policyId": stored_policy["policyId"], "credentials": [sample]},
-    )
+    stored_policy = faber.post("/verificationPolicies", policy_of(item(alice)))
+    sample = {"definitionId": alice.definition["definitionId"]} | {"values": VALUES}
+    trial = {"policyId": stored_policy["policyId"], "credentials": [sample]}
+    tried = faber.post("/verificationPolicies/try", trial)
     assert tried["satisfied"] is True
     assert [one["code"] for one in tried["lint"]] == ["two_readings"]
     sent = faber.put(f"/verifications/policy/{stored_policy['policyId']}")
-    alice.put_form(
-        "/verifications/fromData/autoSelect",
-        verificationData=sent["verificationRequestUrl"],
-    )
+    data = {"verificationData": sent["verificationRequestUrl"]}
+    alice.put_form("/verifications/fromData/autoSelect", **data)
     assert faber.get(f"/verifications/{sent['verificationId']}")["isValid"] is True
 
 
-@pytest.mark.parametrize(
-    "body", [{}, {"attributes": []}, {"attributes": None, "predicates": []}]
-)
-def test_a_policy_that_asks_for_nothing_is_400_and_says_so(faber, body):
-    error = error_of(
-        faber.post, "/verificationPolicies", {"name": "P", "version": "1.0"} | body
-    )
-    assert_error(error, 400, "invalid_policy")
-    assert "Ask for at least one attribute or predicate" in error.body["message"]
+def test_a_policy_that_asks_for_nothing_is_400_and_says_so(faber):
+    for body in ({}, {"attributes": []}, {"attributes": None, "predicates": []}):
+        body |= {"name": "P", "version": "1.0"}
+        error = error_of(faber.post, "/verificationPolicies", body)
+        assert_error(error, 400, "invalid_policy")
+        assert "Ask for at least one attribute or predicate" in error.body["message"]

@@ -6,29 +6,27 @@ from datetime import UTC, date, datetime
 import pytest
 
 from tests.fixtures import FIRST_LIST, ledger, stored
+from tests.support import presentations
+from tests.support.presentations import attribute, policy_of, required
 from verifications.policy_lab import lint, trial
 from verifications.proofs import proof_policy
 
 NOW = FIRST_LIST
 DEGREE, BADGE = stored("degree"), stored("badge")
 DEGREES = {"credentialDefinitionId": DEGREE.definition_id}
+DEGREE_SCHEMA = {"schemaId": DEGREE.schema_id}
 BADGES = {"credentialDefinitionId": BADGE.definition_id}
 INTEGERS = {DEGREE.definition_id: {"age", "degree"}, BADGE.definition_id: {"level"}}
 ALONE = ("non_revocation_alone", "revocationRequirement")
+NOT_REQUIRED = ("no_revocation_requirement", "revocationRequirement")
 QUOTED = re.compile("“.+?”")
 CODE = re.compile(r"[\[\]`_<>=]|[a-z][A-Z]|autoSelect")
 PERSON = {"name": "Alice", "degree": "Maths", "age": "28"}
 
 
-def attribute(name, *restrictions, **more):
-    return {"policyName": name, "restrictions": list(restrictions)} | more
-
-
 def predicate(name, kind, *restrictions, **more):
-    compared = {"policyName": f"{name}?", "predicateType": kind, "predicateValue": 5}
-    return (
-        {"attributeName": name, "restrictions": list(restrictions)} | compared | more
-    )
+    compared = {"policyName": f"{name}?"} | more
+    return presentations.predicate(name, kind, 5, *restrictions, **compared)
 
 
 def findings_of(*items, samples=(), integers=INTEGERS, **more):
@@ -36,13 +34,7 @@ def findings_of(*items, samples=(), integers=INTEGERS, **more):
 
     The sentences have no names of the API.
     """
-    body = {
-        "name": "Proof",
-        "version": "1.0",
-        "attributes": [item for item in items if "predicateType" not in item],
-        "predicates": [item for item in items if "predicateType" in item],
-    }
-    body, known = proof_policy.normalise(body | more), ledger()
+    body, known = proof_policy.normalise(policy_of(*items, **more)), ledger()
     tried = trial.try_policy(body, samples, known, NOW, integers)
     findings = lint.lint_policy(body, tried, known, NOW)
     for one in findings:
@@ -66,12 +58,10 @@ def test_a_good_policy_has_no_finding():
 
 
 def test_an_attribute_item_that_can_be_read_in_two_ways():
-    shown = attribute("name", DEGREES, attributeNames=["Full name"])
-    assert findings_of(shown, samples=[degree()]) == [
-        ("two_readings", "attributes[0]")
-    ]
-    both = attribute("name", DEGREES, attributeNames=["degree"])
-    assert findings_of(both, samples=[degree()]) == [("two_readings", "attributes[0]")]
+    for name in ("Full name", "degree"):
+        item = attribute("name", DEGREES, attributeNames=[name])
+        found = findings_of(item, samples=[degree()])
+        assert found == [("two_readings", "attributes[0]")]
     usual = attribute("Full name", DEGREES, attributeNames=["name"])
     spelled = attribute("Name", DEGREES, attributeNames=["name"])
     assert findings_of(usual) == findings_of(spelled) == []
@@ -89,7 +79,7 @@ def test_lint_finds_an_item_without_restrictions():
     [
         ({"schemaId": DEGREE.schema_id}, ["no_issuer"]),
         ({"schemaName": "Degree"}, ["no_issuer"]),
-        ({"value": {"attributeName": "name", "attributeValue": "A"}}, ["no_issuer"]),
+        (required("name", "A"), ["no_issuer"]),
         ({"schemaName": "Degree", "issuerDid": "anybody"}, []),
     ],
 )
@@ -100,57 +90,42 @@ def test_a_restriction_without_an_issuer(restriction, codes):
 
 
 def test_a_definition_or_a_schema_that_is_nowhere():
-    nowhere = (
-        {"credentialDefinitionId": "none"},
-        {"schemaId": "none", "issuerDid": "Faber"},
-    )
-    assert findings_of(predicate("age", "<", DEGREES, *nowhere)) == [
+    nowhere = {"credentialDefinitionId": "none"}
+    schema = {"schemaId": "none", "issuerDid": "Faber"}
+    assert findings_of(predicate("age", "<", DEGREES, nowhere, schema)) == [
         ("unknown_definition", "predicates[0].restrictions[1].credentialDefinitionId"),
         ("unknown_schema", "predicates[0].restrictions[2].schemaId"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("more", "is_wrong"),
+    ("restriction", "is_wrong"),
     [
-        ({"issuerDid": "Acme"}, True),
-        ({"schemaVersion": "2.0"}, True),
-        ({"schemaId": BADGE.schema_id}, True),
-        ({"schemaId": DEGREE.schema_id, "schemaName": "Degree"}, False),
+        (DEGREES | {"issuerDid": "Acme"}, True),
+        (DEGREES | {"schemaVersion": "2.0"}, True),
+        (DEGREES | {"schemaId": BADGE.schema_id}, True),
+        (DEGREES | {"schemaId": DEGREE.schema_id, "schemaName": "Degree"}, False),
+        ({"issuerDid": "Faber", "schemaName": "Badge"} | DEGREE_SCHEMA, True),
     ],
 )
-def test_a_restriction_that_contradicts_itself(more, is_wrong):
+def test_a_restriction_that_contradicts_itself(restriction, is_wrong):
     place = ("restriction_never_met", "attributes[0].restrictions[0]")
-    assert findings_of(attribute("name", DEGREES | more)) == (
-        [place] if is_wrong else []
-    )
+    expected = [place] if is_wrong else []
+    assert findings_of(attribute("name", restriction)) == expected
 
 
-def test_a_schema_and_a_name_that_is_not_its_own():
-    wrong = {"issuerDid": "Faber", "schemaId": DEGREE.schema_id, "schemaName": "Badge"}
-    place = "attributes[0].restrictions[0]"
-    assert findings_of(attribute("name", wrong)) == [("restriction_never_met", place)]
+BOTH = attribute("two", DEGREES, attributeNames=["name", "level"])
+LEVEL = predicate("level", "<", {"issuerDid": "x"}, DEGREES)
+OTHER = required("b", "c")
 
 
 @pytest.mark.parametrize(
     ("item", "place"),
     [
         (attribute("salutation", DEGREES), "attributes[0].restrictions[0]"),
-        (
-            attribute("two", DEGREES, attributeNames=["name", "level"]),
-            "attributes[0].restrictions[0]",
-        ),
-        (
-            predicate("level", "<", {"issuerDid": "x"}, DEGREES),
-            "predicates[0].restrictions[1]",
-        ),
-        (
-            attribute(
-                "name",
-                DEGREES | {"value": {"attributeName": "b", "attributeValue": "c"}},
-            ),
-            "attributes[0].restrictions[0]",
-        ),
+        (BOTH, "attributes[0].restrictions[0]"),
+        (LEVEL, "predicates[0].restrictions[1]"),
+        (attribute("name", DEGREES | OTHER), "attributes[0].restrictions[0]"),
         (attribute("N a m e", DEGREES), None),
     ],
 )
@@ -159,33 +134,19 @@ def test_an_attribute_that_the_allowed_credentials_do_not_have(item, place):
 
 
 def test_lint_finds_a_predicate_on_text():
-    item = predicate("degree", ">", DEGREES)
-    assert findings_of(item, samples=[degree()]) == [
-        ("predicate_on_text", "predicates[0]")
-    ]
+    item, place = predicate("degree", ">", DEGREES), "predicates[0]"
+    assert findings_of(item, samples=[degree()]) == [("predicate_on_text", place)]
     assert findings_of(item, samples=[degree(degree="7")]) == []
     others = {"schemaName": "Other", "values": {"degree": "Maths"}}
     assert findings_of(item, samples=[others]) == []
 
 
-def test_lint_finds_an_equality():
-    assert findings_of(predicate("age", "==", DEGREES)) == [
-        ("equality_predicate", "predicates[0]")
-    ]
-
-
 def test_an_attribute_that_is_compared_and_shown():
     shown = attribute("d", DEGREES, attributeNames=["name", "DEGREE"])
-    assert findings_of(shown, predicate("degree", ">", DEGREES)) == [
-        ("compared_and_revealed", "predicates[0]")
-    ]
-    assert (
-        findings_of(
-            shown,
-            predicate("degree", ">", DEGREES | {"schemaVersion": "1.0"}),
-        )
-        == []
-    )
+    found = findings_of(shown, predicate("degree", ">", DEGREES))
+    assert found == [("compared_and_revealed", "predicates[0]")]
+    other = predicate("degree", ">", DEGREES | {"schemaVersion": "1.0"})
+    assert findings_of(shown, other) == []
 
 
 @pytest.mark.parametrize(
@@ -224,8 +185,8 @@ def test_a_name_that_speaks_of_age_or_money(name, is_found):
 
 
 def test_a_number_that_a_restriction_requires_is_shown_anyway():
-    required = DEGREES | {"value": {"attributeName": "AGE", "attributeValue": "28"}}
-    assert findings_of(attribute("age", required), samples=[degree()]) == []
+    item = attribute("age", DEGREES | required("AGE", "28"))
+    assert findings_of(item, samples=[degree()]) == []
 
 
 @pytest.mark.parametrize(
@@ -277,34 +238,26 @@ def test_what_is_probably_meant_by_a_fixed_day(kind, day, today, words):
 
 
 def test_revocation_that_is_not_asked_for():
-    place = ("no_revocation_requirement", "revocationRequirement")
-    assert findings_of(attribute("Full Name", BADGES)) == [place]
-    assert findings_of(
-        attribute("Full Name", BADGES), **requiring(validNow=False)
-    ) == [place]
-    assert findings_of(attribute("Full Name", BADGES), **requiring(validNow=True)) == [
-        ALONE
-    ]
+    place, item = NOT_REQUIRED, attribute("Full Name", BADGES)
+    assert findings_of(item) == [place]
+    assert findings_of(item, **requiring(validNow=False)) == [place]
+    assert findings_of(item, **requiring(validNow=True)) == [ALONE]
     assert findings_of(attribute("name", DEGREES)) == []
 
 
 def test_revocation_that_is_not_asked_of_what_a_sample_is():
     values = {"Full Name": "A", "level": "x"}
     sample = {"definitionId": BADGE.definition_id, "values": values}
-    anyone = {"issuerDid": BADGE.public["issuerId"]}
-    place = ("no_revocation_requirement", "revocationRequirement")
-    assert findings_of(attribute("Full Name", anyone), samples=[sample]) == [place]
-    assert (
-        findings_of(attribute("Full Name", {"issuerDid": "Acme"}), samples=[sample])
-        == []
-    )
+    issuers = {BADGE.public["issuerId"]: [NOT_REQUIRED], "Acme": []}
+    for did, found in issuers.items():
+        item = attribute("Full Name", {"issuerDid": did})
+        assert findings_of(item, samples=[sample]) == found
 
 
 def test_lint_finds_a_requirement_without_effect():
     now = requiring(validNow=True)
-    assert findings_of(attribute("name", DEGREES), **now) == [
-        ("requirement_without_effect", "attributes[0]")
-    ]
+    found = findings_of(attribute("name", DEGREES), **now)
+    assert found == [("requirement_without_effect", "attributes[0]")]
     assert findings_of(attribute("name", DEGREES, {"issuerDid": "Acme"}), **now) == []
     both = attribute("Full Name", BADGES), predicate("level", ">", BADGES)
     assert findings_of(*both, **now) == [ALONE]
@@ -360,12 +313,11 @@ def test_a_moment_far_in_the_past_or_to_come(seconds, code):
 def test_a_policy_that_names_very_much_is_looked_up_in_bounds():
     names = [{"credentialDefinitionId": f"none {number}"} for number in range(100)]
     items = [attribute(f"a{number}", *names[number:]) for number in range(5)]
-    items += [
-        attribute("b", *({"credentialDefinitionId": f"more {n}"} for n in range(100)))
-    ]
+    more = [{"credentialDefinitionId": f"more {number}"} for number in range(100)]
+    items += [attribute("b", *more)]
     calls, known = [], ledger()
     known.definition = lambda name: calls.append(name)
-    body = proof_policy.normalise({"name": "P", "version": "1", "attributes": items})
+    body = proof_policy.normalise(policy_of(*items))
     tried = trial.try_policy(body, [], known, NOW)
     findings = lint.lint_policy(body, tried, known, NOW)
     assert len(calls) == lint.MAX_LOOKUPS

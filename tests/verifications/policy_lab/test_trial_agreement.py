@@ -3,21 +3,9 @@
 import pytest
 
 from tests.support.people import ApiError
+from tests.support.presentations import attribute, policy_of, predicate, required
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-
-
-def attribute(name, *restrictions, **more):
-    return {"policyName": name, "restrictions": list(restrictions)} | more
-
-
-def predicate(name, kind, value, *restrictions):
-    compared = {"predicateType": kind, "predicateValue": value}
-    return {"attributeName": name, "restrictions": list(restrictions)} | compared
-
-
-def required(name, value):
-    return {"value": {"attributeName": name, "attributeValue": value}}
 
 
 def policies(faber, degree, badge):
@@ -30,9 +18,7 @@ def policies(faber, degree, badge):
         "a name": [attribute("name")],
         "two credentials": [attribute("name"), attribute("level")],
         "a group": [attribute("who", attributeNames=["NAME", "De gree"])],
-        "a group of two credentials": [
-            attribute("who", attributeNames=["name", "level"])
-        ],
+        "two in a group": [attribute("who", attributeNames=["name", "level"])],
         "nobody's attribute": [attribute("name"), attribute("salary")],
         "a definition": [attribute("name", degrees), attribute("Full Name", badges)],
         "the wrong definition": [attribute("name", badges)],
@@ -47,11 +33,17 @@ def policies(faber, degree, badge):
         "too far apart": [predicate("age", ">=", -(2**31))],
         "shown and compared": [
             attribute("age"),
-            predicate("age", "<", 90) | {"policyName": "below"},
-        ],
+            predicate("age", "<", 90, policyName="below"),
+        ],  # fmt: skip
         "the second of two": [predicate("level", "<", 7, badges)],
         "the revoked one alone": [predicate("level", ">", 8, badges)],
     }
+
+
+REFUSED = (
+    "the wrong definition", "another value", "too young", "text",
+    "the revoked one alone",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -74,10 +66,8 @@ def test_a_trial_says_what_a_wallet_and_the_verdict_say(faber, world, requiremen
     alice, wanted = world
     held = list(reversed(alice.get("/credentials")))
     for about, items in wanted.items():
-        policy = body(items, requirement)
-        tried = faber.post(
-            "/verificationPolicies/try", policy | {"credentials": samples(held)}
-        )
+        policy = policy_of(*items, revocationRequirement=requirement)
+        tried = tried_with(faber, held, policy)
         asked = faber.asks(alice, **policy)
         seen = alice.newest("verifications")
         path = f"/verifications/{seen['verificationId']}"
@@ -98,43 +88,23 @@ def test_no_choice_makes_valid_what_a_trial_refuses(faber, world, requirement):
     alice, wanted = world
     held = list(reversed(alice.get("/credentials")))
     codes = set()
-    for about in (
-        "the wrong definition",
-        "another value",
-        "too young",
-        "text",
-        "the revoked one alone",
-    ):
-        policy = body(wanted[about], requirement)
-        tried = faber.post(
-            "/verificationPolicies/try", policy | {"credentials": samples(held)}
-        )
+    for about in REFUSED:
+        policy = policy_of(*wanted[about], revocationRequirement=requirement)
+        tried = tried_with(faber, held, policy)
         [item] = tried["items"]
         for one in item["credentials"]:
             choice = {"policyName": item["policyName"]}
             choice["credentialId"] = held[one["credential"]]["credentialId"]
-            assert chosen(faber, alice, policy, choice) is one["satisfies"], (
-                about,
-                one,
-            )
+            is_valid = chosen(faber, alice, policy, choice)
+            assert is_valid is one["satisfies"], (about, one)
             codes.add(one.get("code"))
     assert len(codes - {None}) == (6 if requirement else 5)
 
 
-def body(items, requirement):
-    parts = {
-        "attributes": [item for item in items if "predicateType" not in item],
-        "predicates": [item for item in items if "predicateType" in item],
-    }
-    return {
-        "name": "Policy",
-        "version": "1.0",
-        "revocationRequirement": requirement,
-    } | parts
-
-
-def samples(held):
-    return [one | {"revoked": one["state"] == "Revoked"} for one in held]
+def tried_with(faber, held, policy):
+    """The trial of a policy with samples like these credentials."""
+    samples = [one | {"revoked": one["state"] == "Revoked"} for one in held]
+    return faber.post("/verificationPolicies/try", policy | {"credentials": samples})
 
 
 def satisfying(tried, held):

@@ -5,7 +5,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from agency.core.errors import Invalid
-from tests.support.presentations import attribute, predicate
+from tests.support.errors import refusal
+from tests.support.presentations import attribute, policy_of, predicate
 from verifications.proofs import proof_policy
 from verifications.proofs.relative_dates import (
     GRAMMAR,
@@ -56,16 +57,9 @@ def test_nothing_else_is_such_a_date(text):
     assert not is_relative_date(text)
 
 
-def policy_of(*values):
+def policy_with(*values):
     items = [predicate(f"item {value}", "<=", value) for value in values]
-    return proof_policy.normalise(
-        {
-            "name": "Proof",
-            "version": "1.0",
-            "attributes": [attribute("name")],
-            "predicates": items,
-        }
-    )
+    return proof_policy.normalise(policy_of(attribute("name"), *items))
 
 
 def values_of(policy):
@@ -73,7 +67,7 @@ def values_of(policy):
 
 
 def test_a_policy_keeps_the_text_and_a_request_has_the_number():
-    policy = policy_of("today", 18, "19", "today-18y")
+    policy = policy_with("today", 18, "19", "today-18y")
     before = datetime(2026, 11, 23, 23, 59, 59, tzinfo=UTC).timestamp()
     resolved = resolve_dates(policy, int(before))
     assert values_of(policy) == ["today", 18, 19, "today-18y"]
@@ -85,6 +79,5 @@ def test_a_policy_keeps_the_text_and_a_request_has_the_number():
 
 @pytest.mark.parametrize("value", ["today-18", "Today", "today+1000y"])
 def test_a_date_that_cannot_be_read_is_refused_with_the_grammar(value):
-    with pytest.raises(Invalid) as refused:
-        policy_of(value)
-    assert refused.value.errors == {"predicates[0].predicateValue": [GRAMMAR]}
+    refused = refusal(Invalid, policy_with, value)
+    assert refused.errors == {"predicates[0].predicateValue": [GRAMMAR]}

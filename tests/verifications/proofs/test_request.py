@@ -3,7 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agency.core.errors import Invalid, PeerError
-from tests.support.presentations import ask, attribute, predicate
+from tests.support.errors import refusal
+from tests.support.presentations import ask, attribute, policy_of, predicate, required
 from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import Interval
 from verifications.proofs.request_building import (
@@ -17,7 +18,16 @@ from verifications.proofs.request_reading import (
 )
 
 ADULT = predicate("age", ">=", 18)
-VALUE = {"value": {"attributeName": "degree", "attributeValue": "Maths"}}
+VALUE = required("degree", "Maths")
+MATHS = {"restrictions": [{"attr::degree::value": "Maths"}]}
+WIRE_NAMES = {
+    "schemaId": "schema_id",
+    "schemaIssuerDid": "schema_issuer_did",
+    "schemaName": "schema_name",
+    "schemaVersion": "schema_version",
+    "issuerDid": "issuer_did",
+    "credentialDefinitionId": "cred_def_id",
+}
 
 
 def foreign(attributes=None, predicates=None, **head):
@@ -34,66 +44,45 @@ def compare(kind=">=", value=18, **more):
     return {"name": "age", "p_type": kind, "p_value": value} | more
 
 
+def normalise(*items):
+    return proof_policy.normalise(policy_of(*items))
+
+
 def only(items):
     (item,) = items
     return item
 
 
+def names_read(*parts):
+    """The names of the items of another verifier's request."""
+    return [item.policy_name for item in read_items(foreign(*parts))]
+
+
+def code_of_refusal(*parts, **head):
+    return refusal(PeerError, read_items, foreign(*parts, **head)).code
+
+
 def test_one_attribute_is_asked_by_name_and_several_as_a_group():
-    asked = ask(
-        attribute("name"),
-        attribute("who", attributeNames=["name", "degree"]),
-        nonce="5",
+    group = attribute("who", attributeNames=["name", "degree"])
+    assert ask(attribute("name"), group, nonce="123") == foreign(
+        {"name": {"name": "name"}, "who": {"names": ["name", "degree"]}}
     )
-    assert asked == {
-        "name": "Proof",
-        "version": "1.0",
-        "nonce": "5",
-        "requested_attributes": {
-            "name": {"name": "name"},
-            "who": {"names": ["name", "degree"]},
-        },
-        "requested_predicates": {},
-    }
 
 
 def test_restrictions_go_out_under_their_wire_names():
-    restriction = {
-        "schemaId": "1",
-        "schemaIssuerDid": "2",
-        "schemaName": "3",
-        "schemaVersion": "4",
-        "issuerDid": "5",
-        "credentialDefinitionId": "6",
-        "value": {"attributeName": "name", "attributeValue": "Alice"},
-    }
-    asked = ask(attribute("name", restriction))
-    assert asked["requested_attributes"] == {
-        "name": {
-            "name": "name",
-            "restrictions": [
-                {
-                    "schema_id": "1",
-                    "schema_issuer_did": "2",
-                    "schema_name": "3",
-                    "schema_version": "4",
-                    "issuer_did": "5",
-                    "cred_def_id": "6",
-                    "attr::name::value": "Alice",
-                }
-            ],
-        }
-    }
+    restriction = {name: f"a {name}" for name in WIRE_NAMES}
+    asked = ask(attribute("name", restriction | required("name", "Alice")))
+    wired = {WIRE_NAMES[name]: text for name, text in restriction.items()}
+    restrictions = [wired | {"attr::name::value": "Alice"}]
+    expected = {"name": {"name": "name", "restrictions": restrictions}}
+    assert asked["requested_attributes"] == expected
 
 
 def test_an_equality_is_asked_as_two_bounds_and_read_as_one_item():
     asked = ask(predicate("age", "==", 18))
-    assert {
-        name: one["p_type"] for name, one in asked["requested_predicates"].items()
-    } == {
-        "age#min": ">=",
-        "age#max": "<=",
-    }
+    compared = asked["requested_predicates"].items()
+    kinds = {name: one["p_type"] for name, one in compared}
+    assert kinds == {"age#min": ">=", "age#max": "<="}
     item = only(read_items(asked))
     assert (item.policy_name, item.predicate_type, item.threshold) == ("age", "==", 18)
     assert item.comparisons == [(">=", 18), ("<=", 18)]
@@ -106,16 +95,11 @@ def test_a_comparison_that_a_text_meets_is_asked_with_a_bound_and_read_as_one_it
 ):
     asked = ask(predicate("age", kind, value, VALUE), at=7)
     compared = asked["requested_predicates"]
-    assert compared["age#bound"] == compared["age"] | {
-        "p_type": "<=",
-        "p_value": 2147483647,
-    }
+    bound = {"p_type": "<=", "p_value": 2147483647}
+    assert compared["age#bound"] == compared["age"] | bound
     item = only(read_items(asked))
-    assert (item.policy_name, item.predicate_type, item.threshold) == (
-        "age",
-        kind,
-        value,
-    )
+    found = (item.policy_name, item.predicate_type, item.threshold)
+    assert found == ("age", kind, value)
     assert item.comparisons == [(kind, value), ("<=", 2147483647)] and item.has_bound
     [shown] = policy_from_request(asked)["predicates"]
     assert (shown["policyName"], shown["predicateType"]) == ("age", kind)
@@ -154,12 +138,7 @@ def test_no_other_comparison_is_asked_with_a_bound(item):
 def test_no_bound_is_asked_where_nothing_but_integers_meets_the_item(
     restrictions, has_bound
 ):
-    body = {
-        "name": "P",
-        "version": "1",
-        "predicates": [predicate("A ge", ">", 1, *restrictions)],
-    }
-    written = proof_policy.normalise(body)
+    written = normalise(predicate("A ge", ">", 1, *restrictions))
     integers = {"a": {"age", "b"}, "b": {"age"}, "other": {"salary"}}
     asked = build_request(written, "5", None, integers)
     assert ("A ge#bound" in asked["requested_predicates"]) is has_bound
@@ -172,20 +151,11 @@ def test_no_bound_is_asked_where_nothing_but_integers_meets_the_item(
 @pytest.mark.parametrize("part", ["attributes", "predicates"])
 @pytest.mark.parametrize("turn", [1, -1])
 def test_a_stored_policy_with_an_item_named_as_a_bound_is_refused(part, turn):
-    older = {
-        "policyName": "age#bound",
-        "attributeName": "age",
-        "attributeNames": ["age"],
-    }
-    older |= {"predicateType": "<=", "predicateValue": 30}
-    stored = proof_policy.normalise(
-        {"name": "P", "version": "1", "predicates": [ADULT]}
-    )
+    older = predicate("age", "<=", 30, policyName="age#bound", attributeNames=["age"])
+    stored = normalise(ADULT)
     build_request(stored, "5")
     stored[part] = [*stored[part], older][::turn]
-    with pytest.raises(Invalid) as refused:
-        build_request(stored, "5")
-    assert refused.value.code == "invalid_policy"
+    assert refusal(Invalid, build_request, stored, "5").code == "invalid_policy"
 
 
 def test_what_looks_like_a_bound_and_is_none_stays_an_item_of_its_own():
@@ -199,21 +169,15 @@ def test_what_looks_like_a_bound_and_is_none_stays_an_item_of_its_own():
         (compare(">=", 18), bound | {"restrictions": [{"schema_name": "x"}]}),
         (compare(">=", 18), bound | {"non_revoked": {"to": 7}}),
     ):
-        read = read_items(foreign(predicates={"age": base, "age#bound": other}))
-        assert [item.policy_name for item in read] == ["age", "age#bound"]
-    assert (
-        only(read_items(foreign(predicates={"#bound": bound}))).policy_name == "#bound"
-    )
-    alone = only(read_items(foreign(predicates={"age#bound": bound})))
-    assert alone.policy_name == "age#bound"
+        found = names_read({}, {"age": base, "age#bound": other})
+        assert found == ["age", "age#bound"]
+    for alone in ("#bound", "age#bound"):
+        assert names_read({}, {alone: bound}) == [alone]
 
 
 def test_the_bound_of_another_verifier_is_folded_too():
-    asked = foreign(
-        {"age": {"name": "name"}},
-        {"p#bound": compare("<=", 2147483647), "p": compare(">", 0)},
-    )
-    assert [item.policy_name for item in read_items(asked)] == ["age", "p"]
+    compared = {"p#bound": compare("<=", 2147483647), "p": compare(">", 0)}
+    assert names_read({"age": {"name": "name"}}, compared) == ["age", "p"]
 
 
 def test_a_required_value_is_shown_by_a_companion():
@@ -235,30 +199,20 @@ def test_an_item_that_shows_the_required_value_needs_no_companion(names):
 
 
 def test_alternatives_that_name_one_attribute_share_a_companion():
-    again = {"value": {"attributeName": "DEGREE", "attributeValue": "Law"}}
-    asked = ask(attribute("name", VALUE, again))
+    asked = ask(attribute("name", VALUE, required("DEGREE", "Law")))
     companion = asked["requested_attributes"]["name#value:degree"]
-    assert [list(one.values()) for one in companion["restrictions"]] == [
-        ["Maths"],
-        ["Law"],
-    ]
+    texts = [list(one.values()) for one in companion["restrictions"]]
+    assert texts == [["Maths"], ["Law"]]
     assert len(read_items(asked)) == 1
 
 
 def test_the_policy_is_read_back_from_its_request():
-    items = [
+    written = normalise(
         attribute("who", VALUE, {"issuerDid": "did"}, attributeNames=["name", "age"]),
         attribute("Full Name"),
         predicate("age", "==", 18, VALUE),
         predicate("age", "<", 99, policyName="young"),
-    ]
-    body = {
-        "name": "P",
-        "version": "1",
-        "attributes": items[:2],
-        "predicates": items[2:],
-    }
-    written = proof_policy.normalise(body)
+    )
     assert policy_from_request(build_request(written, "5")) == written
 
 
@@ -317,38 +271,22 @@ def test_the_latest_interval_of_the_items_is_shown(intervals, shown):
 def test_an_interval_that_is_none_is_the_peers_fault(member, interval):
     item, head = {"name": "name"}, {}
     (head if member == "request" else item)["non_revoked"] = interval
-    with pytest.raises(PeerError) as refused:
-        read_items(foreign({"n": item}, **head))
-    assert refused.value.code == "request_malformed"
+    assert code_of_refusal({"n": item}, **head) == "request_malformed"
 
 
 def test_items_of_different_intervals_are_not_folded():
     later = {"non_revoked": {"to": 9}}
     pair = {"x#min": compare(">="), "x#max": compare("<=", **later)}
-    assert [one.policy_name for one in read_items(foreign({}, pair))] == [
-        "x#min",
-        "x#max",
-    ]
-    restrictions = {"restrictions": [{"attr::degree::value": "Maths"}]}
-    shown = {
-        "n": {"name": "name"} | restrictions,
-        "n#value:degree": {"name": "degree"},
-    }
-    shown["n#value:degree"] |= restrictions | later
-    assert len(read_items(foreign(shown))) == 2
+    assert names_read({}, pair) == ["x#min", "x#max"]
+    companion = {"name": "degree"} | MATHS | later
+    shown = {"n": {"name": "name"} | MATHS, "n#value:degree": companion}
+    assert names_read(shown) == list(shown)
 
 
 NAMES = st.text("ab #:", min_size=1, max_size=4)
+VALUES = st.fixed_dictionaries({"attributeName": NAMES, "attributeValue": NAMES})
 RESTRICTIONS = st.lists(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "issuerDid": NAMES,
-            "value": st.fixed_dictionaries(
-                {"attributeName": NAMES, "attributeValue": NAMES}
-            ),
-        },
-    ),
+    st.fixed_dictionaries({}, optional={"issuerDid": NAMES, "value": VALUES}),
     max_size=3,
 )
 ATTRIBUTES = st.fixed_dictionaries(
@@ -369,14 +307,8 @@ PREDICATES = st.fixed_dictionaries(
 @settings(deadline=None)
 @given(st.lists(ATTRIBUTES, max_size=3), st.lists(PREDICATES, max_size=3))
 def test_any_valid_policy_survives_the_wire(attributes, predicates):
-    body = {
-        "name": "P",
-        "version": "1",
-        "attributes": attributes,
-        "predicates": predicates,
-    }
     try:
-        written = proof_policy.normalise(body)
+        written = normalise(*attributes, *predicates)
     except Invalid:
         return
     assert policy_from_request(build_request(written, "5")) == written
@@ -387,25 +319,10 @@ def test_a_foreign_request_keeps_its_referents_as_names():
         {"0_name_uuid": {"name": "name", "restrictions": [{"cred_def_id": "d"}]}},
         {"0_age_GE_uuid": compare(restrictions=None)},
     )
-    assert policy_from_request(asked) == {
-        "name": "Proof",
-        "version": "1.0",
-        "attributes": [
-            {
-                "policyName": "0_name_uuid",
-                "attributeNames": ["name"],
-                "restrictions": [{"credentialDefinitionId": "d"}],
-            }
-        ],
-        "predicates": [
-            {
-                "policyName": "0_age_GE_uuid",
-                "attributeName": "age",
-                "predicateType": ">=",
-                "predicateValue": 18,
-            }
-        ],
-    }
+    restriction = {"credentialDefinitionId": "d"}
+    shown = attribute("0_name_uuid", restriction, attributeNames=["name"])
+    compared = predicate("age", ">=", 18, policyName="0_age_GE_uuid")
+    assert policy_from_request(asked) == normalise(shown, compared)
 
 
 def test_newer_names_of_issuers_are_read_and_markers_of_the_item_itself_dropped():
@@ -431,17 +348,14 @@ def test_an_alternative_that_demands_nothing_lifts_the_restrictions(empty):
         {"x#min": compare(">="), "x#max": compare("<=", 19)},
         {"x#min": compare("<="), "x#max": compare(">=")},
         {"x#min": compare(">="), "x#max": compare("<=", name="Age")},
-        {
-            "x#min": compare(">="),
-            "x#max": compare("<=", restrictions=[{"schema_id": "s"}]),
-        },
+        {"x#min": compare(">="), "x#max": compare("<=", **MATHS)},
         {"x#min": compare(">="), "x#max": compare("<="), "x": compare(">")},
         {"x#min": compare(">=")},
         {"x#max": compare("<=")},
     ],
 )
 def test_only_a_true_equality_is_folded(pair):
-    assert [one.policy_name for one in read_items(foreign({}, pair))] == list(pair)
+    assert names_read({}, pair) == list(pair)
 
 
 @pytest.mark.parametrize(
@@ -449,17 +363,13 @@ def test_only_a_true_equality_is_folded(pair):
     [
         {"name": "degree"},
         {"name": "age"},
-        {
-            "names": ["degree", "age"],
-            "restrictions": [{"attr::degree::value": "Maths"}],
-        },
+        {"names": ["degree", "age"]} | MATHS,
         {"name": "degree", "restrictions": [{"attr::degree::value": "Law"}]},
     ],
 )
 def test_only_a_true_companion_is_folded(companion):
-    item = {"name": "name", "restrictions": [{"attr::degree::value": "Maths"}]}
-    asked = foreign({"n": item, "n#value:degree": companion})
-    assert [one.policy_name for one in read_items(asked)] == ["n", "n#value:degree"]
+    shown = {"n": {"name": "name"} | MATHS, "n#value:degree": companion}
+    assert names_read(shown) == list(shown)
 
 
 @pytest.mark.parametrize(
@@ -487,9 +397,7 @@ def test_only_a_true_companion_is_folded(companion):
     ],
 )
 def test_a_request_of_another_shape_is_the_peers_fault(wrong):
-    with pytest.raises(PeerError) as refused:
-        read_items(wrong)
-    assert refused.value.code == "request_malformed"
+    assert refusal(PeerError, read_items, wrong).code == "request_malformed"
 
 
 @pytest.mark.parametrize(
@@ -507,9 +415,7 @@ def test_a_request_of_another_shape_is_the_peers_fault(wrong):
     ],
 )
 def test_a_predicate_that_cannot_be_proven_is_the_peers_fault(wrong):
-    with pytest.raises(PeerError) as refused:
-        read_items(foreign({}, {"p": wrong}))
-    assert refused.value.code == "predicate_unsupported"
+    assert code_of_refusal({}, {"p": wrong}) == "predicate_unsupported"
 
 
 @pytest.mark.parametrize(
@@ -526,9 +432,8 @@ def test_a_predicate_that_cannot_be_proven_is_the_peers_fault(wrong):
     ],
 )
 def test_a_restriction_we_cannot_keep_is_not_ignored(restrictions):
-    with pytest.raises(PeerError) as refused:
-        read_items(foreign({"n": {"name": "name", "restrictions": restrictions}}))
-    assert refused.value.code == "restriction_unsupported"
+    item = {"name": "name", "restrictions": restrictions}
+    assert code_of_refusal({"n": item}) == "restriction_unsupported"
 
 
 @pytest.mark.parametrize(
@@ -541,9 +446,7 @@ def test_a_restriction_we_cannot_keep_is_not_ignored(restrictions):
     ],
 )
 def test_a_request_is_bounded(attributes):
-    with pytest.raises(PeerError) as refused:
-        read_items(foreign(attributes))
-    assert refused.value.code == "request_too_large"
+    assert code_of_refusal(attributes) == "request_too_large"
 
 
 def test_a_hundred_equalities_with_companions_are_a_hundred_items():
@@ -557,16 +460,10 @@ def test_a_request_is_pruned_to_what_is_answered():
         attribute("age"),
         predicate("age", ">", 1, policyName="p"),
     )
-    kept = prune_request(asked, ["name", "p"])
-    assert list(kept["requested_attributes"]) == ["name"]
-    assert (
-        kept["requested_attributes"]["name"] == asked["requested_attributes"]["name"]
-    )
-    bare = prune_request(
-        asked | {"non_revoked": {"to": 5}}, ["p", "name"], keep_conditions=False
-    )
-    assert "non_revoked" not in bare
+    kept = prune_request(asked, ["name", "p"])["requested_attributes"]
+    assert kept == {"name": asked["requested_attributes"]["name"]}
+    later = asked | {"non_revoked": {"to": 5}}
+    bare = prune_request(later, ["p", "name"], keep_conditions=False)
+    assert "non_revoked" not in bare and bare["nonce"] == asked["nonce"]
     assert bare["requested_attributes"] == {"name": {"name": "name"}}
-    assert bare["nonce"] == asked["nonce"] and list(bare["requested_predicates"]) == [
-        "p"
-    ]
+    assert list(bare["requested_predicates"]) == ["p"]
