@@ -13,6 +13,7 @@ import pytest
 from tests.support.paths import ROOT
 
 FOLDER = ROOT / ".venv" / "tools" / "bin"
+MISSING = "The program {} is missing: run `make tools`."
 PATH = os.pathsep.join((os.environ["PATH"], "/usr/sbin", str(FOLDER)))
 
 
@@ -23,7 +24,7 @@ def find_program(name: str) -> str:
     """
     if found := shutil.which(name, path=PATH):
         return found
-    raise LookupError(f"The program {name} is missing: run `make tools`.")
+    raise LookupError(MISSING.format(name))
 
 
 def is_judging() -> bool:
@@ -45,12 +46,10 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for marker in item.iter_markers("needs"):
-        for name in marker.args:
-            try:
-                find_program(name)
-            except LookupError as missing:
-                without(str(missing))
+    names = [name for marker in item.iter_markers("needs") for name in marker.args]
+    for name in names:
+        if not shutil.which(name, path=PATH):
+            without(MISSING.format(name))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
