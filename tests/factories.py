@@ -13,6 +13,7 @@ from factory.django import DjangoModelFactory
 
 from agency.ops.models import Heartbeat
 from connections.models import InboundMessage, OutboundMessage
+from credentials.models import StatusList
 from tenants.models import (
     ApiKey,
     AuditEntry,
@@ -193,6 +194,18 @@ class FormerDataKeyFactory(DjangoModelFactory):
     tenant = factory.SubFactory(TenantFactory)
     generation = 9
     master_key_id = "1"
+
+
+class StatusListFactory(DjangoModelFactory):
+    """A list of a revocation registry."""
+
+    class Meta:
+        model = StatusList
+
+    network = factory.SubFactory(NetworkFactory)
+    registry_id = factory.Sequence("registry {}".format)
+    timestamp = 1
+    body = factory.Dict({})
 
 
 class HeartbeatFactory(DjangoModelFactory):

@@ -5,7 +5,6 @@ import pytest
 from credentials.models import CredentialDefinition
 from tests.support.errors import assert_error, error_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
 CLAIMS = {"claims": {"age": {"type": "integer"}}}
 ENDS = {"valid until": {"type": "date"}}
 NOT_INTEGERS = ["", "unknown", "7_0", "٧٠", " 70", "1.0", "2147483648", "0" * 81]
@@ -14,6 +13,11 @@ NOT_INTEGERS = ["", "unknown", "7_0", "٧٠", " 70", "1.0", "2147483648", "0" * 
 @pytest.fixture
 def licence(faber):
     return faber.defines("name", "age", **CLAIMS)
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts()
 
 
 def values(age):
@@ -29,42 +33,47 @@ def test_a_definition_shows_what_it_declares(faber, licence):
     assert "claims" not in faber.defines("name", "age", claims={})
 
 
-@pytest.mark.parametrize(
-    ("claims", "field"),
-    [
-        ({"salary": {"type": "integer"}}, "claims.salary"),
-        ({"Age": {"type": "integer"}}, "claims.Age"),
-        ({"age": {"type": "number"}}, "claims.age.type"),
-        ({"age": {}}, "claims.age.type"),
-        ({"age": "integer"}, "claims.age"),
-        ([], "claims"),
-    ],
-)
-def test_a_declaration_that_cannot_be_is_refused_by_name(faber, claims, field):
-    error = error_of(faber.defines, "name", "age", claims=claims)
-    assert_error(error, 400, "invalid_request")
-    assert [name for name in error.body["errors"] if name.startswith(field)]
-    assert not CredentialDefinition.objects.exists()
-    schema_id = faber.defines("name", "age")["schemaId"]
-    path = f"/definitions/credentials/{schema_id}"
-    assert error_of(faber.post, path, {"claims": claims}).code == "invalid_request"
+IMPOSSIBLE = [
+    ({"salary": {"type": "integer"}}, "claims.salary"),
+    ({"Age": {"type": "integer"}}, "claims.Age"),
+    ({"age": {"type": "number"}}, "claims.age.type"),
+    ({"age": {}}, "claims.age.type"),
+    ({"age": "integer"}, "claims.age"),
+    ([], "claims"),
+]
 
 
-@pytest.mark.parametrize("age", NOT_INTEGERS)
-def test_a_text_is_not_offered(faber, licence, age):
-    alice = faber.hosts()
-    error = error_of(faber.offers, alice, licence, values(age))
-    assert_error(error, 400, "not_an_integer")
-    assert list(error.body["errors"]) == ["credentialValues.age"]
-    assert not alice.get("/credentials")
+def test_a_declaration_that_cannot_be_is_refused_by_name(faber, acme, subtests):
+    path = f"/definitions/credentials/{acme.defines('name', 'age')['schemaId']}"
+    for claims, field in IMPOSSIBLE:
+        with subtests.test(str(claims)):
+            error = error_of(faber.defines, "name", "age", claims=claims)
+            assert_error(error, 400, "invalid_request")
+            assert [name for name in error.body["errors"] if name.startswith(field)]
+            of_a_schema = error_of(acme.post, path, {"claims": claims})
+            assert_error(of_a_schema, 400, "invalid_request")
+            assert CredentialDefinition.objects.get().tenant == acme.tenant
 
 
-def test_an_integer_is_issued_as_it_is_written(faber, licence, subtests):
-    alice = faber.hosts()
-    for age in ("28", "-5", "+5", "01067", "-0", "2147483647", "-2147483648"):
+def test_a_text_is_not_offered(faber, licence, alice, subtests):
+    for age in NOT_INTEGERS:
         with subtests.test(age):
-            alice.receives(faber, licence, values(age))
+            error = error_of(faber.offers, alice, licence, values(age))
+            assert_error(error, 400, "not_an_integer")
+            assert list(error.body["errors"]) == ["credentialValues.age"]
+            assert not alice.get("/credentials")
+
+
+def test_an_integer_is_offered_and_issued_as_it_is_written(
+    faber, licence, alice, subtests
+):
+    for age in ("28", "-5", "01067", "-0", "2147483647", "-2147483648", "+5"):
+        with subtests.test(age):
+            faber.offers(alice, licence, values(age), automaticIssuance=True)
             assert alice.newest("credentials")["values"] == values(age)
+    alice.accepts_offer()
+    seen = alice.newest("credentials")
+    assert (seen["state"], seen["values"]) == ("Issued", values("+5"))
 
 
 @pytest.fixture
@@ -73,20 +82,20 @@ def pass_card(faber):
     return faber.defines("name", "valid until", claims=ENDS)
 
 
-@pytest.mark.parametrize(
-    "day",
-    ["", "2026-01-31", "20260230", "2026W011", "٢٠٢٦٠١٣١", "260131", "+20260131"],
-)
-def test_what_is_no_day_is_not_offered_as_a_date(faber, pass_card, day):
-    given = {"name": "Alice", "valid until": day}
-    error = error_of(faber.offers, faber.hosts(), pass_card, given)
-    assert_error(error, 400, "not_a_date")
-    assert list(error.body["errors"]) == ["credentialValues.valid until"]
+NO_DAYS = ["", "2026-01-31", "20260230", "2026W011", "٢٠٢٦٠١٣١", "260131", "+20260131"]
 
 
-def test_a_date_is_issued_as_a_number(faber, pass_card):
+def test_what_is_no_day_is_not_offered_as_a_date(faber, pass_card, alice, subtests):
+    for day in NO_DAYS:
+        with subtests.test(day):
+            given = {"name": "Alice", "valid until": day}
+            error = error_of(faber.offers, alice, pass_card, given)
+            assert_error(error, 400, "not_a_date")
+            assert list(error.body["errors"]) == ["credentialValues.valid until"]
+
+
+def test_a_date_is_issued_as_a_number(faber, pass_card, alice):
     assert pass_card["claims"] == ENDS
-    alice = faber.hosts()
     given = {"name": "Alice", "valid until": "20280229"}
     alice.receives(faber, pass_card, given)
     assert alice.newest("credentials")["values"] == given
@@ -95,26 +104,16 @@ def test_a_date_is_issued_as_a_number(faber, pass_card):
     assert known == {name: {"validuntil"}}
 
 
-def test_a_text_is_not_issued_in_the_place_of_what_was_offered(faber, licence):
-    alice = faber.hosts()
-    offered = faber.offers(alice, licence, values("28"))
-    alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}")
-    path = f"/credentials/{offered['credentialId']}"
-    assert error_of(faber.put, path, values("old")).code == "not_an_integer"
+def test_a_text_is_not_issued_whatever_was_offered(faber, licence, alice):
+    for offered, text in ((values("28"), "old"), (None, "")):
+        path = f"/credentials/{faber.offers(alice, licence, offered)['credentialId']}"
+        alice.accepts_offer()
+        assert error_of(faber.put, path, values(text)).code == "not_an_integer"
     faber.put(path, values("29"))
     assert alice.newest("credentials")["values"]["age"] == "29"
 
 
-def test_a_text_is_not_issued_after_an_offer_without_values(faber, licence):
-    alice = faber.hosts()
-    offered = faber.offers(alice, licence)
-    alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}")
-    path = f"/credentials/{offered['credentialId']}"
-    assert error_of(faber.put, path, values("")).code == "not_an_integer"
-
-
-def test_a_text_that_a_holder_proposes_is_not_offered(faber, licence):
-    alice = faber.hosts()
+def test_a_text_that_a_holder_proposes_is_not_offered(faber, licence, alice):
     alice.known_as(faber)
     body = {"definitionId": licence["definitionId"], "credentialValues": values("old")}
     alice.put(f"/credentials/propose/{alice.known[faber][1]}", body)
@@ -124,12 +123,11 @@ def test_a_text_that_a_holder_proposes_is_not_offered(faber, licence):
 
 
 def test_another_organization_knows_what_was_declared_here(faber, acme, licence):
+    def known(name):
+        return CredentialDefinition.integer_attributes(acme.tenant.pk, {name})
+
     name = licence["definitionId"]
-    assert CredentialDefinition.integer_attributes(acme.tenant.pk, {name}) == {
-        name: {"age"}
-    }
+    assert known(name) == {name: {"age"}}
     faber.delete(f"/definitions/credentials/{name}")
-    assert CredentialDefinition.integer_attributes(acme.tenant.pk, {name}) == {
-        name: {"age"}
-    }
-    assert CredentialDefinition.integer_attributes(acme.tenant.pk, {"none"}) == {}
+    assert known(name) == {name: {"age"}}
+    assert known("none") == {}

@@ -4,24 +4,21 @@ import pytest
 
 from credentials import retention
 from credentials.models import StatusList
-from tenants.models import Network
+from tests.factories import NetworkFactory, StatusListFactory
 from tests.support.aging import age
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def far(faber):
-    return Network.objects.create(
-        pk="far", name="Far", kind=Network.Kind.INDY, genesis="-"
-    )
+def far():
+    return NetworkFactory()
 
 
 def publishes(network, registry, *times):
+    named = {"network": network, "registry_id": registry}
     for time in times:
-        StatusList.objects.create(
-            network=network, registry_id=registry, timestamp=time, body={"at": time}
-        )
+        StatusListFactory(**named, timestamp=time, body={"at": time})
 
 
 def times_of(registry):
@@ -46,13 +43,10 @@ def test_a_new_copy_stays_while_nodes_may_lag_behind(far):
     assert times_of("one") == [2, 3]
 
 
-def test_each_list_of_the_local_network_answers_for_its_time_for_ever(far, faber):
-    local = faber.tenant.network
+def test_each_list_of_the_local_network_answers_for_its_time_for_ever(far):
+    local = NetworkFactory(local=True)
     publishes(local, "one", 1, 2, 3)
     age(StatusList.objects.all(), 4000)
     assert retention.delete_copied_lists() == 0
-    assert [StatusList.newest(local, "one", time)["at"] for time in (1, 2, 9)] == [
-        1,
-        2,
-        3,
-    ]
+    found = [StatusList.newest(local, "one", time)["at"] for time in (1, 2, 9)]
+    assert found == [1, 2, 3]

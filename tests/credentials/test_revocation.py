@@ -2,6 +2,7 @@
 
 import time
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.conf import settings as product
@@ -23,7 +24,7 @@ from credentials.models import (
     RevocationRegistry,
     StatusList,
 )
-from credentials.revocation import allocate_slot, mark_revoked, second_after
+from credentials.revocation import allocate_slot, mark_revoked
 from credentials.tasks import build_registries, finish_what_was_left_behind
 from tenants import vault
 from tests.connections.messaging.test_pair_lock import is_free, while_locked
@@ -34,15 +35,17 @@ from verifications.models import Verification
 from verifications.proofs.checks import judge_presentation
 from wallets import anoncreds
 
-pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"Full Name": "Alice", "level": "7"}
 POLICY = {"attributes": [{"policyName": "level"}]}
 NOW = POLICY | {"revocationRequirement": {"validNow": True}}
 
 
 @pytest.fixture
-def small(settings, tmp_path, monkeypatch):
+def small(settings, monkeypatch):
+    """Registries of four, whose first lists are older than whatever follows."""
     settings.REVOCATION_FIRST_REGISTRY_SIZE = settings.REVOCATION_REGISTRY_SIZE = 4
+    earlier = SimpleNamespace(time=lambda: time.time() - 10)
+    monkeypatch.setattr("credentials.registries.time", earlier)
     return settings
 
 
@@ -51,101 +54,72 @@ def badge(faber, small):
     return faber.defines("Full Name", "level", supportRevocation=True)
 
 
+@pytest.fixture
+def alice(faber):
+    return faber.hosts()
+
+
+def issue(faber, alice, badge, number=1):
+    """Return the organization's credentials, the oldest first."""
+    for _ in range(number):
+        alice.receives(faber, badge, VALUES)
+    return faber.get("/credentials")[::-1]
+
+
 def revoke(organization, credential):
     organization.delete(f"/credentials/{credential['credentialId']}")
 
 
-def verdict(organization, holder, policy=NOW, select=True):
+def verdict(organization, holder, policy=NOW, held=None):
+    """Whether the proof is valid. held: the id of a credential that is chosen."""
     asked = organization.asks(holder, **policy)
-    holder.auto_selects()
+    if held:
+        seen = holder.newest("verifications")["verificationId"]
+        chosen = [{"policyName": "level", "credentialId": held}]
+        holder.put(f"/verifications/{seen}", chosen)
+    else:
+        holder.auto_selects()
     return organization.get(f"/verifications/{asked['verificationId']}")["isValid"]
 
 
+def at_moment(timestamp):
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(timestamp))
+    return POLICY | {"revocationRequirement": {"validAt": moment}}
+
+
+def newest_list():
+    return StatusList.objects.latest("timestamp").body["revocationList"]
+
+
 def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(
-    faber,
-    badge,
+    faber, badge, alice
 ):
-    alice = faber.hosts()
-    alice.receives(faber, badge, VALUES)
+    """Not even if it is chosen. It did before, and a later one does."""
+    [credential] = issue(faber, alice, badge)
+    held = alice.newest("credentials")["credentialId"]
     assert verdict(faber, alice) is True
-    [credential] = faber.get("/credentials")
+    before = StatusList.objects.get().timestamp
     revoke(faber, credential)
-    assert (
-        faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
-    )
+    path = f"/credentials/{credential['credentialId']}"
+    assert faber.get(path)["state"] == "Revoked"
     assert alice.newest("credentials")["state"] == "Revoked"
     assert verdict(faber, alice) is False
-
-
-def test_a_revoked_credential_that_is_chosen_all_the_same_is_not_valid(faber, badge):
-    alice = faber.hosts()
-    alice.receives(faber, badge, VALUES)
-    revoke(faber, faber.get("/credentials")[0])
-    asked = faber.asks(alice, **NOW)
-    chosen = {
-        "policyName": "level",
-        "credentialId": alice.newest("credentials")["credentialId"],
-    }
-    alice.put(
-        f"/verifications/{alice.newest('verifications')['verificationId']}", [chosen]
-    )
-    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is False
-
-
-def test_a_later_unrevoked_credential_serves(faber, badge):
-    alice = faber.hosts()
-    alice.receives(faber, badge, VALUES)
-    revoke(faber, faber.get("/credentials")[0])
+    assert verdict(faber, alice, NOW, held) is False
+    assert verdict(faber, alice, at_moment(before), held) is True
     alice.receives(faber, badge, VALUES | {"level": "8"})
     assert verdict(faber, alice) is True
 
 
-def test_it_was_valid_before_it_was_revoked(faber, badge):
-    alice = faber.hosts()
-    alice.receives(faber, badge, VALUES)
-    first = StatusList.objects.get().timestamp
-    second_after(first)
-    revoke(faber, faber.get("/credentials")[0])
-    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(first))
-    policy = POLICY | {"revocationRequirement": {"validAt": moment}}
-    held = alice.newest("credentials")["credentialId"]
-    asked = faber.asks(alice, **policy)
-    seen = alice.newest("verifications")["verificationId"]
-    alice.put(
-        f"/verifications/{seen}",
-        [{"policyName": "level", "credentialId": held}],
-    )
-    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
-
-
-def test_only_an_issued_revocable_credential_is_revoked(faber, badge, small):
-    alice = faber.hosts()
+def test_only_an_issued_revocable_credential_is_revoked(faber, badge, alice):
     offered = faber.offers(alice, badge, VALUES)
     assert_error(error_of(revoke, faber, offered), 409, "wrong_state")
     alice.accepts_offer()
     faber.put(f"/credentials/{offered['credentialId']}")
     revoke(faber, offered)
     assert_error(error_of(revoke, faber, offered), 409, "wrong_state")
-    plain = faber.defines("name", "degree", "age")
-    alice.receives(faber, plain, {"name": "A", "degree": "B", "age": "1"})
-    error = error_of(revoke, faber, faber.get("/credentials")[0])
+    plain = faber.defines("Full Name", "level")
+    error = error_of(revoke, faber, issue(faber, alice, plain)[-1])
     assert_error(error, 409, "not_revocable")
-
-
-def test_revocations_at_once_go_into_one_list(faber, badge):
-    alice = faber.hosts()
-    for _ in range(3):
-        alice.receives(faber, badge, VALUES)
-    credentials = faber.get("/credentials")
-    second_after(int(time.time()))
-    revoke(faber, credentials[0])
-    StatusList.objects.update(is_final=True)  # so the others wait
-    lists = StatusList.objects.count()
-    at_once(*[lambda c=credential: revoke(faber, c) for credential in credentials[1:]])
-    assert StatusList.objects.count() == lists + 1
-    newest = StatusList.objects.order_by("-timestamp")[0]
-    assert newest.body["revocationList"] == [0, 1, 1, 1]
-    assert {c["state"] for c in alice.get("/credentials")} == {"Revoked"}
 
 
 @pytest.fixture
@@ -153,7 +127,7 @@ def clock(badge, monkeypatch):
     """The clock of those who publish lists stands still. Sleeping moves it on."""
 
     class Clock:
-        now = float(second_after(StatusList.objects.get().timestamp))
+        now = float(int(time.time()))
         slept = 0.0
         monotonic = staticmethod(time.monotonic)
 
@@ -169,38 +143,39 @@ def clock(badge, monkeypatch):
     return fake
 
 
+def test_revocations_at_once_go_into_one_list(faber, badge, alice, clock):
+    first, *others = issue(faber, alice, badge, 3)
+    revoke(faber, first)
+    StatusList.objects.update(is_final=True)  # so the others wait
+    lists = StatusList.objects.count()
+    at_once(*[lambda one=one: revoke(faber, one) for one in others])
+    assert StatusList.objects.count() == lists + 1
+    assert newest_list() == [0, 1, 1, 1]
+    assert {c["state"] for c in alice.get("/credentials")} == {"Revoked"}
+
+
 def all_lists():
     lists = StatusList.objects.order_by("timestamp")
     return [(one.timestamp, one.body["revocationList"]) for one in lists]
 
 
 def test_lists_of_one_second_replace_one_another_while_nobody_has_one(
-    faber, badge, clock
+    faber, badge, alice, clock
 ):
-    alice = faber.hosts()
-    for _ in range(2):
-        alice.receives(faber, badge, VALUES)
-    second, first = faber.get("/credentials")
     started = StatusList.objects.get().timestamp
-    revoke(faber, first)
-    revoke(faber, second)
-    assert all_lists() == [
-        (started, [0, 0, 0, 0]),
-        (int(clock.now), [0, 1, 1, 0]),
-    ]
-    assert clock.slept == 0
+    for credential in issue(faber, alice, badge, 2):
+        revoke(faber, credential)
+    published = [(started, [0, 0, 0, 0]), (int(clock.now), [0, 1, 1, 0])]
+    assert all_lists() == published and clock.slept == 0
     assert {one["state"] for one in alice.get("/credentials")} == {"Revoked"}
     stored = StatusList.objects.latest("timestamp").body
     assert stored["timestamp"] == int(clock.now)
 
 
 def test_a_process_that_ends_while_it_replaces_a_list_leaves_the_former(
-    faber, badge, clock, monkeypatch
+    faber, badge, alice, clock, monkeypatch
 ):
-    alice = faber.hosts()
-    for _ in range(2):
-        alice.receives(faber, badge, VALUES)
-    second, first = faber.get("/credentials")
+    first, second = issue(faber, alice, badge, 2)
     revoke(faber, first)
     lists, replace = all_lists(), StatusList.replace
     with monkeypatch.context() as broken:
@@ -213,39 +188,34 @@ def test_a_process_that_ends_while_it_replaces_a_list_leaves_the_former(
     assert_error(error_of(revoke, faber, second), 409, "wrong_state")
 
 
-def test_a_list_that_somebody_was_given_is_never_replaced(faber, badge, clock, client):
-    alice = faber.hosts()
-    for _ in range(2):
-        alice.receives(faber, badge, VALUES)
-    second, first = faber.get("/credentials")
+def path_of_list():
+    registry_id = RevocationRegistry.objects.get().registry_id
+    return f"/ledger/local/revocation-registries/{registry_id}/status-list"
+
+
+def test_a_list_that_somebody_was_given_is_never_replaced(
+    faber, badge, alice, clock, client
+):
+    first, second = issue(faber, alice, badge, 2)
     revoke(faber, first)
-    [registry] = RevocationRegistry.objects.all()
-    path = f"/ledger/local/revocation-registries/{registry.registry_id}/status-list"
+    path = path_of_list()
     moment = int(clock.now)
     given = client.get(f"{path}?timestamp={moment}").json()
     revoke(faber, second)
     assert clock.slept > 0
     assert client.get(f"{path}?timestamp={moment}").json() == given
     later = client.get(f"{path}?timestamp={moment + 1}").json()
-    assert (given["revocationList"], later["revocationList"]) == (
-        [0, 1, 0, 0],
-        [0, 1, 1, 0],
-    )
+    assert given["revocationList"] == [0, 1, 0, 0]
+    assert later["revocationList"] == [0, 1, 1, 0]
     assert later["timestamp"] == moment + 1
 
 
-def test_a_list_that_a_proof_names_is_never_replaced(faber, badge, clock):
+def test_a_list_that_a_proof_names_is_never_replaced(faber, badge, alice, clock):
     """The proof stays valid, although another is revoked in the same second."""
-    holders = [faber.hosts(name) for name in ("Alice", "Bob", "Carol")]
-    for holder in holders:
-        holder.receives(faber, badge, VALUES)
-    alice = holders[0]
-    third, second, _ = faber.get("/credentials")
+    _, second, third = issue(faber, alice, badge, 3)
     revoke(faber, second)
     moment = int(clock.now)
-    at_moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
-    policy = POLICY | {"revocationRequirement": {"validAt": at_moment}}
-    asked = faber.asks(alice, **policy)
+    asked = faber.asks(alice, **at_moment(moment))
     alice.auto_selects()
     [named] = StatusList.objects.filter(timestamp=moment)
     assert named.is_final
@@ -266,13 +236,12 @@ def judged_again(verification):
     return outcome.is_valid
 
 
-def test_asking_whether_one_is_revoked_does_not_make_a_list_final(faber, badge):
-    alice = faber.hosts()
-    alice.receives(faber, badge, VALUES)
+def test_asking_whether_one_is_revoked_does_not_make_a_list_final(faber, badge, alice):
+    [credential] = issue(faber, alice, badge)
     faber.asks(alice, **NOW)
     seen = alice.newest("verifications")["verificationId"]
     alice.get(f"/verifications/{seen}/availableCredentials")
-    revoke(faber, faber.get("/credentials")[0])
+    revoke(faber, credential)
     assert not StatusList.objects.filter(is_final=True).exists()
 
 
@@ -297,24 +266,23 @@ def test_a_proof_in_a_transaction_makes_its_list_final_outside_of_it(faber, badg
 
 
 def test_a_list_that_is_given_while_it_is_replaced_is_one_or_the_other(
-    faber, badge, clock, client
+    faber, badge, alice, clock, client
 ):
     """Whichever is first: what was given is what is stored in the end."""
-    alice = faber.hosts()
-    for _ in range(3):
-        alice.receives(faber, badge, VALUES)
-    credentials = faber.get("/credentials")
-    [registry] = RevocationRegistry.objects.all()
-    path = f"/ledger/local/revocation-registries/{registry.registry_id}/status-list"
-    given = []
+    credentials = issue(faber, alice, badge, 3)
+    path, given = path_of_list(), []
     calls = [lambda c=one: revoke(faber, c) for one in credentials]
     ask = f"{path}?timestamp=1099511627776"
     at_once(*calls, *[lambda: given.append(Client().get(ask).json())] * 3)
     for one in given:
         stored = client.get(f"{path}?timestamp={one['timestamp']}").json()
         assert stored == one
-    newest = StatusList.objects.latest("timestamp")
-    assert newest.body["revocationList"] == [0, 1, 1, 1]
+    assert newest_list() == [0, 1, 1, 1]
+
+
+LONG_STEPS = (
+    "create_credential", "process_credential", "update_status_list", "second_after"
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -339,43 +307,28 @@ def steps_with_free_registry(monkeypatch):
 
         monkeypatch.setattr(owner, name, watched)
 
-    for owner, name in (
-        (anoncreds, "create_credential"),
-        (anoncreds, "process_credential"),
-        (anoncreds, "update_status_list"),
-        (revocation, "second_after"),
-    ):
-        watch(owner, name)
+    for name in LONG_STEPS[:3]:
+        watch(anoncreds, name)
+    watch(revocation, LONG_STEPS[3])
     return found
 
 
 def test_no_registry_is_locked_while_a_credential_is_signed_or_a_list_is_made(
-    faber, badge, clock, steps_with_free_registry
+    faber, badge, alice, clock, steps_with_free_registry
 ):
     """Others reserve slots of it meanwhile, and no feed of events waits."""
-    alice = faber.hosts()
-    for _ in range(2):
-        alice.receives(faber, badge, VALUES)
-    for credential in faber.get("/credentials"):
+    for credential in issue(faber, alice, badge, 2):
         revoke(faber, credential)
         StatusList.objects.update(is_final=True)  # so the next one waits
-    assert {name for name, _ in steps_with_free_registry} == {
-        "create_credential",
-        "process_credential",
-        "update_status_list",
-        "second_after",
-    }
+    assert {name for name, _ in steps_with_free_registry} == set(LONG_STEPS)
     assert all(is_free for _, is_free in steps_with_free_registry)
 
 
 @pytest.mark.parametrize("is_given", [False, True], ids=["replaced", "followed"])
 def test_a_list_that_another_one_precedes_is_made_again(
-    faber, badge, clock, monkeypatch, is_given
+    faber, badge, alice, clock, monkeypatch, is_given
 ):
-    alice = faber.hosts()
-    for _ in range(3):
-        alice.receives(faber, badge, VALUES)
-    third, second, first = faber.get("/credentials")
+    first, second, third = issue(faber, alice, badge, 3)
     revoke(faber, first)
     StatusList.objects.update(is_final=is_given)
     make, made = anoncreds.update_status_list, []
@@ -388,12 +341,7 @@ def test_a_list_that_another_one_precedes_is_made_again(
 
     monkeypatch.setattr(anoncreds, "update_status_list", make_slowly)
     revoke(faber, second)
-    assert StatusList.objects.latest("timestamp").body["revocationList"] == [
-        0,
-        1,
-        1,
-        1,
-    ]
+    assert newest_list() == [0, 1, 1, 1]
 
 
 def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(
@@ -402,9 +350,8 @@ def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(
     holders = [faber.hosts(f"Holder {number}") for number in range(8)]
     for holder in holders:
         holder.known_as(faber)
-    answers = at_once(
-        *[lambda h=holder: h.receives(faber, badge, VALUES) for holder in holders]
-    )
+    receive = [lambda one=one: one.receives(faber, badge, VALUES) for one in holders]
+    answers = at_once(*receive)
     assert [answer for answer in answers if isinstance(answer, Exception)] == []
     issued = Credential.objects.filter(role="issuer", state="Issued")
     places = set(issued.values_list("revocation_registry_id", "revocation_index"))
@@ -412,44 +359,35 @@ def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(
     assert RevocationRegistry.objects.count() >= 3
 
 
-def test_the_next_registry_is_built_before_it_is_needed(faber, badge, small):
+def test_a_place_is_given_out_once_and_the_next_registry_is_built_before_it_is_needed(
+    badge, small
+):
     small.REVOCATION_REGISTRY_SIZE = 6
-    alice = faber.hosts()
-    build_registries()
-    assert RevocationRegistry.objects.count() == 1
-    for _ in range(3):
-        alice.receives(faber, badge, VALUES)
-    build_registries()
-    build_registries()
-    assert list(
-        RevocationRegistry.objects.order_by("pk").values_list("size", flat=True)
-    ) == [4, 6]
-
-
-def test_a_place_is_given_out_once(faber, badge):
     [row] = CredentialDefinition.objects.select_related("tenant__network")
-    first, second = (allocate_slot(row).index for _ in range(2))
-    assert (first, second) == (1, 2)
+    registries = RevocationRegistry.objects.order_by("pk")
+    build_registries()
+    assert registries.count() == 1
+    assert [allocate_slot(row).index for _ in range(3)] == [1, 2, 3]
+    build_registries()
+    build_registries()
+    assert list(registries.values_list("size", flat=True)) == [4, 6]
 
 
-def test_a_place_is_burnt_when_the_issue_fails(faber, badge, monkeypatch):
-    alice = faber.hosts()
+def test_a_place_is_burnt_when_the_issue_fails(faber, badge, alice, monkeypatch):
     offered = faber.offers(alice, badge, VALUES)
     alice.accepts_offer()
     path = f"/credentials/{offered['credentialId']}"
     with monkeypatch.context() as broken:
-        broken.setattr(
-            "credentials.issue_credential.messages.build_issue", lambda *args: 1 / 0
-        )
+        broken.setattr(messages, "build_issue", lambda *args: 1 / 0)
         assert faber.send("put", path).status_code == 500
     assert faber.get(path)["state"] == "Requested"
     faber.put(path)
     assert Credential.objects.get(role="issuer").revocation_index == 2
 
 
-def test_the_lists_are_read_once_for_all_credentials_of_a_registry(faber, badge):
-    alice = faber.hosts()
-
+def test_the_lists_are_read_once_for_all_credentials_of_a_registry(
+    faber, badge, alice
+):
     def lists_read():
         faber.asks(alice, **POLICY)
         seen = alice.newest("verifications")["verificationId"]
@@ -480,37 +418,35 @@ def test_registry_list_and_tails_are_public_and_immutable(faber, badge, client):
     assert client.get("/tails/..%2f..%2fsettings").status_code == 404
 
 
-def test_a_false_notice_of_revocation_changes_nothing(faber, badge):
-    alice = faber.hosts()
-    alice.receives(faber, badge, VALUES)
-    held = Credential.objects.select_related("connection").get(role="holder")
-    notification = messages.build_revocation(
+def notice_of(held):
+    """The notice that a held credential is revoked."""
+    return messages.build_revocation(
         held.revocation_registry_id, held.revocation_index, held.message_format
     )
+
+
+def test_a_false_notice_of_revocation_changes_nothing(faber, badge, alice):
+    alice.receives(faber, badge, VALUES)
+    held = Credential.objects.select_related("connection").get(role="holder")
     with transactions.atomic():
         held.lock()
-        handlers.receive_revocation(held.connection, message.read(notification))
+        handlers.receive_revocation(held.connection, message.read(notice_of(held)))
     assert alice.newest("credentials")["state"] == "Issued"
 
 
 def test_a_notice_of_another_connections_credential_locks_both_in_order(
-    faber, badge, phone
+    faber, badge, alice, phone
 ):
     """Whoever has the first connection may lock the second one too."""
-    alice, found = faber.hosts(), []
-    alice.receives(faber, badge, VALUES)
+    found, [credential] = [], issue(faber, alice, badge)
     held = Credential.objects.select_related("connection").get(role="holder")
     accepts_invitation_of(phone, alice)
     second = Connection.objects.get(their_key=phone.verkey)
-    revoke(faber, faber.get("/credentials")[0])
+    revoke(faber, credential)
     Credential.objects.filter(pk=held.pk).update(state="Issued")
-    notification = messages.build_revocation(
-        held.revocation_registry_id, held.revocation_index, held.message_format
-    )
-
     while_locked(
         held.lock,
-        lambda: phone.says(notification),
+        lambda: phone.says(notice_of(held)),
         lambda: found.append(is_free(second.pk)),
     )
     assert found == [True], "it waits for the first one without the second"
@@ -518,24 +454,14 @@ def test_a_notice_of_another_connections_credential_locks_both_in_order(
 
 
 def test_a_revocation_whose_process_ended_is_published_later(
-    faber,
-    badge,
-    monkeypatch,
+    faber, badge, alice, monkeypatch
 ):
-    alice = faber.hosts()
-    alice.receives(faber, badge, VALUES)
-    credential = faber.get("/credentials")[0]
+    [credential] = issue(faber, alice, badge)
+    path = f"/credentials/{credential['credentialId']}"
     with monkeypatch.context() as killed:
         killed.setattr("credentials.revocation.publish_list", lambda registry: 1 / 0)
-        assert (
-            faber.send(
-                "delete", f"/credentials/{credential['credentialId']}"
-            ).status_code
-            == 500
-        )
-    assert (
-        faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
-    )
+        assert faber.send("delete", path).status_code == 500
+    assert faber.get(path)["state"] == "Revoked"
     assert alice.newest("credentials")["state"] == "Issued"
     monkeypatch.setattr("credentials.tasks.LEFT_BEHIND", timedelta(0))
     finish_what_was_left_behind()
@@ -544,10 +470,10 @@ def test_a_revocation_whose_process_ended_is_published_later(
 
 
 def test_a_revocation_while_the_row_is_being_deleted_is_published_first(
-    faber, badge, monkeypatch
+    faber, badge, alice, monkeypatch
 ):
     """A list is made from the rows: without this one nobody would learn of it."""
-    faber.hosts().receives(faber, badge, VALUES)
+    alice.receives(faber, badge, VALUES)
     row = Credential.objects.get(role="issuer")
     publish = removal.publish_before_deletion
 
@@ -559,32 +485,22 @@ def test_a_revocation_while_the_row_is_being_deleted_is_published_first(
     monkeypatch.setattr(removal, "publish_before_deletion", revoke_after_publishing)
     removal.remove_credential(row)
     assert not Credential.objects.filter(role="issuer").exists()
-    newest = StatusList.objects.order_by("-timestamp")[0]
-    assert newest.body["revocationList"] == [0, 1, 0, 0]
-
-
-def test_a_row_that_was_deleted_meanwhile_is_not_deleted_again(faber, badge):
-    faber.hosts().receives(faber, badge, VALUES)
-    row = Credential.objects.get(role="issuer")
-    removal.remove_credential(Credential.objects.get(pk=row.pk))
-    removal.remove_credential(row)
-    assert not Credential.objects.filter(role="issuer").exists()
+    assert newest_list() == [0, 1, 0, 0]
+    removal.remove_credential(row)  # what was deleted meanwhile is not deleted again
 
 
 def test_what_cannot_be_published_does_not_stand_before_the_others(
-    faber, badge, monkeypatch
+    faber, badge, alice, monkeypatch
 ):
-    for _ in range(3):
-        faber.hosts().receives(faber, badge, VALUES)
+    issue(faber, alice, badge, 3)
     rows = Credential.objects.filter(role="issuer")
     rows.update(state="Revoked", updated_at=timezone.now() - timedelta(hours=1))
     tried = []
 
     def publish(credential):
         tried.append(credential.pk)
-        raise (Unavailable("ledger_unavailable", ""), ValueError("bug"))[
-            len(tried) % 2
-        ]
+        errors = Unavailable("ledger_unavailable", ""), ValueError("bug")
+        raise errors[len(tried) % 2]
 
     monkeypatch.setattr("credentials.tasks.publish_and_notify", publish)
     monkeypatch.setattr("credentials.tasks.AT_ONCE", 2)

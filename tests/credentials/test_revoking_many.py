@@ -5,7 +5,6 @@ import pytest
 from credentials.models import Credential, StatusList
 from tests.support.errors import assert_error
 
-pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Alice", "year": "2001"}
 
 
@@ -52,19 +51,17 @@ def test_all_of_a_definition_are_counted_and_revoked_in_one_list(
 
 
 def test_only_those_named_are_revoked_and_nobody_elses(faber, acme, alice, definition):
-    first, second = issued(faber, alice, definition, 2)
+    """Named by their ids, or bounded by the time of their issue."""
+    last, second, first = issued(faber, alice, definition, 3)
     assert revokes(acme, credentialIds=[first]) == {"issued": 0, "revoked": 0}
     assert revokes(faber, credentialIds=[first]) == {"issued": 0, "revoked": 1}
     assert faber.get(f"/credentials/{second}")["state"] == "Issued"
-
-
-def test_the_time_of_issue_bounds_them(faber, alice, definition):
-    first, second = issued(faber, alice, definition, 2)
     moment = faber.get(f"/credentials/{second}")["issuedAtUtc"]
     body = {"definitionId": definition["definitionId"]}
     assert revokes(faber, **body, issuedAfter=moment) == {"issued": 0, "revoked": 1}
-    assert revokes(faber, **body, issuedBefore=moment) == {"issued": 0, "revoked": 0}
-    assert faber.get(f"/credentials/{first}")["state"] == "Revoked"
+    assert faber.get(f"/credentials/{last}")["state"] == "Revoked"
+    assert faber.get(f"/credentials/{second}")["state"] == "Issued"
+    assert revokes(faber, **body, issuedBefore=moment) == {"issued": 0, "revoked": 1}
 
 
 def test_a_call_revokes_so_many_and_tells_how_many_are_left(

@@ -15,7 +15,6 @@ from credentials import tails
 from credentials.models import PublishedObject
 from credentials.tails import needed_tails, tails_path
 
-pytestmark = pytest.mark.django_db(transaction=True)
 NOW = {
     "attributes": [{"policyName": "name"}],
     "revocationRequirement": {"validNow": True},
@@ -70,7 +69,9 @@ def test_a_damaged_file_is_not_proven_with(degree, object_store):
     assert list(object_store.glob("agency-tails-*/*")) == []
 
 
-def test_files_of_one_address_are_read_each_by_its_hash(object_store, monkeypatch):
+def test_files_of_one_address_are_read_each_by_its_hash(
+    transactional_db, object_store, monkeypatch
+):
     contents = {}
     for data in (b"one", b"two"):
         path = object_store / data.decode()

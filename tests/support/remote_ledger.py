@@ -5,7 +5,8 @@ from django.db import connection
 from credentials.ledgers.indy import pool, reads
 from credentials.ledgers.indy.reads import LedgerObject
 from credentials.models import PublishedObject, StatusList
-from tenants.models import Network, Tenant
+from tenants.models import Tenant
+from tests.factories import NetworkFactory
 
 
 class Ledger:
@@ -34,11 +35,8 @@ class Ledger:
         if not self.stale_answers:
             return StatusList.newest("local", registry_id, timestamp)
         self.stale_answers -= 1
-        return (
-            StatusList.objects.filter(registry_id=registry_id)
-            .order_by("timestamp")[0]
-            .body
-        )
+        lists = StatusList.objects.filter(registry_id=registry_id)
+        return lists.earliest("timestamp").body
 
     def hears(self, network, *what):
         self.asked.append(what)
@@ -55,8 +53,6 @@ class Ledger:
 
 def moved(organization):
     """Move the organization to a remote network, and return it."""
-    network = Network.objects.create(
-        pk="far", name="Far", kind=Network.Kind.INDY, genesis="-"
-    )
-    Tenant.objects.filter(pk=organization.tenant.pk).update(network=network)
+    tenants = Tenant.objects.filter(pk=organization.tenant.pk)
+    tenants.update(network=NetworkFactory())
     return organization

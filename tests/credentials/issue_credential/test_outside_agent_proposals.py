@@ -29,11 +29,16 @@ from tests.support.outside_exchanges import (
 
 OTHER = VALUES | {"level": "8"}
 PROPOSE = ISSUE + "propose-credential"
+PROPOSE_2 = "issue-credential/2.0/propose-credential"
 
 
-def proposes(phone, thread=None, version="1.0", form=HLINDY, **proposed):
+def proposal(phone, thread=None, version="1.0", form=HLINDY, **proposed):
     wire = MessageFormat(phone.prefix, version, form)
-    return phone.says(proposal_messages.build_proposal(proposed, wire, thread))
+    return proposal_messages.build_proposal(proposed, wire, thread)
+
+
+def proposes(phone, *arguments, **proposed):
+    return phone.says(proposal(phone, *arguments, **proposed))
 
 
 def newest_credential(faber):
@@ -41,11 +46,23 @@ def newest_credential(faber):
 
 
 def offers(faber, **body):
-    offered = faber.put(
-        f"/credentials/{newest_credential(faber)['credentialId']}/offer", body
-    )
+    path = f"/credentials/{newest_credential(faber)['credentialId']}/offer"
+    offered = faber.put(path, body)
     queues.worker_catches_up()
     return offered
+
+
+def is_offered(phone, faber, definition):
+    """Return the thread of an offer that the phone got after it connected."""
+    row = phone.connects(faber)
+    body = {"definitionId": definition, "connectionId": row.connection_id}
+    faber.post("/credentials", body | {"credentialValues": VALUES})
+    queues.worker_catches_up()
+    return phone.newest(ISSUE + "offer-credential").thread_id
+
+
+def is_refused(phone):
+    return phone.inbox[-1].is_problem_report
 
 
 def rows():
@@ -57,15 +74,17 @@ def definition(faber):
     return faber.defines("name", "level")["definitionId"]
 
 
+@pytest.fixture
+def wanted(definition):
+    return {"definitionId": definition, "credentialValues": VALUES}
+
+
 def test_a_phone_proposes_and_is_issued_it_in_the_same_thread(
-    faber, any_phone, client, definition
+    faber, any_phone, client, definition, wanted
 ):
     any_phone.connects(faber)
-    sent = proposes(any_phone, definitionId=definition, credentialValues=VALUES)
-    assert newest_credential(faber)["proposal"] == {
-        "definitionId": definition,
-        "credentialValues": VALUES,
-    }
+    sent = proposes(any_phone, **wanted)
+    assert newest_credential(faber)["proposal"] == wanted
     offers(faber, automaticIssuance=True)
     offered = any_phone.newest(ISSUE + "offer-credential")
     assert (offered.thread_id, offered.prefix) == (sent["@id"], any_phone.prefix)
@@ -73,37 +92,22 @@ def test_a_phone_proposes_and_is_issued_it_in_the_same_thread(
     assert newest_credential(faber)["state"] == "Issued"
 
 
-@pytest.mark.parametrize("form", [HLINDY, ANONCREDS])
-def test_it_is_answered_in_its_own_version_and_format(faber, phone, definition, form):
+def test_it_is_answered_in_its_own_version_and_format(faber, phone, wanted):
     phone.connects(faber)
-    proposes(
-        phone,
-        None,
-        "2.0",
-        form,
-        definitionId=definition,
-        credentialValues=VALUES,
-    )
-    offers(faber)
-    offered = phone.newest("issue-credential/2.0/offer-credential")
-    assert offered.body["formats"][0]["format"] == OFFER.formats[form]
-    assert attachment_of(offered, OFFER)["cred_def_id"] == definition
+    for form in (HLINDY, ANONCREDS):
+        proposes(phone, None, "2.0", form, **wanted)
+        offers(faber)
+        offered = phone.newest("issue-credential/2.0/offer-credential")
+        assert offered.body["formats"][0]["format"] == OFFER.formats[form]
+        found = attachment_of(offered, OFFER)["cred_def_id"]
+        assert found == wanted["definitionId"]
 
 
 def test_a_phone_answers_an_offer_with_a_proposal(faber, phone, client, definition):
-    row = phone.connects(faber)
-    body = {"definitionId": definition, "connectionId": row.connection_id}
-    faber.post("/credentials", body | {"credentialValues": VALUES})
-    queues.worker_catches_up()
-    thread = phone.newest(ISSUE + "offer-credential").thread_id
+    thread = is_offered(phone, faber, definition)
     proposes(phone, thread, credentialValues=OTHER)
-    assert (
-        newest_credential(faber)["state"],
-        newest_credential(faber)["definitionId"],
-    ) == (
-        "Proposed",
-        definition,
-    )
+    seen = newest_credential(faber)
+    assert (seen["state"], seen["definitionId"]) == ("Proposed", definition)
     offered = offers(faber, automaticIssuance=True)
     assert (offered["definitionId"], offered["values"]) == (definition, OTHER)
     assert phone.newest(ISSUE + "offer-credential").thread_id == thread
@@ -111,97 +115,69 @@ def test_a_phone_answers_an_offer_with_a_proposal(faber, phone, client, definiti
     assert newest_credential(faber)["state"] == "Issued" and len(rows()) == 1
 
 
-def test_the_offer_before_a_proposal_is_not_taken_any_more(
-    faber, phone, client, definition
-):
-    row = phone.connects(faber)
-    body = {"definitionId": definition, "connectionId": row.connection_id}
-    faber.post("/credentials", body | {"credentialValues": VALUES})
-    queues.worker_catches_up()
-    thread = phone.newest(ISSUE + "offer-credential").thread_id
+def test_the_offer_before_a_proposal_is_not_taken_any_more(faber, phone, definition):
+    thread = is_offered(phone, faber, definition)
     proposes(phone, thread, credentialValues=OTHER)
-    before = rows()
-    asked = messages.build_request(
-        {"cred_def_id": definition}, thread, MessageFormat(phone.prefix)
-    )
-    phone.says(asked)
-    assert phone.inbox[-1].is_problem_report and rows() == before
+    before, wire = rows(), MessageFormat(phone.prefix)
+    phone.says(messages.build_request({"cred_def_id": definition}, thread, wire))
+    assert is_refused(phone) and rows() == before
 
 
 def test_until_it_is_offered_a_later_proposal_replaces_it(faber, phone, definition):
+    """Who is offered something else may insist."""
     phone.connects(faber)
     sent = proposes(phone, definitionId="unknown", credentialValues=VALUES)
-    proposes(phone, sent["@id"], definitionId=definition, credentialValues=OTHER)
+    wanted = {"definitionId": definition, "credentialValues": OTHER}
+    proposes(phone, sent["@id"], **wanted)
     assert len(rows()) == 1 and newest_credential(faber)["definitionId"] == definition
+    assert offers(faber, credentialValues=VALUES)["values"] == VALUES
+    proposes(phone, sent["@id"], **wanted)
+    assert newest_credential(faber)["state"] == "Proposed"
     assert offers(faber)["values"] == OTHER
 
 
-@pytest.mark.parametrize("state", ["Proposed", "Offered", "Rejected"])
-def test_the_same_proposal_under_another_id_changes_nothing(
-    faber, phone, definition, state
-):
+def test_the_same_proposal_under_another_id_changes_nothing(faber, phone, wanted):
     phone.connects(faber)
-    sent = proposes(phone, definitionId=definition, credentialValues=VALUES)
-    if state == "Offered":
-        offers(faber)
-    if state == "Rejected":
-        Credential.objects.get().decline()
-        queues.worker_catches_up()
-    before, inbox_size = rows(), len(phone.inbox)
-    phone.says(sent)
-    proposes(phone, sent["@id"], definitionId=definition, credentialValues=VALUES)
-    assert (rows(), len(phone.inbox)) == (before, inbox_size) and before[0][
-        "state"
-    ] == state
+    sent = proposes(phone, **wanted)
+    for state in ("Proposed", "Offered", "Rejected"):
+        if state == "Offered":
+            offers(faber)
+        if state == "Rejected":
+            Credential.objects.get().decline()
+            queues.worker_catches_up()
+        before, inbox_size = rows(), len(phone.inbox)
+        phone.says(sent)
+        proposes(phone, sent["@id"], **wanted)
+        assert (rows(), len(phone.inbox)) == (before, inbox_size)
+        assert before[0]["state"] == state
 
 
-def test_who_is_offered_something_else_may_insist(faber, phone, definition):
+def test_a_proposal_after_the_request_is_too_late(faber, phone, client, wanted):
     phone.connects(faber)
-    sent = proposes(phone, definitionId=definition, credentialValues=VALUES)
-    offers(faber, credentialValues=OTHER)
-    proposes(phone, sent["@id"], definitionId=definition, credentialValues=VALUES)
-    assert newest_credential(faber)["state"] == "Proposed"
-
-
-@pytest.mark.parametrize("is_issued", [False, True])
-def test_a_proposal_after_the_request_is_too_late(
-    faber, phone, client, definition, is_issued
-):
-    phone.connects(faber)
-    sent = proposes(phone, definitionId=definition, credentialValues=VALUES)
+    sent = proposes(phone, **wanted)
     offers(faber, automaticIssuance=True)
-    takes_offer(phone, client, definition)
-    if not is_issued:
-        Credential.objects.update(state="Requested", issued_at=None)
-    before = rows()
-    proposes(phone, sent["@id"], credentialValues=OTHER)
-    assert (
-        phone.inbox[-1].is_problem_report and phone.inbox[-1].thread_id == sent["@id"]
-    )
-    assert rows() == before
+    takes_offer(phone, client, wanted["definitionId"])
+    for changes in ({"state": "Issued"}, {"state": "Requested", "issued_at": None}):
+        Credential.objects.update(**changes)
+        before, inbox_size = rows(), len(phone.inbox)
+        proposes(phone, sent["@id"], credentialValues=OTHER)
+        assert is_refused(phone) and phone.inbox[-1].thread_id == sent["@id"]
+        assert rows() == before and len(phone.inbox) == inbox_size + 1
 
 
-@pytest.mark.parametrize(
-    "named", [{"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x"}, {}]
-)
 def test_what_names_no_definition_of_ours_waits_for_the_issuers_word(
-    faber, phone, definition, named
+    faber, phone, definition
 ):
     phone.connects(faber)
-    proposes(phone, **named)
-    assert (
-        newest_credential(faber)["state"],
-        newest_credential(faber)["proposal"],
-    ) == ("Proposed", named)
-    assert offers(faber, definitionId=definition)["definitionId"] == definition
+    for named in ({"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x"}, {}):
+        proposes(phone, **named)
+        seen = newest_credential(faber)
+        assert (seen["state"], seen["proposal"]) == ("Proposed", named)
+        assert offers(faber, definitionId=definition)["definitionId"] == definition
 
 
 def test_what_a_phone_leaves_out_of_its_answer_is_as_offered(faber, phone, definition):
-    row = phone.connects(faber)
-    body = {"definitionId": definition, "connectionId": row.connection_id}
-    faber.post("/credentials", body | {"credentialValues": VALUES})
-    queues.worker_catches_up()
-    proposes(phone, phone.newest(ISSUE + "offer-credential").thread_id, comment="Why?")
+    proposes(phone, is_offered(phone, faber, definition), comment="Why?")
     again = offers(faber)
     assert (again["definitionId"], again["values"]) == (definition, VALUES)
 
@@ -209,7 +185,7 @@ def test_what_a_phone_leaves_out_of_its_answer_is_as_offered(faber, phone, defin
 def test_a_proposal_in_a_thread_that_is_not_here_is_refused(faber, phone):
     phone.connects(faber)
     proposes(phone, "a-thread-of-nobody", comment="Please")
-    assert phone.inbox[-1].is_problem_report and rows() == []
+    assert is_refused(phone) and rows() == []
 
 
 def test_a_proposal_in_the_thread_of_another_connection_changes_nothing(
@@ -231,14 +207,10 @@ def test_a_proposal_in_the_thread_of_another_connection_changes_nothing(
 def test_who_proposed_does_not_offer_in_the_same_thread(faber, phone, definition):
     phone.connects(faber)
     sent = proposes(phone, definitionId=definition)
-    before = rows()
+    before, wire = rows(), MessageFormat(phone.prefix)
     offer = {"schema_id": "s", "cred_def_id": definition}
-    phone.says(
-        messages.build_offer(
-            offer, ["name"], {}, MessageFormat(phone.prefix), sent["@id"]
-        )
-    )
-    assert phone.inbox[-1].is_problem_report and rows() == before
+    phone.says(messages.build_offer(offer, ["name"], {}, wire, sent["@id"]))
+    assert is_refused(phone) and rows() == before
 
 
 def test_a_connection_that_was_ended_takes_no_proposal(faber, phone):
@@ -251,107 +223,93 @@ def test_a_connection_that_was_ended_takes_no_proposal(faber, phone):
 
 def test_an_invitation_takes_no_proposal(faber, phone):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    body = proposal_messages.build_proposal(
-        {"comment": "Please"}, MessageFormat(phone.prefix)
-    )
+    body = proposal(phone, comment="Please")
     phone.says(body, to=row.invitation["recipientKeys"][0])
     row.refresh_from_db()
     assert (row.state, rows(), phone.inbox) == ("Invited", [], [])
 
 
-def test_an_offer_by_link_takes_no_proposal(faber, phone, definition):
-    body = {"definitionId": definition, "credentialValues": VALUES}
-    faber.post("/credentials", body)
+def test_an_offer_by_link_takes_no_proposal(faber, phone, wanted):
+    faber.post("/credentials", wanted)
     connection = Connection.objects.get()
     phone.their_key, before = connection.my_key.verkey, rows()
-    thread = Credential.objects.get().thread_id
-    wire = MessageFormat(phone.prefix)
-    phone.says(
-        proposal_messages.build_proposal({"credentialValues": OTHER}, wire, thread)
-    )
+    proposes(phone, Credential.objects.get().thread_id, credentialValues=OTHER)
     assert rows() == before
     connection.refresh_from_db()
     assert connection.state == "Invited", "and who proposed has not taken the offer"
 
 
-@pytest.mark.parametrize(
-    "formats", [None, [{"attach_id": "x", "format": "aries/ld-proof@v1.0"}]]
-)
-def test_a_format_that_is_not_known_is_refused(faber, phone, formats):
+def test_a_format_that_is_not_known_is_refused(faber, phone):
     phone.connects(faber)
-    body = phone.build("issue-credential/2.0/propose-credential", formats=formats)
-    phone.says(body | {"filters~attach": [didcomm.json_attachment("x", {})]})
-    assert phone.inbox[-1].is_problem_report and rows() == []
+    for formats in (None, [{"attach_id": "x", "format": "aries/ld-proof@v1.0"}]):
+        body = phone.build(PROPOSE_2, formats=formats)
+        said = phone.says(
+            body | {"filters~attach": [didcomm.json_attachment("x", {})]}
+        )
+        assert is_refused(phone) and phone.inbox[-1].thread_id == said["@id"]
+    assert rows() == []
 
 
 def test_a_minor_version_and_other_formats_beside_ours_are_read(faber, phone):
     phone.connects(faber)
     proposes(phone, comment="One")
     phone.says(phone.build("issue-credential/1.1/propose-credential", comment="Two"))
-    body = attach_as(
-        MessageFormat(phone.prefix, "2.0", ANONCREDS), FILTER, {"issuer_id": "i"}
-    )
+    wire = MessageFormat(phone.prefix, "2.0", ANONCREDS)
+    body = attach_as(wire, FILTER, {"issuer_id": "i"})
     body["formats"].insert(0, {"attach_id": "z", "format": "aries/ld-proof@v1.0"})
-    phone.says(phone.build("issue-credential/2.0/propose-credential", **body))
-    assert [one["proposal"] for one in faber.get("/credentials")] == [
-        {"issuerDid": "i"},
-        {"comment": "Two"},
-        {"comment": "One"},
-    ]
+    phone.says(phone.build(PROPOSE_2, **body))
+    read = [one["proposal"] for one in faber.get("/credentials")]
+    assert read == [{"issuerDid": "i"}, {"comment": "Two"}, {"comment": "One"}]
 
 
-def offers_to(phone, thread, values):
-    offer = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": "1"}
-    body = messages.build_offer(
-        offer, list(values), values, MessageFormat(phone.prefix), thread
-    )
-    phone.offered = phone.says(body)["@id"]
+IDS = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": "1"}
 
 
-def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
+def offers_to(phone, thread, values, **ids):
+    """Return the id of the phone's offer."""
+    wire = MessageFormat(phone.prefix)
+    body = messages.build_offer(IDS | ids, list(values), values, wire, thread)
+    return phone.says(body)["@id"]
+
+
+@pytest.fixture
+def alice(faber, phone):
+    """She is connected with the phone, which issues."""
     alice = faber.hosts("Alice")
-    connected = accepts_invitation_of(phone, alice)
+    alice.with_phone = accepts_invitation_of(phone, alice)
+    return alice
+
+
+def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(alice, phone):
     body = {"definitionId": "s:3:CL:1:t", "credentialValues": VALUES}
-    mine = alice.put(f"/credentials/propose/{connected}", body)["credentialId"]
+    path = f"/credentials/propose/{alice.with_phone}"
+    mine = f"/credentials/{alice.put(path, body)['credentialId']}"
     queues.worker_catches_up()
     received = phone.newest(PROPOSE)
-    assert (
-        proposal_messages.read_proposal(received) == body
-        and received.thread_id == received.id
-    )
+    assert proposal_messages.read_proposal(received) == body
+    assert received.thread_id == received.id
     offers_to(phone, received.id, OTHER)
-    assert alice.get(f"/credentials/{mine}")["values"] == OTHER
-    assert (
-        alice.put(f"/credentials/{mine}/propose", {"comment": "No"})["state"]
-        == "Proposed"
-    )
+    assert alice.get(mine)["values"] == OTHER
+    assert alice.put(f"{mine}/propose", {"comment": "No"})["state"] == "Proposed"
     queues.worker_catches_up()
     assert phone.newest(PROPOSE).thread_id == received.id
     offers_to(phone, received.id, VALUES)
-    assert alice.get(f"/credentials/{mine}")["state"] == "Offered" and len(rows()) == 1
+    assert alice.get(mine)["state"] == "Offered" and len(rows()) == 1
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
+def test_an_offer_without_the_ids_of_its_definition_is_refused(alice, phone):
+    for wrong in (
         {"schema_id": None},
         {"cred_def_id": ""},
         {"cred_def_id": 7},
         {"schema_id": "x" * 301},
-    ],
-)
-def test_an_offer_without_the_ids_of_its_definition_is_refused(faber, phone, wrong):
-    alice = faber.hosts("Alice")
-    accepts_invitation_of(phone, alice)
-    offer = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": "1"} | wrong
-    message_format = MessageFormat(phone.prefix)
-    phone.says(messages.build_offer(offer, ["name"], VALUES, message_format))
-    assert phone.inbox[-1].is_problem_report and not rows()
+    ):
+        offered = offers_to(phone, None, VALUES, **wrong)
+        assert is_refused(phone) and phone.inbox[-1].thread_id == offered, wrong
+    assert not rows()
 
 
-def test_an_issuer_insists_with_the_same_offer(faber, phone):
-    alice = faber.hosts("Alice")
-    accepts_invitation_of(phone, alice)
+def test_an_issuer_insists_with_the_same_offer(alice, phone):
     offers_to(phone, "thread", OTHER)
     mine = alice.newest("credentials")["credentialId"]
     alice.put(f"/credentials/{mine}/propose", {"credentialValues": VALUES})
@@ -359,49 +317,56 @@ def test_an_issuer_insists_with_the_same_offer(faber, phone):
     assert alice.newest("credentials")["state"] == "Offered" and len(rows()) == 1
 
 
-@pytest.mark.parametrize(
-    "named, is_taken",
-    [
-        ({"definitionId": "s:3:CL:1:t"}, True),
-        ({"schemaId": "s:2:n:1"}, True),
-        ({"credentialValues": VALUES}, True),
-        ({"schemaName": "n", "schemaVersion": "1", "issuerDid": "did:sov:s"}, True),
-        ({"schemaName": "another"}, False),
-        ({"issuerDid": "another"}, False),
-        ({"definitionId": "another"}, False),
-        ({"schemaId": "another"}, False),
-        ({"credentialValues": {"Na me": "Alice"}}, True),
-        ({"credentialValues": {"name": "Alice", "another": "1"}}, False),
-    ],
-)
+FITTING = [
+    {"definitionId": "s:3:CL:1:t"},
+    {"schemaId": "s:2:n:1"},
+    {"credentialValues": VALUES},
+    {"schemaName": "n", "schemaVersion": "1", "issuerDid": "did:sov:s"},
+    {"credentialValues": {"Na me": "Alice"}},
+]
+NOT_FITTING = [
+    {"schemaName": "another"},
+    {"issuerDid": "another"},
+    {"definitionId": "another"},
+    {"schemaId": "another"},
+    {"credentialValues": {"name": "Alice", "another": "1"}},
+]
+
+
 def test_an_offer_in_a_thread_of_its_own_answers_the_proposal_that_it_fits(
-    faber, phone, named, is_taken
+    alice, phone, subtests
 ):
     """As ACA-Py does in 1.0."""
+    for named in (*FITTING, *NOT_FITTING):
+        with subtests.test(str(named)):
+            Credential.objects.all().delete()
+            path = f"/credentials/propose/{alice.with_phone}"
+            mine = f"/credentials/{alice.put(path, named)['credentialId']}"
+            queues.worker_catches_up()
+            offered, is_taken = offers_to(phone, None, VALUES), named in FITTING
+            state = "Offered" if is_taken else "Proposed"
+            assert alice.get(mine)["state"] == state
+            assert len(rows()) == (1 if is_taken else 2)
+            if is_taken:
+                alice.post(f"{mine}/decline")
+                queues.worker_catches_up()
+                assert phone.inbox[-1].thread_id == offered
+
+
+@pytest.fixture
+def hosted(faber, definition):
+    """A holder hosted with the issuer, who has proposed."""
     alice = faber.hosts("Alice")
-    mine = alice.put(
-        f"/credentials/propose/{accepts_invitation_of(phone, alice)}", named
-    )["credentialId"]
-    queues.worker_catches_up()
-    offers_to(phone, None, VALUES)
-    assert alice.get(f"/credentials/{mine}")["state"] == (
-        "Offered" if is_taken else "Proposed"
-    )
-    assert len(rows()) == (1 if is_taken else 2)
-    if is_taken:
-        alice.post(f"/credentials/{mine}/decline")
-        queues.worker_catches_up()
-        assert phone.inbox[-1].thread_id == phone.offered
+    alice.meets(faber)
+    path = f"/credentials/propose/{alice.known[faber][1]}"
+    alice.put(path, {"definitionId": definition})
+    return alice
 
 
 def test_between_hosted_parties_an_offer_in_another_thread_is_another_one(
-    faber, definition
+    faber, hosted, definition
 ):
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
-    alice.put(
-        f"/credentials/propose/{alice.known[faber][1]}", {"definitionId": definition}
-    )
+    alice = hosted
     faber.offers(alice, {"definitionId": definition}, VALUES)
     held = {(one["state"], "proposal" in one) for one in alice.get("/credentials")}
     assert held == {("Proposed", True), ("Offered", False)}
@@ -410,15 +375,10 @@ def test_between_hosted_parties_an_offer_in_another_thread_is_another_one(
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULT_POINTS)
 def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
-    faber, phone, definition, fault
+    faber, phone, wanted, fault
 ):
     phone.connects(faber)
-    wanted = {"definitionId": definition, "credentialValues": VALUES}
-    phone.post(
-        phone.pack(
-            proposal_messages.build_proposal(wanted, MessageFormat(phone.prefix))
-        )
-    )
+    phone.post(phone.pack(proposal(phone, **wanted)))
     if fault == "inside_handling":
         die_and_recover(fault)
     queues.worker_catches_up()
@@ -431,14 +391,11 @@ def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
     assert not queues.pending().exists()
 
 
-def test_an_offer_of_an_invitation_is_answered_with_a_proposal(faber, definition):
+def test_an_offer_of_an_invitation_is_answered_with_a_proposal(faber, wanted):
     """The connection is made first, and the exchange goes on there."""
-    alice, body = (
-        faber.hosts("Alice"),
-        {"definitionId": definition, "credentialValues": VALUES},
-    )
-    body |= {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
-    invited = faber.post("/credentials", body)["offerData"]
+    terms = {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
+    alice = faber.hosts("Alice")
+    invited = faber.post("/credentials", wanted | terms)["offerData"]
     alice.accepts_invitation(invited)
     mine = alice.newest("credentials")["credentialId"]
     alice.put(f"/credentials/{mine}/propose", {"credentialValues": OTHER})
@@ -450,31 +407,20 @@ def test_an_offer_of_an_invitation_is_answered_with_a_proposal(faber, definition
 
 
 @pytest.mark.parametrize("ends", ["connection", "wallet"])
-def test_a_proposal_ends_with_its_holder(faber, definition, ends):
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
-    alice.put(
-        f"/credentials/propose/{alice.known[faber][1]}", {"definitionId": definition}
-    )
+def test_a_proposal_ends_with_its_holder(faber, hosted, ends):
     if ends == "connection":
-        alice.delete(f"/connections/{alice.known[faber][1]}")
+        hosted.delete(f"/connections/{hosted.known[faber][1]}")
     else:
-        faber.delete(f"/api/wallets/{alice.wallet_id}")
+        faber.delete(f"/api/wallets/{hosted.wallet_id}")
     assert newest_credential(faber)["state"] == "Rejected"
 
 
 def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(
-    faber, phone, definition
+    faber, phone, wanted
 ):
     phone.connects(faber)
     Connection.objects.update(their_endpoint="")
-    wanted = {"definitionId": definition, "credentialValues": VALUES}
-    assert (
-        phone.asks(
-            proposal_messages.build_proposal(wanted, MessageFormat(phone.prefix))
-        ).content
-        == b""
-    )
+    assert phone.asks(proposal(phone, **wanted)).content == b""
     faber.put(f"/credentials/{newest_credential(faber)['credentialId']}/offer", {})
     phone.asks(phone.build(trust_ping.PING, response_requested=False))
     assert phone.newest(ISSUE + "offer-credential")
@@ -484,18 +430,13 @@ REFUSAL = {"code": "issuance-abandoned", "en": "issuance-abandoned"}
 
 
 @pytest.fixture
-def proposed(faber, phone, definition):
+def proposed(alice, phone, wanted):
     """Alice, her proposal, and what the phone received."""
-    alice = faber.hosts()
-    mine = accepts_invitation_of(phone, alice)
-    wanted = {"definitionId": definition, "credentialValues": VALUES}
     body = wanted | {"exchangeVersion": "2.0"}
-    path = alice.put(f"/credentials/propose/{mine}", body)["credentialId"]
+    path = f"/credentials/propose/{alice.with_phone}"
+    mine = alice.put(path, body)["credentialId"]
     queues.sweep()
-    return alice, f"/credentials/{path}", phone.newest(PROPOSE_2)
-
-
-PROPOSE_2 = "issue-credential/2.0/propose-credential"
+    return alice, f"/credentials/{mine}", phone.newest(PROPOSE_2)
 
 
 def refuses(phone, thread, description):

@@ -19,10 +19,9 @@ from credentials.models import Publication
 from credentials.publications import claim_job, run_job
 from credentials.tails import fetch_tails
 from tests.support import remote_ledger
-from tests.support.errors import assert_error, error_of
+from tests.support.errors import assert_error, error_of, refusal
 from wallets import key_pool
 
-pytestmark = pytest.mark.django_db(transaction=True)
 DELAY, TIMEOUT = 0.25, 1.0
 GET_NYM, GET_SCHEMA, SCHEMA = "105", "107", "101"
 
@@ -131,17 +130,10 @@ def test_a_download_of_a_tails_file_ends_with_the_call(settings):
     settings.OUTGOING_ALLOW_LOOPBACK = True
     with socket.create_server(("127.0.0.1", 0)) as silent:
         location = f"http://127.0.0.1:{silent.getsockname()[1]}/tails"
-        with waiting.limit_waiting(TIMEOUT):
-            time.sleep(TIMEOUT / 2)  # for what came before
-            error, seconds = timed(download, location)
+        with waiting.limit_waiting(0.2):  # of the 15 s of a download
+            error = refusal(Unavailable, fetch_tails, location, "1" * 44)
+            assert waiting.seconds_left(5) == 0
     assert error.code == "tails_unavailable"
-    assert seconds < TIMEOUT
-
-
-def download(location):
-    with pytest.raises(Unavailable) as refused:
-        fetch_tails(location, "1" * 44)
-    return refused.value
 
 
 def test_an_earlier_end_counts_and_nothing_is_left_behind():
