@@ -1,5 +1,7 @@
 """Every transition of a connection from every state it does not start from."""
 
+from functools import partial
+
 import pytest
 
 from agency.core import transactions
@@ -7,14 +9,11 @@ from agency.core.errors import Conflict, WrongState
 from connections.didcomm.message import build
 from connections.models import Connection
 from connections.protocols import connections_1_0, handshakes, held_requests
+from connections.protocols.did_rotate import rotate
 from tests.support import queues, walks
+from tests.support.errors import refusal
 from tests.support.races import error_codes, transitions
 from wallets.models import Key
-
-
-@pytest.fixture
-def walk(faber, monkeypatch):
-    return walks.Walk(faber, monkeypatch)
 
 
 def request(row):
@@ -46,22 +45,48 @@ def confirm(row):
     handshakes.connect_inviter(row)
 
 
-@pytest.mark.parametrize(
-    "transition, role, state",
-    [
-        (request, "invitee", "Negotiating"),
-        (request, "invitee", "Connected"),
-        (receive_request, "inviter", "Negotiating"),
-        (receive_request, "inviter", "Connected"),
-        (receive_response, "invitee", "Invited"),
-        (receive_response, "invitee", "Connected"),
-    ],
-)
-def test_a_connection_refuses_a_transition_from_elsewhere(
-    walk, transition, role, state
+def receive_problem(row):
+    report = build(connections_1_0.PROBLEM, description={"code": "too-late"})
+    handshakes.receive_problem(row, walks.received(report))
+
+
+EXCHANGE, ROTATE, END = Connection.lock_for_exchange, rotate, Connection.end
+REFUSED = {  # the transitions that do not start from this state of this side
+    ("inviter", "Invited"): (EXCHANGE, ROTATE, END),
+    ("inviter", "Negotiating"): (EXCHANGE, ROTATE, END, receive_request),
+    ("inviter", "Connected"): (receive_request,),
+    ("invitee", "Invited"): (receive_response,),
+    ("invitee", "Negotiating"): (request, ROTATE, END),
+    ("invitee", "Connected"): (request, receive_response),
+}
+IGNORED = {  # a problem of a settled connection; confirming all but a new request
+    ("inviter", "Invited"): (confirm, receive_problem),
+    ("inviter", "Connected"): (confirm, receive_problem),
+    ("invitee", "Negotiating"): (confirm,),
+}
+
+
+@pytest.mark.parametrize("role, state", REFUSED)
+def test_a_connection_refuses_or_ignores_a_transition_from_elsewhere(
+    walk, subtests, role, state
 ):
+    """One walk for all of them: none of them changes anything."""
     row = walks.connection(walk, role, state)
-    walks.refuses(lambda: transition(row))
+    for transition in REFUSED[role, state]:
+        with subtests.test(f"refused: {transition.__name__}"):
+            walks.refuses(partial(transition, walks.fresh(row)))
+    for transition in IGNORED.get((role, state), ()):
+        with subtests.test(f"ignored: {transition.__name__}"):
+            walks.ignores(partial(transition, walks.fresh(row)))
+    if (role, state) != ("invitee", "Invited"):
+        with subtests.test("there is nothing to accept"):
+            cannot_be_accepted(row)
+
+
+def cannot_be_accepted(row):
+    before = walks.everything()
+    refused = refusal(Conflict, held_requests.accept_request, row)
+    assert refused.code == "nothing_to_confirm" and walks.everything() == before
 
 
 @pytest.mark.parametrize(
@@ -82,15 +107,6 @@ def test_the_same_transition_works_from_its_own_state(
     walks.arrived(row, target)
 
 
-@pytest.mark.parametrize(
-    "role, state",
-    [("inviter", "Invited"), ("inviter", "Connected"), ("invitee", "Negotiating")],
-)
-def test_confirming_anything_but_an_answered_request_does_nothing(walk, role, state):
-    row = walks.connection(walk, role, state)
-    walks.ignores(lambda: confirm(row))
-
-
 def test_confirming_twice_does_nothing_even_from_a_stale_copy(walk):
     row = walks.connection(walk, "inviter", "Negotiating")
     stale = walks.fresh(row)
@@ -98,23 +114,6 @@ def test_confirming_twice_does_nothing_even_from_a_stale_copy(walk):
         confirm(row)
     walks.ignores(lambda: confirm(stale))
     assert stale.state == "Connected"
-
-
-@pytest.mark.parametrize(
-    "role, state", [("inviter", "Invited"), ("inviter", "Connected")]
-)
-def test_a_problem_of_a_settled_connection_changes_nothing(walk, role, state):
-    row = walks.connection(walk, role, state)
-    report = build(connections_1_0.PROBLEM, description={"code": "too-late"})
-    walks.ignores(lambda: handshakes.receive_problem(row, walks.received(report)))
-
-
-@pytest.mark.parametrize(
-    "role, state", [("inviter", "Invited"), ("inviter", "Negotiating")]
-)
-def test_nothing_is_offered_before_the_connection_stands(walk, role, state):
-    row = walks.connection(walk, role, state)
-    walks.refuses(row.lock_for_exchange)
 
 
 def test_a_multi_party_invitation_stays_invited_and_spawns(walk):
@@ -149,32 +148,10 @@ def held(faber):
     return Connection.objects.get(connection_id=invited["connectionId"])
 
 
-def test_a_held_request_is_not_confirmed_by_messages(held):
+def test_a_held_request_is_not_confirmed_by_messages_and_the_invitation_is_used(held):
     walks.ignores(lambda: confirm(held))
-
-
-def test_a_held_request_leaves_the_invitation_used(held):
     walks.refuses(lambda: receive_request(held))
     walks.refuses(held.lock_for_exchange)
-
-
-@pytest.mark.parametrize(
-    "role, state",
-    [
-        ("inviter", "Invited"),
-        ("inviter", "Negotiating"),
-        ("inviter", "Connected"),
-        ("invitee", "Negotiating"),
-        ("invitee", "Connected"),
-    ],
-)
-def test_nothing_else_can_be_accepted(walk, role, state):
-    row = walks.connection(walk, role, state)
-    before = walks.everything()
-    with pytest.raises(Conflict) as refused:
-        held_requests.accept_request(row)
-    assert refused.value.code == "nothing_to_confirm"
-    assert walks.everything() == before
 
 
 def test_one_of_many_acceptances_sends_the_response(held, monkeypatch):
@@ -187,9 +164,8 @@ def test_one_of_many_acceptances_sends_the_response(held, monkeypatch):
 
 
 def test_accepting_and_refusing_at_once_happen_in_one_of_the_two_orders(held):
-    answers = transitions(
-        held, held_requests.accept_request, held_requests.refuse_or_remove
-    )
+    steps = held_requests.accept_request, held_requests.refuse_or_remove
+    answers = transitions(held, *steps)
     left = Connection.objects.get()  # the inviter's row is deleted in both orders
     assert left.role == "invitee"
     if error_codes(answers):
@@ -210,4 +186,4 @@ def test_a_death_while_accepting_leaves_the_request_waiting(held, monkeypatch):
     monkeypatch.undo()
     assert walks.everything() == before
     held_requests.accept_request(walks.fresh(held))
-    assert set(Connection.objects.values_list("state", flat=True)) == {"Connected"}
+    assert walks.states_of(Connection) == {"Connected"}

@@ -1,7 +1,10 @@
 """Two concurrent changes of a connection have the outcome of one of the two orders."""
 
+from collections.abc import Callable
+from functools import partial
 from threading import Event
 from time import monotonic
+from typing import NamedTuple
 
 import pytest
 
@@ -20,9 +23,8 @@ from tests.support.races import PATIENCE, at_once, error_codes, is_waited_for
 from verifications.models import Verification
 from wallets.models import Wallet
 
-SECONDS = (
-    0.7  # for the other to do what it can meanwhile, if it waits for no lock of ours
-)
+# For the other to do what it can meanwhile, if it waits for no lock of ours.
+SECONDS = 0.7
 
 
 class Meanwhile:
@@ -32,33 +34,25 @@ class Meanwhile:
     of the pause. made_wait: whether the second waited for a lock of the first.
     """
 
-    def __init__(
-        self,
-        monkeypatch,
-        owner,
-        name,
-        when=lambda *arguments: True,
-        seconds=SECONDS,
-    ):
+    def __init__(self, monkeypatch, owner, name, when=None, seconds=SECONDS):
         self.paused, self.done, self.is_first = Event(), Event(), True
         self.made_wait = False
         function = getattr(owner, name)
 
         def pausing(*arguments, **named):
             result = function(*arguments, **named)
-            if self.is_first and when(*arguments):
+            if self.is_first and (when is None or when(*arguments)):
                 self.is_first = False
-                self.paused.set()
-                end = monotonic() + seconds
-                while (
-                    not self.done.wait(0.02)
-                    and monotonic() < end
-                    and not self.made_wait
-                ):
-                    self.made_wait = is_waited_for()
+                self.pause(seconds)
             return result
 
         monkeypatch.setattr(owner, name, pausing)
+
+    def pause(self, seconds):
+        self.paused.set()
+        end = monotonic() + seconds
+        while not self.done.wait(0.02) and monotonic() < end and not self.made_wait:
+            self.made_wait = is_waited_for()
 
     def runs(self, first, second):
         """The answers of both."""
@@ -81,30 +75,55 @@ def inserted_by(role):
 
 
 @pytest.fixture
-def walk(faber, monkeypatch):
-    return walks.Walk(faber, monkeypatch)
-
-
-@pytest.fixture
 def row(walk):
     row = walks.connection(walk, "inviter", "Connected")
     walk.alice.known[walk.faber] = (row.connection_id, "")
     return row
 
 
+class Beginning(NamedTuple):
+    """How an exchange begins: the call, both sides' connections, who gets it.
+
+    stored: the moment after whoever begins has stored it, for Meanwhile.
+    """
+
+    call: Callable
+    mine: Connection
+    theirs: Connection
+    model: type[Credential | Verification]
+    receiver: str
+    stored: tuple
+
+
 @pytest.fixture
 def begins(walk, row):
-    """The ways in which an exchange begins, by the state in which it would stay."""
+    """The ways in which an exchange begins."""
+    hers = Connection.objects.get(role="invitee")
     definition = walk.faber.defines("name", "level")
-    policy = {"attributes": [{"policyName": "level"}]}
+    offer = partial(walk.faber.offers, walk.alice, definition, walks.VALUES)
+    ask = partial(walk.faber.asks, walk.alice, attributes=[{"policyName": "level"}])
+    wanted = {"schemaName": "Licence", "credentialValues": walks.VALUES}
+    path = f"/credentials/propose/{hers.connection_id}"
+    propose = partial(walk.alice.put, path, wanted)
+    first = connectionless, "send_first_message"
+    held = Credential, *inserted_by("holder")
     return {
-        "offer": lambda: walk.faber.offers(walk.alice, definition, walks.VALUES),
-        "request": lambda: walk.faber.asks(walk.alice, **policy),
+        "offer": Beginning(offer, row, hers, Credential, "holder", first),
+        "request": Beginning(ask, row, hers, Verification, "prover", first),
+        "proposal": Beginning(propose, hers, row, Credential, "issuer", held),
     }
+
+
+BEGINNINGS = ["offer", "request", "proposal"]
 
 
 def copy(row):
     return Connection.objects.get(pk=row.pk)
+
+
+def last_act(connection, last):
+    """End or remove the connection, as another request has read it."""
+    return lambda: getattr(copy(connection), last)()
 
 
 def over():
@@ -113,38 +132,35 @@ def over():
     return all(row.state == "Rejected" for row in rows)
 
 
-@pytest.mark.parametrize("what", ["offer", "request"])
+@pytest.mark.parametrize("what", BEGINNINGS)
 @pytest.mark.parametrize("last", ["end", "remove"])
 def test_what_begins_while_the_connection_ends_is_closed_with_it(
-    row, begins, monkeypatch, what, last
+    begins, monkeypatch, what, last
 ):
-    meanwhile = Meanwhile(monkeypatch, connectionless, "send_first_message")
-    answers = meanwhile.runs(begins[what], lambda: getattr(copy(row), last)())
-    assert error_codes(answers) == [] and over()
+    one = begins[what]
+    meanwhile = Meanwhile(monkeypatch, *one.stored)
+    assert error_codes(meanwhile.runs(one.call, last_act(one.mine, last))) == []
+    assert over() and one.model.objects.count() == 2
 
 
-@pytest.mark.parametrize("what", ["offer", "request"])
+@pytest.mark.parametrize("what", BEGINNINGS)
 @pytest.mark.parametrize("last", ["end", "remove"])
-def test_what_begins_after_the_end_began_is_error_codes(
-    row, begins, monkeypatch, what, last
-):
+def test_what_begins_after_the_end_began_is_refused(begins, monkeypatch, what, last):
+    one = begins[what]
     meanwhile = Meanwhile(monkeypatch, router, "end_exchanges")
-    answers = meanwhile.runs(lambda: getattr(copy(row), last)(), begins[what])
+    answers = meanwhile.runs(last_act(one.mine, last), one.call)
     assert error_codes(answers) == ["connection_gone"]
     assert not Credential.objects.exists() and not Verification.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "what, model, receiver",
-    [("offer", Credential, "holder"), ("request", Verification, "prover")],
-)
+@pytest.mark.parametrize("what", BEGINNINGS)
 def test_what_arrives_while_the_connection_ends_is_closed_with_it(
-    row, begins, monkeypatch, what, model, receiver
+    begins, monkeypatch, what
 ):
-    theirs = Connection.objects.get(role="invitee")
-    meanwhile = Meanwhile(monkeypatch, model, *inserted_by(receiver))
-    assert error_codes(meanwhile.runs(begins[what], copy(theirs).end)) == []
-    assert over() and model.objects.count() == 2
+    one = begins[what]
+    meanwhile = Meanwhile(monkeypatch, one.model, *inserted_by(one.receiver))
+    assert error_codes(meanwhile.runs(one.call, copy(one.theirs).end)) == []
+    assert over() and one.model.objects.count() == 2
 
 
 def test_an_invitation_accepted_while_the_known_connection_is_deleted_connects_anew(
@@ -158,10 +174,8 @@ def test_an_invitation_accepted_while_the_known_connection_is_deleted_connects_a
         lambda: alice.delete(f"/connections/{mine['connectionId']}"),
         lambda: alice.accepts_invitation(second["invitation"]),
     )
-    assert anew["connectionId"] != mine["connectionId"]
-    assert [one["connectionId"] for one in alice.get("/connections")] == [
-        anew["connectionId"]
-    ]
+    [kept] = alice.get("/connections")
+    assert kept["connectionId"] == anew["connectionId"] != mine["connectionId"]
 
 
 def test_what_is_issued_while_the_connection_ends_stays_issued(walk, row, monkeypatch):
@@ -179,58 +193,12 @@ def test_what_ends_before_it_is_issued_automatically_ends(walk, row, last):
     assert walks.fresh(row).state == "Rejected"
 
 
-@pytest.fixture
-def proposes(walk, row):
-    """How Alice begins; her side of the connection."""
-    theirs = Connection.objects.get(role="invitee")
-    wanted = {"schemaName": "Licence", "credentialValues": walks.VALUES}
-    path = f"/credentials/propose/{theirs.connection_id}"
-    return lambda: walk.alice.put(path, wanted), theirs
-
-
-@pytest.mark.parametrize("last", ["end", "remove"])
-def test_what_is_proposed_while_the_connection_ends_is_closed_with_it(
-    proposes, monkeypatch, last
-):
-    propose, mine = proposes
-    meanwhile = Meanwhile(monkeypatch, Credential, *inserted_by("holder"))
-    assert (
-        error_codes(meanwhile.runs(propose, lambda: getattr(copy(mine), last)())) == []
-    )
-    assert over() and Credential.objects.count() == 2
-
-
-@pytest.mark.parametrize("last", ["end", "remove"])
-def test_what_is_proposed_after_the_end_began_is_error_codes(
-    proposes, monkeypatch, last
-):
-    propose, mine = proposes
-    meanwhile = Meanwhile(monkeypatch, router, "end_exchanges")
-    answers = meanwhile.runs(lambda: getattr(copy(mine), last)(), propose)
-    assert (
-        error_codes(answers) == ["connection_gone"] and not Credential.objects.exists()
-    )
-
-
-def test_a_proposal_that_arrives_while_the_connection_ends_is_closed_with_it(
-    row, proposes, monkeypatch
-):
-    meanwhile = Meanwhile(monkeypatch, Credential, *inserted_by("issuer"))
-    assert error_codes(meanwhile.runs(proposes[0], copy(row).end)) == []
-    assert over() and Credential.objects.count() == 2
-
-
-def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(
-    walk, row, proposes
-):
-    proposes[0]()
+def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(walk, row, begins):
+    begins["proposal"].call()
     definition = walk.faber.defines("name", "level")["definitionId"]
-    [seen] = walk.faber.get("/credentials")
-    path, body = (
-        f"/credentials/{seen['credentialId']}/offer",
-        {"definitionId": definition},
-    )
-    answers = at_once(lambda: walk.faber.put(path, body), copy(row).end)
+    path = f"/credentials/{walk.faber.get('/credentials')[0]['credentialId']}/offer"
+    offer = partial(walk.faber.put, path, {"definitionId": definition})
+    answers = at_once(offer, copy(row).end)
     queues.worker_catches_up()
     assert set(error_codes(answers)) <= {"wrong_state", "connection_gone"} and over()
 
@@ -245,22 +213,10 @@ def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch
     assert answer["endedAtUtc"]
 
 
-@pytest.fixture
-def phone(settings):
-    settings.OUTGOING_ALLOW_LOOPBACK = True
-    with outside_agent.listening(outside_agent.Agent()) as agent:
-        yield agent
-
-
 def test_a_phone_that_asks_twice_at_once_has_one_connection(faber, phone, monkeypatch):
-    invited = faber.invites(multiParty=True)
-    invitation = Connection.objects.get(
-        connection_id=invited["connectionId"]
-    ).invitation
-    meanwhile = Meanwhile(monkeypatch, handshakes, "answer_request")
-    meanwhile.runs(
-        lambda: phone.requests(invitation), lambda: phone.requests(invitation)
-    )
+    faber.invites(multiParty=True)
+    asks = partial(phone.requests, Connection.objects.get().invitation)
+    Meanwhile(monkeypatch, handshakes, "answer_request").runs(asks, asks)
     made = Connection.objects.get(their_key=phone.verkey)
     assert OutboundMessage.objects.filter(connection=made, status="done").count() == 2
 
@@ -273,9 +229,7 @@ def test_agents_wait_for_each_other_only_at_an_invitation_for_one(
     invitation = Connection.objects.get().invitation
     meanwhile = Meanwhile(monkeypatch, inbox, "_lock_for_handler", seconds=PATIENCE)
     with outside_agent.listening(outside_agent.Agent()) as other:
-        meanwhile.runs(
-            lambda: phone.requests(invitation), lambda: other.requests(invitation)
-        )
+        meanwhile.runs(*[partial(one.requests, invitation) for one in (phone, other)])
     assert meanwhile.made_wait is not many
     assert set(InboundMessage.objects.values_list("attempts", flat=True)) == {0}
     made = Connection.objects.filter(state="Connected")
@@ -303,10 +257,9 @@ def quietly(call):
 def test_an_organization_is_deleted_while_it_offers(walk, row, begins, monkeypatch):
     meanwhile = Meanwhile(monkeypatch, Connection, "lock_for_exchange")
     removed = quietly(lambda: remove_organization(row.tenant, by=audit.SYSTEM))
-    offered, removed = meanwhile.runs(quietly(begins["offer"]), removed)
-    assert offered in ("", "not_found") and removed == "", (
-        "it may be gone when it is read again"
-    )
+    offered, removed = meanwhile.runs(quietly(begins["offer"].call), removed)
+    assert removed == ""
+    assert offered in ("", "not_found"), "it may be gone when it is read again"
     assert not Tenant.objects.filter(pk=row.tenant_id).exists()
 
 

@@ -1,7 +1,7 @@
 """Eight threads, one transition: exactly one winner, exactly one message."""
 
 from functools import partial
-from time import sleep
+from threading import Event
 
 import pytest
 from django.utils import timezone
@@ -14,27 +14,9 @@ from credentials.issue_credential.proposals import counter_offer, offer_proposed
 from credentials.models import Credential
 from tests.support import queues, walks
 from tests.support.races import at_once, error_codes, transitions
-from verifications.models import Verification
 from verifications.present_proof import prover
 
 N = 8
-
-
-@pytest.fixture
-def walk(faber, monkeypatch):
-    return walks.Walk(faber, monkeypatch)
-
-
-def check_then_save(obj, sources, target, **changes):
-    """How a transition must not be written."""
-    if type(obj).objects.get(pk=obj.pk).state not in sources:
-        raise WrongState(obj, sources)
-    sleep(0.1)  # all threads check before one of them has committed
-    for field, value in (
-        changes | {"state": target, "updated_at": timezone.now()}
-    ).items():
-        setattr(obj, field, value)
-    obj.save()
 
 
 @pytest.fixture
@@ -42,11 +24,32 @@ def sent(monkeypatch):
     return queues.record_sent(monkeypatch)
 
 
+@pytest.fixture(params=["1.0", "2.0"])
+def version(request, walk):
+    """The version of issue-credential and present-proof that both sides use."""
+    walk.speaks(request.param)
+    return request.param
+
+
 def move_badly_without_lock(monkeypatch, module):
     """Let a module write its transitions as they must not be, and lock no row.
 
     The lock would put them in order: then even such a transition has one winner.
     """
+    checked, all_checked = [], Event()
+
+    def check_then_save(obj, sources, target, **changes):
+        if type(obj).objects.get(pk=obj.pk).state not in sources:
+            raise WrongState(obj, sources)
+        checked.append(obj)
+        if len(checked) == N:
+            all_checked.set()
+        all_checked.wait(0.5)  # before one of them has committed
+        changes |= {"state": target, "updated_at": timezone.now()}
+        for field, value in changes.items():
+            setattr(obj, field, value)
+        obj.save()
+
     monkeypatch.setattr(f"{module}.move", check_then_save)
     monkeypatch.setattr(pair_lock, "FOR_CHANGES", "")
 
@@ -55,133 +58,122 @@ def one_wins(answers):
     assert error_codes(answers) == ["wrong_state"] * (len(answers) - 1)
 
 
-def test_one_of_many_acceptances_of_an_offer_wins(walk, sent):
-    row = walks.credential(walk, "holder", "Offered")
-    one_wins(transitions(row, *["accept"] * N))
-    assert sent.count("issue-credential/1.0/request-credential") == 1
-    assert Credential.objects.get(role="issuer").state == "Requested"
+CREDENTIAL, VERIFICATION = walks.credential, walks.verification
+SELECT = prover.auto_select
+ISSUE, PROVE = "issue-credential", "present-proof"
+REQUEST, OFFER = ["request-credential"], ["offer-credential"]
+ISSUED = ["issue-credential"]
+PRESENTATION = ["presentation", "problem-report"]  # one verdict: nothing was shown
+PROPOSALS = "credentials.issue_credential.proposals"
+PROVER = "verifications.present_proof.prover"
 
 
-def test_the_race_of_acceptances_is_lost_by_check_then_save(walk, monkeypatch):
-    row = walks.credential(walk, "holder", "Offered")
-    move_badly_without_lock(monkeypatch, "credentials.models.credential")
-    answers = transitions(row, *["accept"] * N)
-    assert len(error_codes(answers)) < N - 1
-
-
-def test_one_of_many_issues_wins(walk, sent):
-    row = walks.credential(walk, "issuer", "Requested")
-    one_wins(transitions(row, *["issue"] * N))
-    assert sent.count("issue-credential/1.0/issue-credential") == 1
-    assert set(Credential.objects.values_list("state", flat=True)) == {"Issued"}
-
-
-def test_accept_and_decline_at_once_happen_in_one_of_the_two_orders(walk, sent):
-    row = walks.credential(walk, "holder", "Offered")
-    accepted, _ = answers = transitions(row, "accept", "decline")
-    assert error_codes(answers) == ([] if accepted is None else ["wrong_state"])
-    queues.worker_catches_up()
-    assert sent.count("issue-credential/1.0/request-credential") == (accepted is None)
-    assert sent.count("issue-credential/1.0/problem-report") == 1
-    assert set(Credential.objects.values_list("state", flat=True)) == {"Rejected"}
-
-
-def test_one_of_many_answers_to_a_proposal_wins(walk, sent):
-    row = walks.credential(walk, "issuer", "Proposed")
-    one_wins(transitions(row, *[offer_proposed] * N))
-    assert sent.count("issue-credential/1.0/offer-credential") == 1
-    assert set(Credential.objects.values_list("state", flat=True)) == {"Offered"}
-
-
-def test_the_race_of_answers_to_a_proposal_is_lost_by_check_then_save(
-    walk, monkeypatch
+@pytest.mark.parametrize(
+    "make, role, state, step, target, protocol, kinds",
+    [
+        (CREDENTIAL, "holder", "Offered", "accept", "Requested", ISSUE, REQUEST),
+        (CREDENTIAL, "issuer", "Requested", "issue", "Issued", ISSUE, ISSUED),
+        (CREDENTIAL, "issuer", "Proposed", offer_proposed, "Offered", ISSUE, OFFER),
+        (VERIFICATION, "prover", "Requested", SELECT, "Accepted", PROVE, PRESENTATION),
+    ],
+)
+def test_of_many_at_once_one_wins(
+    walk, version, sent, make, role, state, step, target, protocol, kinds
 ):
-    row = walks.credential(walk, "issuer", "Proposed")
-    move_badly_without_lock(monkeypatch, "credentials.issue_credential.proposals")
-    answers = transitions(row, *[offer_proposed] * N)
-    assert len(error_codes(answers)) < N - 1
+    row = make(walk, role, state)
+    one_wins(transitions(row, *[step] * N))
+    for kind in kinds:
+        assert sent.count(f"{protocol}/{version}/{kind}") == 1
+    assert walks.states_of(type(row)) == {target}
 
 
-def test_answer_and_decline_of_a_proposal_happen_in_one_of_the_two_orders(walk, sent):
-    row = walks.credential(walk, "issuer", "Proposed")
-    answered, _ = answers = transitions(row, offer_proposed, "decline")
-    assert error_codes(answers) == ([] if answered is None else ["wrong_state"])
+@pytest.mark.parametrize(
+    "make, role, state, step, module",
+    [
+        (CREDENTIAL, "holder", "Offered", "accept", "credentials.models.credential"),
+        (CREDENTIAL, "issuer", "Proposed", offer_proposed, PROPOSALS),
+        (VERIFICATION, "prover", "Requested", SELECT, PROVER),
+    ],
+)
+def test_the_race_is_lost_by_check_then_save(
+    walk, monkeypatch, make, role, state, step, module
+):
+    row = make(walk, role, state)
+    move_badly_without_lock(monkeypatch, module)
+    assert len(error_codes(transitions(row, *[step] * N))) < N - 1
+
+
+@pytest.mark.parametrize(
+    "role, state, step, kind",
+    [
+        ("holder", "Offered", "accept", "request-credential"),
+        ("issuer", "Proposed", offer_proposed, "offer-credential"),
+    ],
+)
+def test_a_step_and_a_decline_at_once_happen_in_one_of_the_two_orders(
+    walk, sent, role, state, step, kind
+):
+    row = walks.credential(walk, role, state)
+    done, _ = answers = transitions(row, step, "decline")
+    assert error_codes(answers) == ([] if done is None else ["wrong_state"])
     queues.worker_catches_up()
-    assert sent.count("issue-credential/1.0/offer-credential") == (answered is None)
-    assert sent.count("issue-credential/1.0/problem-report") == 1
-    assert set(Credential.objects.values_list("state", flat=True)) == {"Rejected"}
+    assert sent.count(f"{ISSUE}/1.0/{kind}") == (done is None)
+    assert sent.count(f"{ISSUE}/1.0/problem-report") == 1
+    assert walks.states_of(Credential) == {"Rejected"}
 
 
 def test_accept_and_counter_have_one_winner(walk, sent):
     row = walks.credential(walk, "holder", "Offered")
-    answers = transitions(
-        row, "accept", partial(counter_offer, changes={"comment": "?"})
-    )
+    counter = partial(counter_offer, changes={"comment": "?"})
+    accepted, _ = answers = transitions(row, "accept", counter)
     one_wins(answers)
     queues.worker_catches_up()
-    state = "Requested" if answers[0] is None else "Proposed"
-    assert set(Credential.objects.values_list("state", flat=True)) == {state}
-    assert sent.count("issue-credential/1.0/propose-credential") == (
-        state == "Proposed"
-    )
+    state = "Requested" if accepted is None else "Proposed"
+    assert walks.states_of(Credential) == {state}
+    assert sent.count(f"{ISSUE}/1.0/propose-credential") == (state == "Proposed")
 
 
-def test_issue_and_decline_have_one_winner(walk, sent):
-    row = walks.credential(walk, "issuer", "Requested")
-    one_wins(transitions(row, "issue", "decline"))
-    states = set(Credential.objects.values_list("state", flat=True))
-    assert states in ({"Issued"}, {"Rejected"})
-    assert sent.count("issue-credential/1.0/issue-credential") == (
-        states == {"Issued"}
-    )
+@pytest.mark.parametrize(
+    "make, role, step, target, kind",
+    [
+        (CREDENTIAL, "issuer", "issue", "Issued", f"{ISSUE}/{{}}/issue-credential"),
+        (VERIFICATION, "prover", SELECT, "Accepted", f"{PROVE}/{{}}/presentation"),
+    ],
+)
+def test_the_last_step_and_a_decline_have_one_winner(
+    walk, version, sent, make, role, step, target, kind
+):
+    row = make(walk, role, "Requested")
+    one_wins(transitions(row, step, "decline"))
+    is_done = sent.count(kind.format(version))
+    assert walks.states_of(type(row)) == ({target} if is_done else {"Rejected"})
 
 
-def test_one_of_many_answers_to_a_proof_request_wins(walk, sent):
-    row = walks.verification(walk, "prover", "Requested")
-    one_wins(transitions(row, *[prover.auto_select] * N))
-    assert sent.count("present-proof/1.0/presentation") == 1
-    assert sent.count("present-proof/1.0/problem-report") == 1, (
-        "one verdict: nothing was shown"
-    )
-
-
-def test_the_race_of_answers_is_lost_by_check_then_save(walk, monkeypatch):
-    row = walks.verification(walk, "prover", "Requested")
-    move_badly_without_lock(monkeypatch, "verifications.present_proof.prover")
-    answers = transitions(row, *[prover.auto_select] * N)
-    assert len(error_codes(answers)) < N - 1
-
-
-def test_answer_and_decline_have_one_winner(walk, sent):
-    row = walks.verification(walk, "prover", "Requested")
-    one_wins(transitions(row, prover.auto_select, "decline"))
-    answered = sent.count("present-proof/1.0/presentation")
-    states = set(Verification.objects.values_list("state", flat=True))
-    assert states == ({"Accepted"} if answered else {"Rejected"})
+@pytest.fixture
+def holders(faber):
+    return [faber.hosts(f"Holder {number}") for number in range(N)]
 
 
 def accept_at_once(holders, invitation):
-    return at_once(
-        *[lambda one=one: one.accepts_invitation(invitation) for one in holders]
-    )  # each holder through the API, as the callers do
+    """Each holder through the API, as the callers do."""
+    accept = [lambda one=one: one.accepts_invitation(invitation) for one in holders]
+    return at_once(*accept)
 
 
-def test_a_single_use_invitation_connects_one_of_many_wallets(faber):
-    holders = [faber.hosts(f"Holder {number}") for number in range(N)]
+def test_a_single_use_invitation_connects_one_of_many_wallets(faber, holders):
     invited = faber.invites()
     answers = accept_at_once(holders, invited["invitation"])
     assert error_codes(answers) == ["invitation_used"] * (N - 1)
     [winner] = [one for one in answers if isinstance(one, dict)]
     assert winner["state"] == "Connected"
-    assert (
-        faber.get(f"/connections/{invited['connectionId']}")["theirKey"]
-        == winner["myKey"]
-    )
+    seen = faber.get(f"/connections/{invited['connectionId']}")
+    assert seen["theirKey"] == winner["myKey"]
     assert Connection.objects.filter(role="invitee").count() == 1
 
 
-def test_the_race_of_invitations_is_lost_by_check_then_save(faber, monkeypatch):
-    holders = [faber.hosts(f"Holder {number}") for number in range(N)]
+def test_the_race_of_invitations_is_lost_by_check_then_save(
+    faber, holders, monkeypatch
+):
     invited = faber.invites()
     move_badly_without_lock(monkeypatch, "connections.models")
     answers = accept_at_once(holders, invited["invitation"])
@@ -196,8 +188,7 @@ def test_one_wallet_that_accepts_at_once_has_one_connection(faber, sent):
     assert sent.count("connections/1.0/request") == 1
 
 
-def test_a_multi_party_invitation_connects_all_at_once(faber):
-    holders = [faber.hosts(f"Holder {number}") for number in range(N)]
+def test_a_multi_party_invitation_connects_all_at_once(faber, holders):
     answers = accept_at_once(holders, faber.invites(multiParty=True)["invitation"])
     assert [one["state"] for one in answers] == ["Connected"] * N
     assert Connection.objects.filter(role="inviter", state="Connected").count() == N

@@ -51,6 +51,11 @@ class Walk:
         self.faber, self.monkeypatch = faber, monkeypatch
         self.alice = faber.hosts("Alice")
 
+    def speaks(self, version):
+        """They are connected, and use this version of the protocols of exchanges."""
+        self.alice.meets(self.faber)
+        Connection.objects.update(exchange_version=version)
+
     def offers(self, revocable=False):
         definition = self.faber.defines("name", "level", supportRevocation=revocable)
         offered = self.faber.offers(self.alice, definition, VALUES)
@@ -142,6 +147,10 @@ def arrived(row, state):
     row = fresh(row)
     assert row.state == state
     return row
+
+
+def states_of(model):
+    return set(model.objects.values_list("state", flat=True))
 
 
 def received(body, sender=None):
