@@ -2,12 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from tests.support import queues
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Alice", "level": "7"}
 
 
@@ -15,22 +12,19 @@ def moment(**before):
     return (datetime.now(UTC) - timedelta(**before)).isoformat()
 
 
+def name_at(time):
+    """The item of the name, with a moment of its own."""
+    return {"policyName": "name", "revocationRequirement": {"validAt": time}}
+
+
 def test_an_interval_and_a_moment_of_an_item_are_asked_for(faber):
     alice = faber.hosts()
     definition = faber.defines("name", "level", supportRevocation=True)
     queues.sweep()
     alice.receives(faber, definition, VALUES)
-    asked = faber.asks(
-        alice,
-        attributes=[
-            {
-                "policyName": "name",
-                "revocationRequirement": {"validAt": moment(seconds=0)},
-            },
-            {"policyName": "level"},
-        ],
-        revocationRequirement={"validFrom": moment(days=1), "validNow": True},
-    )
+    requirement = {"validFrom": moment(days=1), "validNow": True}
+    items = [name_at(moment(seconds=0)), {"policyName": "level"}]
+    asked = faber.asks(alice, attributes=items, revocationRequirement=requirement)
     policy = asked["policy"]
     assert policy["revocationRequirement"].keys() == {"validFrom", "validNow"}
     assert "validAt" in policy["attributes"][0]["revocationRequirement"]
@@ -40,14 +34,8 @@ def test_an_interval_and_a_moment_of_an_item_are_asked_for(faber):
 
 
 def test_a_moment_to_come_is_refused_by_name(faber):
-    alice = faber.hosts()
-    item = {
-        "policyName": "name",
-        "revocationRequirement": {"validAt": moment(days=-1)},
-    }
-    with pytest.raises(ApiError) as refused:
-        faber.asks(alice, attributes=[item])
-    assert (refused.value.status, refused.value.code) == (400, "not_yet_due")
-    assert list(refused.value.body["errors"]) == [
-        "attributes[0].revocationRequirement.validAt"
-    ]
+    items = [name_at(moment(days=-1))]
+    error = error_of(faber.asks, faber.hosts(), attributes=items)
+    assert_error(error, 400, "not_yet_due")
+    named = "attributes[0].revocationRequirement.validAt"
+    assert list(error.body["errors"]) == [named]

@@ -4,17 +4,11 @@ import pytest
 from django.db import connection
 
 from credentials.models import Credential
+from tests.support.presentations import attribute, predicate
 from verifications.models import Verification
 from verifications.present_proof.candidates import FIRST_BATCH
 
-pytestmark = pytest.mark.django_db(transaction=True)
-NAMED = [{"policyName": "name", "attributeNames": ["name"]}]
-OF_AGE = {
-    "policyName": "age",
-    "attributeName": "age",
-    "predicateType": ">=",
-    "predicateValue": 18,
-}
+NAMED, OF_AGE = [attribute("name")], predicate("age", ">=", 18)
 # Copies with later ids. They cannot be decrypted, as each value is bound to its row.
 COPY_CREDENTIAL = """
 INSERT INTO credentials_credential ({columns})
@@ -34,14 +28,10 @@ def copy_credentials():
         "id": "('ffffffff' || substr(gen_random_uuid()::text, 9))::uuid",
         "thread_id": "gen_random_uuid()::text",
     }
-    values = [later.get(column, f'"{column}"') for column in columns]
+    named = ", ".join(f'"{column}"' for column in columns)
+    values = ", ".join(later.get(column, f'"{column}"') for column in columns)
     with connection.cursor() as cursor:
-        cursor.execute(
-            COPY_CREDENTIAL.format(
-                columns=", ".join(f'"{column}"' for column in columns),
-                values=", ".join(values),
-            )
-        )
+        cursor.execute(COPY_CREDENTIAL.format(columns=named, values=values))
         assert cursor.rowcount == 10 * FIRST_BATCH
 
 
@@ -49,8 +39,14 @@ def is_found_valid(faber, asked):
     return faber.get(f"/verifications/{asked['verificationId']}")["isValid"]
 
 
-def test_no_more_than_the_first_batch_is_decrypted_if_it_fits(faber, alice):
-    definition = faber.defines("name", "age")
+@pytest.fixture
+def definition(faber):
+    return faber.defines("name", "age")
+
+
+def test_no_more_than_the_first_batch_is_decrypted_if_it_fits(
+    faber, alice, definition
+):
     for _ in range(FIRST_BATCH):
         alice.receives(faber, definition, {"name": "Alice", "age": "18"})
     held = alice.newest("credentials")["credentialId"]
@@ -65,8 +61,9 @@ def test_no_more_than_the_first_batch_is_decrypted_if_it_fits(faber, alice):
     assert is_found_valid(faber, asked)
 
 
-def test_the_only_one_that_fits_is_found_behind_the_first_batch(faber, alice):
-    definition = faber.defines("name", "age")
+def test_the_only_one_that_fits_is_found_behind_the_first_batch(
+    faber, alice, definition
+):
     for _ in range(FIRST_BATCH):
         alice.receives(faber, definition, {"name": "Alice", "age": "17"})
     alice.receives(faber, definition, {"name": "Alice", "age": "18"})

@@ -1,38 +1,33 @@
 """Proofs to and from an agent of somebody else, over HTTP."""
 
-import json
-
 import pytest
 
+from connections.didcomm import message as didcomm
 from connections.didcomm.formats import PROOF_REQUEST, MessageFormat, attachment_of
-from connections.didcomm.message import json_attachment, read_attachment
 from connections.models import Connection
-from connections.protocols import connections_1_0 as connecting
 from tenants.models import Tenant
-from tests.fixtures import ALICE_LINK_SECRET, Stored
+from tests.fixtures import Stored
 from tests.support import forging_prover, queues
+from tests.support.errors import error_of
 from tests.support.forging_prover import Part
 from tests.support.outside_agent import Agent
-from tests.support.people import ApiError, Organization
+from tests.support.outside_exchanges import (
+    accepts_invitation_of,
+    ledger_object,
+    ledger_schema,
+    takes_offer,
+)
+from tests.support.people import Organization
+from tests.support.presentations import ask, attribute, policy_of, predicate, required
 from verifications.present_proof import messages
-from wallets import anoncreds
 
-pytestmark = pytest.mark.django_db(transaction=True)
-ISSUE = "issue-credential/1.0/"
 CHILD = {"name": "Ann", "age": "15", "degree": "unknown"}
-ADULT = {
-    "policyName": "adult",
-    "attributeName": "age",
-    "predicateType": ">=",
-    "predicateValue": 18,
-}
+NAME = attribute("name")
+ADULT = predicate("age", ">=", 18, policyName="adult")
 ALSO_SHOWN = {
-    "asked openly": {"policyName": "age"},
-    "for a restriction": {
-        "policyName": "name",
-        "restrictions": [{"value": {"attributeName": "age", "attributeValue": "15"}}],
-    },
-    "in a group": {"policyName": "who", "attributeNames": ["name", "age"]},
+    "asked openly": attribute("age"),
+    "for a restriction": attribute("name", required("age", "15")),
+    "in a group": attribute("who", attributeNames=["name", "age"]),
 }
 
 
@@ -43,55 +38,22 @@ class Prover:
         self.phone, self.faber, self.values = phone, faber, values
         self.connection_id = phone.connects(faber).connection_id
         made = faber.defines(*values, **definition)
-        body = {
-            "definitionId": made["definitionId"],
-            "connectionId": self.connection_id,
-        }
-        body |= {"credentialValues": values, "automaticIssuance": True}
+        definition_id, schema_id = made["definitionId"], made["schemaId"]
+        body = {"definitionId": definition_id, "automaticIssuance": True}
+        body |= {"connectionId": self.connection_id, "credentialValues": values}
         faber.post("/credentials", body)
         queues.sweep()
-        self.definition_id, self.schema_id = made["definitionId"], made["schemaId"]
-        self.public = self._public("credential-definitions", self.definition_id)
-        schema = self._public("schemas", self.schema_id)
-        self.schema = {
-            n: schema[n] for n in ("issuerId", "name", "version", "attrNames")
-        }
-        self.credential = self._take()
-
-    def _public(self, kind: str, identifier: str) -> dict:
-        return self.phone.client.get(f"/ledger/local/{kind}/{identifier}").json()
-
-    def _take(self) -> dict:
-        offered = self.phone.newest(ISSUE + "offer-credential")
-        offer, did = read_attachment(offered, "offers~attach"), self.phone.party.did
-        request, metadata = anoncreds.create_request(
-            offer, self.public, ALICE_LINK_SECRET, did
-        )
-        attachments = {
-            "requests~attach": [json_attachment("libindy-cred-request-0", request)]
-        }
-        thread = offered.thread_id
-        self.phone.says(
-            self.phone.build(ISSUE + "request-credential", thread, **attachments)
-        )
-        issued = read_attachment(
-            self.phone.newest(ISSUE + "issue-credential"), "credentials~attach"
-        )
-        self.phone.says(self.phone.build(ISSUE + "ack", thread, status="OK"))
-        return anoncreds.process_credential(
-            issued, metadata, ALICE_LINK_SECRET, self.public
-        )
+        public = ledger_object(phone.client, "credential-definitions", definition_id)
+        schema = ledger_schema(phone.client, schema_id)
+        self.stored = Stored(schema_id, schema, definition_id, public, {}, {})
+        credential = takes_offer(phone, phone.client, definition_id)
+        self.signed = forging_prover.signature_of(credential)
 
     def is_asked(self, *items: dict) -> dict:
         """Asks for a policy of these items. Answers the request as it came."""
-        policy = {
-            "name": "P",
-            "version": "1.0",
-            "attributes": [one for one in items if "predicateType" not in one],
-            "predicates": [one for one in items if "predicateType" in one],
-        }
         path = f"/verifications/policy/connections/{self.connection_id}"
-        self.path = f"/verifications/{self.faber.post(path, policy)['verificationId']}"
+        asked = self.faber.post(path, policy_of(*items))
+        self.path = f"/verifications/{asked['verificationId']}"
         queues.sweep()
         self.asked = self.phone.inbox[-1]
         return attachment_of(self.asked, PROOF_REQUEST)
@@ -101,14 +63,9 @@ class Prover:
     ) -> dict:
         """A hand-made presentation of these referents, or of all, in one sub-proof."""
         parts = request["requested_attributes"], request["requested_predicates"]
-        stored = Stored(
-            self.schema_id, self.schema, self.definition_id, self.public, {}, {}
-        )
-        signed = forging_prover.signature_of(self.credential)
         named = [*parts[0], *parts[1]] if referents is None else referents
-        return forging_prover.prove(
-            request, Part(stored, self.values, signed, named, lies)
-        )
+        part = Part(self.stored, self.values, self.signed, named, lies)
+        return forging_prover.prove(request, part)
 
     def answers(self, presentation: dict) -> dict:
         """Sends it. Answers the verification as Faber sees it then."""
@@ -122,185 +79,137 @@ def codes(seen: dict) -> set[str]:
     return {one["code"] for one in seen["checks"] if "code" in one}
 
 
-@pytest.mark.parametrize("shown", ALSO_SHOWN.values(), ids=ALSO_SHOWN)
-def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(
-    faber,
-    phone,
-    shown,
-):
-    child = Prover(phone, faber, CHILD)
-    request = child.is_asked(shown, ADULT)
-    lies = {name: 40 for name in request["requested_predicates"] if name == "adult"}
-    seen = child.answers(child.forges(request, **lies))
-    assert seen["isValid"] is False and "malformed" in codes(seen)
-    assert seen["proof"]["adult"]["value"] == "false"
+@pytest.fixture
+def child(faber, phone):
+    return Prover(phone, faber, CHILD)
 
 
-OLD = {
-    "policyName": "old",
-    "attributeName": "degree",
-    "predicateType": ">=",
-    "predicateValue": 18,
-}
+def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(child, subtests):
+    for how, shown in ALSO_SHOWN.items():
+        with subtests.test(how):
+            seen = child.answers(child.forges(child.is_asked(shown, ADULT), adult=40))
+            assert seen["isValid"] is False and "malformed" in codes(seen)
+            assert seen["proof"]["adult"]["value"] == "false"
 
 
-@pytest.mark.parametrize("says_so", [False, True])
-def test_a_text_does_not_meet_a_comparison(faber, phone, says_so):
-    liar = Prover(phone, faber, CHILD)
-    request = liar.is_asked(OLD)
-    presentation = liar.forges(request, ["old"])
-    if says_so:
-        presentation["requested_proof"]["predicates"]["old#bound"] = {
-            "sub_proof_index": 0
-        }
-    seen = liar.answers(presentation)
-    assert seen["isValid"] is False
-    assert codes(seen) == {"predicate_mismatch" if says_so else "unanswered"}
-    assert list(seen["proof"]) == ["old"] and seen["proof"]["old"]["value"] == "false"
+OLD = predicate("degree", ">=", 18, policyName="old")
 
 
-def test_a_text_cannot_be_proven_to_meet_the_bound_by_lying_about_it(faber, phone):
-    liar = Prover(phone, faber, CHILD)
-    seen = liar.answers(liar.forges(liar.is_asked(OLD), **{"old#bound": 40}))
+def test_a_text_meets_a_comparison_only_where_that_is_allowed(child):
+    for says_so in (False, True):
+        presentation = child.forges(child.is_asked(OLD), ["old"])
+        if says_so:
+            place = {"old#bound": {"sub_proof_index": 0}}
+            presentation["requested_proof"]["predicates"] |= place
+        seen = child.answers(presentation)
+        assert seen["isValid"] is False
+        assert codes(seen) == {"predicate_mismatch" if says_so else "unanswered"}
+        assert seen["proof"].keys() == {"old"}
+        assert seen["proof"]["old"]["value"] == "false"
+    seen = child.answers(child.forges(child.is_asked(OLD), **{"old#bound": 40}))
     assert (seen["isValid"], codes(seen)) == (False, {"predicate_mismatch"})
-
-
-def test_a_text_meets_a_comparison_that_allows_it(faber, phone):
-    holder = Prover(phone, faber, CHILD)
-    request = holder.is_asked(OLD | {"allowText": True})
+    request = child.is_asked(OLD | {"allowText": True})
     assert list(request["requested_predicates"]) == ["old"]
-    seen = holder.answers(holder.forges(request))
-    assert (
-        seen["isValid"] is True
-        and seen["policy"]["predicates"][0]["allowText"] is True
-    )
+    seen = child.answers(child.forges(request))
+    assert seen["isValid"] is True
+    assert seen["policy"]["predicates"][0]["allowText"] is True
 
 
 def test_a_declared_integer_needs_no_bound(faber, phone):
     claims = {"claims": {"age": {"type": "integer"}}}
     holder = Prover(phone, faber, CHILD | {"age": "28"}, **claims)
-    declared = {"credentialDefinitionId": holder.definition_id}
+    declared = {"credentialDefinitionId": holder.stored.definition_id}
     request = holder.is_asked(ADULT | {"restrictions": [declared]})
     assert list(request["requested_predicates"]) == ["adult"]
     assert holder.answers(holder.forges(request))["isValid"] is True
-    others = [declared, {"issuerDid": holder.schema["issuerId"]}]
-    assert (
-        len(holder.is_asked(ADULT | {"restrictions": others})["requested_predicates"])
-        == 2
-    )
-    undeclared = OLD | {"restrictions": [declared]}
-    assert len(holder.is_asked(undeclared)["requested_predicates"]) == 2
+    others = [declared, {"issuerDid": holder.stored.schema["issuerId"]}]
+    for item in (ADULT | {"restrictions": others}, OLD | {"restrictions": [declared]}):
+        assert len(holder.is_asked(item)["requested_predicates"]) == 2
 
 
-@pytest.mark.parametrize(
-    "asked",
-    [
-        ADULT | {"predicateType": ">", "predicateValue": 2**31 - 1},
-        ADULT | {"predicateType": "<", "predicateValue": -(2**31)},
-        ADULT | {"policyName": "adult#bound"},
-        ADULT
-        | {
-            "restrictions": [
-                {"value": {"attributeName": "Age", "attributeValue": "9"}}
-            ]
-        },
-    ],
-)
-def test_no_policy_is_proposed_that_could_not_be_stored(faber, phone, asked):
+def test_no_policy_is_proposed_that_could_not_be_stored(faber, phone):
     """The library adds 1 to the first threshold in 32 bits.
 
     Then every number is above it.
     """
     phone.connects(faber)
-    policy = {"name": "P", "version": "1.0", "attributes": [], "predicates": [asked]}
-    phone.says(messages.build_proposal({}, policy, MessageFormat(phone.prefix, "2.0")))
-    assert phone.inbox[-1].is_problem_report
+    wire = MessageFormat(phone.prefix, "2.0")
+    for changes in (
+        {"predicateType": ">", "predicateValue": 2**31 - 1},
+        {"predicateType": "<", "predicateValue": -(2**31)},
+        {"policyName": "adult#bound"},
+        {"restrictions": [required("Age", "9")]},
+    ):
+        policy = policy_of(ADULT | changes)
+        said = phone.says(messages.build_proposal({}, policy, wire))
+        report = phone.inbox[-1]
+        assert report.is_problem_report and report.thread_id == said["@id"], changes
     assert faber.get("/verifications") == []
 
 
 def test_an_honest_agent_with_software_of_its_own_is_believed(faber, phone):
     adult = Prover(phone, faber, CHILD | {"age": "28"})
-    request = adult.is_asked({"policyName": "name"}, ADULT)
+    request = adult.is_asked(NAME, ADULT)
     assert adult.answers(adult.forges(request))["isValid"] is True
 
 
+VERDICTS = [
+    ({}, True),
+    ({"verification_result": None}, True),
+    ({"verification_result": "true"}, True),
+    ({"verification_result": True}, True),
+    ({"verification_result": "false"}, False),
+    ({"verification_result": False}, False),
+    ({"verification_result": "unknown"}, False),
+]
+
+
+@pytest.mark.parametrize("said, is_valid", VERDICTS)
+def test_an_ack_is_read_for_what_was_found(said, is_valid):
+    ack = didcomm.build("present-proof/1.0/ack", status="OK", **said)
+    assert messages.is_found_valid(didcomm.read(ack)) is is_valid
+
+
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_a_wallet_shows_what_its_verifier_found(faber, phone, subtests, version):
+def test_a_wallet_shows_what_its_verifier_found(faber, phone, version):
     alice = faber.hosts()
-    connects_to(alice, phone)
-    for said, is_valid in (
-        ({}, True),
-        ({"verification_result": None}, True),
-        ({"verification_result": "true"}, True),
-        ({"verification_result": True}, True),
-        ({"verification_result": "false"}, False),
-        ({"verification_result": False}, False),
-        ({"verification_result": "unknown"}, False),
-    ):
-        with subtests.test(str(said)):
-            assert shown_after(alice, phone, version, said) is is_valid
+    accepts_invitation_of(phone, alice)
+    for said, is_valid in (VERDICTS[0], VERDICTS[-2]):
+        assert shown_after(alice, phone, version, said) is is_valid
 
 
 def shown_after(alice, phone, version, said):
     """What her wallet shows when the verifier's ack holds these members."""
     wire = MessageFormat(phone.prefix, version)
-    asked = phone.says(messages.build_request(request_for("name"), wire))
-    alice.put(
-        f"/verifications/{alice.newest('verifications')['verificationId']}/autoSelect"
-    )
+    asked = phone.says(messages.build_request(ask(NAME), wire))
+    alice.auto_selects()
     queues.sweep()
     phone.newest(f"present-proof/{version}/presentation")
-    ack = phone.build(
-        f"present-proof/{version}/ack",
-        asked["@id"],
-        status="OK",
-        **said,
-    )
-    phone.says(ack)
+    ack = f"present-proof/{version}/ack"
+    phone.says(phone.build(ack, asked["@id"], status="OK", **said))
     return alice.newest("verifications")["isValid"]
 
 
-def connects_to(holder, phone):
-    """The holder accepts an invitation of the phone."""
-    invitation = connecting.build_invitation("Shop", "", phone.verkey, phone.endpoint)
-    invitation |= {"@type": phone.prefix + connecting.INVITATION}
-    holder.accepts_invitation(json.dumps(invitation))
-    queues.sweep()
-    asked = phone.newest(connecting.REQUEST)
-    phone.their_key = connecting.read_party(asked.body["connection"]).verkey
-    phone.says(connecting.build_response(phone.party, phone.seed, asked))
+@pytest.fixture(params=["1.0", "2.0"])
+def version(request, child):
+    """Of the protocol that the child's connection speaks."""
+    rows = Connection.objects.filter(connection_id=child.connection_id)
+    rows.update(exchange_version=request.param)
+    return request.param
 
 
-def request_for(name: str) -> dict:
-    return {
-        "name": "P",
-        "version": "1.0",
-        "nonce": anoncreds.generate_nonce(),
-        "requested_attributes": {name: {"name": name}},
-        "requested_predicates": {},
-    }
-
-
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_an_ack_says_what_was_found(faber, phone, version):
-    adult = Prover(phone, faber, CHILD)
-    rows = Connection.objects.filter(connection_id=adult.connection_id)
-    rows.update(exchange_version=version)
-    request = adult.is_asked({"policyName": "name"})
-    assert adult.answers(adult.forges(request))["isValid"] is True
+def test_an_ack_says_what_was_found(child, phone, version):
+    assert child.answers(child.forges(child.is_asked(NAME)))["isValid"] is True
     ack = phone.newest(f"present-proof/{version}/ack")
     assert ack.body["verification_result"] == "true"
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_a_false_proof_gets_the_answer_that_the_organization_chose(
-    faber, phone, version
+    faber, child, phone, version
 ):
-    child = Prover(phone, faber, CHILD)
-    rows = Connection.objects.filter(connection_id=child.connection_id)
-    rows.update(exchange_version=version)
-    Tenant.objects.filter(pk=faber.tenant.pk).update(invalid_proof_answer="ack")
-    lie = child.forges(child.is_asked({"policyName": "name"}, ADULT), adult=40)
+    tenants = Tenant.objects.filter(pk=faber.tenant.pk)
+    tenants.update(invalid_proof_answer="ack")
+    lie = child.forges(child.is_asked(NAME, ADULT), adult=40)
     assert child.answers(lie)["isValid"] is False
     ack = phone.newest(f"present-proof/{version}/ack")
     assert ack.body["status"] == "OK"
@@ -308,10 +217,8 @@ def test_a_false_proof_gets_the_answer_that_the_organization_chose(
     assert child.answers(lie)["isValid"] is False  # sent again: answered again
     again = phone.newest(f"present-proof/{version}/ack")
     assert again.id != ack.id and again.body["verification_result"] == "false"
-    Tenant.objects.filter(pk=faber.tenant.pk).update(
-        invalid_proof_answer="problem-report"
-    )
-    lie = child.forges(child.is_asked({"policyName": "name"}, ADULT), adult=40)
+    tenants.update(invalid_proof_answer="problem-report")
+    lie = child.forges(child.is_asked(NAME, ADULT), adult=40)
     assert child.answers(lie)["isValid"] is False
     report = phone.newest(f"present-proof/{version}/problem-report")
     assert report.body["description"]["code"] == "proof-not-valid"
@@ -325,23 +232,18 @@ def test_a_provider_account_chooses_the_answer_to_a_false_proof(provider):
     office = provider.opens(made)
     assert office.get("/tenants")[0]["invalidProofAnswer"] == "ack"
     bob = office.post("/api/wallets", {})["walletId"]
-    invitation = office.post("/connections", {})
-    mine = office.post(
-        f"/api/{bob}/connections/invitation",
-        form={"invitation": invitation["invitation"]},
-    )
+    invited = office.post("/connections", {})
+    form = {"invitation": invited["invitation"]}
+    mine = office.post(f"/api/{bob}/connections/invitation", form=form)
+    where = f"/verifications/policy/connections/{invited['connectionId']}"
     for answer in ("ack", "problem-report"):
         provider.put(path, {"invalidProofAnswer": answer})
-        asked = office.put(
-            f"/verifications/policy/connections/{invitation['connectionId']}",
-            {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]},
-        )
+        asked = office.put(where, policy_of(NAME))
         shown = office.get(f"/api/{bob}/verifications")[0]["verificationId"]
         office.put(f"/api/{bob}/verifications/{shown}/autoSelect")
         assert office.get(f"/api/{bob}/verifications")[0]["isValid"] is False
         found = office.get(f"/verifications/{asked['verificationId']}")
         assert (found["state"], found["isValid"]) == ("Accepted", False)
     assert mine["state"] == "Connected"
-    with pytest.raises(ApiError) as caught:
-        provider.put(path, {"invalidProofAnswer": "silence"})
-    assert caught.value.body["errors"]["invalidProofAnswer"]
+    error = error_of(provider.put, path, {"invalidProofAnswer": "silence"})
+    assert error.body["errors"]["invalidProofAnswer"]

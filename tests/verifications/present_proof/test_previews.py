@@ -2,29 +2,20 @@
 
 import pytest
 
-from agency.core.errors import Invalid, PeerError, WrongState
+from agency.core.errors import PeerError
 from connections.didcomm import message as didcomm
 from connections.didcomm.formats import PROOF_PROPOSAL, MessageFormat, attach_as
 from connections.protocols import connections_1_0 as connecting
 from tests.support import queues, races, walks
-from tests.support.errors import assert_error, error_of
+from tests.support.errors import assert_error, error_of, refusal
+from tests.support.presentations import ask, attribute, policy_of, predicate
 from verifications.models import Verification
 from verifications.present_proof import messages, previews, verifier
 from verifications.proofs import proof_policy
 
-pytestmark = pytest.mark.django_db(transaction=True)
-PREDICATE = {
-    "policyName": "Old enough",
-    "attributeName": "age",
-    "predicateType": ">=",
-    "predicateValue": 18,
-}
-POLICY = {
-    "name": "What I can show",
-    "version": "1.0",
-    "attributes": [{"policyName": "Who", "attributeNames": ["name", "degree"]}],
-    "predicates": [PREDICATE],
-}
+PREDICATE = predicate("age", ">=", 18, policyName="Old enough")
+WHO = attribute("Who", attributeNames=["name", "degree"])
+POLICY = policy_of(WHO, PREDICATE, name="What I can show")
 PROPOSAL = "present-proof/1.0/propose-presentation"
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 
@@ -39,8 +30,12 @@ def answers(organization, holder, identifier):
     return organization.put(f"/verifications/proposal/{where}")
 
 
-def test_a_proposal_goes_all_the_way(faber):
-    alice = faber.hosts()
+@pytest.fixture
+def alice(faber):
+    return faber.hosts()
+
+
+def test_a_proposal_goes_all_the_way(faber, alice):
     alice.receives(faber, faber.defines(*VALUES), VALUES)
     mine = proposes(alice, faber)
     [seen] = faber.get("/verifications")
@@ -54,76 +49,55 @@ def test_a_proposal_goes_all_the_way(faber):
     assert len(alice.get("/verifications")) == len(faber.get("/verifications")) == 1
 
 
-def test_both_sides_show_the_policy_and_the_proposal(faber):
-    alice = faber.hosts()
+def test_both_sides_show_the_policy_and_the_proposal(faber, alice):
     mine = proposes(alice, faber)
     [seen] = faber.get("/verifications")
     assert mine["policy"] == seen["policy"] == proof_policy.normalise(POLICY)
     assert mine["proposal"] == seen["proposal"]
-    assert seen["proposal"]["comment"] == "What I can show"
-    names = [
-        (one["name"], one["referent"])
-        for one in seen["proposal"]["proposedAttributes"]
-    ]
+    told = seen["proposal"]
+    assert told["comment"] == "What I can show"
+    names = [(one["name"], one["referent"]) for one in told["proposedAttributes"]]
     assert names == [("name", "Who"), ("degree", "Who")]
-    assert seen["proposal"]["proposedPredicates"] == [
+    assert told["proposedPredicates"] == [
         {"name": "age", "predicate": ">=", "threshold": 18, "referent": "Old enough"}
     ]
 
 
-def test_it_is_answered_with_a_stored_policy_too(faber):
-    alice = faber.hosts()
+def test_it_is_answered_with_a_stored_policy_too(faber, alice):
     proposes(alice, faber)
     newest = proposes(alice, faber)
-    other = {
-        "name": "Other",
-        "version": "2.0",
-        "attributes": [{"policyName": "degree"}],
-    }
+    other = policy_of(attribute("degree"), name="Other")
     stored = faber.post("/verificationPolicies", other)["policyId"]
     asked = answers(faber, alice, stored)
     assert (asked["definitionId"], asked["policy"]["name"]) == (stored, "Other")
-    assert (
-        alice.get(f"/verifications/{newest['verificationId']}")["policy"]["name"]
-        == "Other"
-    )
+    seen = alice.get(f"/verifications/{newest['verificationId']}")
+    assert seen["policy"]["name"] == "Other"
     answers(faber, alice, stored)
     error = error_of(answers, faber, alice, stored)
     assert_error(error, 409, "no_proposal")
 
 
-def test_a_proposed_proof_is_answered_once(faber):
-    alice = faber.hosts()
+def test_of_two_answers_at_once_one_wins_and_a_later_one_comes_too_late(faber, alice):
     proposes(alice, faber)
     [seen] = faber.get("/verifications")
-    answers(faber, alice, seen["verificationId"])
-    error = error_of(answers, faber, alice, seen["verificationId"])
-    assert_error(error, 409, "wrong_state")
-
-
-def test_of_two_answers_at_once_one_wins(faber):
-    alice = faber.hosts()
-    proposes(alice, faber)
-    [seen] = faber.get("/verifications")
-    got = races.at_once(*[lambda: answers(faber, alice, seen["verificationId"])] * 3)
+    given = faber, alice, seen["verificationId"]
+    got = races.at_once(*[lambda: answers(*given)] * 3)
     assert races.error_codes(got) == ["wrong_state"] * 2
     assert len(alice.get("/verifications")) == 1
+    assert_error(error_of(answers, *given), 409, "wrong_state")
 
 
 @pytest.mark.parametrize("side", ["verifier", "prover"])
-def test_either_side_declines_a_proposed_proof(faber, side):
-    alice = faber.hosts()
+def test_either_side_declines_a_proposed_proof(faber, alice, side):
     mine = proposes(alice, faber)
-    [seen] = faber.get("/verifications")
     if side == "prover":
         alice.put(f"/verifications/{mine['verificationId']}/decline")
     else:
-        Verification.objects.get(pk=seen["verificationId"]).decline()
-    assert set(Verification.objects.values_list("state", flat=True)) == {"Rejected"}
+        Verification.objects.get(role="verifier").decline()
+    assert walks.states_of(Verification) == {"Rejected"}
 
 
-def test_before_it_is_asked_for_nothing_can_be_submitted(faber):
-    alice = faber.hosts()
+def test_before_it_is_asked_for_nothing_can_be_submitted(faber, alice):
     path = f"/verifications/{proposes(alice, faber)['verificationId']}"
     for call in (
         lambda: alice.put(path, []),
@@ -133,62 +107,36 @@ def test_before_it_is_asked_for_nothing_can_be_submitted(faber):
         assert_error(error_of(call), 409, "wrong_state")
 
 
-def test_a_presentation_before_the_request_changes_nothing(faber):
-    proposes(faber.hosts(), faber)
-    row = Verification.objects.get(role="verifier")
-    body = messages.build_presentation({}, row.thread_id, row.message_format)
-    with pytest.raises(WrongState):
-        verifier.receive_presentation(row, didcomm.read(body))
-
-
-def test_without_a_connection_it_is_409_or_404(faber, acme):
-    alice, bob = faber.hosts(), acme.hosts("Bob")
-    error = error_of(alice.put, "/verifications/propose/nobody", POLICY)
-    assert_error(error, 404, "not_found")
+def test_nobody_else_proposes_on_it_or_answers_it(faber, acme, alice):
+    bob = acme.hosts("Bob")
     bob.meets(acme)
-    theirs = bob.known[acme][1]
-    error = error_of(alice.put, f"/verifications/propose/{theirs}", POLICY)
-    assert_error(error, 404, "not_found")
-
-
-def test_another_organization_cannot_answer_it(faber, acme):
-    alice, bob = faber.hosts(), acme.hosts("Bob")
+    for absent in ("nobody", bob.known[acme][1]):
+        error = error_of(alice.put, f"/verifications/propose/{absent}", POLICY)
+        assert_error(error, 404, "not_found")
     proposes(alice, faber)
     [seen] = faber.get("/verifications")
-    assert_error(
-        error_of(answers, acme, bob, seen["verificationId"]),
-        404,
-        "not_found",
-    )
+    error = error_of(answers, acme, bob, seen["verificationId"])
+    assert_error(error, 404, "not_found")
     where = f"{seen['verificationId']}/connections/{alice.known_as(faber)}"
     error = error_of(acme.put, f"/verifications/proposal/{where}")
     assert_error(error, 404, "not_found")
 
 
+TWO, NO_ID = [{"schemaId": "x"}] * 2, [{"schemaName": "x"}]
 NOT_PROPOSABLE = [
-    (
-        {"predicates": [PREDICATE | {"predicateType": "=="}]},
-        "predicates[0].predicateType",
-    ),
-    ({"predicates": [PREDICATE | {"allowText": True}]}, "predicates[0].allowText"),
-    (
-        {"attributes": [{"policyName": "a", "restrictions": [{"schemaName": "x"}]}]},
-        "attributes[0].restrictions",
-    ),
-    (
-        {"attributes": [{"policyName": "a", "restrictions": [{"schemaId": "x"}] * 2}]},
-        "attributes[0].restrictions",
-    ),
-    ({"revocationRequirement": {"validNow": True}}, "revocationRequirement"),
-    ({"version": "x"}, "version"),
+    ((PREDICATE | {"predicateType": "=="},), {}, "predicates[0].predicateType"),
+    ((PREDICATE | {"allowText": True},), {}, "predicates[0].allowText"),
+    ((attribute("a", *NO_ID),), {}, "attributes[0].restrictions"),
+    ((attribute("a", *TWO),), {}, "attributes[0].restrictions"),
+    ((WHO,), {"revocationRequirement": {"validNow": True}}, "revocationRequirement"),
+    ((WHO,), {"version": "x"}, "version"),
 ]
 
 
-def test_what_cannot_be_proposed_is_400(faber, subtests):
-    alice = faber.hosts()
-    for changes, path in NOT_PROPOSABLE:
-        with subtests.test(str(changes)):
-            error = error_of(proposes, alice, faber, POLICY | changes)
+def test_what_cannot_be_proposed_is_400(faber, alice, subtests):
+    for items, more, path in NOT_PROPOSABLE:
+        with subtests.test(str((items, more))):
+            error = error_of(proposes, alice, faber, policy_of(*items, **more))
             assert_error(error, 400, "invalid_policy")
             assert path in error.body["errors"]
             assert not Verification.objects.exists()
@@ -196,21 +144,14 @@ def test_what_cannot_be_proposed_is_400(faber, subtests):
 
 def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
     row = any_phone.connects(faber)
-    preview = {
-        "attributes": [{"name": "name", "cred_def_id": "X:3:CL:1:t"}],
-        "predicates": [],
-    }
-    sent = any_phone.says(
-        messages.build_proposal(preview, {"name": ""}, MessageFormat(any_phone.prefix))
-    )
+    named = [{"name": "name", "cred_def_id": "X:3:CL:1:t"}]
+    preview, wire = {"attributes": named, "predicates": []}, any_phone.prefix
+    body = messages.build_proposal(preview, {"name": ""}, MessageFormat(wire))
+    sent = any_phone.says(body)
     [seen] = faber.get("/verifications")
-    assert seen["policy"]["attributes"] == [
-        {
-            "policyName": "name",
-            "attributeNames": ["name"],
-            "restrictions": [{"credentialDefinitionId": "X:3:CL:1:t"}],
-        }
-    ]
+    restriction = {"credentialDefinitionId": "X:3:CL:1:t"}
+    read = attribute("name", restriction, attributeNames=["name"])
+    assert seen["policy"]["attributes"] == [read]
     path = f"{seen['verificationId']}/connections/{row.connection_id}"
     faber.put(f"/verifications/proposal/{path}")
     queues.worker_catches_up()
@@ -226,10 +167,8 @@ def test_a_later_proposal_in_the_thread_replaces_the_first_until_it_is_answered(
     phone.says(proposing(phone, "degree", sent["@id"]))
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"][0]["attributeNames"] == ["degree"]
-    faber.put(
-        f"/verifications/proposal/{seen['verificationId']}"
-        f"/connections/{row.connection_id}"
-    )
+    where = f"{seen['verificationId']}/connections/{row.connection_id}"
+    faber.put(f"/verifications/proposal/{where}")
     phone.says(proposing(phone, "age", sent["@id"]))
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"][0]["attributeNames"] == ["degree"]
@@ -265,8 +204,7 @@ def proposing(phone, name, thread=None):
 )
 def test_a_proposal_that_cannot_be_asked_for_is_refused(preview):
     body = didcomm.build(PROPOSAL, presentation_proposal=preview)
-    with pytest.raises(PeerError):
-        previews.read_proposal(didcomm.read(body))
+    refusal(PeerError, previews.read_proposal, didcomm.read(body))
 
 
 def test_a_refused_proposal_is_answered_by_a_problem_report(faber, phone):
@@ -279,53 +217,29 @@ def test_a_refused_proposal_is_answered_by_a_problem_report(faber, phone):
 
 
 def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone):
-    row = phone.connects(faber)
-    request = {
-        "name": "P",
-        "version": "1.0",
-        "nonce": "7",
-        "requested_attributes": {"a": {"name": "name"}},
-        "requested_predicates": {},
-    }
-    asked = phone.says(messages.build_request(request, MessageFormat(phone.prefix)))
+    row, wire = phone.connects(faber), MessageFormat(phone.prefix)
+    asked = phone.says(messages.build_request(ask(attribute("name")), wire))
     phone.says(proposing(phone, "name", asked["@id"]))
     assert Verification.objects.get(connection=row).role == "prover"
 
 
 def test_a_preview_and_its_policy_are_the_same():
     restricted = [{"credentialDefinitionId": "c", "schemaId": "s", "issuerDid": "i"}]
-    body = proof_policy.normalise(
-        POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]}
-    )
-    sent = messages.build_proposal(
-        previews.build_preview(body), body, MessageFormat(didcomm.PREFIX)
-    )
+    restricted = PREDICATE | {"restrictions": restricted}
+    body = proof_policy.normalise(policy_of(WHO, restricted, name=POLICY["name"]))
+    preview = previews.build_preview(body)
+    sent = messages.build_proposal(preview, body, MessageFormat(didcomm.PREFIX))
     assert previews.read_proposal(didcomm.read(sent))[1] == body
 
 
-def test_a_proposed_proof_is_sealed(faber):
-    proposes(faber.hosts(), faber)
+def test_a_proposed_proof_is_sealed(faber, alice):
+    proposes(alice, faber)
     for row in Verification.objects.all():
         assert b"degree" not in bytes(row.proposal) + bytes(row.policy)
 
 
-def test_a_bad_policy_raises_before_anything_is_sent():
-    with pytest.raises(Invalid):
-        previews.build_preview(
-            proof_policy.normalise(
-                POLICY | {"revocationRequirement": {"validNow": True}}
-            )
-        )
-
-
-@pytest.mark.parametrize("state", ["Requested", "Accepted", "Rejected"])
-def test_only_what_is_proposed_can_be_answered(faber, monkeypatch, state):
-    row = walks.verification(walks.Walk(faber, monkeypatch), "verifier", state)
-    walks.refuses(lambda: verifier.answer_proposal(row))
-
-
-def test_a_stale_copy_is_refused(faber):
-    proposes(faber.hosts(), faber)
+def test_a_stale_copy_is_refused(faber, alice):
+    proposes(alice, faber)
     stale = Verification.objects.get(role="verifier")
     walks.fresh(stale).decline()
     walks.refuses(lambda: verifier.answer_proposal(stale))
