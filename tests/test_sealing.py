@@ -109,12 +109,8 @@ def secrets(faber):
     texts += [wallet.unseal_link_secret() for wallet in Wallet.objects.all()]
     texts += [number for number in numbers(private) if len(number) > 30]
     data_keys = [vault.unwrap_data_key(row) for row in DataKey.objects.all()]
-    return (
-        [text.encode() for text in texts]
-        + seeds
-        + data_keys
-        + [django_settings.MASTER_KEY]
-    )
+    keys_and_seeds = [*seeds, *data_keys, django_settings.MASTER_KEY]
+    return [*(text.encode() for text in texts), *keys_and_seeds]
 
 
 def numbers(value):
@@ -132,26 +128,27 @@ def forms(secret):
     for offset in range(3):
         text = base64.b64encode(bytes(offset) + secret + bytes(3))
         end = offset + len(secret)
-        inner = text[
-            -(-offset * 8 // 6) : end * 8 // 6
-        ]  # what the secret alone determines
+        # What the secret alone determines:
+        inner = text[-(-offset * 8 // 6) : end * 8 // 6]
         yield inner
         yield inner.translate(bytes.maketrans(b"+/", b"-_"))
 
 
 def secrets_found_in(faber, haystack):
     """The secrets that stand in `haystack` in any form."""
-    return {
-        one for one in secrets(faber) if any(form in haystack for form in forms(one))
-    }
+    return found_in(haystack, [(secret, forms(secret)) for secret in secrets(faber)])
+
+
+def found_in(haystack, known):
+    """known: each secret with its forms."""
+    return {secret for secret, seen in known if any(one in haystack for one in seen)}
 
 
 def as_bytes(value):
     if isinstance(value, bytes | memoryview):
         return bytes(value)
-    return (
-        value if isinstance(value, str) else json.dumps(value, default=str)
-    ).encode()
+    is_text = isinstance(value, str)
+    return (value if is_text else json.dumps(value, default=str)).encode()
 
 
 def everything_stored():
@@ -171,80 +168,61 @@ def everything_stored():
     return stored
 
 
-def test_no_secret_is_readable_in_any_column(story):
-    leaks = {
-        place: secrets_found_in(story, data)
-        for place, data in everything_stored().items()
-    }
-    assert {place: secrets for place, secrets in leaks.items() if secrets} == {}
-
-
-def test_the_search_does_see_what_is_there(story):
+def test_no_secret_is_readable_in_any_column_and_the_search_sees_what_is_there(story):
     stored = everything_stored()
+    known = [(secret, list(forms(secret))) for secret in secrets(story)]
+    for place, data in stored.items():
+        assert found_in(data, known) == set(), place
     assert b"Alice" in stored["wallets_wallet.owner_name"]
     assert len(stored["credentials_credential.values"]) > 200
-    assert (
-        OutboundMessage.objects.filter(status="pending", body__isnull=False).count()
-        == 1
-    )
-    assert (
-        InboundMessage.objects.filter(status="pending", body__isnull=False).count()
-        == 1
-    )
-    assert Connection.objects.exclude(shared=None).count() == 1
     assert len(stored["tenants_idempotencykey.answer"]) > 1000
-    for secret in secrets(story):
-        for form in (
-            secret,
-            secret.hex().encode(),
-            base64.b64encode(b"xx" + secret + b"yy"),
-        ):
-            assert secret in secrets_found_in(story, b"<" + form + b">")
-
-
-def test_what_is_handled_leaves_no_body_behind(story):
+    assert Connection.objects.exclude(shared=None).count() == 1
     for queue in (OutboundMessage, InboundMessage):
-        done = queue.objects.filter(status="done")
-        assert done.exists() and not done.filter(body__isnull=False).exists()
+        with_body = queue.objects.filter(body__isnull=False)
+        assert with_body.filter(status="pending").count() == 1
+        assert queue.objects.filter(status="done").exists()
+        assert not with_body.filter(status="done").exists(), "what is handled has none"
+    for secret, _ in known:
+        in_base64 = base64.b64encode(b"xx" + secret + b"yy")
+        for form in (secret, secret.hex().encode(), in_base64):
+            assert secret in found_in(b"<" + form + b">", known)
 
 
-def test_no_envelope_shows_what_is_in_it(envelopes, story):
-    assert len(envelopes) > 10
-    for packed in envelopes:
-        header = base64.urlsafe_b64decode(json.loads(packed)["protected"])
-        assert secrets_found_in(story, packed + header) == set()
-        assert b"issue-credential" not in packed + header
+LOGGERS = (
+    "", "agency", "connections", "credentials", "verifications", "django.db.backends"
+)  # fmt: skip
 
 
-def test_no_log_line_says_a_secret_even_at_the_lowest_level(caplog, faber, request):
-    for name in (
-        "",
-        "agency",
-        "connections",
-        "credentials",
-        "verifications",
-        "django.db.backends",
-    ):
+def test_no_envelope_log_line_or_message_of_the_broker_shows_a_secret(
+    envelopes, broker, caplog, faber, request
+):
+    for name in LOGGERS:
         caplog.set_level(logging.DEBUG, logger=name)
     with CaptureQueriesContext(database):
         request.getfixturevalue("story")
+        messages = [json.loads(message) for message in broker.lrange("celery", 0, -1)]
+        packed = list(envelopes)
         queues.worker_catches_up()
-    lines = "\n".join(
-        f"{record.getMessage()} {record.args} {record.__dict__}"
-        for record in caplog.records
-    )
+    records = [
+        f"{one.getMessage()} {one.args} {one.__dict__}" for one in caplog.records
+    ]
+    lines = "\n".join(records)
+    no_envelope_shows_what_is_in_it(faber, packed)
     assert "INSERT INTO" in lines and "POST" in lines
     assert secrets_found_in(faber, lines.encode()) == set()
-
-
-def test_the_broker_sees_the_bell_and_nothing_else(broker, faber, request):
-    request.getfixturevalue("story")
-    messages = [json.loads(message) for message in broker.lrange("celery", 0, -1)]
     assert messages
     for message in messages:
         arguments, keywords, _ = json.loads(base64.b64decode(message["body"]))
         assert (arguments, keywords) == ([], {})
         assert secrets_found_in(faber, json.dumps(message).encode()) == set()
+
+
+def no_envelope_shows_what_is_in_it(faber, envelopes):
+    assert len(envelopes) > 10
+    for packed in envelopes:
+        header = base64.urlsafe_b64decode(json.loads(packed)["protected"])
+        assert secrets_found_in(faber, packed + header) == set()
+        assert b"issue-credential" not in packed + header
 
 
 def test_a_sealed_value_opens_in_its_own_place_only(faber, acme):
@@ -271,32 +249,32 @@ def test_a_sealed_value_of_another_table_does_not_open(faber):
         vault.unseal(policy, "link_secret")
 
 
-@pytest.mark.parametrize("place", [0, 1, 12, 13, -1])
-def test_a_sealed_value_with_one_changed_byte_does_not_open(faber, place):
+def test_a_sealed_value_with_one_changed_byte_does_not_open(faber):
     wallet = Wallet.objects.get(tenant=faber.tenant)
-    changed = bytearray(wallet.link_secret)
-    changed[place] ^= 1
-    wallet.link_secret = bytes(changed)
-    with pytest.raises(InvalidTag):
-        wallet.unseal_link_secret()
+    sealed = bytes(wallet.link_secret)
+    for place in (0, 1, 12, 13, -1):
+        changed = bytearray(sealed)
+        changed[place] ^= 1
+        wallet.link_secret = bytes(changed)
+        with pytest.raises(InvalidTag):
+            wallet.unseal_link_secret()
 
 
 def test_a_sealed_value_looks_different_each_time(faber):
     wallet = Wallet.objects.get(tenant=faber.tenant)
-    assert vault.sealed_value(wallet, "link_secret", "7") != vault.sealed_value(
-        wallet, "link_secret", "7"
-    )
+    sealed = {bytes(vault.sealed_value(wallet, "link_secret", "7")) for _ in range(2)}
+    assert len(sealed) == 2
 
 
 @pytest.fixture
 def another_master_key(settings):
-    settings.MASTER_KEY = bytes(32)
-    clear_caches()
-    yield
-    clear_caches()
+    """It is in place from the moment of the call."""
 
+    def change():
+        settings.MASTER_KEY = bytes(32)
+        vault.forget_keys()
 
-def clear_caches():
+    yield change
     vault.forget_keys()
 
 
@@ -305,7 +283,7 @@ def test_the_systems_data_key_is_made_once_whoever_needs_it_first(
 ):
     """As on the first start, when several processes seal at once."""
     DataKey.objects.filter(tenant=None).delete()
-    clear_caches()
+    vault.forget_keys()
     together, create = Barrier(4), vault.create_data_key
 
     def all_at_once(tenant):
@@ -315,27 +293,20 @@ def test_the_systems_data_key_is_made_once_whoever_needs_it_first(
     monkeypatch.setattr(vault, "create_data_key", all_at_once)
     found = at_once(*[lambda: vault.data_key.__wrapped__(None)] * 4)
     assert len(set(found)) == 1 and DataKey.objects.filter(tenant=None).count() == 1
-    clear_caches()
+    vault.forget_keys()
 
 
-def test_the_wrong_master_key_gives_one_clear_sentence(faber, request):
+def test_the_wrong_master_key_gives_one_clear_sentence_and_opens_nothing(
+    faber, another_master_key
+):
     vault.check_master_key()
-    request.getfixturevalue("another_master_key")
+    another_master_key()
     with pytest.raises(ImproperlyConfigured) as refused:
         vault.check_master_key()
-    assert str(refused.value).startswith(
-        "AGENCY_MASTER_KEY is not the key this database was"
-    )
+    said = "AGENCY_MASTER_KEY is not the key this database was"
+    assert str(refused.value).startswith(said)
     assert refused.value.__cause__ is None, "without a traceback of the cipher"
-
-
-def test_the_check_at_start_reports_the_wrong_master_key(faber, request):
-    vault.check_master_key()
-    request.getfixturevalue("another_master_key")
     found = checks.run_checks(tags=[checks.Tags.database], databases=["default"])
     assert [error.id for error in found] == ["agency.E001"]
-
-
-def test_the_wrong_master_key_opens_nothing(faber, another_master_key):
     with pytest.raises(ImproperlyConfigured):
         Wallet.objects.get(tenant=faber.tenant).unseal_link_secret()

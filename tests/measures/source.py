@@ -8,6 +8,7 @@ import io
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from tests.support.paths import ROOT
@@ -53,6 +54,7 @@ class Module(NamedTuple):
         return sum(token.type == tokenize.COMMENT for token in tokens)
 
 
+@cache
 def read_modules() -> dict[str, Module]:
     paths = [
         path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
