@@ -1,13 +1,10 @@
 """The README does what it says."""
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 
-from organizations.provisioning import create_organization
+from tests.docs.stories import assert_example_prints_what_it_says
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -16,27 +13,7 @@ README = (ROOT / "README.md").read_text()
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_first_credential_prints_what_it_says(live_server, stored_keys):
-    made = create_organization("Registry office")
-    [story] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    environment = os.environ | {
-        "AGENCY_URL": live_server.url,
-        "ACCESS_TOKEN": made.access_token,
-        "SUBSCRIPTION_KEY": made.subscription_key,
-    }
-    ran = subprocess.run(
-        [sys.executable, "-c", story],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert ran.stderr == ""
-    assert f"It prints `{ran.stdout.strip()}`." in README
-
-
-def test_every_link_into_the_tree_leads_somewhere():
-    for path in re.findall(r"\]\(([\w./-]+)\)", README):
-        assert (ROOT / path).exists(), path
+    assert_example_prints_what_it_says(README, live_server.url)
 
 
 def test_every_folder_it_names_exists_and_every_target_too():

@@ -20,13 +20,10 @@ def stored_definition(size):
     if size not in DEFINITION_BY_SIZE:
         sizes = " or ".join(map(str, DEFINITION_BY_SIZE))
         pytest.fail(
-            f"There is no stored key for {size} attributes, only for {sizes}. "
-            "Use one of"
-            " these, or store a new one: name a revocable schema of this size "
-            "in SCHEMAS"
-            " of tests/fixtures/make.py, run `python -m tests.fixtures.make "
-            "NAME`, and add"
-            " it to DEFINITION_BY_SIZE in tests/support/keys.py."
+            f"There is no stored key for {size} attributes, only for {sizes}. Use one "
+            "of these, or store a new one: name a revocable schema of this size in "
+            "SCHEMAS of tests/fixtures/make.py, run `python -m tests.fixtures.make "
+            "NAME`, and add it to DEFINITION_BY_SIZE in tests/support/keys.py."
         )
     return stored(DEFINITION_BY_SIZE[size])
 
@@ -46,9 +43,8 @@ def new_key_at_once(count):
     if parts is None:
         names = [f"a{number}" for number in range(count)]
         wanted = ("", {"attrNames": names}, key_pool.SPARE_ISSUER, "spare", True)
-        parts = anoncreds.create_definition(
-            *wanted
-        )._asdict()  # patched, here or by a test
+        # It is patched, here or by a test:
+        parts = anoncreds.create_definition(*wanted)._asdict()
     return parts
 
 
