@@ -13,7 +13,6 @@ from django.db import connection, transaction
 
 from agency.core import rate_limits
 from tenants import vault
-
 from tests.support.processes import same_server
 
 # Tables that `migrate` fills and no test changes.
