@@ -44,30 +44,35 @@ NORMALISE = [
 
 def copy(data: Path) -> None:
     """Copy the cluster to a new folder. Make the template if it is missing."""
-    while True:
-        source = FOLDER / fingerprint()
-        with lock_folder(fcntl.LOCK_SH):
-            if source.exists():
-                with raise_tool_error("Copying the template of PostgreSQL"):
-                    command = ["cp", "-a", str(source), str(data)]
-                    subprocess.run(command, check=True, capture_output=True)
-                return
-        make()
+    try:
+        while not copy_existing(data):
+            make()
+    except OSError:  # the virtual environment is read-only, or another user's
+        home = data.parent / "unfinished"
+        make_cluster(home).rename(data)
+        shutil.rmtree(home)
+
+
+def copy_existing(data: Path) -> bool:
+    source = FOLDER / fingerprint()
+    with lock_folder(fcntl.LOCK_SH), raise_tool_error("Copying PostgreSQL's template"):
+        if not source.exists():
+            return False
+        command = ["cp", "-a", str(source), str(data)]
+        subprocess.run(command, check=True, capture_output=True)
+        return True
 
 
 def make() -> None:
     """Make the template unless it exists, and delete those of other fingerprints."""
     target = FOLDER / fingerprint()
-    home = FOLDER / "unfinished"
     with lock_folder(fcntl.LOCK_EX):
         if target.exists():
             return
-        cluster.stop(home, "immediate")  # that of a process that was killed
-        for former in filter(Path.is_dir, FOLDER.iterdir()):
-            shutil.rmtree(former)
-        fill_cluster(home)
-        (home / "data").rename(target)
-        shutil.rmtree(home)
+        make_cluster(FOLDER / "unfinished").rename(target)
+        for former in FOLDER.iterdir():
+            if former.is_dir() and former != target:
+                shutil.rmtree(former)
 
 
 @contextlib.contextmanager
@@ -90,18 +95,25 @@ def fingerprint() -> str:
     return digest.hexdigest()[:32]
 
 
-def fill_cluster(home: Path) -> None:
-    """Create a cluster that is stopped, whose database is migrated."""
+def make_cluster(home: Path) -> Path:
+    """Return the folder of a new cluster that is stopped, with a migrated database.
+
+    home: it is emptied first. A process that was killed may have left a server in it.
+    """
+    data = home / "data"
+    cluster.stop(home, "immediate")
+    shutil.rmtree(home, ignore_errors=True)
     cluster.prepare_home(home)
     cluster.initialize(home)
-    cluster.run_sql(home, home / "data", "postgres", ["CREATE DATABASE agency"])
+    cluster.run_sql(home, data, "postgres", ["CREATE DATABASE agency"])
     try:
         migrate(f"{cluster.start_server(home, cluster.FAST)}/agency")
     finally:
         cluster.stop(home)
-    cluster.run_sql(home, home / "data", "agency", NORMALISE)
-    cluster.run_program(home, "pg_resetwal", "-D", home / "data")  # a smaller WAL
-    cluster.run_program(home, "initdb", "--sync-only", "-D", home / "data")
+    cluster.run_sql(home, data, "agency", NORMALISE)
+    cluster.run_program(home, "pg_resetwal", "-D", data)  # a smaller WAL
+    cluster.run_program(home, "initdb", "--sync-only", "-D", data)
+    return data
 
 
 def migrate(url: str) -> None:
@@ -123,7 +135,3 @@ def migrate(url: str) -> None:
             capture_output=True,
             check=True,
         )
-
-
-if __name__ == "__main__":
-    make()

@@ -20,6 +20,25 @@ def test_it_serves_until_ctrl_c_and_keeps_its_data(launcher: Launcher) -> None:
     assert (launcher.folder / "manage.log").read_text().split()[-1] == first
 
 
+def test_a_database_that_exists_is_migrated_before_a_service_starts(
+    launcher: Launcher,
+) -> None:
+    interrupt(launcher.with_own_servers().start_and_wait())
+    launcher.environment["FAIL"] = "no such column"
+    assert launcher.run() == 1
+    assert "no such column" in launcher.output()
+    assert "Starting web" not in launcher.output()
+
+
+def test_a_service_that_ends_on_new_data_is_explained_by_migrate(
+    launcher: Launcher,
+) -> None:
+    (launcher.folder / "service.py").write_text("raise SystemExit('Traceback')")
+    launcher.with_own_servers().environment["FAIL"] = "The key is wrong."
+    assert launcher.run() == 1
+    assert "The key is wrong." in launcher.output().splitlines()
+
+
 def test_it_recovers_from_a_killed_launcher_and_killed_servers(
     launcher: Launcher,
 ) -> None:

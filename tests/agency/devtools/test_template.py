@@ -117,6 +117,18 @@ def test_processes_that_come_at_once_make_it_once(
     assert {(data / "PG_VERSION").read_text() for data in copies} == {"18\n"}
 
 
+def test_without_a_place_for_it_each_server_makes_its_own(
+    home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(mode: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(template, "lock_folder", refuse)
+    template.copy(home / "data")
+    assert (home / "data" / "PG_VERSION").exists()
+    assert not (home / "data" / "postmaster.pid").exists()
+
+
 def test_a_killed_process_leaves_nothing_that_is_used(folder: Path) -> None:
     killed = subprocess.Popen([sys.executable, "-c", MAKE, str(folder)])
     data = folder / "unfinished" / "data"
