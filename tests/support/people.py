@@ -82,8 +82,8 @@ class Api:
 class Organization(Api):
     """An organization that issues and verifies, such as Faber and Acme."""
 
-    def __init__(self, name, **options):
-        made = create_organization(name, **options)
+    def __init__(self, name="", made=None, **options):
+        made = made or create_organization(name, **options)
         super().__init__(made.access_token, made.subscription_key)
         self.made, self.tenant = made, made.tenant
 

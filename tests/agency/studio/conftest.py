@@ -4,26 +4,29 @@ from functools import cache
 
 import pytest
 from django.contrib.auth.hashers import get_hasher, make_password
-from django.contrib.auth.models import User
 
 from organizations.provisioning import create_organization
-from tenants.models import Membership
+from tests.factories import MembershipFactory, UserFactory
 from tests.support.pages import Browser, pages
+from tests.support.people import Organization
 
 __all__ = ["pages"]
 
 
+@pytest.fixture(autouse=True)
+def passwords_are_hashed_fast(settings):
+    """Argon2 is slow on purpose; test_enumeration.py has it."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @cache
 def hashed(algorithm):
-    """The password of all, hashed once: Argon2 is slow on purpose."""
+    """The password of all, hashed once."""
     return make_password("correct horse battery", hasher=algorithm)
 
 
 def person(name):
-    password = hashed(get_hasher().algorithm)
-    return User.objects.create(
-        username=name, email=f"{name}@faber.example", password=password
-    )
+    return UserFactory(username=name, password=hashed(get_hasher().algorithm))
 
 
 def browser_of(user):
@@ -53,26 +56,47 @@ def url(college):
 
 
 @pytest.fixture
+def api(transactional_db, stored_keys, college):
+    """The API of the organization."""
+    return Organization(made=college)
+
+
+@pytest.fixture
+def alice(api):
+    """The wallet of Alice, which is connected with the organization by this name."""
+    alice, invited = api.hosts(), api.invites(name="Alice")
+    mine = alice.accepts_invitation(invited["invitation"])
+    alice.connection_id = invited["connectionId"]
+    alice.known[api] = (alice.connection_id, mine["connectionId"])
+    return alice
+
+
+def browser_with(role, tenant, name="someone"):
+    """The browser of a new member of the organization."""
+    member = MembershipFactory(tenant=tenant, user=person(name), role=role)
+    return browser_of(member.user)
+
+
+@pytest.fixture
 def viewer(college):
     """The browser of somebody who may only read."""
-    vic = person("vic")
-    Membership.objects.create(
-        tenant=college.tenant, user=vic, role=Membership.Role.VIEWER
-    )
-    return browser_of(vic)
+    return browser_with("viewer", college.tenant, "vic")
 
 
 @pytest.fixture
 def developer(college):
     """The browser of somebody who may make and revoke keys of the organization."""
-    dev = person("dev")
-    Membership.objects.create(
-        tenant=college.tenant, user=dev, role=Membership.Role.DEVELOPER
-    )
-    return browser_of(dev)
+    return browser_with("developer", college.tenant, "dev")
 
 
 @pytest.fixture
 def stranger(db):
     """The browser of somebody from another organization."""
     return browser_of(person("sam"))
+
+
+def read(browser, path):
+    """The text of a page that is there."""
+    response = browser.get(path)
+    assert response.status_code == 200, path
+    return response.content.decode()

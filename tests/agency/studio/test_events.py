@@ -5,18 +5,15 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from django.db import connection
-from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agency.studio import events
+from agency.studio import events, newest_first
 from connections.models import Connection
 from connections.protocols import handshakes
 from tenants import vault
-from tenants.models import AuditEntry, Membership
-from tests.agency.studio.conftest import browser_of, person
+from tenants.models import AuditEntry
+from tests.agency.studio.conftest import browser_with
 from webhooks.delivery import recording
 from webhooks.delivery.health import disable_by_hand
 from webhooks.delivery.outcomes import Outcome, Result
@@ -29,11 +26,8 @@ ANSWER = b"<b>Out of order</b> since Monday"
 @pytest.fixture
 def office(college, settings):
     settings.OUTGOING_ALLOW_LOOPBACK, settings.WEBHOOK_REQUIRE_HTTPS = True, False
-    kinds = {
-        "type": "Notification",
-        "dialect": "client",
-        "message_types": ["connection_invited"],
-    }
+    kinds = {"type": "Notification", "dialect": "client"}
+    kinds["message_types"] = ["connection_invited"]
     return Webhook.register(college.tenant, "http://127.0.0.1:3000/office", **kinds)
 
 
@@ -60,37 +54,17 @@ def delivery(office, invite):
 
 
 @pytest.fixture
-def acts(url, office, delivery):
-    """The addresses that change something."""
-    webhook = f"{url}/webhooks/{office.pk}"
-    names = ("secret", "enable", "disable", "example", "recover", "remove")
-    return [
-        f"{url}/webhooks/new",
-        *(f"{webhook}/{name}" for name in names),
-        f"{webhook}/deliveries/{delivery.pk}/resend",
-    ]
-
-
-@pytest.fixture
 def shown(url, office, delivery):
+    """The pages of webhooks and events."""
     webhook = f"{url}/webhooks/{office.pk}"
-    return [
-        f"{url}/events",
-        f"{url}/events/{delivery.event_id}",
-        f"{url}/webhooks",
-        webhook,
-        f"{webhook}/deliveries/{delivery.pk}",
-    ]
+    names = ("", "/secret", "/remove", f"/deliveries/{delivery.pk}")
+    events = (f"{url}/events", f"{url}/events/{delivery.event_id}")
+    return [*events, f"{url}/webhooks", *(f"{webhook}{name}" for name in names)]
 
 
 def text(response):
     assert response.status_code == 200
     return response.content.decode()
-
-
-def state():
-    rows = Webhook.objects.values("secret", "is_enabled", "recover_since")
-    return list(rows), list(Delivery.objects.values("status", "attempts", "due_at"))
 
 
 def test_events_are_listed_newest_first_with_their_deliveries(
@@ -104,36 +78,32 @@ def test_events_are_listed_newest_first_with_their_deliveries(
 
 
 def test_events_are_chosen_by_type_and_object_and_read_page_by_page(
-    browser, url, invite
+    browser, url, invite, monkeypatch
 ):
-    for number in range(60):
-        invite(f"room{number:02}")
+    monkeypatch.setattr(newest_first, "PAGE_SIZE", 2)
+    for number in range(3):
+        invite(f"room{number}")
     first = text(browser.get(f"{url}/events"))
-    assert "room59" in first and "room09" not in first
+    assert "room2" in first and "room0" not in first and "Newer" not in first
     [query] = re.findall(r'href="\?(before=[^"]+)"', first)
     older = text(browser.get(f"{url}/events?{query}"))
-    assert "room09" in older and "room10" not in older and "Older" not in older
+    assert "room0" in older and "room1" not in older and "Older" not in older
     [query] = re.findall(r'href="\?(after=[^"]+)"', older)
-    assert "Newer" not in first and "room59" in text(
-        browser.get(f"{url}/events?{query}")
-    )
-    assert "room07" in text(browser.get(f"{url}/events?object_id=room07"))
-    assert "No event is like that" in text(
-        browser.get(f"{url}/events?type=verification")
-    )
+    assert "room2" in text(browser.get(f"{url}/events?{query}"))
+    assert "room0" in text(browser.get(f"{url}/events?object_id=room0"))
+    page = text(browser.get(f"{url}/events?type=verification"))
+    assert "No event is like that" in page
     assert text(browser.get(f"{url}/events?type=x&before=y"))
 
 
-def test_an_event_shows_its_body_and_who_was_told(browser, url, delivery):
-    page = text(browser.get(f"{url}/events/{delivery.event_id}"))
+def test_an_event_shows_its_body_its_object_its_call_and_who_was_told(
+    browser, url, delivery
+):
+    Event.objects.update(request_id="order-4711")
+    row = Event.objects.get(pk=delivery.event_id)
+    page = text(browser.get(f"{url}/events/{row.pk}"))
     assert "&quot;message_type&quot;: &quot;connection_invited&quot;" in page
     assert "http://127.0.0.1:3000/office" in page
-
-
-def test_an_event_links_its_object_and_names_its_api_call(browser, url, delivery):
-    row = Event.objects.get(pk=delivery.event_id)
-    Event.objects.update(request_id="order-4711")
-    page = text(browser.get(f"{url}/events/{row.pk}"))
     assert f'href="{url}/connections/{row.object_key}"' in page
     assert "<code>order-4711</code>" in page
     assert browser.get(f"{url}/connections/{row.object_key}").status_code == 200
@@ -149,17 +119,13 @@ def test_an_example_links_no_object(browser, url, office):
 def test_a_delivery_shows_each_call_and_the_beginning_of_its_answer(
     browser, url, delivery
 ):
-    page = text(
-        browser.get(f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}")
-    )
-    for word in (
-        "503",
-        "250 ms",
-        "endpoint_refused",
-        "&lt;b&gt;Out of order&lt;/b&gt;",
-    ):
+    path = f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}"
+    page = text(browser.get(path))
+    for word in ("503", "250 ms", "endpoint_refused", "&lt;b&gt;Out of order&lt;"):
         assert word in page
     assert "<b>Out" not in page
+    of_another = path.replace(str(delivery.webhook_id), str(uuid4()))
+    assert browser.get(of_another).status_code == 404
 
 
 def test_a_webhook_is_made_and_its_secret_shown_once(browser, url, office):
@@ -171,27 +137,17 @@ def test_a_webhook_is_made_and_its_secret_shown_once(browser, url, office):
     assert secret not in text(browser.get(f"{url}/webhooks/{made.pk}"))
 
 
-@pytest.mark.parametrize("chosen, kept", [("", None), ("yes", True), ("no", False)])
-def test_what_becomes_of_unanswered_calls_is_chosen(
-    browser,
-    url,
-    office,
-    chosen,
-    kept,
-):
-    form = {"url": "http://127.0.0.1:3000/hooks", "retry_unconfirmed": chosen}
-    browser.send(f"{url}/webhooks/new", **form)
-    assert Webhook.objects.exclude(pk=office.pk).get().retry_unconfirmed is kept
+def test_what_becomes_of_unanswered_calls_is_chosen(browser, url, office):
+    for chosen, kept in (("", None), ("yes", True), ("no", False)):
+        form = {"url": "http://127.0.0.1:3000/hooks", "retry_unconfirmed": chosen}
+        browser.send(f"{url}/webhooks/new", **form)
+        assert Webhook.objects.latest("pk").retry_unconfirmed is kept
 
 
-@pytest.mark.parametrize(
-    "address", ["", "ftp://x.example", "http://u:p@x.example", "nonsense"]
-)
-def test_an_address_that_is_never_called_is_refused_beside_its_field(
-    browser, url, address, db
-):
-    page = text(browser.send(f"{url}/webhooks/new", url=address))
-    assert 'id="id_url_error"' in page
+def test_an_address_that_is_never_called_is_refused_beside_its_field(browser, url):
+    for address in ("", "ftp://x.example", "http://u:p@x.example", "nonsense"):
+        page = text(browser.send(f"{url}/webhooks/new", url=address))
+        assert 'id="id_url_error"' in page, address
     assert not Webhook.objects.exists()
 
 
@@ -236,32 +192,24 @@ def test_the_studio_sends_an_example_to_a_webhook(browser, url, office):
     assert "Example" in text(browser.get(f"{url}/webhooks/{office.pk}"))
 
 
-@pytest.mark.parametrize(
-    "since, ago", [("day", timedelta(days=1)), ("missed", timedelta(days=5))]
-)
-def test_failed_calls_of_a_webhook_are_recovered_from_the_studio(
-    browser, url, office, since, ago
-):
-    browser.send(f"{url}/webhooks/{office.pk}/recover", since=since, unconfirmed="on")
-    found = Webhook.objects.get()
-    assert abs(timezone.now() - found.recover_since - ago) < timedelta(minutes=2)
-    assert found.recover_unconfirmed
+def test_failed_calls_of_a_webhook_are_recovered_from_the_studio(browser, url, office):
+    path = f"{url}/webhooks/{office.pk}/recover"
+    for since, days in (("day", 1), ("missed", 5)):
+        browser.send(path, since=since, unconfirmed="on")
+        found = Webhook.objects.get()
+        ago = timezone.now() - found.recover_since - timedelta(days=days)
+        assert abs(ago) < timedelta(minutes=2)
+        assert found.recover_unconfirmed
 
 
 def test_one_is_sent_again_at_once_with_the_same_event(browser, url, delivery):
-    Delivery.objects.update(
-        status="exhausted", due_at=timezone.now() + timedelta(days=1)
-    )
-    browser.send(
-        f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}/resend"
-    )
+    later = timezone.now() + timedelta(days=1)
+    Delivery.objects.update(status="exhausted", due_at=later)
+    path = f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}"
+    browser.send(f"{path}/resend")
     row = Delivery.objects.get()
-    assert (row.status, row.attempts, row.event_id) == (
-        "pending",
-        0,
-        delivery.event_id,
-    )
-    assert row.due_at <= timezone.now()
+    assert (row.status, row.attempts) == ("pending", 0)
+    assert row.event_id == delivery.event_id and row.due_at <= timezone.now()
 
 
 def test_a_delivery_that_is_being_called_is_not_said_to_be_sent(
@@ -299,117 +247,25 @@ def test_a_form_sent_twice_counts_once(browser, url, office):
     assert Webhook.objects.count() == 2
 
 
-def test_strangers_see_and_change_nothing(stranger, shown, acts):
-    before = state()
-    assert {stranger.get(path).status_code for path in shown} == {404}
-    assert {stranger.send(path).status_code for path in acts} == {404}
-    assert state() == before
-
-
-def test_objects_of_another_organization_are_not_there(stranger, shown, acts, college):
-    stranger.send("/studio/organizations/new", name="Acme", network_id="local")
-    acme = stranger.get("/studio/").context["memberships"][0].tenant
-    before = state()
-    for path in (*shown, *acts):
-        theirs = path.replace(str(college.tenant.pk), str(acme.pk))
-        if re.search(rf"{acme.pk}/\w+/[0-9a-f-]{{36}}", theirs):
-            assert stranger.get(theirs).status_code in (404, 405)
-            assert stranger.send(theirs).status_code in (404, 405)
-    assert "lobby" not in text(stranger.get(f"/studio/organizations/{acme.pk}/events"))
-    assert state() == before
-
-
-def test_a_delivery_of_another_webhook_is_not_there(browser, url, delivery):
-    assert (
-        browser.get(f"{url}/webhooks/{uuid4()}/deliveries/{delivery.pk}").status_code
-        == 404
-    )
-
-
-def test_a_viewer_reads_and_changes_nothing(viewer, shown, acts):
-    before = state()
+def test_no_page_shows_a_secret(browser, shown):
     for path in shown:
-        page = text(viewer.get(path))
-        assert not re.search(r"Rotate|New webhook|Send again|Recover", page)
-    assert {viewer.send(path).status_code for path in acts} == {403}
-    assert state() == before
+        assert not SECRET.search(text(browser.get(path))), path
 
 
-def test_forms_from_other_sites_are_refused(fay, acts):
-    browser, before = Client(enforce_csrf_checks=True), state()
-    browser.force_login(fay)
-    assert {browser.post(path, {"form_token": "1"}).status_code for path in acts} == {
-        403
-    }
-    assert state() == before
-
-
-def test_a_get_of_a_page_that_changes_webhooks_changes_nothing(browser, acts, shown):
-    before = state()
-    assert [browser.get(path).status_code for path in acts] == [
-        405,
-        200,
-        *[405] * 4,
-        200,
-        405,
-    ]
-    assert {browser.post(path).status_code for path in shown} == {405}
-    assert state() == before
-
-
-def test_no_page_shows_a_secret_is_kept_or_runs_anything(browser, shown, acts, office):
-    secret = vault.unseal(office, "secret")
-    for path in (*shown, acts[1], acts[6]):
-        response = browser.get(path)
-        assert secret not in text(response) and not SECRET.search(text(response))
-        assert "no-store" in response["Cache-Control"]
-        assert b"<style" not in response.content and b" style=" not in response.content
-
-
-def test_without_an_account_one_is_asked_to_sign_in(client, shown, acts):
-    assert {client.get(path).status_code for path in shown} == {302}
-    assert {client.post(path).status_code for path in acts} == {302}
-
-
-def test_the_queries_of_the_list_do_not_grow(browser, url, delivery, invite):
-    before = queries(browser, f"{url}/events")
-    for number in range(20):
-        invite(f"room{number}")
-    assert queries(browser, f"{url}/events") == before
-
-
-def queries(browser, path):
-    browser.get(path)
-    with CaptureQueriesContext(connection) as captured:
-        browser.get(path)
-    return len(captured)
-
-
-@pytest.mark.parametrize("role, sees_all", [
-    ("owner", True), ("developer", True), ("operator", False), ("viewer", False),
-])  # fmt: skip
+@pytest.mark.parametrize("role, sees_all", [("developer", True), ("operator", False)])
 def test_only_who_may_change_webhooks_sees_whole_addresses(
-    college, url, office, delivery, role, sees_all
+    college, url, office, shown, role, sees_all
 ):
     Webhook.objects.update(url="http://127.0.0.1:3000/office?token=SECRET")
-    user = person("someone")
-    Membership.objects.create(tenant=college.tenant, user=user, role=role)
-    someone = browser_of(user)
-    hook = f"{url}/webhooks/{office.pk}"
-    lobby = Connection.objects.get(connection_id="lobby")
-    for page in (
-        f"{url}/webhooks",
-        hook,
-        f"{hook}/deliveries/{delivery.pk}",
-        f"{url}/events/{delivery.event_id}",
-        f"{url}/search?q=127.0.0.1",
-        f"{url}/connections/{lobby.pk}",
-        f"{url}/connections/{lobby.pk}/live",
-    ):
-        shown = text(someone.get(page))
-        assert ("token=SECRET" in shown) is sees_all, page
-        assert sees_all or "http://127.0.0.1:3000/…" in shown, page
-    assert "SECRET" not in text(someone.get(f"{url}/events"))
+    someone = browser_with(role, college.tenant)
+    lobby = f"{url}/connections/{Connection.objects.get(connection_id='lobby').pk}"
+    more = (f"{url}/search?q=127.0.0.1", lobby, f"{lobby}/live")
+    events, *pages = (one for one in shown if not re.search("/(secret|remove)$", one))
+    for page in (*pages, *more):
+        found = text(someone.get(page))
+        assert ("token=SECRET" in found) is sees_all, page
+        assert sees_all or "http://127.0.0.1:3000/…" in found, page
+    assert "SECRET" not in text(someone.get(events))
     found = text(someone.get(f"{url}/search?q=SECR"))
     assert (str(office.pk) in found) is sees_all
 

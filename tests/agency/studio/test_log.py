@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -14,8 +16,9 @@ from agency.studio import audit_log, newest_first
 from organizations.provisioning import create_organization
 from tenants import audit
 from tenants.models import AuditEntry, Tenant
-from tests.agency.admin.conftest import add_second_factor
-from tests.agency.studio.conftest import browser_of, person
+from tests.agency.admin.conftest import make_staff
+from tests.agency.studio.conftest import browser_of, person, read
+from tests.factories import AuditEntryFactory
 from tests.support.pages import Browser, secrets_on
 from webhooks.models import Webhook
 
@@ -30,6 +33,15 @@ def actions(**lookups):
 def rows_of(response):
     text = b"".join(response.streaming_content).decode()
     return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_organizations_and_keys_of_the_studio_are_logged(browser, fay):
+    browser.send("/studio/organizations/new", name="Faber", network_id="local")
+    tenant = Tenant.objects.get()
+    assert actions(tenant=tenant, actor_id=str(fay.pk)) == ["organization.created"]
+    keys = f"/studio/organizations/{tenant.pk}/keys"
+    browser.send(keys, kind="provider_key", name="Another")
+    assert actions(tenant=tenant)[1:] == ["key.created"]
 
 
 def test_keys_made_rotated_and_revoked_in_the_studio_are_logged(
@@ -55,13 +67,6 @@ def test_keys_made_rotated_and_revoked_in_the_studio_are_logged(
     assert secret not in str(list(entries.values()))
 
 
-def test_a_provider_key_is_in_the_log_of_the_organization_of_the_page(
-    browser, college, url
-):
-    browser.send(f"{url}/keys", kind="provider_key", name="Another")
-    assert actions(tenant=college.tenant) == ["key.created"]
-
-
 def test_changed_settings_are_logged_with_both_values(browser, college, url):
     browser.send(f"{url}/settings", primary_color="#112233")
     browser.send(f"{url}/settings", primary_color="#445566")
@@ -70,12 +75,6 @@ def test_changed_settings_are_logged_with_both_values(browser, college, url):
     assert "secondary_color" not in last.details
     page = browser.get(f"{url}/log").content.decode()
     assert "#112233 → #445566" in page
-
-
-def test_an_organization_made_in_the_studio_is_logged(browser, fay):
-    browser.send("/studio/organizations/new", name="Faber", network_id="local")
-    tenant = Tenant.objects.get()
-    assert actions(tenant=tenant, actor_id=str(fay.pk)) == ["organization.created"]
 
 
 def test_webhooks_are_logged_by_their_host_only(browser, college, url):
@@ -150,9 +149,8 @@ def test_commands_are_logged(db):
 
 
 def test_staff_in_the_admin_are_logged_as_staff(college):
-    sue = User.objects.create_user("sue", "sue@agency.example", is_staff=True)
+    sue = make_staff("sue")
     sue.user_permissions.add(*Permission.objects.filter(content_type__model="apikey"))
-    add_second_factor(sue)
     key = college.tenant.keys.get(kind="access_token")
     form = {"action": "revoke", "_selected_action": key.pk, "confirmed": "yes"}
     browser_of(sue).post("/admin/tenants/apikey/", form)
@@ -164,18 +162,11 @@ def test_staff_in_the_admin_are_logged_as_staff(college):
 def test_what_people_do_with_their_account_is_logged(db):
     person("kim")
     browser = Browser()
-    browser.post(
-        "/accounts/login/",
-        {"login": "kim@faber.example", "password": "correct horse battery"},
-    )
-    browser.post(
-        "/accounts/password/change/",
-        {
-            "oldpassword": "correct horse battery",
-            "password1": "another long battery",
-            "password2": "another long battery",
-        },
-    )
+    form = {"login": "kim@faber.example", "password": "correct horse battery"}
+    browser.post("/accounts/login/", form)
+    new = dict.fromkeys(("password1", "password2"), "another long battery")
+    form = {"oldpassword": "correct horse battery"} | new
+    browser.post("/accounts/password/change/", form)
     browser.post("/accounts/logout/")
     kim = User.objects.get(username="kim")
     assert actions(object_id=str(kim.pk), object_type="user") == [
@@ -184,16 +175,6 @@ def test_what_people_do_with_their_account_is_logged(db):
         "person.signed_out",
     ]
     assert {entry.actor_name for entry in AuditEntry.objects.all()} == {kim.email}
-
-
-def test_only_owners_see_the_log(browser, developer, viewer, stranger, url):
-    for path in (f"{url}/log", f"{url}/log.csv"):
-        assert browser.get(path).status_code == 200
-        assert developer.get(path).status_code == 403
-        assert viewer.get(path).status_code == 403
-        assert stranger.get(path).status_code == 404
-    assert f"{url}/log" in browser.get(url).content.decode()
-    assert f"{url}/log" not in viewer.get(url).content.decode()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -218,12 +199,12 @@ def history(college):
     audit.record("key.created", tenant, by=fay, number="one")
     audit.record("key.revoked", tenant, by=dev, number="two")
     yesterday = timezone.now() - timedelta(days=1)
-    AuditEntry.objects.create(
+    AuditEntryFactory(
         id=audit_log.first_id_of(yesterday.date()),
         created_at=yesterday,
         action="key.created",
         tenant=tenant,
-        actor_name="dev@faber.example",
+        actor_name=dev.name,
         details={"number": "three"},
     )
 
@@ -232,60 +213,47 @@ def numbers_on(page):
     return [word for word in ("one", "two", "three") if f"<bdi>{word}</bdi>" in page]
 
 
+FILTERS = {
+    "": ["one", "two", "three"],
+    "action=key.created": ["one", "three"],
+    "who=dev@faber.example": ["two", "three"],
+    "action=key.created&who=dev@faber.example": ["three"],
+    "since={today}": ["one", "two"],
+    "until={yesterday}": ["three"],
+    "since={yesterday}&until={today}": ["one", "two", "three"],
+    "who=nobody@faber.example": [],
+    "action=no.such": [],
+    "since=never": [],
+    "since=0001-01-01&until=9999-12-31": ["one", "two", "three"],
+}
+
+
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("", ["one", "two", "three"]),
-        ("action=key.created", ["one", "three"]),
-        ("who=dev@faber.example", ["two", "three"]),
-        ("action=key.created&who=dev@faber.example", ["three"]),
-        ("since={today}", ["one", "two"]),
-        ("until={yesterday}", ["three"]),
-        ("since={yesterday}&until={today}", ["one", "two", "three"]),
-        ("who=nobody@faber.example", []),
-        ("action=no.such", []),
-        ("since=never", []),
-        ("since=0001-01-01&until=9999-12-31", ["one", "two", "three"]),
-    ],
-)
-def test_the_log_is_filtered_on_the_page_and_in_the_file(
-    browser, history, url, query, found
-):
+def test_the_log_is_filtered_on_the_page_and_in_the_file(browser, history, url):
     today = timezone.now().date()
-    query = query.format(today=today, yesterday=today - timedelta(days=1))
-    assert numbers_on(browser.get(f"{url}/log?{query}").content.decode()) == found
-    rows = rows_of(browser.get(f"{url}/log.csv?{query}"))
-    assert len(rows) == len(found)
+    for query, found in FILTERS.items():
+        query = query.format(today=today, yesterday=today - timedelta(days=1))
+        assert numbers_on(read(browser, f"{url}/log?{query}")) == found, query
+        rows = rows_of(browser.get(f"{url}/log.csv?{query}"))
+        assert len(rows) == len(found), query
 
 
-def test_the_log_is_paged_in_both_directions(browser, college, url, monkeypatch):
+def test_the_log_is_paged_in_both_directions_with_its_filter(
+    browser, college, url, monkeypatch
+):
     monkeypatch.setattr(newest_first, "PAGE_SIZE", 2)
     for number in range(5):
-        audit.record(
-            "key.created", college.tenant, by=audit.SYSTEM, number=f"no{number}"
-        )
-
-    def look(page, follow):
-        text = page.content.decode()
-        shown = [n for n in range(5) if f"<bdi>no{n}</bdi>" in text]
-        link = f'rel="{follow}" href="'
-        target = text.split(link)[1].split('"')[0] if link in text else None
-        return shown, target
-
-    shown, older = look(browser.get(f"{url}/log?action=key.created"), "next")
-    assert shown == [3, 4] and "action=key.created" in older
-    path = f"{url}/log"
-    shown, older = look(browser.get(path + older.replace("&amp;", "&")), "next")
-    assert shown == [1, 2]
-    last = browser.get(path + older.replace("&amp;", "&"))
-    assert look(last, "next") == ([0], None)
-    shown, newer = look(last, "prev")
-    middle = browser.get(path + newer.replace("&amp;", "&"))
-    assert look(middle, "next")[0] == [1, 2]
-    _, newer = look(middle, "prev")
-    first = browser.get(path + newer.replace("&amp;", "&"))
-    assert look(first, "prev") == ([3, 4], None)
+        name = f"no{number}"
+        audit.record("key.created", college.tenant, by=audit.SYSTEM, number=name)
+    query, seen = "?action=key.created", []
+    for follow in ("next", "next", "prev", "prev"):
+        page = unescape(read(browser, f"{url}/log{query}"))
+        seen.append([n for n in range(5) if f"<bdi>no{n}</bdi>" in page])
+        [query] = re.findall(rf'rel="{follow}" href="([^"]+)"', page)
+        assert "action=key.created" in query
+    assert seen == [[3, 4], [1, 2], [0], [1, 2]]
+    page = read(browser, f"{url}/log{query}")
+    assert 'rel="prev"' not in page and "<bdi>no4</bdi>" in page
 
 
 @pytest.mark.django_db(transaction=True)
@@ -303,20 +271,12 @@ def test_the_file_holds_all_chunks_up_to_its_limit(browser, college, url, monkey
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("start", [
-    "=", "+", "-", "@", "\t", "\n", "\r", "＝", " =", "\u00a0@",
-])  # fmt: skip
-def test_no_cell_of_the_file_is_a_formula(browser, college, url, start):
-    actor = audit.Actor(AuditEntry.ActorKind.PERSON, "1", f"{start}cmd|' /C calc'!A0")
-    audit.record("key.created", college.tenant, by=actor)
-    [row] = rows_of(browser.get(f"{url}/log.csv"))
-    assert row["actor_name"] == "'" + actor.name
-
-
-def test_the_page_costs_the_same_whatever_its_rows(
-    browser, college, url, django_assert_max_num_queries
-):
-    for number in range(30):
-        audit.record("key.created", college.tenant, by=audit.SYSTEM, number=number)
-    with django_assert_max_num_queries(12):
-        browser.get(f"{url}/log")
+def test_no_cell_of_the_file_is_a_formula(browser, college, url):
+    starts = ("=", "+", "-", "@", "\t", "\n", "\r", "＝", " =", "\u00a0@")
+    names = [f"{start}cmd|' /C calc'!A0" for start in starts]
+    for name in names:
+        actor = audit.Actor(AuditEntry.ActorKind.PERSON, "1", name)
+        audit.record("key.created", college.tenant, by=actor)
+    rows = rows_of(browser.get(f"{url}/log.csv"))
+    assert [row["actor_name"][1:] for row in reversed(rows)] == names
+    assert {row["actor_name"][0] for row in rows} == {"'"}

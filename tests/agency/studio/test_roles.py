@@ -4,121 +4,67 @@ The table names every route of the studio with an organization in it, so a new p
 fails here until it is in the table.
 """
 
-import itertools
+import re
 import uuid
+from urllib.parse import urlsplit
 
 import pytest
-from django.urls import reverse
+from django.test import Client
+from django.urls import resolve, reverse
 
 from agency.studio import urls
-from tenants.models import Membership, Permission, Role
-from tests.agency.studio.conftest import browser_of, person
+from connections.models import OutboundMessage
+from credentials.models import Publication
+from organizations.provisioning import create_organization
+from tenants.models import Invitation, Membership, Permission, Role
+from tests.agency.pages.catalog import PAGES as OPENED
+from tests.agency.pages.catalog import open_world
+from tests.agency.studio.conftest import browser_of, browser_with, person
 from tests.support.pages import Browser
 
 READ, OPERATE, DEVELOP = Permission.READ, Permission.OPERATE, Permission.DEVELOP
 CONFIGURE, PEOPLE, LOG = Permission.CONFIGURE, Permission.PEOPLE, Permission.LOG
-# By the name of the route: what it takes, and the methods that it has.
-PAGES = {
-    "organization": (READ, "GET"),
-    "organization_live": (READ, "GET"),
-    "settings": (CONFIGURE, "GET POST"),
-    "delete_organization": (Permission.DELETE, "GET POST"),
-    "new_key": (DEVELOP, "POST"),
-    "rotate_key": (DEVELOP, "GET POST"),
-    "revoke_key": (DEVELOP, "GET POST"),
-    "search": (READ, "GET"),
-    "wallets": (READ, "GET"),
-    "wallet": (READ, "GET"),
-    "wallet_connections": (READ, "GET"),
-    "wallet_credentials": (READ, "GET"),
-    "wallet_verifications": (READ, "GET"),
-    "connections": (READ, "GET"),
-    "credentials": (READ, "GET"),
-    "verifications": (READ, "GET"),
-    "api_docs": (READ, "GET"),
-    "api_docs_ids": (READ, "GET"),
-    "requests": (READ, "GET"),
-    "events": (READ, "GET"),
-    "event": (READ, "GET"),
-    "webhooks": (READ, "GET"),
-    "new_webhook": (DEVELOP, "POST"),
-    "webhook": (READ, "GET"),
-    "rotate_secret": (DEVELOP, "GET POST"),
-    "enable_webhook": (DEVELOP, "POST"),
-    "disable_webhook": (DEVELOP, "POST"),
-    "send_example": (DEVELOP, "POST"),
-    "recover_webhook": (DEVELOP, "POST"),
-    "remove_webhook": (DEVELOP, "GET POST"),
-    "delivery": (READ, "GET"),
-    "resend_delivery": (DEVELOP, "POST"),
-    "members": (READ, "GET"),
-    "invite": (PEOPLE, "POST"),
-    "change_role": (PEOPLE, "POST"),
-    "remove_member": (PEOPLE, "GET POST"),
-    "resend_invitation": (PEOPLE, "POST"),
-    "withdraw_invitation": (PEOPLE, "POST"),
-    "change_requirement": (PEOPLE, "POST"),
-    "leave": (READ, "GET POST"),
-    "log": (LOG, "GET"),
-    "log_csv": (LOG, "GET"),
+# What a page takes, and the methods that it has: the names of the routes.
+ROUTES = {
+    (READ, "GET"): """
+        organization organization_live search api_docs api_docs_ids requests
+        wallets wallet wallet_connections wallet_credentials wallet_verifications
+        connections connection connection_live credentials credential credential_live
+        verifications verification verification_live definitions definition
+        bulk bulk_live bulk_template policies policy kiosks sandbox
+        events event webhooks webhook delivery members
+    """,
+    (READ, "GET POST"): "leave",
+    (OPERATE, "GET"): "bulk_result recipients chat_live",
+    (OPERATE, "POST"): """
+        connection_resend credential_resend verification_resend
+        accept_connection ping_connection rotate_connection
+        credential_accept credential_cancel credential_reveal
+        verification_accept verification_cancel verification_reveal
+        retry_publication issue_credential check_card
+        pause_bulk resume_bulk retry_bulk connect_wallet issue_to_wallet
+        create_wallet_link revoke_wallet_link set_up_samples
+    """,
+    (OPERATE, "GET POST"): """
+        new_connection remove_connection end_connection chat new_definition
+        definition_revocation new_credential revoke_credential bulks remove_bulk
+        new_wallet remove_wallet new_policy new_verification new_kiosk revoke_kiosk
+        new_simulated_holder simulated_holder
+    """,
+    (DEVELOP, "POST"): """
+        new_key new_webhook enable_webhook disable_webhook send_example
+        recover_webhook resend_delivery
+    """,
+    (DEVELOP, "GET POST"): "rotate_key revoke_key rotate_secret remove_webhook",
+    (CONFIGURE, "GET POST"): "settings",
+    (PEOPLE, "POST"): """
+        invite change_role resend_invitation withdraw_invitation change_requirement
+    """,
+    (PEOPLE, "GET POST"): "remove_member",
+    (LOG, "GET"): "log log_csv",
+    (Permission.DELETE, "GET POST"): "delete_organization",
 }
-EXCHANGES = ("connection", "credential", "verification")
-for kind in EXCHANGES:
-    PAGES |= {
-        kind: (READ, "GET"),
-        f"{kind}_live": (READ, "GET"),
-        f"{kind}_resend": (OPERATE, "POST"),
-    }
-PAGES["new_connection"] = PAGES["remove_connection"] = (OPERATE, "GET POST")
-PAGES |= {
-    "definitions": (READ, "GET"),
-    "definition": (READ, "GET"),
-    "new_definition": (OPERATE, "GET POST"),
-    "retry_publication": (OPERATE, "POST"),
-    "new_credential": (OPERATE, "GET POST"),
-    "issue_credential": (OPERATE, "POST"),
-    "check_card": (OPERATE, "POST"),
-    "bulks": (OPERATE, "GET POST"),
-    "definition_revocation": (OPERATE, "GET POST"),
-    "bulk": (READ, "GET"),
-    "bulk_live": (READ, "GET"),
-    "bulk_result": (OPERATE, "GET"),
-    "bulk_template": (READ, "GET"),
-    "pause_bulk": (OPERATE, "POST"),
-    "resume_bulk": (OPERATE, "POST"),
-    "retry_bulk": (OPERATE, "POST"),
-    "remove_bulk": (OPERATE, "GET POST"),
-    "new_wallet": (OPERATE, "GET POST"),
-    "recipients": (OPERATE, "GET"),
-    "connect_wallet": (OPERATE, "POST"),
-    "issue_to_wallet": (OPERATE, "POST"),
-    "remove_wallet": (OPERATE, "GET POST"),
-    "create_wallet_link": (OPERATE, "POST"),
-    "revoke_wallet_link": (OPERATE, "POST"),
-    "policies": (READ, "GET"),
-    "policy": (READ, "GET"),
-    "new_policy": (OPERATE, "GET POST"),
-    "new_verification": (OPERATE, "GET POST"),
-    "kiosks": (READ, "GET"),
-    "new_kiosk": (OPERATE, "GET POST"),
-    "revoke_kiosk": (OPERATE, "GET POST"),
-    "sandbox": (READ, "GET"),
-    "set_up_samples": (OPERATE, "POST"),
-    "new_simulated_holder": (OPERATE, "GET POST"),
-    "simulated_holder": (OPERATE, "GET POST"),
-    "revoke_credential": (OPERATE, "GET POST"),
-    "credential_accept": (OPERATE, "POST"),
-    "verification_accept": (OPERATE, "POST"),
-}
-PAGES["accept_connection"] = (OPERATE, "POST")
-PAGES["ping_connection"] = PAGES["rotate_connection"] = (OPERATE, "POST")
-PAGES["end_connection"] = PAGES["chat"] = (OPERATE, "GET POST")
-PAGES["chat_live"] = (OPERATE, "GET")
-for kind in ("credential", "verification"):
-    PAGES |= {
-        f"{kind}_cancel": (OPERATE, "POST"),
-        f"{kind}_reveal": (OPERATE, "POST"),
-    }
+PAGES = {name: taken for taken, names in ROUTES.items() for name in names.split()}
 ALLOWED = {  # beside the table of the code, so that a change of it is seen here
     READ: {"owner", "operator", "developer", "viewer"},
     OPERATE: {"owner", "operator"},
@@ -160,52 +106,39 @@ def address(name, tenant):
     return reverse(f"studio:{name}", kwargs={"tenant_id": tenant.pk} | others)
 
 
-@pytest.fixture
-def browser_with(college):
-    def make(role):
-        user = person(f"with-{role}")
-        Membership.objects.create(tenant=college.tenant, user=user, role=role)
-        return browser_of(user)
-
-    return make
-
-
-@pytest.mark.parametrize("role", ["owner", "operator", "developer", "viewer"])
-def test_a_role_opens_exactly_the_pages_of_its_permissions(
-    college, browser_with, role
-):
-    browser = browser_with(role)
-    wrong = []
-    for (name, (permission, methods)), method in itertools.product(
-        PAGES.items(), ("GET", "HEAD", "POST", "PUT", "DELETE")
-    ):
-        if (name, method) == ("leave", "POST"):
-            continue  # it ends the membership; test_members.py
-        status = browser.generic(method, address(name, college.tenant)).status_code
-        taken = method.replace("HEAD", "GET") in methods.split()
-        if not taken:
-            expected = {405}
-        elif role in ALLOWED[permission]:
-            expected = {200, 302, 404}  # 404: there is no such object
-        elif method == "POST":
-            # A form without a token leads back before its permission is looked at.
-            expected = {403, 302}
-        else:
-            expected = {403}
-        if status not in expected:
-            wrong.append((name, method, status, expected))
+@pytest.mark.parametrize("role", Role.values)
+def test_a_role_opens_exactly_the_pages_of_its_permissions(college, role):
+    browser, wrong = browser_with(role, college.tenant), []
+    for name, (permission, methods) in PAGES.items():
+        path, may = address(name, college.tenant), role in ALLOWED[permission]
+        # Without a token a form leads back. 404: there is no such object.
+        post = browser.post if may else browser.send
+        for method in methods.split():
+            if (name, method) == ("leave", "POST"):
+                continue  # it ends the membership; test_members.py
+            answer = browser.get(path) if method == "GET" else post(path)
+            if answer.status_code not in ({200, 302, 404} if may else {403}):
+                wrong.append((name, method, answer.status_code))
     assert wrong == []
 
 
-@pytest.mark.parametrize("role", ["operator", "developer", "viewer"])
-def test_a_form_of_a_page_that_a_role_may_not_use_is_refused(
-    college, browser_with, role
-):
-    browser = browser_with(role)
+def test_a_page_has_no_other_methods(college, viewer):
     for name, (permission, methods) in PAGES.items():
-        if "POST" in methods and role not in ALLOWED[permission]:
-            answer = browser.send(address(name, college.tenant))
-            assert answer.status_code == 403, name
+        path = address(name, college.tenant)
+        for method in {"GET", "POST", "PUT", "DELETE"} - set(methods.split()):
+            assert viewer.generic(method, path).status_code == 405, (name, method)
+        if "GET" in methods and "viewer" not in ALLOWED[permission]:
+            assert viewer.head(path).status_code == 403, name
+
+
+def test_forms_from_other_sites_are_refused(college, fay):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(fay)
+    for name, (_, methods) in PAGES.items():
+        if "POST" in methods:
+            path = address(name, college.tenant)
+            answer = browser.post(path, {"form_token": "1"})
+            assert b"CSRF" in answer.content and answer.status_code == 403, name
 
 
 def test_strangers_find_no_page_and_others_are_asked_to_sign_in(college, stranger):
@@ -213,7 +146,9 @@ def test_strangers_find_no_page_and_others_are_asked_to_sign_in(college, strange
         for method in methods.split():
             path = address(name, college.tenant)
             if method == "GET":
-                assert stranger.get(path).status_code == 404, name
+                answer = stranger.get(path, headers={"Accept": "text/html"})
+                assert answer.status_code == 404, name
+                assert b"Faber College" not in answer.content
                 answer = Browser().get(path)
             else:
                 assert stranger.send(path).status_code == 404, name
@@ -232,3 +167,46 @@ def test_the_page_of_members_shows_the_table(browser, url):
             if f'<td data-label="{role.label}">Yes</td>' in row
         }
         assert shown == ALLOWED[permission]
+
+
+@pytest.fixture
+def world(transactional_db, stored_keys):
+    return open_world()
+
+
+def test_objects_of_another_organization_are_not_there(world):
+    """Sam owns an organization, and knows the ids of another one's objects."""
+    sam, tenant = person("sam"), world.tenant
+    own = create_organization("Acme", owner=sam, is_test=True).tenant
+    browser = browser_of(sam)
+    waiting = Publication.create_leased(tenant, Publication.Kind.SCHEMA, "s", {})
+    world.ids["publication_id"] = waiting.pk
+    world.ids["invitation_id"] = Invitation.objects.latest("pk").pk
+    world.ids["message_id"] = OutboundMessage.objects.latest("pk").pk
+    card = {"tenant_id": tenant.pk, "object_id": world.ids["credential_id"]}
+    world.parts["studio:check_card"] = card
+    for name, (_, methods) in PAGES.items():
+        path = world.address(f"studio:{name}")
+        theirs = path.replace(str(tenant.pk), str(own.pk))
+        for method in methods.split() if routes()[name] else ():
+            send = browser.get if method == "GET" else browser.send
+            assert send(theirs).status_code == 404, (name, method)
+
+
+@pytest.mark.parametrize("role", ["operator", "developer", "viewer"])
+def test_no_page_leads_to_what_its_reader_may_not_do(world, role):
+    browser, seen = browser_with(role, world.tenant), set()
+    for name, (permission, _) in PAGES.items():
+        if f"studio:{name}" not in OPENED or role not in ALLOWED[permission]:
+            continue
+        page = browser.get(world.address(f"studio:{name}"), follow=True)
+        assert page.status_code == 200, name
+        for link in re.findall(
+            r'(?:href|action)="(/studio/[^"]*)"', page.content.decode()
+        ):
+            target = resolve(urlsplit(link).path).url_name
+            if target in PAGES:
+                seen.add((name, target))
+    wrong = {one for one in seen if role not in ALLOWED[PAGES[one[1]][0]]}
+    # The page of a file names the page of all, which only operators may open.
+    assert wrong <= {("bulk", "bulks")} and len(seen) > 100
