@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
 
+from tests.factories import AuthenticatorFactory
 from tests.support.pages import Browser, pages
 
 __all__ = ["pages"]
@@ -22,7 +22,7 @@ def make_staff(name, **fields):
     """Return a person of staff, with the second factor that the admin requires."""
     mail = f"{name}@agency.example"
     user = User.objects.create_user(name, mail, is_staff=True, **fields)
-    add_second_factor(user)
+    AuthenticatorFactory(user=user)
     return user
 
 
@@ -32,10 +32,6 @@ def sue(db):
     views = Permission.objects.filter(codename__startswith="view_")
     user.user_permissions.add(*views)
     return user
-
-
-def add_second_factor(user):
-    Authenticator.objects.create(user=user, type="totp", data={})
 
 
 @pytest.fixture

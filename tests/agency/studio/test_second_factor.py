@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 
 from tenants import vault
 from tenants.models import AuditEntry
-from tests.agency.admin.conftest import add_second_factor
 from tests.agency.studio.conftest import browser_of, person
+from tests.factories import AuthenticatorFactory, UserFactory
 from tests.support import chromium
 from tests.support.pages import Browser
 
@@ -59,6 +59,9 @@ def test_an_app_is_asked_for_after_the_password(kim, secret):
     browser, answer = sign_in()
     assert answer["Location"] == "/accounts/2fa/authenticate/"
     assert browser.get("/studio/").status_code == 302  # not signed in yet
+    page = text(browser.get(answer["Location"]))
+    assert "authenticator app" in page and "recovery codes" in page
+    assert "passkey" not in page
     wrong = browser.post(answer["Location"], {"code": "000000"})
     assert "Incorrect code" in text(wrong)
     assert browser.get("/studio/")["Location"].startswith("/accounts/login/")
@@ -87,24 +90,6 @@ def test_a_recovery_code_signs_in_once(kim, secret):
     assert "Incorrect code" in text(refused)
 
 
-def test_who_has_an_app_only_is_asked_for_no_passkey(kim, secret):
-    browser, answer = sign_in()
-    page = text(browser.get(answer["Location"]))
-    assert "authenticator app" in page and "recovery codes" in page
-    assert "passkey" not in page
-
-
-def test_the_pages_of_factors_look_like_the_studio(kim, secret):
-    browser, _ = sign_in()
-    browser.post("/accounts/2fa/authenticate/", {"code": code_of(secret, 1)})
-    confirm(browser)
-    for path in ("", "totp/deactivate/", "recovery-codes/", "webauthn/"):
-        response = browser.get(SETUP + path)
-        assert response.status_code == 200, path
-        assert b"agency/agency.css" in response.content
-        assert b" style=" not in response.content
-
-
 @pytest.mark.django_db(transaction=True)
 def test_factors_are_logged(transactional_db, kim, secret):
     browser, _ = sign_in()
@@ -130,37 +115,32 @@ def test_a_factor_is_changed_only_after_the_password(kim, secret):
 
 
 def test_staff_open_the_admin_with_a_second_factor_only(db, settings):
-    sue = User.objects.create_user("sue", "sue@agency.example", is_staff=True)
+    sue = UserFactory(is_staff=True)
     browser = browser_of(sue)
-    first = browser.get("/admin/")
-    assert first.status_code == 302
+    assert browser.get("/admin/").status_code == 302
+    AuthenticatorFactory(user=sue, type="recovery_codes")
+    assert browser.get("/admin/").status_code == 302
+    Authenticator.objects.all().delete()
     setup = browser.get("/admin/", follow=True)
     assert setup.request["PATH_INFO"] == SETUP
     assert "The admin requires a second factor" in text(setup)
     assert browser.get("/admin/tenants/tenant/").status_code == 302
-    add_second_factor(sue)
+    AuthenticatorFactory(user=sue)
     assert browser.get("/admin/").status_code == 200
     Authenticator.objects.all().delete()
     settings.STAFF_SECOND_FACTOR = False
     assert browser.get("/admin/").status_code == 200
-
-
-def test_recovery_codes_alone_are_no_second_factor(db):
-    sue = User.objects.create_user("sue", "sue@agency.example", is_staff=True)
-    Authenticator.objects.create(user=sue, type="recovery_codes", data={})
-    assert browser_of(sue).get("/admin/").status_code == 302
-
-
-def test_a_second_factor_makes_nobody_staff(kim):
-    add_second_factor(kim)
-    answer = browser_of(kim).get("/admin/", follow=True)
+    # It makes nobody staff.
+    User.objects.update(is_staff=False)
+    AuthenticatorFactory(user=sue)
+    answer = browser.get("/admin/", follow=True)
     assert answer.request["PATH_INFO"] != "/admin/"
 
 
 def test_an_organization_requires_it_of_its_members(
     browser, viewer, college, url, fay
 ):
-    add_second_factor(fay)
+    AuthenticatorFactory(user=fay)
     browser.post(f"{url}/second-factor", {"required": "yes"})
     assert browser.get(url).status_code == 200
     for path in (url, f"{url}/events", f"{url}/members", f"{url}/leave"):

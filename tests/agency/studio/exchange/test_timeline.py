@@ -12,11 +12,11 @@ from connections.messaging.outbox import THREAD_ENDED
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential
 from tests.agency.studio.exchange.conftest import text, url_of
-from tests.support import outside_agent, walks
+from tests.support import outside_agent, queues, walks
 from tests.support.outside_exchanges import offered_to, takes_offer
 from webhooks.delivery import recording
 from webhooks.delivery.outcomes import Outcome, Result
-from webhooks.models import Delivery, Webhook
+from webhooks.models import Delivery
 
 MAX_QUERIES = 12
 
@@ -43,13 +43,16 @@ def test_messages_of_the_thread_are_named_in_words_newest_first(browser, issued)
         "Offer of a credential",
     ]
     assert [one for one in found if one in order] == order
-    assert not {"Request to connect", "Answer to the request to connect"} & set(found)
-    assert "trust_ping" not in page
-
-
-def test_events_stand_between_the_messages(browser, issued):
-    found = words_of(text(browser.get(url_of(issued))))
     assert {"The credential was offered", "The credential was issued"} <= set(found)
+    handshake = {"Request to connect", "Answer to the request to connect"}
+    assert not handshake & set(found) and "trust_ping" not in page
+    assert handshake <= set(words_of(text(browser.get(url_of(issued.connection)))))
+    # A message that was withdrawn was neither sent nor did it fail.
+    sent = OutboundMessage.objects.filter(type__endswith="offer-credential")
+    assert sent.update(last_error=THREAD_ENDED) == 1
+    page = text(browser.get(url_of(issued)))
+    assert "Withdrawn" in page and "The other side ended the exchange" in page
+    assert "attempt" not in page
 
 
 def test_an_event_names_the_api_call_that_caused_it(browser, faber):
@@ -57,12 +60,6 @@ def test_an_event_names_the_api_call_that_caused_it(browser, faber):
     invited = faber.call("post", "/connections", {}, **call)
     row = Connection.objects.get(connection_id=invited["connectionId"])
     assert "API call <code>order-4711." in text(browser.get(url_of(row)))
-
-
-def test_the_messages_of_the_handshake_are_the_connections(browser, phone, faber):
-    row = phone.connects(faber)
-    found = words_of(text(browser.get(url_of(row))))
-    assert {"Request to connect", "Answer to the request to connect"} <= set(found)
 
 
 def test_those_who_share_an_invitation_see_only_their_own_request(
@@ -119,23 +116,10 @@ def test_a_transport_error_is_said_with_its_code_and_attempts(browser, phone, fa
     assert "Given up" in text(browser.get(url_of(row)))
 
 
-def test_a_message_that_was_withdrawn_is_neither_sent_nor_failed(browser, issued):
-    sent = OutboundMessage.objects.filter(type__endswith="offer-credential")
-    assert sent.update(last_error=THREAD_ENDED) == 1
-    page = text(browser.get(url_of(issued)))
-    assert "Withdrawn" in page and "The other side ended the exchange" in page
-    assert "attempt" not in page
-
-
-def test_the_calls_of_webhooks_stand_below_their_event(browser, faber, settings, walk):
+def test_the_calls_of_webhooks_stand_below_their_event(browser, faber, settings):
     settings.OUTGOING_ALLOW_LOOPBACK, settings.WEBHOOK_REQUIRE_HTTPS = True, False
-    kinds = {"type": "Notification", "dialect": "client"}
-    Webhook.register(
-        faber.tenant,
-        "http://127.0.0.1:3000/office",
-        message_types=["connection_invited"],
-        **kinds,
-    )
+    url = "http://127.0.0.1:3000/office"
+    faber.post("/webhooks", {"url": url, "messageTypes": ["connection_invited"]})
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
     delivery = Delivery.objects.select_related("webhook", "event").get()
     Delivery.lease_all([delivery])
@@ -144,7 +128,7 @@ def test_the_calls_of_webhooks_stand_below_their_event(browser, faber, settings,
     )
     recording.record_outcomes([(delivery, outcome)])
     page = text(browser.get(url_of(row)))
-    assert "http://127.0.0.1:3000/office" in page
+    assert url in page
     assert "The address answered with an error status." in page
     assert re.search(r"Call 1 · <time.*?</time>\s+· 250 ms · .*503", page)
     assert "Sorry" not in page
@@ -158,8 +142,12 @@ def queries(browser, path):
     return len([one for one in captured if one["sql"] not in bounds])
 
 
-def test_a_connection_takes_few_queries_with_any_number_of_messages(browser, received):
-    row = received(1)
+def test_a_connection_takes_few_queries_with_any_number_of_messages(
+    browser, phone, faber
+):
+    row = phone.connects(faber)
+    phone.says(phone.build("trust_ping/1.0/ping"))
+    queues.sweep()
     few = queries(browser, url_of(row))
     template = InboundMessage.objects.filter(type="trust_ping/1.0/ping").get()
     for number in range(50):
@@ -170,9 +158,3 @@ def test_a_connection_takes_few_queries_with_any_number_of_messages(browser, rec
     assert words_of(text(browser.get(url_of(row)))).count("Ping") == 50
     assert queries(browser, url_of(row)) == few <= MAX_QUERIES
     assert queries(browser, f"{url_of(row)}/live") <= MAX_QUERIES
-
-
-def test_exchanges_take_few_queries(browser, issued, walk):
-    verifier = walk.asks()["verifier"]
-    assert queries(browser, url_of(issued)) <= MAX_QUERIES
-    assert queries(browser, url_of(verifier)) <= MAX_QUERIES
