@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from tests.agency.studio.test_policies import WHOLE, api, definition
+from tests.agency.studio.test_policies import WHOLE, definition
 from tests.support import chromium
 from verifications.models import VerificationPolicy
 
-__all__ = ["api", "definition"]
+__all__ = ["definition"]
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
