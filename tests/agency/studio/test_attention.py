@@ -8,9 +8,8 @@ from django.utils import timezone
 
 from credentials.bulk import issuing
 from credentials.models import Credential, Publication, RevocationRegistry
-from organizations.provisioning import create_organization
 from tests.support.aging import age
-from tests.support.people import Api
+from tests.support.people import Organization
 from webhooks.models import Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,19 +18,9 @@ VALUES = {"name": "Alice", "year": "2020"}
 
 
 @pytest.fixture
-def api(college, stored_keys):
-    return Api(college.access_token, college.subscription_key)
-
-
-@pytest.fixture
 def definition(api):
-    body = {
-        "name": "Degree",
-        "version": "1.0",
-        "attributes": ["name", "year"],
-        "supportRevocation": True,
-    }
-    return api.post("/definitions/credentials", body)["definitionId"]
+    made = api.defines("name", "year", name="Degree", supportRevocation=True)
+    return made["definitionId"]
 
 
 def shown_items(browser, url):
@@ -105,8 +94,6 @@ def test_a_file_with_rows_that_could_not_be_offered(browser, url, api, definitio
 
 
 def test_what_needs_the_attention_of_others_is_not_shown(browser, url, college):
-    other = create_organization("Other")
-    api = Api(other.access_token, other.subscription_key)
-    api.post("/webhooks", {"url": "https://other.example/hook"})
+    Organization("Other").post("/webhooks", {"url": "https://other.example/hook"})
     Webhook.objects.update(failing_since=timezone.now())
     assert shown_items(browser, url) == {}

@@ -7,8 +7,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from credentials.models import Bulk, BulkRow, Credential, CredentialDefinition
 from tenants.models import AuditEntry
+from tests.agency.studio.conftest import read
 from tests.credentials.bulk.people import worker_issues
-from tests.support.people import Api
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DEFINITION = {
@@ -17,11 +17,6 @@ DEFINITION = {
     "attributes": ["name", "year"],
     "claims": {"year": {"type": "integer"}},
 }
-
-
-@pytest.fixture
-def api(college, stored_keys):
-    return Api(college.access_token, college.subscription_key)
 
 
 @pytest.fixture
@@ -44,7 +39,7 @@ def started(browser, page, text, **fields):
 
 
 def test_the_template_has_the_names_of_the_columns(browser, page, url):
-    shown = browser.get(page).content.decode()
+    shown = read(browser, page)
     [address] = re.findall(r'href="([^"]+template.csv)"', shown)
     answer = browser.get(address)
     assert answer["Content-Type"].startswith("text/csv")
@@ -85,18 +80,20 @@ def test_a_part_of_the_page_is_enough_for_htmx(browser, page):
 def test_progress_pause_retry_and_result(browser, page, url):
     text = "name,year,connectionId\nAl,1,\nBo,x,\nCy,3,nobody\n"
     address = started(browser, page, text)
-    shown = browser.get(address).content.decode()
+    assert address in read(browser, f"{url}/credentials/bulk")
+    assert "Issue many" in read(browser, f"{url}/credentials")
+    shown = read(browser, address)
     assert 'max="3" value="2"' in shown and "data-watched" in shown
     version = re.search(r'data-version="([^"]+)"', shown)[1]
     seen = f"{address}/live?seen={version}"
     assert browser.get(seen).status_code == 204
     browser.send(f"{address}/pause")
-    assert "Paused" in browser.get(seen).content.decode()
+    assert "Paused" in read(browser, seen)
     browser.send(f"{address}/resume")
     worker_issues()
-    assert 'max="3" value="3"' in browser.get(address).content.decode()
+    assert 'max="3" value="3"' in read(browser, address)
     browser.send(f"{address}/retry")
-    assert 'max="3" value="2"' in browser.get(address).content.decode()
+    assert 'max="3" value="2"' in read(browser, address)
     worker_issues()
     result = b"".join(browser.get(f"{address}/result.csv").streaming_content).decode()
     [offered] = Credential.objects.all()
@@ -112,13 +109,13 @@ def test_a_file_is_deleted_after_a_question_and_not_while_it_runs(
     browser, page, url, viewer
 ):
     address = started(browser, page, "name,year\nAl,1\nBo,2\n")
-    assert "Delete this file" not in browser.get(address).content.decode()
+    assert "Delete this file" not in read(browser, address)
     refused = browser.send(f"{address}/remove")
-    assert "First pause it." in browser.get(refused.url).content.decode()
+    assert "First pause it." in read(browser, refused.url)
     worker_issues()
-    assert "Delete this file" in browser.get(address).content.decode()
+    assert "Delete this file" in read(browser, address)
     assert "Delete this file" not in viewer.get(address).content.decode()
-    assert "Delete this file?" in browser.get(f"{address}/remove").content.decode()
+    assert "Delete this file?" in read(browser, f"{address}/remove")
     assert Bulk.objects.count() == 1
     answer = browser.send(f"{address}/remove")
     assert answer.url == f"{url}/credentials/bulk"
@@ -127,10 +124,3 @@ def test_a_file_is_deleted_after_a_question_and_not_while_it_runs(
     assert browser.get(address).status_code == 404
     entry = AuditEntry.objects.get(action="bulk.deleted")
     assert address.endswith(entry.object_id)
-
-
-def test_the_files_are_listed(browser, page, url):
-    address = started(browser, page, "name,year\nAl,1\n")
-    shown = browser.get(f"{url}/credentials/bulk").content.decode()
-    assert address in shown
-    assert "Issue many" in browser.get(f"{url}/credentials").content.decode()

@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from tenants.models import Membership
-from tests.agency.studio.conftest import person
-from tests.support.people import Api, Holder
+from tests.agency.studio.conftest import browser_with
 
 pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "year": "2020"}
 STEP = re.compile(r"<li( class=\"done\")?>(?:<a href=\"([^\"]+)\">)?([^<]+)")
 
 
@@ -49,15 +48,11 @@ def bar(browser, path):
 
 
 def test_the_next_step_stands_above_the_pages_of_the_story(
-    browser, viewer, url, college, stored_keys
+    browser, viewer, url, college, api
 ):
-    api = Api(college.access_token, college.subscription_key)
     first = "Define a card: what stands on it"
-    assert bar(browser, f"{url}/policies") == (
-        "1 of 3",
-        first,
-        f"{url}/definitions/new",
-    )
+    shown = bar(browser, f"{url}/policies")
+    assert shown == ("1 of 3", first, f"{url}/definitions/new")
     assert bar(browser, f"{url}/definitions/new") == ("1 of 3", first, None)
     for path in (url, f"{url}/webhooks", f"{url}/settings"):
         assert bar(browser, path) is None
@@ -65,61 +60,44 @@ def test_the_next_step_stands_above_the_pages_of_the_story(
     page = browser.get(url).content.decode()
     listed = page.partition('<ol class="checklist">')[2].partition("</ol>")[0]
     assert listed.count("<li") == 3, "as many as the bar counts"
-    body = {"name": "Degree", "version": "1.0", "attributes": ["name", "year"]}
-    api.post("/definitions/credentials", body)
+    api.defines(*VALUES)
     issue = ("2 of 3", "Issue it to somebody", f"{url}/credentials/new")
     assert bar(browser, f"{url}/definitions") == issue
 
 
-def test_who_issued_by_a_link_goes_on_with_the_policy(
-    browser, url, college, stored_keys
-):
-    api = Api(college.access_token, college.subscription_key)
-    body = {"name": "Degree", "version": "1.0", "attributes": ["name", "year"]}
-    definition = api.post("/definitions/credentials", body)["definitionId"]
-    values = {"name": "Alice", "year": "2020"}
-    offer = {"definitionId": definition, "credentialValues": values}
+def test_who_issued_by_a_link_goes_on_with_the_policy(browser, url, college, api):
+    definition = api.defines(*VALUES)["definitionId"]
+    offer = {"definitionId": definition, "credentialValues": VALUES}
     made = api.post("/credentials", offer | {"automaticIssuance": True})
     path = f"{url}/credentials/{made['credentialId']}"
     waiting = ("2 of 3", "Issue it to somebody", None)
     assert bar(browser, path) == waiting
-    alice = Holder(api, api.post("/api/wallets", {"ownerName": "A"})["walletId"])
-    alice.put_form("/credentials/fromData", credentialData=made["offerUrl"])
+    api.hosts().put_form("/credentials/fromData", credentialData=made["offerUrl"])
     assert steps(browser, url)["Connect with somebody"] == "done"
     live = browser.get(f"{path}/live").content.decode()
     assert 'id="step-bar" hx-swap-oob="true"' in live and "3 of 3" in live
 
 
-def test_a_step_is_ticked_once_it_is_done(browser, url, college, stored_keys):
-    api = Api(college.access_token, college.subscription_key)
+def test_a_step_is_ticked_once_it_is_done(browser, url, college, api):
 
     def done():
         found = steps(browser, url)
         return [label for label, state in found.items() if state == "done"]
 
-    body = {"name": "Degree", "version": "1.0", "attributes": ["name", "year"]}
-    definition = api.post("/definitions/credentials", body)["definitionId"]
+    definition = api.defines(*VALUES)
     assert done() == ["Define a card: what stands on it"]
-    alice = Holder(api, api.post("/api/wallets", {"ownerName": "A"})["walletId"])
-    invited = api.post("/connections", {})
+    alice, _ = api.hosts(), api.invites()
     assert len(done()) == 1
-    alice.accepts_invitation(invited["invitation"])
+    alice.meets(api)
     assert len(done()) == 2
-    offer = {
-        "definitionId": definition,
-        "connectionId": invited["connectionId"],
-        "credentialValues": {"name": "Alice", "year": "2020"},
-        "automaticIssuance": True,
-    }
-    api.post("/credentials", offer)
+    api.offers(alice, definition, VALUES, automaticIssuance=True)
     assert len(done()) == 2
     alice.accepts_offer()
     assert "Issue it to somebody" in done()
     policy = {"name": "N", "version": "1.0", "attributes": [{"policyName": "name"}]}
     stored = api.post("/verificationPolicies", policy)["policyId"]
     assert "Write a policy of your own" in done()
-    to = invited["connectionId"]
-    api.put(f"/verifications/policy/{stored}/connections/{to}")
+    api.put(f"/verifications/policy/{stored}/connections/{alice.known_as(api)}")
     assert "Check it: ask for a proof" not in done()
     alice.auto_selects()
     assert "Check it: ask for a proof" in done()
@@ -129,5 +107,5 @@ def test_a_step_is_ticked_once_it_is_done(browser, url, college, stored_keys):
     assert len(done()) == 6
     api.post("/kiosks", {"name": "Door", "policyId": stored})
     assert "Put a screen at your door" in done()
-    Membership.objects.create(tenant=college.tenant, user=person("vic"))
+    browser_with("viewer", college.tenant)
     assert steps(browser, url) == {}, "all are done, and the list is gone"

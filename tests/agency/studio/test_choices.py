@@ -4,30 +4,21 @@ import copy
 import re
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from agency.studio.choices import MAX_CHOICES
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
-from tests.support.people import Api, Holder
+from tests.agency.studio.conftest import read
 from verifications.models import Verification, VerificationPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
-MANY = 3000
 VALUES = {"value_0": "Alice Smith", "value_1": "2020"}
 POLICY = {"name": "Name", "version": "1.0", "attributes": [{"policyName": "name"}]}
 
 
 @pytest.fixture
-def api(college, stored_keys):
-    return Api(college.access_token, college.subscription_key)
-
-
-@pytest.fixture
 def definition(api):
-    schema = {"name": "Degree", "version": "1.0", "attributes": ["name", "year"]}
-    api.post("/definitions/credentials", schema)
+    api.defines("name", "year", name="Degree")
     return CredentialDefinition.objects.get()
 
 
@@ -37,21 +28,18 @@ def policy(api):
 
 
 @pytest.fixture
-def alice(api):
-    holder = Holder(api, api.post("/api/wallets", {"ownerName": "Alice"})["walletId"])
-    invited = api.post("/connections", {"name": "Alice"})
-    holder.accepts_invitation(invited["invitation"])
-    return Connection.objects.get(connection_id=invited["connectionId"])
+def alice(alice):
+    """The connection with Alice."""
+    return Connection.objects.get(connection_id=alice.connection_id)
 
 
 @pytest.fixture
-def issue_page(url, definition):
-    return f"{url}/credentials/new?definition={definition.pk}"
-
-
-@pytest.fixture
-def ask_page(url, policy):
-    return f"{url}/verifications/new?policy={policy}"
+def forms(url, definition, policy):
+    """The forms to issue and to ask."""
+    return [
+        f"{url}/credentials/new?definition={definition.pk}",
+        f"{url}/verifications/new?policy={policy}",
+    ]
 
 
 def multiply(row, count, **fields):
@@ -66,7 +54,7 @@ def multiply(row, count, **fields):
     return type(row).objects.bulk_create(rows)
 
 
-def crowd(alice, count=MANY, name="Person {}"):
+def crowd(alice, count, name="Person {}"):
     """Other connections that can be chosen, each newer than that of Alice."""
     keys = multiply(alice.my_key, count, verkey="key {}".format)
     multiply(
@@ -99,23 +87,24 @@ def press_find(browser, page, text, **fields):
     return browser.send(page, look="yes", find=text, **fields)
 
 
-@pytest.mark.parametrize("page_name", ["issue_page", "ask_page"])
-def test_the_button_lists_what_is_found_and_judges_nothing(
-    browser, alice, page_name, request
-):
-    page = request.getfixturevalue(page_name)
+def nothing_is_sent():
+    return not Credential.objects.exists() and not Verification.objects.exists()
+
+
+def test_the_button_lists_what_is_found_and_judges_nothing(browser, alice, forms):
     crowd(alice, MAX_CHOICES)
-    assert "Alice" not in choices(browser.get(page))
-    shown = press_find(browser, page, "ali", value_0="Bo")
-    assert choices(shown) == ["Alice"] and chosen(shown) == ""
-    assert 'value="ali"' in shown.content.decode()
-    assert "errorlist" not in shown.content.decode()
-    if page_name == "issue_page":
-        assert 'value="Bo"' in shown.content.decode()
-    assert not Credential.objects.exists() and not Verification.objects.exists()
+    for page in forms:
+        assert "Alice" not in choices(browser.get(page))
+        shown = press_find(browser, page, "ali", value_0="Bo")
+        assert choices(shown) == ["Alice"] and chosen(shown) == ""
+        text = shown.content.decode()
+        assert 'value="ali"' in text and "errorlist" not in text
+        assert ('value="Bo"' in text) == (page == forms[0])
+    assert nothing_is_sent()
 
 
-def test_what_was_chosen_stays_a_choice(browser, alice, issue_page, ask_page):
+def test_what_was_chosen_stays_a_choice(browser, alice, forms):
+    issue_page, ask_page = forms
     crowd(alice, MAX_CHOICES)
     to = alice.connection_id
     shown = press_find(browser, issue_page, "Person 7", connection_id=to)
@@ -128,39 +117,36 @@ def test_what_was_chosen_stays_a_choice(browser, alice, issue_page, ask_page):
     assert Verification.objects.get(role="verifier").connection == alice
 
 
-@pytest.mark.parametrize("page_name", ["issue_page", "ask_page"])
-def test_who_searched_and_chose_nobody_makes_no_link(
-    browser, alice, page_name, request
-):
-    page = request.getfixturevalue(page_name)
+def test_who_searched_and_chose_nobody_makes_no_link(browser, alice, forms):
     fields = VALUES | {"confirmed": "yes", "connection_id": ""}
-    shown = browser.send(page, find="ali", **fields)
-    assert 'id="id_find_error"' in shown.content.decode()
-    assert choices(shown) == ["Alice"]
-    assert not Credential.objects.exists() and not Verification.objects.exists()
-    refused = browser.send(page, to="connection", **fields)
-    assert 'id="id_find_error"' in refused.content.decode()
-    assert not Credential.objects.exists() and not Verification.objects.exists()
-    assert browser.send(page, find="ali", to="link", **fields).status_code == 302
+    for page in forms:
+        shown = browser.send(page, find="ali", **fields)
+        assert choices(shown) == ["Alice"]
+        refused = browser.send(page, to="connection", **fields)
+        for answer in (shown, refused):
+            assert 'id="id_find_error"' in answer.content.decode()
+    assert nothing_is_sent()
+    for page in forms:
+        assert browser.send(page, find="ali", to="link", **fields).status_code == 302
 
 
-@pytest.mark.parametrize("page_name", ["issue_page", "ask_page"])
-def test_the_link_is_chosen_until_a_connection_is(browser, alice, page_name, request):
-    page = request.getfixturevalue(page_name)
-    for path, way in ((page, "link"), (f"{page}&connection={alice.pk}", "connection")):
-        shown = browser.get(path).content.decode()
-        [checked] = re.findall(r'name="to" value="(\w+)"[^>]* checked', shown)
-        assert checked == way
+def test_the_link_is_chosen_until_a_connection_is(browser, alice, forms):
     fields = VALUES | {"confirmed": "yes", "connection_id": alice.connection_id}
-    browser.send(page, to="link", **fields)
-    for row in (*Credential.objects.all(), *Verification.objects.all()):
-        assert row.connection.connectionless
+    for page in forms:
+        to_alice = f"{page}&connection={alice.pk}"
+        for path, way in ((page, "link"), (to_alice, "connection")):
+            shown = read(browser, path)
+            [checked] = re.findall(r'name="to" value="(\w+)"[^>]* checked', shown)
+            assert checked == way
+        browser.send(page, to="link", **fields)
+    rows = [*Credential.objects.all(), *Verification.objects.all()]
+    assert [row.connection.connectionless for row in rows] == [True, True]
 
 
 def test_the_matches_follow_what_is_written(browser, url, alice):
     crowd(alice, MAX_CHOICES + 1)
     path = f"{url}/recipients"
-    assert "<html" not in browser.get(path).content.decode()
+    assert "<html" not in read(browser, path)
     assert choices(browser.get(f"{path}?find=ALI")) == ["Alice"]
     shown = browser.get(f"{path}?find=person")
     assert len(choices(shown)) == MAX_CHOICES
@@ -179,46 +165,42 @@ def test_connections_of_one_name_are_told_apart(browser, url, alice):
     assert shown == ["Alice (id 0)", f"Alice ({alice.connection_id})"]
 
 
-@pytest.mark.parametrize(
-    "changes", [{"state": "Invited"}, {"left_at": "2026-01-01T00:00Z"}]
-)
-def test_who_cannot_be_offered_anything_is_no_choice(browser, url, alice, changes):
-    Connection.objects.filter(pk=alice.pk).update(**changes)
+def test_who_cannot_be_offered_anything_is_no_choice(browser, url, alice):
     path = f"{url}/recipients?find=ali&connection_id={alice.connection_id}"
-    assert choices(browser.get(path)) == []
+    row = Connection.objects.filter(pk=alice.pk)
+    for state, left_at in (("Invited", None), ("Connected", "2026-01-01T00:00Z")):
+        row.update(state=state, left_at=left_at)
+        assert choices(browser.get(path)) == []
 
 
 def test_another_organizations_connections_are_no_choice(
-    browser, url, alice, faber, issue_page
+    browser, url, alice, faber, forms
 ):
     other = faber.hosts("Alina").known_as(faber)
     path = f"{url}/recipients?find=ali&connection_id={other}"
     assert choices(browser.get(path)) == ["Alice"]
-    refused = browser.send(issue_page, connection_id=other, **VALUES)
+    refused = browser.send(forms[0], connection_id=other, **VALUES)
     assert "Select a valid choice" in refused.content.decode()
 
 
-@pytest.mark.parametrize("page", ["credentials/new", "credentials/bulk"])
-def test_a_definition_is_found_by_its_name(browser, url, definition, alice, page):
+def test_a_definition_is_found_by_its_name(browser, url, definition, alice):
     crowd_of_definitions(definition, MAX_CHOICES)
-    path = f"{url}/{page}"
-    assert f"?definition={definition.pk}" not in browser.get(path).content.decode()
-    shown = browser.get(f"{path}?q=deg&connection={alice.pk}").content.decode()
-    assert f"?definition={definition.pk}" in shown and "Badge" not in shown
-    if page == "credentials/new":
-        assert f"&amp;connection={alice.pk}" in shown
-        assert f'name="connection" value="{alice.pk}"' in shown
-    assert "Nothing matches." in browser.get(f"{path}?q=x").content.decode()
+    for path in (f"{url}/credentials/bulk", f"{url}/credentials/new"):
+        assert f"?definition={definition.pk}" not in read(browser, path)
+        shown = read(browser, f"{path}?q=deg&connection={alice.pk}")
+        assert f"?definition={definition.pk}" in shown and "Badge" not in shown
+        assert "Nothing matches." in read(browser, f"{path}?q=x")
+    assert f"&amp;connection={alice.pk}" in shown
+    assert f'name="connection" value="{alice.pk}"' in shown
 
 
-@pytest.mark.parametrize("page", ["verifications/new", "kiosks/new"])
-def test_a_policy_is_found_by_its_name(browser, url, policy, page):
+def test_a_policy_is_found_by_its_name(browser, url, policy):
     made = VerificationPolicy.objects.get()
     multiply(made, MAX_CHOICES, name="Check {}".format)
-    path = f"{url}/{page}"
-    assert f"?policy={made.pk}" not in browser.get(path).content.decode()
-    shown = browser.get(f"{path}?q=NAM").content.decode()
-    assert f"?policy={made.pk}" in shown and "Check" not in shown
+    for path in (f"{url}/verifications/new", f"{url}/kiosks/new"):
+        assert f"?policy={made.pk}" not in read(browser, path)
+        shown = read(browser, f"{path}?q=NAM")
+        assert f"?policy={made.pk}" in shown and "Check" not in shown
 
 
 def crowd_of_definitions(definition, count):
@@ -232,33 +214,3 @@ def crowd_of_definitions(definition, count):
         tag="tag {}".format,
         schema_id=lambda number: badge.pk,
     )
-
-
-def test_as_many_statements_however_much_there_is(
-    browser, url, alice, definition, issue_page, ask_page
-):
-    paths = [
-        f"{issue_page}&connection={alice.pk}",
-        f"{ask_page}&connection={alice.pk}",
-        f"{url}/recipients?find=a",
-        *(
-            f"{url}/{page}?q={text}"
-            for page in ("credentials/new", "credentials/bulk", "kiosks/new")
-            for text in ("", "n")
-        ),
-    ]
-    few = [count_statements(browser, path) for path in paths]
-    crowd(alice)
-    crowd_of_definitions(definition, MANY)
-    multiply(VerificationPolicy.objects.get(), MANY, name="Number {}".format)
-    assert [count_statements(browser, path) for path in paths] == few
-    for path in paths:
-        page = browser.get(path).content.decode()
-        assert page.count("<option") <= MAX_CHOICES + 2
-        assert page.count('<li><a href="?') <= MAX_CHOICES
-
-
-def count_statements(browser, path):
-    with CaptureQueriesContext(connection) as captured:
-        assert browser.get(path).status_code == 200, path
-    return len(captured)

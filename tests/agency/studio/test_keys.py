@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
 from django.utils import timezone
 
 from agency.studio.forms import MAX_LIVE_KEYS
@@ -17,14 +16,15 @@ def key_of(tenant, kind="access_token"):
     return tenant.keys.get(kind=kind)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_new_key_is_shown_once_and_works(browser, url, kind):
-    response = browser.send(f"{url}/keys", kind=kind, name="Production")
-    [secret] = secrets_on(response)
-    assert ApiKey.find_live(kind, secret).name == "Production"
-    page = browser.get(url).content.decode()
-    assert secret not in page
-    assert secret[:8] in page
+def test_a_new_key_is_shown_once_and_works(browser, url):
+    for kind in KINDS:
+        response = browser.send(f"{url}/keys", kind=kind, name="Production")
+        [secret] = secrets_on(response)
+        assert ApiKey.find_live(kind, secret).name == "Production"
+        assert "no-store" in response["Cache-Control"]
+        page = browser.get(url).content.decode()
+        assert secret not in page
+        assert secret[:8] in page
 
 
 def test_a_key_ends_after_the_time_that_was_chosen(browser, college, url):
@@ -59,49 +59,21 @@ def test_a_rotated_key_works_for_another_day(browser, college, url):
     )
 
 
-def test_a_key_is_rotated_once(browser, college, url):
+def test_a_rotated_or_revoked_key_is_not_rotated(browser, college, url):
     old = key_of(college.tenant)
-    browser.send(f"{url}/keys/{old.pk}/rotate")
-    assert browser.send(f"{url}/keys/{old.pk}/rotate").status_code == 302
-    assert college.tenant.keys.filter(kind=old.kind).count() == 2
+    for end in (old.rotate, old.revoke):
+        end()
+        assert browser.send(f"{url}/keys/{old.pk}/rotate").status_code == 302
+        assert college.tenant.keys.filter(kind=old.kind).count() == 2
 
 
-def test_a_revoked_key_is_not_rotated(browser, college, url):
-    old = key_of(college.tenant)
-    old.revoke()
-    assert browser.send(f"{url}/keys/{old.pk}/rotate").status_code == 302
-    assert college.tenant.keys.filter(kind=old.kind).count() == 1
-
-
-@pytest.mark.parametrize("act", ["rotate", "revoke"])
-def test_looking_at_the_question_does_nothing(browser, college, url, act):
+def test_looking_at_the_question_does_nothing(browser, college, url):
     key = key_of(college.tenant)
-    assert key.hint in browser.get(f"{url}/keys/{key.pk}/{act}").content.decode()
+    for act in ("rotate", "revoke"):
+        assert key.hint in browser.get(f"{url}/keys/{key.pk}/{act}").content.decode()
     key.refresh_from_db()
     assert (key.expires_at, key.revoked_at) == (None, None)
     assert ApiKey.objects.count() == len(KINDS)
-
-
-@pytest.mark.parametrize("act", ["rotate", "revoke"])
-def test_only_owners_end_a_provider_key(browser, developer, college, url, act):
-    key = college.tenant.provider.keys.get()
-    path = f"{url}/keys/{key.pk}/{act}"
-    assert path not in developer.get(url).content.decode()
-    assert developer.get(path).status_code == 403
-    assert developer.send(path).status_code == 403
-    key.refresh_from_db()
-    assert (key.expires_at, key.revoked_at) == (None, None)
-    assert path in browser.get(url).content.decode()
-
-
-def test_revoking_again_keeps_the_first_time(browser, college, url):
-    key = key_of(college.tenant)
-    browser.send(f"{url}/keys/{key.pk}/revoke")
-    key.refresh_from_db()
-    first = key.revoked_at
-    browser.send(f"{url}/keys/{key.pk}/revoke")
-    key.refresh_from_db()
-    assert key.revoked_at == first
 
 
 def test_live_keys_of_one_kind_are_limited(browser, college, url):

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from organizations.provisioning import change_organization
 from tenants.models import Asset, AuditEntry, Tenant
+from tests.agency.studio.conftest import read
 from tests.support.pictures import picture, storage
 
 __all__ = ["storage"]
@@ -17,10 +18,7 @@ def upload(browser, url, data):
 
 
 def test_an_uploaded_logo_is_on_the_pages_and_in_invitations(browser, url, storage):
-    assert (
-        'enctype="multipart/form-data"'
-        in browser.get(f"{url}/settings").content.decode()
-    )
+    assert 'enctype="multipart/form-data"' in read(browser, f"{url}/settings")
     assert upload(browser, url, picture()).status_code == 302
     [stored] = Asset.objects.all()
     assert Tenant.objects.get().image_url == stored.address

@@ -5,6 +5,7 @@ import pytest
 from organizations.provisioning import create_organization
 from sandbox.models import SimulatedHolder
 from tenants.models import Tenant
+from tests.agency.studio.conftest import read
 from tests.sandbox.people import holders_answer
 from verifications.models import Verification
 
@@ -18,12 +19,6 @@ def college(fay, stored_keys):
     return create_organization("Faber College", owner=fay, is_test=True)
 
 
-def page_of(browser, path):
-    response = browser.get(path)
-    assert response.status_code == 200, path
-    return response.content.decode()
-
-
 def test_the_mark_is_chosen_when_an_organization_is_created(browser, url):
     given = {"name": "Practice", "network_id": "local"}
     browser.send("/studio/organizations/new", **given, is_test="on")
@@ -31,26 +26,26 @@ def test_the_mark_is_chosen_when_an_organization_is_created(browser, url):
     marks = dict(Tenant.objects.values_list("name", "is_test"))
     assert marks == {"Faber College": True, "Practice": True, "Real": False}
     real = Tenant.objects.get(name="Real")
-    page = page_of(browser, f"/studio/organizations/{real.pk}")
+    page = read(browser, f"/studio/organizations/{real.pk}")
     assert MARK not in page and "/sandbox" not in page
-    refused = page_of(browser, f"/studio/organizations/{real.pk}/sandbox")
+    refused = read(browser, f"/studio/organizations/{real.pk}/sandbox")
     assert "Not for tests" in refused and "Set up the samples" not in refused
 
 
-@pytest.mark.parametrize("path", ["", "/connections", "/settings", "/sandbox"])
-def test_pages_of_a_test_organization_have_a_mark(browser, url, path):
-    page = page_of(browser, url + path)
-    assert MARK in page and f"{url}/sandbox" in page
+def test_pages_of_a_test_organization_have_a_mark(browser, url):
+    for path in ("", "/connections", "/settings", "/sandbox"):
+        page = read(browser, url + path)
+        assert MARK in page and f"{url}/sandbox" in page
 
 
 def test_a_holder_is_made_changed_and_deleted(browser, url):
     browser.send(f"{url}/sandbox/holders/new", **REX)
     holder = SimulatedHolder.objects.get()
     assert (holder.behaviour, holder.delay_seconds) == ("decline", 5)
-    listed = page_of(browser, f"{url}/sandbox")
+    listed = read(browser, f"{url}/sandbox")
     assert "Rex" in listed and "Declines" in listed
     page = f"{url}/sandbox/holders/{holder.pk}"
-    assert 'value="Rex"' in page_of(browser, page)
+    assert 'value="Rex"' in read(browser, page)
     browser.send(page, **REX | {"behaviour": "silent"})
     holder.refresh_from_db()
     assert holder.behaviour == "silent"
@@ -68,14 +63,14 @@ def test_what_the_api_refuses_stands_at_the_form(browser, url):
 
 
 def test_the_samples_lead_to_a_proof(browser, url, college):
-    assert f'href="{url}/sandbox">sandbox</a>' in page_of(browser, url)
-    assert "Set up the samples" in page_of(browser, f"{url}/sandbox")
+    assert f'href="{url}/sandbox">sandbox</a>' in read(browser, url)
+    assert "Set up the samples" in read(browser, f"{url}/sandbox")
     for _ in range(2):
         browser.send(f"{url}/sandbox/samples")
     assert SimulatedHolder.objects.count() == 6
     holders_answer()
     ada = SimulatedHolder.live_rows(college.tenant).get(behaviour="accept")
-    page = page_of(browser, f"{url}/sandbox")
+    page = read(browser, f"{url}/sandbox")
     assert page.index("Ada, who proves") < page.index("Ben, who declines")
     start = page.index(f"?connection={ada.connection_pk}&amp;policy=")
     query = page[start : page.index('"', start)].replace("&amp;", "&")

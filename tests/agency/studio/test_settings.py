@@ -1,11 +1,13 @@
-"""The settings of an organization in the studio."""
+"""The settings of an organization in the studio, and its end."""
 
 import re
-from datetime import UTC, datetime
 
 import pytest
+from allauth.account.models import EmailAddress
 
-from tenants.models import DailyUsage, Tenant
+from tenants.models import AuditEntry, Tenant
+from tests.agency.studio.conftest import read
+from tests.factories import DailyUsageFactory
 
 pytestmark = pytest.mark.django_db
 SETTINGS = {
@@ -57,59 +59,47 @@ def test_days_that_a_request_leaves_out_stay(browser, college, url):
     assert (tenant.values_kept_days, tenant.exchanges_kept_days) == (None, 400)
 
 
-@pytest.mark.parametrize(
-    "field, value, message",
-    [
-        ("primary_color", "red", "Give a color as #"),
-        ("secondary_color", "#12345g", "Give a color as #"),
-        ("default_language", "xx", "Choose one of the languages."),
-        ("invalid_proof_answer", "silence", "Select a valid choice."),
-        ("values_kept_days", "0", "greater than or equal to 1"),
-        ("exchanges_kept_days", "4000", "less than or equal to 3650"),
-        ("wallet_apps", "https://a.example", "Give each wallet app a name"),
-        ("wallet_apps", "Purse", "one to 3 addresses"),
-        ("return_urls", "http://shop.example", "begins with https://"),
-        ("return_urls", "https://shop.example/?x", "Leave out what follows"),
-    ],
-)
-def test_a_wrong_one_is_said_and_nothing_is_saved(
-    browser, college, url, field, value, message
-):
-    response = browser.send(f"{url}/settings", **SETTINGS | {field: value})
-    page = response.content.decode()
-    assert response.status_code == 200
-    assert message in page
-    assert "https://other.example" in page or field == "wallet_apps"
-    assert Tenant.objects.get(pk=college.tenant.pk).return_urls is None
+WRONG = [
+    ("name", "", ""),
+    ("name", " ", ""),
+    ("name", "x" * 201, ""),
+    ("image_url", "http://x.y/z", ""),
+    ("primary_color", "red", "Give a color as #"),
+    ("secondary_color", "#12345g", "Give a color as #"),
+    ("default_language", "xx", "Choose one of the languages."),
+    ("invalid_proof_answer", "silence", "Select a valid choice."),
+    ("values_kept_days", "0", "greater than or equal to 1"),
+    ("exchanges_kept_days", "4000", "less than or equal to 3650"),
+    ("wallet_apps", "https://a.example", "Give each wallet app a name"),
+    ("wallet_apps", "Purse", "one to 3 addresses"),
+    ("return_urls", "http://shop.example", "begins with https://"),
+    ("return_urls", "https://shop.example/?x", "Leave out what follows"),
+]
 
 
-def test_only_who_manages_changes_them(viewer, stranger, college, url):
-    assert viewer.send(f"{url}/settings", **SETTINGS).status_code == 403
-    assert stranger.send(f"{url}/settings", **SETTINGS).status_code == 404
+def test_a_wrong_one_is_said_and_nothing_is_saved(browser, college, url):
+    for field, value, message in WRONG:
+        response = browser.send(f"{url}/settings", **SETTINGS | {field: value})
+        page = response.content.decode()
+        assert response.status_code == 200 and f'id="id_{field}_error"' in page
+        assert message in page and "<bdi>Faber College</bdi>" in page
+        assert "https://other.example" in page or field == "wallet_apps"
+    tenant = Tenant.objects.get(pk=college.tenant.pk)
+    assert (tenant.name, tenant.return_urls) == ("Faber College", None)
 
 
-def test_others_do_not_open_the_page(viewer, stranger, developer, url):
-    assert viewer.get(f"{url}/settings").status_code == 403
-    assert stranger.get(f"{url}/settings").status_code == 404
-    assert developer.get(f"{url}/settings").status_code == 200
-
-
-def test_the_overview_leads_to_the_page_and_has_no_form_of_it(browser, viewer, url):
-    page = browser.get(url).content.decode()
-    assert f'href="{url}/settings"' in page and "Save settings" not in page
-    assert f"{url}/settings" not in viewer.get(url).content.decode()
+def test_the_name_and_the_logo_are_changed(browser, college, url):
+    logo = "https://faber.example/logo.png"
+    for fields in ({"name": "Faber University", "image_url": logo}, {"image_url": ""}):
+        browser.send(f"{url}/settings", **fields)
+        tenant = Tenant.objects.get()
+        found = (tenant.name, tenant.image_url)
+        assert found == ("Faber University", fields["image_url"])
 
 
 def test_the_page_shows_the_usage_of_twelve_months(browser, college, url):
-    today = datetime.now(UTC).date()
-    DailyUsage.objects.create(
-        tenant=college.tenant,
-        day=today,
-        connections=4711,
-        credentials=812,
-        verifications=307,
-        webhook_calls=9090,
-    )
+    used = {"connections": 4711, "credentials": 812, "verifications": 307}
+    today = DailyUsageFactory(tenant=college.tenant, **used, webhook_calls=9090).day
     page = browser.get(f"{url}/settings").content.decode()
     row = page.partition(f"{today:%B %Y}</th>")[2].partition("</tr>")[0]
     assert re.findall(r">(\d+)</td>", row) == ["4711", "812", "307", "9090"]
@@ -123,3 +113,34 @@ def test_the_page_shows_quotas_where_there_are_some(browser, college, url, setti
     assert "Connections and open" not in page
     type(college.tenant.provider).objects.update(has_quotas=False)
     assert "Quotas" not in browser.get(f"{url}/settings").content.decode()
+
+
+def test_an_organization_is_deleted_after_its_name_is_typed(browser, college, url):
+    assert f"{url}/delete" in read(browser, f"{url}/settings")
+    page = browser.get(f"{url}/delete")
+    assert page.status_code == 200 and Tenant.objects.exists()
+    wrong = browser.send(f"{url}/delete", typed_name="faber college")
+    assert "This is not the name of the organization." in wrong.content.decode()
+    assert Tenant.objects.exists()
+    done = browser.send(f"{url}/delete", typed_name="Faber College")
+    assert done["Location"] == "/studio/"
+    assert not Tenant.objects.exists()
+    assert browser.get(url).status_code == 404
+    entry = AuditEntry.objects.get(action="organization.deleted")
+    assert entry.tenant_id == college.tenant.pk
+    assert entry.details == {"name": "Faber College"}
+
+
+def test_an_organization_needs_a_confirmed_address_where_that_is_asked(
+    browser, fay, settings
+):
+    settings.STUDIO_VERIFY_EMAIL = True
+    form = {"name": "Faber", "network_id": "local"}
+    address = EmailAddress.objects.create(user=fay, email=fay.email)
+    refused = browser.send("/studio/organizations/new", **form)
+    assert refused["Location"] == "/accounts/email/"
+    assert browser.get("/studio/organizations/new").status_code == 302
+    assert not Tenant.objects.exists()
+    EmailAddress.objects.filter(pk=address.pk).update(verified=True)
+    browser.send("/studio/organizations/new", **form)
+    assert Tenant.objects.get().name == "Faber"

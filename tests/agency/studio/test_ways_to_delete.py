@@ -17,11 +17,6 @@ def nothing_is_small(monkeypatch):
     monkeypatch.setattr(removal, "MAX_IN_CALL", 0)
 
 
-@pytest.fixture
-def api(college):
-    return Api(college.access_token, college.subscription_key)
-
-
 class Ways:
     """What a person or a program may call."""
 
@@ -97,15 +92,9 @@ def test_a_wallet_is_hidden(ways, api, way):
 
 @pytest.mark.parametrize("way", ways_to_delete("connection"))
 def test_a_connection_is_hidden(ways, api, way):
-    wallet_id = api.post("/api/wallets", {})["walletId"]
-    made = api.post("/connections", {})
-    api.post(
-        f"/api/{wallet_id}/connections/invitation",
-        form={"invitation": made["invitation"]},
-    )
-    body = {"connectionId": made["connectionId"], "text": "Hi"}
-    api.post("/messages", body)
-    row = Connection.objects.get(connection_id=made["connectionId"])
+    connection_id = api.hosts().known_as(api)
+    api.post("/messages", {"connectionId": connection_id, "text": "Hi"})
+    row = Connection.objects.get(connection_id=connection_id)
     getattr(ways, way)(row)
     assert erased() == ("connection", row.pk)
     assert not Connection.objects.filter(pk=row.pk).exists()
