@@ -4,13 +4,14 @@ import pytest
 from django.contrib.auth.models import User
 
 from organizations.provisioning import create_organization
-from tenants.models import Membership, Role
+from tenants.models import Membership
+from tests.factories import MembershipFactory, UserFactory
 
 
 @pytest.fixture
 def fay(db, allow):
     allow("auth.delete_user")
-    return User.objects.create_user("fay", "fay@faber.example")
+    return UserFactory(username="fay")
 
 
 def delete(browser, person):
@@ -27,8 +28,7 @@ def test_the_only_owner_of_an_organization_stays(browser, fay):
 
 def test_an_account_goes_whose_organization_has_another_owner(browser, fay):
     made = create_organization("Faber College", owner=fay)
-    dora = User.objects.create_user("dora", "dora@faber.example")
-    Membership.objects.create(tenant=made.tenant, user=dora, role=Role.OWNER)
+    dora = MembershipFactory(tenant=made.tenant).user
     asked = browser.get(f"/admin/auth/user/{fay.pk}/delete/").content.decode()
     assert "Faber College" not in asked and "memberships: 1" in asked.lower()
     assert delete(browser, fay).status_code == 302

@@ -29,15 +29,9 @@ def test_every_model_is_in_the_menu_once():
 def test_each_page_has_the_menu(browser):
     menu = menu_of(browser.get("/admin/tenants/tenant/").content.decode())
     assert list(menu) == [
-        "Customers",
-        "Exchanges",
-        "Webhooks",
-        "Queues",
-        "Definitions",
-        "People",
-        "Log",
+        "Customers", "Exchanges", "Webhooks", "Queues", "Definitions", "People", "Log",
         "Settings",
-    ]
+    ]  # fmt: skip
     assert menu["Customers"][0] == "Organizations"
     assert menu["Exchanges"][0] == "Verifications"
 

@@ -2,15 +2,15 @@
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
 
 from organizations.provisioning import create_organization
 from tenants.models import Provider
+from tests.factories import UserFactory
 
 
 @pytest.fixture
 def account(db):
-    fay = User.objects.create_user("fay", "fay@club.example")
+    fay = UserFactory(username="fay")
     return create_organization("Club", owner=fay).tenant.provider
 
 
@@ -37,7 +37,5 @@ def test_without_the_permission_the_quotas_stay(browser, account):
 
 
 def test_the_page_says_who_made_the_account(browser, account):
-    page = browser.get(
-        f"/admin/tenants/provider/{account.pk}/change/"
-    ).content.decode()
-    assert "fay" in page
+    page = browser.get(f"/admin/tenants/provider/{account.pk}/change/")
+    assert "fay" in page.content.decode()
