@@ -9,10 +9,11 @@ from agency.core.metrics import registry
 from connections.messaging import outbox
 from connections.models import Connection, InboundMessage
 from connections.protocols import connections_1_0
-from credentials.models import Credential
+from credentials.models import Credential, Publication
 from organizations.provisioning import create_organization, remove_organization
 from tenants import audit, quotas
 from tenants.models import Asset, Provider, Tenant
+from tests.factories import UserFactory
 from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_agent import Agent
@@ -29,7 +30,7 @@ POLICY = {"attributes": [{"policyName": "Name", "attributeNames": ["name"]}]}
 
 @pytest.fixture
 def fay(transactional_db):
-    return User.objects.create_user("fay", "fay@club.example")
+    return UserFactory(username="fay")
 
 
 @pytest.fixture
@@ -46,11 +47,8 @@ def refusal(call, *arguments, **options):
 
 
 def refusals_counted_for(setting):
-    found = registry.get_sample_value(
-        "agency_quota_refusals_total",
-        {"quota": setting},
-    )
-    return found or 0
+    labels = {"quota": setting}
+    return registry.get_sample_value("agency_quota_refusals_total", labels) or 0
 
 
 def test_the_quota_of_wallets(club, settings):
@@ -64,6 +62,12 @@ def test_the_quota_of_wallets(club, settings):
     assert refusals_counted_for("QUOTA_WALLETS") == before + 1
     club.delete(f"/api/wallets/{first.wallet_id}")
     club.hosts()
+    # So has what is made with the key of the account.
+    account = ProviderApi(club)
+    branch = account.opens(account.makes())
+    for _ in range(2):
+        branch.post("/api/wallets", {})
+    assert "QUOTA_WALLETS" in refusal(branch.post, "/api/wallets", {})
 
 
 def test_the_quota_of_invitations_and_connections(club, faber, settings):
@@ -91,6 +95,8 @@ def test_a_stranger_who_scans_an_invitation_for_many_is_told(club, phone, settin
     settings.QUOTA_CONNECTIONS = 2
     phone.requests(row.invitation)
     assert phone.newest(connections_1_0.RESPONSE)
+    settings.QUOTA_CONNECTIONS = 3
+    phone.connects(club)  # an invitation for one keeps its place
 
 
 def test_of_strangers_whose_endpoints_do_not_answer_only_some_are_told(
@@ -118,11 +124,6 @@ def test_a_hosted_wallet_of_others_that_scans_it_too(club, faber, settings):
     assert Connection.objects.count() == 1
     settings.QUOTA_CONNECTIONS = 2
     assert alice.accepts_invitation(invitation)["state"] == "Connected"
-
-
-def test_an_invitation_for_one_keeps_its_place(club, phone, settings):
-    settings.QUOTA_CONNECTIONS = 1
-    phone.connects(club)
 
 
 def test_the_quota_of_open_exchanges(club, settings):
@@ -189,13 +190,10 @@ def test_the_quota_of_definitions(club, settings):
     assert sentence in refusal(club.defines, "name", "year")
     club.delete(f"/definitions/credentials/{made['definitionId']}")
     assert sentence in refusal(club.defines, "name", "year")
-
-
-def test_a_definition_on_its_way_to_a_ledger_counts(club, settings):
-    settings.QUOTA_DEFINITIONS = 1
-    apps.get_model("credentials", "Publication").objects.create(
-        tenant=club.tenant, kind="definition", subject="x", material=b""
-    )
+    # One that is on its way to a ledger counts, too.
+    settings.QUOTA_DEFINITIONS = 2
+    waiting = {"kind": "definition", "subject": "x", "material": b""}
+    Publication.objects.create(tenant=club.tenant, **waiting)
     assert "QUOTA_DEFINITIONS" in refusal(club.defines, "name", "year")
 
 
@@ -205,10 +203,8 @@ def test_the_quota_of_pictures(club, settings):
     for api, path in ((club, "/common/upload"), (ProviderApi(club), "/assets")):
         answer = uploads(api, picture(), path)
         assert (answer.status_code, answer.json()["code"]) == (409, "quota_exceeded")
-        assert (
-            "This account may have 1 pictures (QUOTA_PICTURES)"
-            in answer.json()["message"]
-        )
+        sentence = "This account may have 1 pictures (QUOTA_PICTURES)"
+        assert sentence in answer.json()["message"]
     assert Asset.objects.count() == 1
 
 
@@ -219,10 +215,8 @@ def test_the_quota_of_bytes_of_pictures(club, settings):
     settings.QUOTA_PICTURE_BYTES = 2 * size - 1
     answer = uploads(club, data)
     assert answer.json()["code"] == "quota_exceeded"
-    assert (
-        f"{2 * size - 1} bytes of pictures (QUOTA_PICTURE_BYTES)"
-        in answer.json()["message"]
-    )
+    sentence = f"{2 * size - 1} bytes of pictures (QUOTA_PICTURE_BYTES)"
+    assert sentence in answer.json()["message"]
     settings.QUOTA_PICTURE_BYTES = 10 * size
     assert uploads(club, data).status_code == 200
 
@@ -236,15 +230,9 @@ def test_organizations_of_a_person_by_whatever_way(club, fay, settings):
     with pytest.raises(quotas.QuotaExceeded):
         create_organization("Second club", owner=fay)
     assert Provider.objects.filter(name="Second club").count() == 0
+    create_organization("Choir", owner=UserFactory())  # another person
     ProviderApi(club).delete(f"/tenants/{branch['tenantId']}")
     create_organization("Second club", owner=fay)
-
-
-def test_another_person_has_organizations_of_their_own(club, settings):
-    settings.QUOTA_ORGANIZATIONS = 1
-    create_organization(
-        "Choir", owner=User.objects.create_user("gus", "gus@choir.example")
-    )
 
 
 def test_deleting_the_first_organization_leaves_no_way_round(club, fay, settings):
@@ -261,16 +249,6 @@ def test_an_account_whose_person_was_deleted_keeps_its_quotas(club, fay, setting
     assert "QUOTA_ORGANIZATIONS" in refusal(ProviderApi(club).makes)
     club.hosts()
     assert "QUOTA_WALLETS" in refusal(club.hosts)
-
-
-def test_organizations_made_with_the_key_of_such_an_account_have_them_too(
-    club, settings
-):
-    settings.QUOTA_WALLETS = 1
-    account = ProviderApi(club)
-    branch = account.opens(account.makes())
-    branch.post("/api/wallets", {})
-    assert "QUOTA_WALLETS" in refusal(branch.post, "/api/wallets", {})
 
 
 EVERY = [
@@ -301,32 +279,40 @@ def uses_everything(organization):
 
 def test_every_quota_is_listed():
     assert EVERY == [
-        "CONNECTIONS",
-        "DEFINITIONS",
-        "OPEN_EXCHANGES",
-        "ORGANIZATIONS",
-        "PICTURES",
-        "PICTURE_BYTES",
-        "WALLETS",
-    ]
+        "CONNECTIONS", "DEFINITIONS", "OPEN_EXCHANGES", "ORGANIZATIONS", "PICTURES",
+        "PICTURE_BYTES", "WALLETS",
+    ]  # fmt: skip
 
 
-def test_an_organization_made_by_the_command_has_no_limits(faber, tight):
-    uses_everything(faber)
+def made_by_the_command(fay):
+    return Organization("Faber College")
 
 
-def test_nor_has_one_that_its_provider_made(faber, tight):
+def made_by_staff_in_the_studio(fay):
+    User.objects.update(is_staff=True)
+    return Organization("Club", owner=User.objects.get())
+
+
+def whose_quotas_were_lifted(fay):
+    club = Organization("Club", owner=fay)
+    Provider.objects.update(has_quotas=False)
+    return club
+
+
+@pytest.mark.parametrize(
+    "make",
+    [made_by_the_command, made_by_staff_in_the_studio, whose_quotas_were_lifted],
+)
+def test_an_organization_has_no_limits(stored_keys, fay, tight, make):
+    uses_everything(make(fay))
+
+
+def test_nor_has_one_that_a_provider_without_limits_made(faber, tight):
     account = ProviderApi(faber)
     branch = account.opens(account.makes())
     for _ in range(2):
         branch.post("/api/wallets", {})
         branch.post("/connections", {})
-
-
-def test_nor_has_one_that_staff_made_in_the_studio(stored_keys, fay, tight):
-    fay.is_staff = True
-    fay.save()
-    uses_everything(Organization("Club", owner=fay))
 
 
 def test_a_quota_of_zero_is_no_limit(club, settings):
@@ -335,23 +321,13 @@ def test_a_quota_of_zero_is_no_limit(club, settings):
     uses_everything(club)
 
 
-def test_the_quotas_of_an_account_can_be_lifted(club, tight):
-    Provider.objects.filter(tenants=club.tenant).update(has_quotas=False)
-    uses_everything(club)
-
-
 def test_the_quotas_of_others_do_not_count(club, faber, settings):
     settings.QUOTA_WALLETS = 1
     for _ in range(2):
         faber.hosts()
+    assert quotas.WALLETS.count_used(faber.tenant, 1) == 1, "no more rows are read"
     club.hosts()
     assert_error(error_of(club.hosts), 409, "quota_exceeded")
-
-
-def test_no_more_rows_are_counted_than_the_quota(faber):
-    for _ in range(3):
-        faber.hosts()
-    assert quotas.WALLETS.count_used(faber.tenant, 2) == 2
 
 
 @pytest.mark.parametrize(

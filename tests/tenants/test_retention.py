@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, default_storage
@@ -16,7 +15,8 @@ from agency.core.metrics import registry
 from organizations.provisioning import remove_organization
 from tenants import audit, retention, tasks
 from tenants.assets import storage_path
-from tenants.models import ApiKey, Asset, Provider
+from tenants.models import ApiKey, Asset
+from tests.factories import ProviderFactory, UserFactory
 from tests.support.people import Organization
 from tests.support.pictures import picture, storage, uploads
 
@@ -76,15 +76,12 @@ def test_sessions_go_in_batches_the_oldest_first(transactional_db, monkeypatch):
     assert retention.delete_expired_sessions() == 3
 
 
-def test_a_picture_of_an_organization_stays(asset):
-    ApiKey.objects.all().delete()
-    age_files(400)
-    tasks.delete_old_sessions_and_pictures()
-    assert Asset.objects.get() == asset and files() == {asset.name}
-
-
-def test_a_picture_of_an_account_that_can_still_be_used_stays(faber, asset):
-    remove_organization(faber.tenant, by=audit.SYSTEM)
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_picture_stays_while_its_account_is_used(faber, asset, is_removed):
+    if is_removed:  # its keys work on
+        remove_organization(faber.tenant, by=audit.SYSTEM)
+    else:
+        ApiKey.objects.all().delete()
     age_files(400)
     tasks.delete_old_sessions_and_pictures()
     assert Asset.objects.get() == asset and files() == {asset.name}
@@ -111,7 +108,10 @@ def test_what_was_just_uploaded_stays(faber, asset):
     assert Asset.objects.get() == asset and files() == {asset.name, "stray.png"}
 
 
-def test_a_file_that_no_row_names_goes(asset):
+def test_a_file_that_no_row_names_goes(faber, storage):
+    assert retention.delete_orphaned_files() == 0, "before the first upload"
+    uploads(faber, picture())
+    asset = Asset.objects.get()
     stray()
     age_files(2)
     assert retention.delete_orphaned_files() == 1
@@ -144,40 +144,30 @@ def test_a_file_that_another_worker_deletes_is_no_failure(asset, monkeypatch):
     assert retention.delete_orphaned_files() == 0
 
 
-def test_before_the_first_upload_there_is_nothing_to_do(transactional_db):
-    assert retention.delete_orphaned_files() == 0
-
-
 def test_deleted_sessions_and_pictures_are_counted(transactional_db, asset):
-    def counted(table):
-        return (
-            registry.get_sample_value(
-                "agency_retention_deleted_total", {"table": table}
-            )
-            or 0
-        )
+    name = "agency_retention_deleted_total"
 
-    before = counted("files of pictures"), counted("tenants.Asset")
-    Asset.objects.update(provider=Provider.objects.create(name="Nobody's"))
+    def counted():
+        tables = ("files of pictures", "tenants.Asset")
+        labels = [{"table": table} for table in tables]
+        return [registry.get_sample_value(name, one) or 0 for one in labels]
+
+    before = counted()
+    Asset.objects.update(provider=ProviderFactory())
     age_files(2)
     tasks.delete_old_sessions_and_pictures()
-    assert (counted("files of pictures"), counted("tenants.Asset")) == (
-        before[0] + 1,
-        before[1] + 1,
-    )
+    assert counted() == [number + 1 for number in before]
 
 
-@pytest.mark.parametrize(("days", "left"), [(0, 2), (30, 1)])
 def test_the_log_of_the_admin_is_kept_unless_the_setting_says_how_long(
-    transactional_db, settings, days, left
+    transactional_db, settings
 ):
-    settings.ADMIN_LOG_RETENTION_DAYS = days
-    staff = User.objects.create_user("sam")
+    staff = UserFactory()
     for age in (29, 31):
-        LogEntry.objects.create(
-            user=staff,
-            action_flag=CHANGE,
-            action_time=timezone.now() - timedelta(days=age),
-        )
-    tasks.delete_old_audit_entries()
-    assert LogEntry.objects.count() == left
+        done = {"user": staff, "action_flag": CHANGE}
+        then = timezone.now() - timedelta(days=age)
+        LogEntry.objects.create(action_time=then, **done)
+    for days, left in ((0, 2), (30, 1)):
+        settings.ADMIN_LOG_RETENTION_DAYS = days
+        tasks.delete_old_audit_entries()
+        assert LogEntry.objects.count() == left
