@@ -10,6 +10,7 @@ from django.utils import timezone
 from credentials.models import Credential
 from organizations import daily_usage
 from tenants.models import DailyUsage, Tenant
+from tests.factories import DailyUsageFactory
 from tests.support.webhook_receiver import receiving, worker_calls
 from webhooks.models import Attempt, Event
 
@@ -40,23 +41,15 @@ def test_calls_of_webhooks_are_counted(faber, settings):
     settings.WEBHOOK_REQUIRE_HTTPS = False
     settings.OUTGOING_ALLOW_LOOPBACK = True
     with receiving() as receiver:
-        faber.post("/webhooks", {"url": receiver.url})
-        faber.hosts("Alice").accepts_invitation(faber.invites()["invitation"])
-        worker_calls()
-    calls = Attempt.objects.count()
-    assert calls > 0
-    assert counted(faber.tenant)[3] == calls
-
-
-def test_an_example_is_a_call_and_no_verification(faber, settings):
-    settings.WEBHOOK_REQUIRE_HTTPS = False
-    settings.OUTGOING_ALLOW_LOOPBACK = True
-    with receiving() as receiver:
         hook = faber.post("/webhooks", {"url": receiver.url})
+        faber.hosts("Alice").accepts_invitation(faber.invites()["invitation"])
         example = {"messageType": "verification"}
         faber.post(f"/webhooks/{hook['id']}/example", example)
         worker_calls()
-    assert counted(faber.tenant) == (0, 0, 0, 1)
+    calls = Attempt.objects.count()
+    assert calls > 1
+    _, _, verifications, made = counted(faber.tenant)
+    assert (verifications, made) == (0, calls), "an example is no verification"
 
 
 def test_what_is_deleted_after_it_was_counted_stays_counted(cycle):
@@ -68,19 +61,16 @@ def test_what_is_deleted_after_it_was_counted_stays_counted(cycle):
 
 def test_the_days_since_the_last_count_are_counted(cycle, monkeypatch):
     """As after some days without a worker."""
-    past = timezone.now().astimezone(UTC).date() - timedelta(days=5)
-    DailyUsage.objects.create(tenant=cycle.tenant, day=past, connections=7)
+    today = timezone.now().astimezone(UTC).date()
     days = []
     monkeypatch.setattr(daily_usage, "count_day", days.append)
+    daily_usage.count_usage()
+    assert days == [today], "that of the oldest event"
+    days.clear()
+    past = today - timedelta(days=5)
+    DailyUsageFactory(tenant=cycle.tenant, day=past, connections=7)
     daily_usage.count_usage()
     assert days == [past + timedelta(days=number) for number in range(-1, 6)]
-
-
-def test_the_first_count_begins_with_the_oldest_event(cycle, monkeypatch):
-    days = []
-    monkeypatch.setattr(daily_usage, "count_day", days.append)
-    daily_usage.count_usage()
-    assert days == [timezone.now().astimezone(UTC).date()]
 
 
 def test_events_before_and_after_a_day_are_not_of_it(cycle):
@@ -99,8 +89,8 @@ def test_the_last_twelve_months_are_summed_in_one_query(faber, acme):
         date(2025, 3, 31): 16,  # of the thirteenth month
     }
     for day, number in rows.items():
-        DailyUsage.objects.create(tenant=faber.tenant, day=day, credentials=number)
-    DailyUsage.objects.create(tenant=acme.tenant, day=date(2026, 3, 1), credentials=99)
+        DailyUsageFactory(tenant=faber.tenant, day=day, credentials=number)
+    DailyUsageFactory(tenant=acme.tenant, day=date(2026, 3, 1), credentials=99)
     with CaptureQueriesContext(connection) as captured:
         months = daily_usage.usage_by_month(faber.tenant, date(2026, 3, 31))
     assert len(captured) == 1
@@ -113,13 +103,8 @@ def test_the_last_twelve_months_are_summed_in_one_query(faber, acme):
 def test_old_rows_are_deleted(faber):
     today = datetime.now(UTC).date()
     for days in (1, 401):
-        day = today - timedelta(days=days)
-        DailyUsage.objects.create(tenant=faber.tenant, day=day)
+        DailyUsageFactory(tenant=faber.tenant, day=today - timedelta(days=days))
     daily_usage.count_usage()
     assert [row.day for row in DailyUsage.objects.all()] == [today - timedelta(days=1)]
-
-
-def test_usage_goes_with_its_organization(faber):
-    DailyUsage.objects.create(tenant=faber.tenant, day=date(2026, 3, 1))
     Tenant.objects.get(pk=faber.tenant.pk).delete()
-    assert not DailyUsage.objects.exists()
+    assert not DailyUsage.objects.exists(), "it goes with its organization"

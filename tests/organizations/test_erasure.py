@@ -84,36 +84,25 @@ def finish():
     pytest.fail("it does not come to an end")
 
 
-def test_no_row_is_left_in_any_table(faber, busy, many):
+def test_no_row_is_left_in_any_table_and_what_was_open_at_a_peer_ends(
+    faber, busy, many
+):
     tenant = faber.tenant.pk
     deletes(faber)
-    assert len(rows_with("tenant", tenant)) > 5
-    finish()
-    assert rows_with("tenant", tenant) == {}
-    assert not Tenant._base_manager.filter(pk=tenant).exists()
-    assert not Delivery.objects.exists() and not Attempt.objects.exists()
-
-
-def test_the_data_key_goes_with_the_call(faber, busy, many):
-    deletes(faber)
-    assert not DataKey.objects.filter(tenant=faber.tenant).exists()
-    assert_error(error_of(faber.get, "/tenants"), 401, "unauthorized")
-
-
-def test_what_was_open_at_a_peer_ends(faber, busy, many):
-    deletes(faber)
+    assert not DataKey.objects.filter(tenant=tenant).exists(), "it goes with the call"
+    for path in ("/tenants", "/connections", "/api/wallets"):
+        assert_error(error_of(faber.get, path), 401, "unauthorized")
     assert states_of(busy) == ["Offered", "Requested"], "a worker tells the peer"
-    finish()
-    assert states_of(busy) == ["Rejected", "Rejected"]
-
-
-def test_a_peer_is_refused_before_the_rows_are_gone(faber, busy, many):
-    deletes(faber)
+    assert len(rows_with("tenant", tenant)) > 5
     asks = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
     for _ in ("before", "after"):
         path = f"/verifications/propose/{busy.known[faber][1]}"
         assert_error(error_of(busy.put, path, asks), 409, "connection_gone")
         finish()
+    assert rows_with("tenant", tenant) == {}
+    assert not Tenant._base_manager.filter(pk=tenant).exists()
+    assert not Delivery.objects.exists() and not Attempt.objects.exists()
+    assert states_of(busy) == ["Rejected", "Rejected"]
 
 
 def test_a_link_of_a_deleted_organization_is_unknown(faber, client, many, acme):
@@ -151,32 +140,24 @@ def alice(faber, acme):
     return alice
 
 
-def test_a_deleted_wallet_is_found_nowhere(faber, alice, many):
+def test_no_row_of_a_wallet_is_left_and_its_peers_are_told(faber, acme, alice, many):
+    definition = acme.defines("name", "level")
+    alice.receives(acme, definition, VALUES)
+    offered = f"/credentials/{acme.offers(alice, definition, VALUES)['credentialId']}"
+    wallet = Wallet.objects.get(wallet_id="alice")
     faber.delete("/api/wallets/alice")
     assert faber.get("/api/wallets") == []
     assert_error(error_of(alice.get, "/connections"), 404, "not_found")
     assert hosts_alice(faber).get("/connections") == []
-
-
-def test_the_peers_of_a_deleted_wallet_are_told(faber, acme, alice, many):
-    definition = acme.defines("name", "level")
-    offered = acme.offers(alice, definition, VALUES)
-    faber.delete("/api/wallets/alice")
-    assert acme.get(f"/credentials/{offered['credentialId']}")["state"] == "Offered"
+    assert acme.get(offered)["state"] == "Offered"
     again = error_of(acme.offers, alice, definition, VALUES)
     assert_error(again, 409, "connection_gone")
     finish()
-    assert acme.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
-
-
-def test_no_row_of_a_wallet_is_left(faber, acme, alice, many):
-    alice.receives(acme, acme.defines("name", "level"), VALUES)
-    wallet = Wallet.objects.get(wallet_id="alice")
-    faber.delete("/api/wallets/alice")
-    finish()
+    assert acme.get(offered)["state"] == "Rejected"
     assert rows_with("wallet", wallet.pk) == {}
     assert not Wallet._base_manager.filter(pk=wallet.pk).exists()
-    assert Credential.objects.get().state == "Issued", "the issuer's stays"
+    issued = Credential.objects.filter(state="Issued", role="issuer")
+    assert issued.count() == 1, "the issuer's stays"
 
 
 def test_a_wallet_goes_with_an_organization_that_is_deleted_meanwhile(

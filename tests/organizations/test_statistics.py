@@ -10,6 +10,7 @@ from django.utils import timezone
 from credentials.models import Credential
 from organizations import daily_usage, statistics
 from tenants.models import DailyUsage
+from tests.factories import DailyUsageFactory
 from tests.support.errors import assert_error, error_of
 from verifications.models import Verification
 from wallets.models import Wallet
@@ -48,16 +49,12 @@ def test_what_happened_is_counted_at_once(busy, acme):
     assert sum(map(sum, counts(acme))) == 0
 
 
-def test_the_kept_counts_are_the_same(busy):
+def test_the_kept_counts_are_the_same_and_outlive_what_they_count(busy):
     daily_usage.count_usage()
     [row] = DailyUsage.objects.filter(tenant=busy.tenant)
     kept = (row.offers, row.credentials, row.valid_proofs, row.invalid_proofs)
     assert kept == DONE
     assert sum(map(sum, counts(busy))) == sum(DONE), "nothing is counted twice"
-
-
-def test_what_was_deleted_stays_counted(busy):
-    daily_usage.count_usage()
     Credential.objects.all().delete()
     Verification.objects.all().delete()
     daily_usage.count_usage()
@@ -67,9 +64,8 @@ def test_what_was_deleted_stays_counted(busy):
 def test_earlier_days_are_read_from_the_kept_counts_in_one_query(busy, acme):
     today = timezone.now().astimezone(UTC).date()
     for organization, number in ((busy, 7), (acme, 99)):
-        DailyUsage.objects.create(
-            tenant=organization.tenant, day=today - timedelta(days=3), offers=number
-        )
+        day = today - timedelta(days=3)
+        DailyUsageFactory(tenant=organization.tenant, day=day, offers=number)
     own = Wallet.of_organization(busy.tenant)
     with CaptureQueriesContext(connection) as captured:
         found = statistics.count_by_day(own, 7, timezone.now())
@@ -97,7 +93,7 @@ def test_the_api_answers_the_days_oldest_first(busy):
     assert len(busy.get(f"/statistics?days={statistics.MAX_DAYS}")) == 90
 
 
-@pytest.mark.parametrize("days", ["0", "91", "week", "-1"])
-def test_the_days_are_bounded(faber, days):
-    error = error_of(faber.get, f"/statistics?days={days}")
-    assert_error(error, 400, "invalid_request")
+def test_the_days_are_bounded(faber):
+    for days in ("0", "91", "week", "-1"):
+        error = error_of(faber.get, f"/statistics?days={days}")
+        assert_error(error, 400, "invalid_request")
