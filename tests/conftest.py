@@ -157,6 +157,9 @@ def stored_keys():
         yield
 
 
+restore_faber = database.Template(lambda: Organization("Faber College"))
+
+
 @pytest.fixture
 def home():
     """A folder for servers and files of a product of its own."""
@@ -166,7 +169,7 @@ def home():
 
 @pytest.fixture
 def faber(transactional_db, stored_keys):
-    return Organization("Faber College")
+    return restore_faber()
 
 
 @pytest.fixture
