@@ -34,7 +34,7 @@ def server(tmp_path):
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def collected_files(tmp_path_factory):
     """The folder that collectstatic fills, once for all tests: it takes seconds."""
     folder = tmp_path_factory.mktemp("staticfiles")
