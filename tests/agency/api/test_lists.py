@@ -109,24 +109,6 @@ def test_every_list_is_of_one_organization(lists):
         assert mine and not any(row in mine for row in theirs), path
 
 
-@pytest.mark.slow
-def test_the_queries_of_a_list_are_as_many_for_30_rows_as_for_one(lists):
-    lists.grow()
-    before = {path: queries(lists, path) for path in LISTS}
-    for _ in range(29):
-        lists.grow()
-    assert {path: queries(lists, path) for path in LISTS} == before
-    for path in LISTS.keys() - ONE_ROW:
-        assert len(lists.get(path, limit=30)) == 30, path
-
-
-def queries(lists, path):
-    lists.get(path)
-    with CaptureQueriesContext(connection) as captured:
-        lists.get(path)
-    return len(captured)
-
-
 def test_a_known_parameter_with_a_bad_value_is_named(lists):
     for path, operation in LISTS.items():
         who, address = lists.calls(path)
