@@ -21,22 +21,14 @@ from credentials.models import Credential
 from tenants import vault
 from tenants.data_key_rotation import create_next_data_key
 from tenants.models import FormerDataKey, Tenant
+from tests.agency.ops.test_moving import college
 from tests.support.paths import ROOT
-from tests.support.pictures import picture, storage, uploads
+from tests.support.pictures import storage
 from tests.support.processes import same_server
 
-__all__ = ["storage"]  # the fixture: files of each test in a folder of their own
+# The fixtures: Faber with objects, and files of each test in a folder of their own.
+__all__ = ["college", "storage"]
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def college(faber, settings):
-    """Faber with a picture, and Alice with a credential that can be revoked."""
-    settings.REVOCATION_FIRST_REGISTRY_SIZE = settings.REVOCATION_REGISTRY_SIZE = 4
-    definition = faber.defines("name", "year", supportRevocation=True)
-    faber.hosts().receives(faber, definition, {"name": "Alice", "year": "7"})
-    assert uploads(faber, picture()).status_code == 200
-    return faber
 
 
 def database_url(name=""):
