@@ -5,32 +5,14 @@ from django.utils import timezone
 
 from connections.models import Connection
 from tests.agency.holder_pages.conftest import LinkPage, answer, take_offer
-from tests.agency.studio.test_accessibility import RUN, axe
-from tests.support import chromium
+from tests.support.chromium import DESKTOP, MARKS, OPEN_ALL, PHONE
 
-__all__ = ["axe"]
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
-]
-OPEN_ALL = (
-    "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
-)
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    with chromium.running(tmp_path_factory.mktemp("chromium")) as page:
-        page.call("Network.enable")
-        yield page
+pytestmark = MARKS
 
 
 @pytest.fixture
-def addresses(faber, offer, ask, live_server, settings):
+def addresses(page, faber, offer, ask):
     """`{name: address}` of a page in each state."""
-    settings.PUBLIC_URL = live_server.url
     faber.tenant.primary_color, faber.tenant.secondary_color = "#ffd400", "#808080"
     faber.tenant.wallet_apps = [{"name": "Purse", "urls": ["https://purse.example"]}]
     faber.tenant.return_urls = ["https://shop.example"]
@@ -55,22 +37,19 @@ def addresses(faber, offer, ask, live_server, settings):
     paths["expired"] = LinkPage(late["invitationUrl"]).path
     opened = LinkPage(offer()["offerUrl"])
     opened.client.get(opened.path, headers={"Accept": "application/json"})
-    paths["opened"] = opened.path
-    return {name: live_server.url + path for name, path in paths.items()}
+    return paths | {"opened": opened.path}
 
 
-@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme, language", [("light", "en"), ("dark", "ar")])
-def test_every_state(page, axe, addresses, scheme, language, width):
+def test_every_state(page, axe, addresses, scheme, language):
     page.prefer(scheme)
-    page.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": language})
-    size = {"width": width, "height": 800, "deviceScaleFactor": 1}
-    page.call("Emulation.setDeviceMetricsOverride", **size, mobile=width < 500)
+    page.tab.set_extra_http_headers({"Accept-Language": language})
     found = {}
     for name, address in addresses.items():
         page.open(address)
         assert page.evaluate("document.documentElement.lang") == language
         page.evaluate(OPEN_ALL)
-        page.evaluate(axe)
-        found[name] = page.evaluate(RUN)
+        for width in (PHONE, DESKTOP):
+            page.resize(width, 800)
+            found[f"{name} {width}"] = page.findings()
     assert {name: one for name, one in found.items() if one} == {}

@@ -1,93 +1,61 @@
 """The page of a link in Chromium: it follows its state, on phones and desktops."""
 
-import time
-
 import pytest
 from django.utils import timezone
 
 from connections.models import Connection
 from tenants.branding import LANGUAGES
-from tests.agency.holder_pages.conftest import (
-    CONNECTING,
-    LinkPage,
-    answer,
-    take_offer,
-)
-from tests.support import chromium
+from tests.agency.holder_pages.conftest import CONNECTING, LinkPage, answer, take_offer
+from tests.support.chromium import DESKTOP, MARKS, OPEN_ALL, PHONE, SMALLEST
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
-]
-DESKTOP, PHONE, SMALLEST = 1280, 390, 320
-WATCH = """
-window.problems = [];
-addEventListener("error", (event) => problems.push(event.message));
-addEventListener("securitypolicyviolation", (event) => problems.push(event.blockedURI));
-for (const kind of ["error", "warn"]) {
-  console[kind] = (...texts) => problems.push(texts.join(" "));
-}"""
+pytestmark = MARKS
 # Undefined while the next page is read.
 STATE = "document.getElementById('state')?.dataset.state"
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    with chromium.running(tmp_path_factory.mktemp("chromium")) as page:
-        page.call("Page.enable")
-        page.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
-        page.call("Network.enable")
-        page.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": "en"})
-        yield page
+LOOKS = "/status?seen="
+TO_LOOK, TO_RETURN = 2, 5  # seconds, of poll.js and link.js
 
 
 @pytest.fixture
-def visit(page, live_server, settings):
-    """Open a link's page at a width."""
-    settings.PUBLIC_URL = live_server.url
+def visit(page):
+    """Open a link's page at a width. Its clock stands still."""
+    page.stop_clock()
 
     def visit(url, width=DESKTOP, query=""):
-        size = {"width": width, "height": 800, "deviceScaleFactor": 1}
-        page.call("Emulation.setDeviceMetricsOverride", **size, mobile=width < 500)
-        page.open(live_server.url + LinkPage(url).path + query)
+        page.resize(width, 800)
+        page.open(LinkPage(url).path + query)
         return page
 
-    yield visit
-    assert page.evaluate("window.problems") == []
-    page.call("Page.navigate", url="about:blank")
+    return visit
 
 
-def becomes(page, state, within):
-    """Wait for the state. Fail if it takes longer than `within` seconds."""
-    started = time.monotonic()
+def becomes(page, state, after=TO_LOOK):
+    """The page shows the state after these seconds of its clock."""
+    page.pass_time(after)
     page.wait_for(f"{STATE} === '{state}'")
-    assert time.monotonic() - started < within
 
 
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_it_follows_an_offer_to_its_end(visit, faber, offer, width):
+def test_it_follows_an_offer_to_its_end(visit, faber, offer):
     made = offer()
-    page = visit(made["offerUrl"], width)
+    page = visit(made["offerUrl"])
     assert page.evaluate(STATE) == "waiting"
     assert page.evaluate("document.querySelector('.qr').offsetWidth >= 240")
     take_offer(faber.hosts("Alice"), made["offerUrl"])
-    becomes(page, "done", within=4)  # 2 s, and a slow machine
-    told = page.evaluate("document.getElementById('state-change').textContent")
-    assert told == "The credential is in your wallet. You can close this page."
-    assert page.evaluate("document.title") == "The credential is in your wallet"
-    looks = "performance.getEntriesByType('resource').length"
-    before = page.evaluate(looks)
-    time.sleep(3)
-    assert page.evaluate(looks) == before  # an end state is read no more
+    becomes(page, "done")
+    told = "The credential is in your wallet"
+    assert page.text("#state-change") == f"{told}. You can close this page."
+    assert page.evaluate("document.title") == told
+    assert page.reads(LOOKS) == 1
+    page.pass_time(60)
+    assert page.reads(LOOKS) == 1  # an end state is read no more
+    assert page.strange_calls() == []
 
 
 @pytest.fixture
-def shop(faber, live_server):
-    """A return address on the host of the tests, and an offer that leads there."""
-    faber.tenant.return_urls = [f"{live_server.url}/docs"]
+def shop(faber, page):
+    """A return address on the host of the tests."""
+    faber.tenant.return_urls = [f"{page.base}/docs"]
     faber.tenant.save()
-    return f"{live_server.url}/docs/errors?order=7"
+    return f"{page.base}/docs/errors?order=7"
 
 
 NOTE = "document.querySelector('[data-returning]')"
@@ -97,14 +65,15 @@ def test_it_leads_back_once_it_is_done(visit, page, faber, offer, shop):
     made = offer(returnUrl=shop)
     visit(made["offerUrl"])
     take_offer(faber.hosts("Alice"), made["offerUrl"])
-    becomes(page, "done", within=4)
+    becomes(page, "done")
     assert page.evaluate(f"{NOTE}.hidden") is False
     assert page.evaluate("document.querySelector('[data-return]').href") == shop
+    page.pass_time(TO_RETURN)
     page.wait_for(f"location.href === '{shop}'")
     # Who comes back by the browser's own button stays.
     visit(made["offerUrl"])
-    becomes(page, "done", within=2)
-    time.sleep(6)
+    becomes(page, "done", after=0)
+    page.pass_time(TO_RETURN + 1)
     assert page.evaluate(STATE) == "done"
 
 
@@ -112,10 +81,10 @@ def test_whoever_wants_to_stay_stays(visit, page, faber, offer, shop):
     made = offer(returnUrl=shop)
     visit(made["offerUrl"])
     take_offer(faber.hosts("Alice"), made["offerUrl"])
-    becomes(page, "done", within=4)
+    becomes(page, "done")
     page.evaluate("document.querySelector('[data-stay]').click()")
     assert page.evaluate(f"{NOTE}.hidden") is True
-    time.sleep(6)
+    page.pass_time(TO_RETURN + 1)
     assert page.evaluate(STATE) == "done"
 
 
@@ -123,9 +92,9 @@ def test_nobody_is_led_back_from_another_end(visit, page, faber, ask, shop):
     made = ask(returnUrl=shop)
     visit(made["verificationRequestUrl"])
     answer(faber.hosts("Bob"), made["verificationRequestUrl"])
-    becomes(page, "failed", within=4)
+    becomes(page, "failed")
     assert page.evaluate("document.querySelector('a[href$=\"order=7\"]') !== null")
-    time.sleep(6)
+    page.pass_time(TO_RETURN + 1)
     assert page.evaluate(STATE) == "failed"
 
 
@@ -134,8 +103,8 @@ def test_an_expired_link_is_an_end(visit, page, faber):
     visit(made["invitationUrl"], PHONE)
     assert page.evaluate(STATE) == "waiting"
     Connection.objects.update(expires_at=timezone.now())
-    becomes(page, "expired", within=4)
-    told = page.evaluate("document.getElementById('state-change').textContent")
+    becomes(page, "expired")
+    told = page.text("#state-change")
     assert told.startswith("This invitation has expired.")
 
 
@@ -146,40 +115,27 @@ def test_it_says_that_an_offer_was_declined_and_that_one_was_used(
     made = offer(**CONNECTING)
     visit(made["offerUrl"], PHONE)
     alice.accepts_invitation(made["offerUrl"])
-    becomes(page, "opened", within=4)
+    becomes(page, "opened")
     credential = alice.newest("credentials")["credentialId"]
     alice.post(f"/credentials/{credential}/decline")
-    becomes(page, "declined", within=4)
+    becomes(page, "declined")
     take_offer(alice, (used := offer())["offerUrl"])
     visit(used["offerUrl"])
     assert page.evaluate(STATE) == "used"
     assert page.evaluate("document.querySelector('[data-return]')") is None
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_it_is_read_in_each_language_on_the_smallest_phone(visit, page, ask, language):
-    page.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": language})
-    try:
-        visit(ask()["verificationRequestUrl"], SMALLEST)
-        page.evaluate(
-            "document.querySelectorAll('details').forEach((d) => d.open = 1)"
-        )
+def test_it_is_read_in_each_language_on_the_smallest_phone(visit, page, ask):
+    url = ask()["verificationRequestUrl"]
+    for language in LANGUAGES:
+        page.tab.set_extra_http_headers({"Accept-Language": language})
+        visit(url, SMALLEST)
+        page.evaluate(OPEN_ALL)
         assert page.evaluate("document.documentElement.lang") == language
-        direction = "getComputedStyle(document.body).direction"
-        assert page.evaluate(direction) == ("rtl" if language == "ar" else "ltr")
-        assert page.evaluate("document.documentElement.scrollWidth") == SMALLEST
-    finally:
-        page.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": "en"})
-
-
-def test_it_calls_no_other_host(visit, live_server, offer):
-    page = visit(offer()["offerUrl"])
-    time.sleep(2.5)
-    names = page.evaluate(
-        "performance.getEntriesByType('resource').map((entry) => entry.name)"
-    )
-    assert any("/status?seen=waiting" in name for name in names)
-    assert all(name.startswith(live_server.url + "/") for name in names)
+        direction = page.evaluate("getComputedStyle(document.body).direction")
+        assert direction == ("rtl" if language == "ar" else "ltr"), language
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width == SMALLEST, language
 
 
 def test_a_hidden_page_looks_when_somebody_comes_back(visit, faber, ask):
@@ -190,12 +146,11 @@ def test_a_hidden_page_looks_when_somebody_comes_back(visit, faber, ask):
     )
     away = "window.isAway = %s; document.dispatchEvent(new Event('visibilitychange'))"
     page.evaluate(away % "true")
-    time.sleep(2.5)  # a look that was due is over
     answer(faber.hosts("Bob"), made["verificationRequestUrl"])
-    time.sleep(3)
-    assert page.evaluate(STATE) == "waiting"
+    page.pass_time(3 * TO_LOOK)
+    assert page.reads(LOOKS) == 0
     page.evaluate(away % "false")
-    becomes(page, "failed", within=2)
+    becomes(page, "failed", after=0)
 
 
 def test_a_page_that_is_restored_looks_at_once(visit, faber):
@@ -203,7 +158,7 @@ def test_a_page_that_is_restored_looks_at_once(visit, faber):
     page = visit(invited["invitationUrl"], PHONE)
     faber.hosts("Alice").accepts_invitation(invited["invitation"])
     page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', {persisted: 1}))")
-    becomes(page, "done", within=1.5)
+    becomes(page, "done", after=0)
 
 
 def test_a_page_that_a_phone_loads_anew_says_done(visit, faber, offer):
@@ -211,7 +166,7 @@ def test_a_page_that_a_phone_loads_anew_says_done(visit, faber, offer):
     visit(made["offerUrl"], PHONE)
     take_offer(faber.hosts("Alice"), made["offerUrl"])
     page = visit(made["offerUrl"], PHONE)
-    becomes(page, "done", within=2)
+    becomes(page, "done", after=0)
 
 
 IS_SEEN = "document.querySelector('%s').checkVisibility()"
@@ -237,9 +192,10 @@ def test_a_phone_without_a_wallet_is_helped(visit, offer, lets_visitors):
     )
     assert not page.evaluate(IS_SEEN % "[data-nothing]")
     page.evaluate("document.getElementById('open-wallet').click()")
+    page.pass_time(2)
     page.wait_for(is_open % "#no-wallet")
     assert page.evaluate(IS_SEEN % "[data-nothing]")
-    told = page.evaluate("document.getElementById('state-change').textContent")
+    told = page.text("#state-change")
     assert told.startswith("No wallet app has opened.")
 
 
@@ -256,28 +212,11 @@ def test_a_desktop_shows_the_code_first_and_a_phone_the_one_button(
 
 
 def test_it_works_without_scripts(visit, page, faber, offer):
-    page.call("Emulation.setScriptExecutionDisabled", value=True)
-    try:
-        visit((made := offer())["offerUrl"], PHONE)
-        take_offer(faber.hosts("Alice"), made["offerUrl"])
-        page.evaluate("document.querySelector('noscript a').scrollIntoView()")
-        point = page.evaluate(
-            "(({x, y}) => [x + 5, y + 5])(document.querySelector("
-            "'noscript a').getBoundingClientRect())"
-        )
-        for kind in ("mousePressed", "mouseReleased"):
-            page.call(
-                "Input.dispatchMouseEvent",
-                type=kind,
-                x=point[0],
-                y=point[1],
-                button="left",
-                clickCount=1,
-            )
-        becomes(page, "done", within=5)
-    finally:
-        page.call("Emulation.setScriptExecutionDisabled", value=False)
-        page.evaluate("window.problems = []")
+    page.stop_scripts()
+    visit((made := offer())["offerUrl"], PHONE)
+    take_offer(faber.hosts("Alice"), made["offerUrl"])
+    page.tab.click("noscript a")
+    page.wait_for(f"{STATE} === 'done'")
 
 
 def test_nothing_scrolls_sideways_on_the_smallest_phone(visit, faber, ask):
@@ -286,9 +225,7 @@ def test_nothing_scrolls_sideways_on_the_smallest_phone(visit, faber, ask):
     asked = ask(attributes=attributes, protocol="out-of-band", goal=long)
     for url in (asked["verificationRequestUrl"], faber.invites()["invitationUrl"]):
         page = visit(url, SMALLEST)
-        page.evaluate(
-            "document.querySelectorAll('details').forEach((d) => d.open = 1)"
-        )
+        page.evaluate(OPEN_ALL)
         assert page.evaluate("document.documentElement.scrollWidth") == SMALLEST
 
 
@@ -297,11 +234,7 @@ def test_copy_keeps_its_label_in_its_name(visit, page, faber):
     texts = page.evaluate(
         "[...document.querySelectorAll('[data-copy]')].map((b) => b.textContent)"
     )
-    assert texts == [
-        "Copy: Link",
-        "Copy: Invitation data",
-        "Copy: JSON message",
-    ]
+    assert texts == ["Copy: Link", "Copy: Invitation data", "Copy: JSON message"]
     page.evaluate("document.querySelector('details.ways').open = true")
     page.evaluate("document.querySelector('[data-copy=data]').click()")
     page.wait_for(

@@ -11,15 +11,13 @@ import pytest
 from PIL import Image
 
 from tests.agency.pages.catalog import SHORT, open_world
-from tests.agency.pages.test_in_a_browser import Visitor, page
-
-__all__ = ["page"]
+from tests.agency.pages.test_in_a_browser import Visitor
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.needs("chromium"),
     pytest.mark.timeout(900),  # some hundred pages, four pictures each
     pytest.mark.django_db(transaction=True),
+    pytest.mark.needs("chromium"),
 ]
 FOLDER = Path(os.environ.get("SCREENSHOTS", "screenshots"))
 SIZES = [(1280, 900), (390, 844)]
@@ -35,21 +33,20 @@ FOR_DOCS = {
 HEIGHT = "Math.min(document.documentElement.scrollHeight, 4000)"
 
 
-def test_every_page(page, stored_keys, live_server, settings):
-    settings.PUBLIC_URL = live_server.url
+def test_every_page(page, stored_keys, settings):
     FOLDER.mkdir(exist_ok=True)
     world = open_world(SHORT)
     for number in range(7):
         world.add_objects(number)
-    visitor = Visitor(page, world, live_server.url, settings.SESSION_COOKIE_NAME)
+    visitor = Visitor(page, world, settings.SESSION_COOKIE_NAME)
     for scheme in ("light", "dark"):
         page.prefer(scheme)
         for name, who, address in world.named_addresses() + world.records():
             visitor.sign_in(who)
             for width, height in SIZES:
-                visitor.resize(width, height)
+                page.resize(width, height)
                 visitor.open(address)
-                visitor.resize(width, max(height, page.evaluate(HEIGHT)))
+                page.resize(width, max(height, page.evaluate(HEIGHT)))
                 page.screenshot(FOLDER / f"{name}-{width}-{scheme}.png")
     for name, height in FOR_DOCS.items():
         shrink(FOLDER / f"{name}.png", FOLDER / "docs" / f"{name}.png", height)

@@ -8,36 +8,11 @@ import pytest
 
 from agency.web_wallet.sessions import LINK_COOKIE, OTHER_COOKIE, SESSION_COOKIE
 from tests.agency.pages.catalog import OWNER, PAGES, VISITOR
-from tests.agency.studio.test_accessibility import IS_SHOWN, axe
-from tests.support import chromium
+from tests.agency.studio.test_accessibility import IS_SHOWN
+from tests.support.chromium import DESKTOP, MARKS, PHONE, SMALLEST
 
-__all__ = ["axe"]
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),  # each test opens all pages
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
-]
-WATCH = """
-window.problems = [];
-addEventListener("error", (event) => problems.push(event.message));
-addEventListener("securitypolicyviolation", (event) => problems.push(event.blockedURI));
-for (const kind of ["error", "warn", "log", "info", "debug"]) {
-  console[kind] = (...texts) => problems.push(texts.join(" "));
-}"""
-LOADED = """performance.getEntriesByType("resource")
-  .map((one) => [one.name, one.responseStatus])"""
-# All rules with all impacts; that for the size of targets is not among the usual ones.
-RULES = '{resultTypes: ["violations"], rules: {"target-size": {enabled: true}}}'
-AXE = f"""axe.run(document, {RULES}).then((found) => found.violations.map((one) =>
-  one.nodes.map((node) =>
-    `${{one.id}} ${{node.target.join(" ")}}: ${{node.failureSummary}}`)))"""
-# The elements that stick out of the window, or scroll sideways with it.
-TOO_WIDE = """document.documentElement.scrollWidth <= innerWidth ? [] :
-  [...document.querySelectorAll("body *")]
-    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
-    .map((one) => `${one.tagName}.${one.className}`)"""
+# Each test opens all pages.
+pytestmark = [*MARKS, pytest.mark.timeout(900)]
 FOCUS = """(() => {
   const one = document.activeElement;
   if (!one || one === document.body) return null;
@@ -61,39 +36,22 @@ FOCUSABLE = """[...document.querySelectorAll(
 FOREIGN = ("/docs",)  # ends of their addresses
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    with chromium.running(tmp_path_factory.mktemp("chromium")) as page:
-        page.call("Page.enable")
-        page.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
-        page.call("Network.enable")
-        yield page
-
-
 class Visitor:
     """Opens pages of the world as the person whom each is for."""
 
-    def __init__(self, page, world, base, cookie_name):
-        self.page, self.world, self.base = page, world, base
-        self.cookie_name = cookie_name
-
-    def resize(self, width, height=900):
-        size = {"width": width, "height": height, "deviceScaleFactor": 1}
-        self.page.call(
-            "Emulation.setDeviceMetricsOverride", **size, mobile=width < 500
-        )
+    def __init__(self, page, world, session_cookie):
+        self.page, self.world = page, world
+        self.cookies = session_cookie, SESSION_COOKIE, LINK_COOKIE, OTHER_COOKIE
 
     def sign_in(self, who):
-        self.page.call("Network.clearBrowserCookies")
-        if who != VISITOR:
-            for name, cookie in getattr(self.world, who).cookies.items():
-                own = (self.cookie_name, SESSION_COOKIE, LINK_COOKIE, OTHER_COOKIE)
-                if name in own:
-                    self.page.set_cookie(self.base, name, cookie.value)
+        if who == VISITOR:
+            self.page.tab.context.clear_cookies()
+        else:
+            self.page.sign_in(getattr(self.world, who), *self.cookies)
 
     def open(self, address):
         ready = IS_SHOWN if address.endswith(FOREIGN) else "true"
-        self.page.open(self.base + address, ready=ready)
+        self.page.open(address, ready=ready)
         path = address.partition("?")[0].partition("#")[0]
         assert self.page.evaluate("location.pathname") == path
 
@@ -108,42 +66,28 @@ class Visitor:
 
 
 @pytest.fixture
-def visitor(page, world, live_server, settings):
-    settings.PUBLIC_URL = live_server.url
+def visitor(page, world, settings):
     page.prefer("light")
-    yield Visitor(page, world, live_server.url, settings.SESSION_COOKIE_NAME)
-    page.call("Emulation.setScriptExecutionDisabled", value=False)
-    page.call("Page.navigate", url="about:blank")
-    page.call("Network.clearBrowserCookies")
+    return Visitor(page, world, settings.SESSION_COOKIE_NAME)
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
-def test_axe_finds_nothing_on_any_page(visitor, page, axe, scheme, width):
-    page.prefer(scheme)
-    visitor.resize(width)
+def test_axe_finds_nothing_on_any_page_light_or_dark(visitor, page, axe):
     found = {}
     for address in visitor.each_page(without=FOREIGN, records=True):
-        page.evaluate(axe)
-        found[address] = page.evaluate(AXE)
-    assert "\n".join(f"{address} {one}" for address, one in found.items() if one) == ""
-
-
-def test_no_page_scrolls_sideways_on_the_narrowest_screen(visitor, page):
-    visitor.resize(320)
-    found = {
-        address: page.evaluate(TOO_WIDE) for address in visitor.each_page(records=True)
-    }
+        for scheme, width in (("dark", PHONE), ("light", DESKTOP)):
+            page.prefer(scheme)
+            page.resize(width)
+            found[f"{address} {scheme}"] = page.findings()
     assert {address: one for address, one in found.items() if one} == {}
 
 
-def test_no_page_writes_to_the_console_or_calls_another_host(visitor, page):
-    visitor.resize(1280)
+def test_every_page_is_narrow_and_quiet_and_calls_no_other_host(visitor, page):
     for address in visitor.each_page(records=True):
-        loaded = page.evaluate(LOADED)
-        assert page.evaluate("window.problems") == [], address
-        own = visitor.base + "/"
-        assert [one for one, _ in loaded if not one.startswith((own, "data:"))] == []
-        assert [one for one, status in loaded if status >= 400] == [], address
+        assert page.problems() == [], address
+        assert page.strange_calls() == [], address
+        page.resize(SMALLEST)
+        assert page.too_wide() == [], address
+        page.resize(DESKTOP)
 
 
 @pytest.mark.parametrize("name", ["mfa_activate_totp", "invitation"])
@@ -155,14 +99,6 @@ def test_codes_to_scan_are_dark_on_white_in_the_dark_too(visitor, page, name):
     assert page.evaluate(f"{style}.backgroundColor") == "rgb(255, 255, 255)"
 
 
-def press(page, key):
-    code = {"Tab": 9, "Enter": 13, "Escape": 27}.get(key, 0)
-    names = {"key": key, "windowsVirtualKeyCode": code}
-    text = {"Enter": {"text": "\r"}}.get(key, {"text": key} if len(key) == 1 else {})
-    page.call("Input.dispatchKeyEvent", type="keyDown", **names, **text)
-    page.call("Input.dispatchKeyEvent", type="keyUp", **names)
-
-
 def tab_through(page):
     """The elements that get the focus one after the other, until it leaves the page.
 
@@ -171,7 +107,7 @@ def tab_through(page):
     found = []
     rounds = 2 if page.evaluate(FOCUS) else 1
     for _ in range(400):
-        press(page, "Tab")
+        page.tab.keyboard.press("Tab")
         focus = page.evaluate(FOCUS)
         if focus is None:
             rounds -= 1
@@ -182,9 +118,9 @@ def tab_through(page):
     raise AssertionError("the focus does not leave the page")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(visitor, page, width):
-    visitor.resize(width)
+    page.resize(width)
     for address in visitor.each_page(without=FOREIGN):
         count = page.evaluate(FOCUSABLE)
         found = tab_through(page)
@@ -196,12 +132,12 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(visitor, page, wi
 def test_slash_leads_to_the_search_which_enter_sends(visitor, page):
     visitor.sign_in(OWNER)
     visitor.open(visitor.world.address("studio:organization"))
-    press(page, "/")
+    page.tab.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "find"
-    press(page, "/")  # is typed now
+    page.tab.keyboard.press("/")  # is typed now
     assert page.evaluate("document.activeElement.value") == "/"
     page.evaluate("document.activeElement.value = 'alice'")
-    press(page, "Enter")
+    page.tab.keyboard.press("Enter")
     page.wait_for(
         "location.pathname.endsWith('/search') && !!document.querySelector('h2')"
     )
@@ -209,27 +145,27 @@ def test_slash_leads_to_the_search_which_enter_sends(visitor, page):
 
 
 def test_the_drawer_opens_and_closes_by_keyboard(visitor, page):
-    visitor.resize(390)
+    page.resize(PHONE)
     visitor.sign_in(OWNER)
     visitor.open(visitor.world.address("studio:organization"))
     shown = "document.querySelector('#menu').checkVisibility()"
     assert not page.evaluate(shown)
     page.evaluate("document.querySelector('.menu-open').focus()")
-    press(page, "Enter")
+    page.tab.keyboard.press("Enter")
     page.wait_for(shown)
-    press(page, "Tab")
+    page.tab.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className").endswith("menu-close")
     assert not page.evaluate(
         "document.querySelector('main').checkVisibility({visibilityProperty: true})"
     )
-    press(page, "Escape")
+    page.tab.keyboard.press("Escape")
     page.wait_for(f"!{shown}")
 
 
 def test_english_pages_write_a_time_as_the_server_does(visitor, page):
     visitor.sign_in(OWNER)
     visitor.open(visitor.world.address("studio:connections"))
-    shown = page.evaluate("document.querySelector('main time').textContent")
+    shown = page.text("main time")
     assert re.fullmatch(r"\d{1,2} [A-Z][a-z]+ \d{4}, \d\d:\d\d", shown), shown
 
 
@@ -259,14 +195,8 @@ def test_a_list_is_filtered_without_loading_the_page_anew(visitor, page):
 
 
 def test_without_scripts_menu_filter_and_pages_work(visitor, page):
-    page.call("Emulation.setScriptExecutionDisabled", value=True)
-    visitor.resize(390)
-    for address in visitor.each_page(without=FOREIGN):
-        assert page.evaluate("document.querySelectorAll('h1').length") == 1, address
-        hidden = (
-            "[...document.querySelectorAll('[data-copy]')].some((one) => !one.hidden)"
-        )
-        assert not page.evaluate(hidden), "a button that needs a script"
+    page.stop_scripts()
+    page.resize(PHONE)
     visitor.sign_in(OWNER)
     visitor.open(visitor.world.address("studio:connections"))
     page.evaluate("document.querySelector('.menu-open').click()")

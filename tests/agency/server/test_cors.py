@@ -1,12 +1,8 @@
 """Which calls pages on other origins may make, and how they see a refusal."""
 
 import asyncio
-import http.server
 import json
-import os
-import subprocess
-import threading
-from functools import partial
+from contextlib import contextmanager
 
 import pytest
 import requests
@@ -14,9 +10,8 @@ from django.test import Client, override_settings
 
 from agency.api.authentication import SUBSCRIPTION_HEADERS
 from agency.server.cors import ASGIMiddleware
-from tests.support import chromium
 from tests.support.event_streams import free_port, serving
-from tests.support.tools import find_program
+from tests.support.http_servers import http_server
 
 APP, OTHER = "https://app.example", "https://other.example"
 ALLOWED = {"CORS_ALLOWED_ORIGINS": [APP]}
@@ -170,7 +165,6 @@ def test_the_stream_of_events_answers_pages_too(faber):
     assert health.headers[ALLOW] == "*"
 
 
-FLAGS = [*chromium.QUIET, "--virtual-time-budget=20000", "--dump-dom"]
 PAGE = """<!doctype html><meta charset="utf-8"><pre id="found"></pre><script>
 const calls = CALLS;
 (async () => {
@@ -190,38 +184,36 @@ const calls = CALLS;
 @pytest.mark.slow
 @pytest.mark.needs("chromium")
 def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
-    faber, live_server, tmp_path, settings
+    faber, page, settings
 ):
     key, token = faber.made.subscription_key, faber.made.access_token
-    with serving_folder(tmp_path) as origin:
+    with_keys = {"Authorization": f"bearer {token}"}
+    calls = [
+        (name, f"{page.base}/connections", {"headers": with_keys | {name: key}})
+        for name in SUBSCRIPTION_HEADERS
+    ]
+    every = with_keys | dict.fromkeys(SUBSCRIPTION_HEADERS, key)
+    every |= {
+        "X-Streetcred-Tenant-Id": "1",
+        "Idempotency-Key": "a",
+        "Prefer": "wait=1",
+    }
+    every |= {"Content-Type": "application/json", "X-Ms-Command-Name": "npm"}
+    body = json.dumps({"connectionId": "from-a-page"})
+    put = {"method": "POST", "headers": every, "body": body}
+    calls += [
+        ("write", f"{page.base}/agency/v1/connections", put),
+        ("no keys", f"{page.base}/connections", {}),
+        (
+            "strange header",
+            f"{page.base}/connections",
+            {"headers": {"X-Strange": "1"}},
+        ),
+        ("health", f"{page.base}/health", {}),
+    ]
+    with page_that_calls(calls) as origin, page_that_calls(calls) as other:
         settings.CORS_ALLOWED_ORIGINS = [origin]
-        with_keys = {"Authorization": f"bearer {token}"}
-        calls = [
-            (name, f"{live_server}/connections", {"headers": with_keys | {name: key}})
-            for name in SUBSCRIPTION_HEADERS
-        ]
-        every = with_keys | dict.fromkeys(SUBSCRIPTION_HEADERS, key)
-        every |= {
-            "X-Streetcred-Tenant-Id": "1",
-            "Idempotency-Key": "a",
-            "Prefer": "wait=1",
-        }
-        every |= {"Content-Type": "application/json", "X-Ms-Command-Name": "npm"}
-        body = json.dumps({"connectionId": "from-a-page"})
-        put = {"method": "POST", "headers": every, "body": body}
-        calls += [
-            ("write", f"{live_server}/agency/v1/connections", put),
-            ("no keys", f"{live_server}/connections", {}),
-            (
-                "strange header",
-                f"{live_server}/connections",
-                {"headers": {"X-Strange": "1"}},
-            ),
-            ("health", f"{live_server}/health", {}),
-        ]
-        found = seen_by_browser(origin, tmp_path, calls)
-        settings.CORS_ALLOWED_ORIGINS = [OTHER]
-        elsewhere = seen_by_browser(origin, tmp_path, calls)
+        found, elsewhere = seen_on(page, origin), seen_on(page, other)
     for name in (*SUBSCRIPTION_HEADERS, "write", "health"):
         assert found[name].get("status") == 200, (name, found[name])
     assert found["write"]["id"] and "invitationUrl" in found["write"]["text"]
@@ -234,39 +226,16 @@ def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
     assert allowed == ["health"]
 
 
-class serving_folder:
-    """The files of a folder, on an origin of their own."""
-
-    def __init__(self, folder):
-        handler = partial(QuietHandler, directory=str(folder))
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{self.server.server_port}"
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+@contextmanager
+def page_that_calls(calls):
+    """Yield the address of a page, on an origin of its own, that makes these calls."""
+    content = PAGE.replace("CALLS", json.dumps(calls)).encode()
+    html = {"Content_Type": "text/html"}
+    with http_server(lambda call: call.answer(200, content, **html)) as server:
+        yield server.url
 
 
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-def seen_by_browser(origin, folder, calls):
-    """What a page on this origin sees of each call, by name."""
-    (folder / "page.html").write_text(PAGE.replace("CALLS", json.dumps(calls)))
-    profile = f"--user-data-dir={folder / 'profile'}"
-    command = [find_program("chromium"), *FLAGS, profile, f"{origin}/page.html"]
-    home = os.environ | {"HOME": str(folder)}
-    ran = subprocess.run(
-        command,
-        env=home,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    _, _, rest = ran.stdout.partition('<pre id="found">')
-    return json.loads(rest.partition("</pre>")[0].replace("&amp;", "&"))
+def seen_on(page, url):
+    """What the page at this address sees of each call, by name."""
+    page.open(url, ready="!!document.querySelector('#found').textContent")
+    return json.loads(page.text("#found"))

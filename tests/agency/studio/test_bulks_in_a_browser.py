@@ -1,27 +1,17 @@
 """Issuing many in Chromium: the file stays chosen, and the progress shows itself."""
 
-import pytest
-
 from credentials.bulk import issuing
 from tests.agency.pages.catalog import OWNER, open_world
-from tests.agency.pages.test_in_a_browser import Visitor, page
+from tests.agency.pages.test_in_a_browser import Visitor
+from tests.support.chromium import MARKS
 
-__all__ = ["page"]
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
-]
+pytestmark = MARKS
 ROWS = 60
 
 
-def test_a_file_is_checked_corrected_and_issued(
-    page, stored_keys, live_server, settings, tmp_path
-):
-    settings.PUBLIC_URL = live_server.url
+def test_a_file_is_checked_corrected_and_issued(page, stored_keys, settings, tmp_path):
     world = open_world()
-    visitor = Visitor(page, world, live_server.url, settings.SESSION_COOKIE_NAME)
+    visitor = Visitor(page, world, settings.SESSION_COOKIE_NAME)
     visitor.sign_in(OWNER)
     form = world.address("studio:bulks") + "?definition={definition_id}"
     visitor.open(form.format(**world.ids))

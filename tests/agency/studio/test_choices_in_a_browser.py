@@ -5,17 +5,11 @@ import pytest
 from connections.models import Connection
 from credentials.models import CredentialDefinition
 from tests.agency.pages.catalog import OWNER, SHORT, open_world
-from tests.agency.pages.test_in_a_browser import AXE, Visitor, page
-from tests.agency.studio.test_accessibility import axe
+from tests.agency.pages.test_in_a_browser import Visitor
 from tests.agency.studio.test_choices import crowd, crowd_of_definitions
+from tests.support.chromium import MARKS
 
-__all__ = ["axe", "page"]
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
-]
+pytestmark = MARKS
 FOCUSED = "document.activeElement.id"
 COUNT = "document.querySelector('#id_connection_id').options.length"
 
@@ -28,12 +22,10 @@ def world(transactional_db, stored_keys):
 
 
 @pytest.fixture
-def visitor(page, world, live_server, settings):
-    settings.PUBLIC_URL = live_server.url
-    made = Visitor(page, world, live_server.url, settings.SESSION_COOKIE_NAME)
+def visitor(page, world, settings):
+    made = Visitor(page, world, settings.SESSION_COOKIE_NAME)
     made.sign_in(OWNER)
-    yield made
-    page.call("Page.navigate", url="about:blank")
+    return made
 
 
 def test_a_recipient_is_found_and_chosen_by_keys_alone(visitor, world, page, axe):
@@ -46,8 +38,7 @@ def test_a_recipient_is_found_and_chosen_by_keys_alone(visitor, world, page, axe
     assert page.evaluate(FOCUSED) == "id_find"
     page.tab.keyboard.type("alic")
     page.wait_for(f"{COUNT} === 2")  # nobody, or Alice
-    page.evaluate(axe)
-    assert page.evaluate(AXE) == []
+    assert page.findings() == []
     page.tab.keyboard.press("Enter")
     page.tab.keyboard.press("ArrowDown")
     assert page.evaluate(FOCUSED) == "id_connection_id"
@@ -55,7 +46,6 @@ def test_a_recipient_is_found_and_chosen_by_keys_alone(visitor, world, page, axe
     page.tab.fill("#id_value_1", "2020")
     page.tab.press("#id_value_1", "Enter")
     page.tab.wait_for_selector("text=To: Alice")
-    assert page.evaluate("window.problems") == []
 
 
 def test_definitions_follow_what_is_written(visitor, world, page, axe):
@@ -65,8 +55,6 @@ def test_definitions_follow_what_is_written(visitor, world, page, axe):
     page.tab.focus("#id_q")
     page.tab.keyboard.type("deg")
     page.wait_for("document.querySelectorAll('#choices li').length === 1")
-    page.evaluate(axe)
-    assert page.evaluate(AXE) == []
+    assert page.findings() == []
     page.tab.click("#choices a:has-text('Degree')")
     page.tab.wait_for_selector("h1:has-text('Issue Degree')")
-    assert page.evaluate("window.problems") == []

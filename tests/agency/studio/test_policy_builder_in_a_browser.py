@@ -5,22 +5,11 @@ import json
 import pytest
 
 from tests.agency.studio.test_policies import WHOLE, definition
-from tests.support import chromium
+from tests.support.chromium import MARKS
 from verifications.models import VerificationPolicy
 
 __all__ = ["definition"]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
-]
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    with chromium.running(tmp_path_factory.mktemp("chromium")) as page:
-        page.call("Page.enable")
-        yield page
+pytestmark = MARKS
 
 
 def press(tab, do):
@@ -30,16 +19,12 @@ def press(tab, do):
 
 
 @pytest.fixture
-def builder(page, browser, url, definition, live_server, settings):
+def builder(page, browser, url, definition):
     """The tab of Fay, at the builder with the attributes of a definition."""
-    settings.PUBLIC_URL = live_server.url
-    name = settings.SESSION_COOKIE_NAME
-    page.set_cookie(live_server.url, name, browser.cookies[name].value)
-    path = f"{url}/policies/new?definition={definition.pk}"
-    page.open(live_server.url + path)
+    page.sign_in(browser)
+    page.open(f"{url}/policies/new?definition={definition.pk}")
     press(page.tab, "builder")
-    yield page.tab
-    page.call("Page.navigate", url="about:blank")
+    return page.tab
 
 
 def test_and_and_or_are_built_and_go_to_json_and_back_unchanged(builder, definition):

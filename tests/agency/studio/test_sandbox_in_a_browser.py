@@ -8,16 +8,13 @@ from django.db import connections
 
 from credentials.models import Credential
 from sandbox import answering
-from tests.agency.studio.test_story_in_a_browser import PASSWORD, STATE, browser, fay
+from tests.agency.studio.test_story_in_a_browser import PASSWORD, STATE, fay
+from tests.support.chromium import MARKS
 from tests.support.races import wait_until
 from verifications.models import Verification
 
-__all__ = ["browser", "fay"]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
-]
+__all__ = ["fay"]
+pytestmark = MARKS
 MAX_CLICKS = 8
 ISSUED = {"role": "holder", "state": "Issued"}
 

@@ -12,7 +12,6 @@ from tenants import vault
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import browser_of, person
 from tests.factories import AuthenticatorFactory, UserFactory
-from tests.support import chromium
 from tests.support.pages import Browser
 
 PASSWORD = "correct horse battery"
@@ -186,44 +185,41 @@ def test_too_many_tries_with_passkeys_are_refused_with_the_time(db):
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.needs("chromium")
-def test_a_passkey_is_added_and_signs_in(kim, live_server, settings, tmp_path):
-    settings.PUBLIC_URL = live_server.url.replace("127.0.0.1", "localhost")
+def test_a_passkey_is_added_and_signs_in(kim, page, settings):
+    page.base = settings.PUBLIC_URL = page.base.replace("127.0.0.1", "localhost")
     browser, _ = sign_in()
     confirm(browser)
-    session = browser.cookies[settings.SESSION_COOKIE_NAME].value
-    with chromium.running(tmp_path) as page:
-        page.call("WebAuthn.enable")
-        options = {
-            "protocol": "ctap2",
-            "transport": "internal",
-            "hasResidentKey": True,
-            "hasUserVerification": True,
-            "isUserVerified": True,
-            "automaticPresenceSimulation": True,
-        }
-        page.call("WebAuthn.addVirtualAuthenticator", options=options)
-        page.set_cookie(settings.PUBLIC_URL, settings.SESSION_COOKIE_NAME, session)
-        page.open(f"{settings.PUBLIC_URL}/accounts/2fa/webauthn/add/")
-        page.evaluate("document.getElementById('id_passwordless').checked = true")
-        page.evaluate("document.getElementById('mfa_webauthn_add').click()")
-        page.wait_for("!location.pathname.endsWith('/add/')")
-        page.open(f"{settings.PUBLIC_URL}/accounts/2fa/webauthn/")
-        assert "Passkey" in page.evaluate("document.body.innerText")
-        assert Authenticator.objects.filter(user=kim, type="webauthn").count() == 1
-        page.call("Network.enable")
-        page.call("Network.clearBrowserCookies")
-        page.open(f"{settings.PUBLIC_URL}/accounts/login/")
-        page.evaluate("document.getElementById('passkey_login').click()")
-        page.wait_for("location.pathname.startsWith('/studio/')")
-        page.call("Network.clearBrowserCookies")
-        page.open(f"{settings.PUBLIC_URL}/accounts/login/")
-        page.evaluate(f"""(({{login, password}}) => {{
-          login.value = "{kim.email}"; password.value = "{PASSWORD}";
-          login.form.requestSubmit(); }})(
-            document.querySelector("form[action='/accounts/login/']").elements)""")
-        page.wait_for(
-            "location.pathname === '/accounts/2fa/authenticate/'"
-            " && document.readyState === 'complete'"
-        )
-        page.evaluate("document.getElementById('mfa_webauthn_authenticate').click()")
-        page.wait_for("location.pathname.startsWith('/studio/')")
+    page.call("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    page.call("WebAuthn.addVirtualAuthenticator", options=options)
+    page.sign_in(browser)
+    page.open(f"{settings.PUBLIC_URL}/accounts/2fa/webauthn/add/")
+    page.evaluate("document.getElementById('id_passwordless').checked = true")
+    page.evaluate("document.getElementById('mfa_webauthn_add').click()")
+    page.wait_for("!location.pathname.endsWith('/add/')")
+    page.open(f"{settings.PUBLIC_URL}/accounts/2fa/webauthn/")
+    assert "Passkey" in page.evaluate("document.body.innerText")
+    assert Authenticator.objects.filter(user=kim, type="webauthn").count() == 1
+    page.tab.context.clear_cookies()
+    page.open(f"{settings.PUBLIC_URL}/accounts/login/")
+    page.evaluate("document.getElementById('passkey_login').click()")
+    page.wait_for("location.pathname.startsWith('/studio/')")
+    page.tab.context.clear_cookies()
+    page.open(f"{settings.PUBLIC_URL}/accounts/login/")
+    page.evaluate(f"""(({{login, password}}) => {{
+      login.value = "{kim.email}"; password.value = "{PASSWORD}";
+      login.form.requestSubmit(); }})(
+        document.querySelector("form[action='/accounts/login/']").elements)""")
+    page.wait_for(
+        "location.pathname === '/accounts/2fa/authenticate/'"
+        " && document.readyState === 'complete'"
+    )
+    page.evaluate("document.getElementById('mfa_webauthn_authenticate').click()")
+    page.wait_for("location.pathname.startsWith('/studio/')")

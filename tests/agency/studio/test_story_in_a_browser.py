@@ -11,11 +11,7 @@ import pytest
 from tests.support import chromium
 from verifications.models import Verification
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
-]
+pytestmark = chromium.MARKS
 PASSWORD = "correct horse battery"
 PIN = "280615"
 MAX_CLICKS = 18
@@ -55,30 +51,16 @@ class Person:
         for name, value in fields.items():
             self.page.evaluate(f"{FILL}({json.dumps([name, value])})")
 
-    def text(self):
-        return self.page.evaluate("document.querySelector('main').textContent")
+
+@pytest.fixture
+def fay(page, stored_keys):
+    page.open("/accounts/signup/")
+    return Person(page)
 
 
 @pytest.fixture
-def browser(stored_keys, live_server, settings, tmp_path):
-    settings.PUBLIC_URL = live_server.url
-    with chromium.running(tmp_path) as page:
-        yield page
-        page.call("Page.navigate", url="about:blank")
-
-
-@pytest.fixture
-def fay(browser, live_server):
-    browser.open(live_server.url + "/accounts/signup/")
-    return Person(browser)
-
-
-@pytest.fixture
-def alice(browser):
-    context = browser.tab.context
-    tab = context.new_page()
-    yield Person(chromium.Page(tab, context.new_cdp_session(tab)))
-    tab.goto("about:blank")
+def alice(page):
+    return Person(chromium.Page(page.tab.context.new_page(), page.base))
 
 
 def sign_up(fay):
@@ -102,7 +84,7 @@ def host_wallet(fay):
     fay.click("New wallet")
     fay.fills(owner_name="Alice")
     fay.click("Create wallet")
-    return fay.page.evaluate("document.getElementById('wallet-link').textContent")
+    return fay.page.text("#wallet-link")
 
 
 def issue(fay):
@@ -119,7 +101,7 @@ def accept(alice, link):
     alice.click("Choose this PIN")
     alice.click("Degree")
     alice.click("Accept")
-    assert "The card is in your wallet." in alice.text()
+    assert "The card is in your wallet." in alice.page.text()
 
 
 def ask(fay):
@@ -134,7 +116,7 @@ def prove(alice):
     alice.click("Inbox", "nav")
     alice.click("Check of Degree")
     alice.click("Show", "main .actions")
-    assert "Your answer was sent and accepted." in alice.text()
+    assert "Your answer was sent and accepted." in alice.page.text()
 
 
 def test_the_cursor_is_in_the_first_field_and_the_password_can_be_seen(fay):
