@@ -2,7 +2,7 @@
 
 import json
 from contextlib import ExitStack
-from threading import Event
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,7 +16,7 @@ from credentials.ledgers.indy import pool, reads
 from tenants.models import Network
 from tests.factories import NetworkFactory
 from tests.fixtures.wire_vectors import VECTORS, VERKEY_B
-from tests.support.http_endpoints import certificate, serving
+from tests.support.http_endpoints import certificate, serving, sleeps
 from tests.support.remote_ledger import moved
 from wallets import keys
 from wallets.models import Wallet
@@ -36,13 +36,13 @@ def office(acme):
 def web(tmp_path, settings):
     """A function that serves a document over https, and returns its DID.
 
-    document: without the id. other: the response, if it is not this document. It never
-    ends, if it is shorter than it says.
+    document: without the id. other: the response, if it is not this document.
+    is_endless: nothing follows it, and the connection stays open.
     """
     path, context = certificate(tmp_path, "localhost")
     settings.OUTGOING_CA_FILE = str(path)
     settings.OUTGOING_ALLOW_LOOPBACK = True
-    opened, over = ExitStack(), Event()
+    opened = ExitStack()
 
     def serve(document=None, other=None, path="", identifier=None, is_endless=False):
         asked = []
@@ -53,7 +53,7 @@ def web(tmp_path, settings):
             head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
             connection.sendall(other or head.encode() + body)
             if is_endless:
-                over.wait(20)
+                sleeps(connection)
 
         place = opened.enter_context(serving(*[meet] * 5, context=context))
         did = "did:web:localhost%3A" + place.partition(":")[2] + path
@@ -61,7 +61,6 @@ def web(tmp_path, settings):
 
     with opened:
         yield serve
-        over.set()
 
 
 def code_of(did, tenant):
@@ -134,14 +133,16 @@ def test_did_web_is_not_read_from_this_machine(faber, web, settings):
 
 @pytest.mark.parametrize("limit", ["of its own", "of the call"])
 def test_a_slow_did_web_has_a_deadline(faber, web, monkeypatch, limit):
-    """The server sends a part, and the rest only at the end of the test."""
+    """The server sends a part, and the rest never."""
     body = b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{"
     did, asked = web(other=body, is_endless=True)
+    get = Mock(wraps=resolver.http.get)
+    monkeypatch.setattr(resolver.http, "get", get)
     if limit == "of its own":
         monkeypatch.setattr(resolver, "FETCH_TIMEOUT_SECONDS", 0.3)
     with waiting.limit_waiting(0.3 if limit == "of the call" else 60):
         assert code_of(did, faber.tenant) == "did_not_resolved"
-    assert len(asked) == 1
+    assert len(asked) == 1 and get.call_args.kwargs["timeout"] <= 0.3
 
 
 def test_an_answer_is_remembered_for_a_minute(faber, web, monkeypatch):

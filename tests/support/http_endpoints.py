@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import select
 import socket
 import ssl
 import time
@@ -24,6 +25,7 @@ def serving(
 
     Yields its host and port.
     """
+    opened: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -35,13 +37,16 @@ def serving(
                         if context
                         else client as connection
                     ):
+                        opened.append(connection)
                         meet(connection)
 
         thread = Thread(target=serve, daemon=True)
         thread.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
-        with contextlib.suppress(OSError):
-            server.shutdown(socket.SHUT_RDWR)  # on Linux, `accept` returns at once
+        # On Linux, `accept` and whatever waits for a connection return at once.
+        for one in (server, *opened):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
         server.close()
         thread.join(5)
 
@@ -81,8 +86,10 @@ def floods(data: bytes, piece: bytes) -> Callable[[socket.socket], None]:
 
 
 def sleeps(connection: socket.socket) -> None:
-    """Neither read nor respond, for 1.6 seconds."""
-    time.sleep(1.6)
+    """Neither read nor respond, until the server is closed."""
+    end = select.poll()
+    end.register(connection, 0)  # no event but the end of the connection
+    end.poll(20_000)
 
 
 def hangs(connection: socket.socket) -> None:
