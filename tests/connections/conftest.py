@@ -1,19 +1,27 @@
+from contextlib import contextmanager
+
 import pytest
 
+from tests.support import queues
 from tests.support.outside_agent import NEW, OLD, Agent
 from tests.support.outside_exchanges import connects_without_endpoint
 
 
 @pytest.fixture
-def alice(faber):
+def holder(faber):
     return faber.hosts("Alice")
 
 
 @pytest.fixture
-def met(faber, alice):
+def alice(holder):
+    return holder
+
+
+@pytest.fixture
+def met(faber, holder):
     """Alice, who is connected with Faber."""
-    alice.meets(faber)
-    return alice
+    holder.meets(faber)
+    return holder
 
 
 @pytest.fixture
@@ -38,3 +46,20 @@ def any_pocket(request, db):
 def pocket_row(faber, pocket):
     """Faber's connection with a phone without an endpoint."""
     return connects_without_endpoint(pocket, faber)
+
+
+@pytest.fixture
+def badge(faber):
+    return faber.defines("name", "level")
+
+
+@pytest.fixture
+def crashed(monkeypatch):
+    """A block after whose commits the process is killed. Yields the rows left."""
+
+    @contextmanager
+    def block():
+        with monkeypatch.context() as patch:
+            yield queues.crash_before_the_drain(patch)
+
+    return block

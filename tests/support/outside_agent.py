@@ -31,6 +31,13 @@ class Agent:
             keys.did_of(self.verkey), self.verkey, self.endpoint, []
         )
 
+    def with_next_key(self):
+        """Return the same agent with another key, which nobody has been told of."""
+        other = Agent(self.prefix)
+        other.endpoint, other.their_key = self.endpoint, self.their_key
+        other.inbox = self.inbox
+        return other
+
     def build(self, kind, thread=None, **members):
         return message.build(kind, self.prefix, thread, **members)
 

@@ -4,7 +4,7 @@ import json
 
 from connections.didcomm.message import json_attachment, read_attachment
 from connections.models import Connection
-from connections.protocols import connections_1_0
+from connections.protocols import connections_1_0, did_exchange
 from tests.support import queues
 from wallets import anoncreds
 from wallets.anoncreds import SubProof
@@ -21,18 +21,9 @@ def ledger_object(client, kind, identifier):
 
 def takes_offer(phone, client, definition_id):
     """Do the holder's side of an issuance. Return the stored credential."""
-    definition = ledger_object(client, "credential-definitions", definition_id)
     offered = phone.newest(ISSUE + "offer-credential")
-    offer = read_attachment(offered, "offers~attach")
-    request, metadata = anoncreds.create_request(
-        offer, definition, LINK_SECRET, phone.party.did
-    )
-    attachments = {
-        "requests~attach": [json_attachment("libindy-cred-request-0", request)]
-    }
-    phone.says(
-        phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
-    )
+    request, metadata, definition = request_for(phone, client, offered, definition_id)
+    phone.says(request)
     issued = read_attachment(
         phone.newest(ISSUE + "issue-credential"), "credentials~attach"
     )
@@ -40,28 +31,30 @@ def takes_offer(phone, client, definition_id):
     return anoncreds.process_credential(issued, metadata, LINK_SECRET, definition)
 
 
-def answers_request(phone, client, credential):
-    """Send a proof that reveals the one attribute of the newest request."""
-    asked = phone.newest(PROVE + "request-presentation")
-    request = read_attachment(asked, "request_presentations~attach")
+def build_presentation(client, request, credential):
+    """Return a proof that reveals the one attribute of a request."""
     [referent] = request["requested_attributes"]
     schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
-    shown = anoncreds.create_presentation(
+    definition = ledger_object(client, "credential-definitions", definition_id)
+    return anoncreds.create_presentation(
         request,
         [SubProof(credential, {referent: True}, [])],
         {},
         LINK_SECRET,
         {schema_id: ledger_schema(client, schema_id)},
-        {
-            definition_id: ledger_object(
-                client, "credential-definitions", definition_id
-            )
-        },
+        {definition_id: definition},
     )
-    attachments = {
+
+
+def answers_request(phone, client, credential):
+    """Send a proof that reveals the one attribute of the newest request."""
+    asked = phone.newest(PROVE + "request-presentation")
+    request = read_attachment(asked, "request_presentations~attach")
+    shown = build_presentation(client, request, credential)
+    attached = {
         "presentations~attach": [json_attachment("libindy-presentation-0", shown)]
     }
-    phone.says(phone.build(PROVE + "presentation", asked.thread_id, **attachments))
+    phone.says(phone.build(PROVE + "presentation", asked.thread_id, **attached))
 
 
 def ledger_schema(client, schema_id):
@@ -98,6 +91,36 @@ def accepts_invitation_of(phone, alice):
     phone.their_key = connections_1_0.read_request(asked).verkey
     phone.says(connections_1_0.build_response(phone.party, phone.seed, asked))
     return mine["connectionId"]
+
+
+def connects_by_did_exchange(phone, faber, version="1.1"):
+    """Accept an out-of-band invitation. Return our row."""
+    invited = faber.invites(protocol="out-of-band")
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    parent, signer = row.invitation["@id"], row.invitation_key.verkey
+    asked = did_exchange.build_request(
+        version, "Phone", phone.party, phone.seed, phone.prefix, parent
+    )
+    phone.says(asked, to=signer)
+    answered = phone.newest(f"didexchange/{version}/response")
+    phone.their_key = did_exchange.read_response(answered, signer).verkey
+    complete = did_exchange.build_complete(version, asked["@id"], phone.prefix, parent)
+    phone.says(complete)
+    return Connection.objects.get(pk=row.pk)
+
+
+def request_for(phone, client, offered, definition_id):
+    """Return a request-credential that answers an offer, and its metadata."""
+    offer = read_attachment(offered, "offers~attach")
+    definition = ledger_object(client, "credential-definitions", definition_id)
+    request, metadata = anoncreds.create_request(
+        offer, definition, LINK_SECRET, phone.party.did
+    )
+    attached = {
+        "requests~attach": [json_attachment("libindy-cred-request-0", request)]
+    }
+    kind = ISSUE + "request-credential"
+    return phone.build(kind, offered.thread_id, **attached), metadata, definition
 
 
 def connects_without_endpoint(pocket, faber):
