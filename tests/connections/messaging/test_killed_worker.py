@@ -43,19 +43,22 @@ def test_a_connection_is_made_though_a_worker_dies(faber, phone, fault):
     )
 
 
+def asked_by_did_exchange(phone, parent):
+    return did_exchange.build_request(
+        "1.1", "Phone", phone.party, phone.seed, phone.prefix, parent
+    )
+
+
 def test_a_did_exchange_is_completed_though_a_worker_dies(faber, phone):
     faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
     row = Connection.objects.get()
     signer, parent = row.invitation_key.verkey, row.invitation["@id"]
-    asked = ("1.1", "Phone", phone.party, phone.seed, phone.prefix, parent)
-    phone.post(phone.pack(did_exchange.build_request(*asked), signer))
+    phone.post(phone.pack(asked_by_did_exchange(phone, parent), signer))
     die_and_recover("after_message_before_mark")
     answered = phone.inbox[-1]
     phone.their_key = did_exchange.read_response(answered, signer).verkey
-    complete = did_exchange.build_complete(
-        "1.1", answered.thread_id, phone.prefix, parent
-    )
-    phone.post(phone.pack(complete))
+    given = ("1.1", answered.thread_id, phone.prefix, parent)
+    phone.post(phone.pack(did_exchange.build_complete(*given)))
     die_and_recover("inside_handling")
     row.refresh_from_db()
     assert row.state == "Connected"
@@ -83,8 +86,8 @@ def test_a_peer_is_asked_what_it_speaks_though_a_worker_dies(faber, phone):
 def test_a_stranger_is_refused_once_though_a_worker_dies(faber, phone):
     faber.post("/tenants/publicDid")
     shown = faber.get("/tenants/publicDid")
-    asked = ("1.1", "Phone", phone.party, phone.seed, phone.prefix, shown["did"])
-    phone.post(phone.pack(did_exchange.build_request(*asked), shown["verkey"]))
+    asked = asked_by_did_exchange(phone, shown["did"])
+    phone.post(phone.pack(asked, shown["verkey"]))
     die_and_recover("after_message_before_mark")
     report = "didexchange/1.1/problem_report"
     assert len(ids_of_messages(phone, report)) == 1, "sent again it is the same one"
@@ -98,9 +101,8 @@ def test_a_credential_is_issued_though_a_worker_dies(
     faber, phone, client, fault, version
 ):
     row = phone.connects(faber)
-    faber.put(
-        f"/connections/{row.connection_id}/protocols", {"exchangeVersion": version}
-    )
+    path = f"/connections/{row.connection_id}/protocols"
+    faber.put(path, {"exchangeVersion": version})
     definition = faber.defines("name", "level", supportRevocation=True)["definitionId"]
     body = {"definitionId": definition, "connectionId": row.connection_id}
     body |= {"credentialValues": VALUES, "automaticIssuance": True}
@@ -108,13 +110,10 @@ def test_a_credential_is_issued_though_a_worker_dies(
     queues.worker_catches_up()
     phone.post(phone.pack(request(phone, client, definition, version)))
     die_and_recover(fault)
-    credential = Credential.objects.get()
     assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Issued"
-    assert (
-        len(ids_of_messages(phone, f"issue-credential/{version}/issue-credential"))
-        == 1
-    )
-    assert credential.revocation_index == 1
+    issued = f"issue-credential/{version}/issue-credential"
+    assert len(ids_of_messages(phone, issued)) == 1
+    assert Credential.objects.get().revocation_index == 1
     assert not queues.pending().exists()
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from agency.core import transactions
-from connections.didcomm.message import json_attachment, read_attachment
 from connections.messaging import router
 from connections.models import Connection
 from connections.protocols import connections_1_0, did_exchange
@@ -13,16 +12,14 @@ from credentials.models import Credential
 from tests.support import queues
 from tests.support.outside_exchanges import (
     ISSUE,
-    LINK_SECRET,
     PROVE,
     VALUES,
     answers_request,
-    ledger_object,
     offered_to,
+    request_for,
     takes_offer,
 )
 from verifications.models import Verification
-from wallets import anoncreds
 
 
 def kinds(phone):
@@ -50,15 +47,12 @@ def phone(phone, monkeypatch):
 def test_a_request_to_connect_gets_its_answer_again(faber, phone, many):
     invited = faber.invites(multiParty=many)
     row = Connection.objects.get(connection_id=invited["connectionId"])
-    for _ in range(3):
+    for _ in range(2):
         phone.requests(row.invitation)
-    assert kinds(phone) == [connections_1_0.RESPONSE] * 3
+    assert kinds(phone) == [connections_1_0.RESPONSE] * 2
     signer = row.invitation["recipientKeys"][0]
-    answers = [
-        connections_1_0.read_signed(one.body["connection~sig"], signer)
-        for one in phone.inbox
-    ]
-    assert len({connections_1_0.read_party(one).verkey for one in answers}) == 1
+    answers = [connections_1_0.read_response(one, signer) for one in phone.inbox]
+    assert len({one.verkey for one in answers}) == 1
     assert Connection.objects.filter(state="Connected").count() == 1
 
 
@@ -74,73 +68,34 @@ def test_a_request_of_did_exchange_too(faber, phone):
     assert Connection.objects.get(pk=row.pk).state == "Negotiating"
 
 
-def test_a_stranger_is_still_told_that_the_invitation_was_used(faber, phone):
-    row = phone.connects(faber)
-    stranger = type(phone)()
-    stranger.endpoint = phone.endpoint
-    phone.seed, phone.verkey = stranger.seed, stranger.verkey
+def test_a_stranger_is_still_told_that_the_invitation_was_used(row, phone):
+    stranger = phone.with_next_key()
+    phone.receives = stranger.receives
     stranger.requests(row.invitation)
     reports = phone.inbox[-2:]
-    assert [one.type for one in reports] == [
-        "connection/1.0/problem-report",
-        connections_1_0.PROBLEM,
-    ]
+    names = ["connection/1.0/problem-report", connections_1_0.PROBLEM]
+    assert [one.type for one in reports] == names
     for one in reports:
-        assert (
-            one.body["problem-code"]
-            == one.body["description"]["code"]
-            == "request_not_accepted"
-        )
-    assert (
-        len({one.thread_id for one in reports}) == 1
-        and len({one.id for one in reports}) == 2
-    )
+        assert one.body["problem-code"] == "request_not_accepted"
+        assert one.body["description"]["code"] == "request_not_accepted"
+    assert len({one.thread_id for one in reports}) == 1
+    assert len({one.id for one in reports}) == 2
 
 
 @pytest.mark.parametrize("is_automatic", [False, True])
-def test_a_request_for_a_credential_changes_nothing(
-    faber,
-    phone,
-    client,
-    is_automatic,
+def test_a_request_for_a_credential_changes_nothing_and_another_one_is_refused(
+    faber, phone, client, is_automatic
 ):
     definition, path = offered_to(phone, faber, automaticIssuance=is_automatic)
-    offered = phone.newest(ISSUE + "offer-credential")
-    body = ledger_object(client, "credential-definitions", definition["definitionId"])
-    offer = read_attachment(offered, "offers~attach")
-    request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)
-    attachments = {
-        "requests~attach": [json_attachment("libindy-cred-request-0", request)]
-    }
-    phone.says(
-        phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
-    )
+    asked = (phone, client, phone.newest(ISSUE + "offer-credential"))
+    phone.says(request_for(*asked, definition["definitionId"])[0])
     state = faber.get(path)["state"]
     assert state == ("Issued" if is_automatic else "Requested")
     repeated(phone, ISSUE + "request-credential")
     assert kinds(phone) == [] and faber.get(path)["state"] == state
-
-
-def test_another_request_in_the_thread_is_refused(faber, phone, client):
-    definition, path = offered_to(phone, faber)
-    offered = phone.newest(ISSUE + "offer-credential")
-    body = ledger_object(client, "credential-definitions", definition["definitionId"])
-    offer = read_attachment(offered, "offers~attach")
-    for _ in range(2):
-        request, _ = anoncreds.create_request(
-            offer,
-            body,
-            LINK_SECRET,
-            phone.party.did,
-        )
-        attachments = {
-            "requests~attach": [json_attachment("libindy-cred-request-0", request)]
-        }
-        phone.says(
-            phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
-        )
+    phone.says(request_for(*asked, definition["definitionId"])[0])
     assert phone.newest(ISSUE + "problem-report")
-    assert faber.get(path)["state"] == "Requested"
+    assert faber.get(path)["state"] == state
 
 
 def test_a_presentation_gets_its_verdict_again(faber, phone, client):
@@ -170,24 +125,22 @@ def received_messages(faber, monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["offer-credential", "issue-credential", "request-presentation", "presentation"],
-)
 def test_between_hosted_parties_a_step_told_again_changes_no_state(
-    faber, received_messages, monkeypatch, kind
+    faber, received_messages, monkeypatch, subtests
 ):
     alice = faber.hosts("Alice")
     alice.receives(faber, faber.defines("name", "level"), VALUES)
     faber.asks(alice, attributes=[{"policyName": "name"}])
     alice.auto_selects()
-    [(connection, message)] = [
-        one for one in received_messages if one[1].type.endswith("/" + kind)
-    ]
+    told = {one.type.rpartition("/")[2]: (row, one) for row, one in received_messages}
     before, sent = states(), queues.record_sent(monkeypatch)
-    dispatch_again(connection, message)
-    assert states() == before
-    assert not any(one.endswith("problem-report") for one in sent)
+    for kind in (
+        "offer-credential", "issue-credential", "request-presentation", "presentation",
+    ):  # fmt: skip
+        with subtests.test(kind):
+            dispatch_again(*told[kind])
+            assert states() == before
+            assert not any(one.endswith("problem-report") for one in sent)
 
 
 def test_an_offer_or_proposal_told_again_before_its_answer_changes_no_state(
