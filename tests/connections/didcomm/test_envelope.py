@@ -70,6 +70,20 @@ def test_padding_and_the_order_of_members_do_not_matter(name):
     assert unpack(json.dumps(stripped, indent=1).encode()).body == BODY
 
 
+def test_padding_in_the_header_and_the_alphabet_do_not_matter(monkeypatch):
+    """Credo writes no padding anywhere."""
+    monkeypatch.setattr(
+        envelope, "encode_bytes", lambda data: encode_bytes(data).rstrip("=")
+    )
+    for _ in range(8):
+        data = packed()
+        assert unpack(json.dumps(data).encode()).body == BODY
+        header = data.pop("protected")
+        plain = json.dumps(data).replace("-", "+").replace("_", "/")
+        plain = {"protected": header} | json.loads(plain)
+        assert unpack(json.dumps(plain).encode()).body == BODY
+
+
 @given(st.binary(max_size=3000), st.booleans(), st.integers(1, 4))
 @settings(max_examples=60, deadline=None)
 def test_what_is_packed_opens_for_each_recipient(body, is_anonymous, others):

@@ -14,92 +14,53 @@ from wallets import keys
 
 DID, ENDPOINT = keys.did_of(VERKEY_B), "https://agent.example/"
 DID_KEY, MEDIATOR = VECTORS["didkey_B"], VERKEY_A
+X25519 = "z6LSbysY2xFMRpGMhb7tFTLMpeuPRaqaWM1yECx2AtzE3KCc"
 OURS = connections_1_0.did_document(
     connections_1_0.Party(DID, VERKEY_B, ENDPOINT, [MEDIATOR])
 )
 SIGNED = VECTORS["connection~sig_by_B"]
-DOTNET = {
-    "DID": DID,
-    "DIDDoc": {
-        "@context": "https://w3id.org/did/v1",
-        "publicKey": [
-            {
-                "id": f"{DID}#keys-1",
-                "type": "Ed25519VerificationKey2018",
-                "controller": DID,
-                "publicKeyBase58": VERKEY_B,
-            }
-        ],
-        "service": [
-            {
-                "id": f"{DID};indy",
-                "type": "IndyAgent",
-                "recipientKeys": [VERKEY_B],
-                "routingKeys": [MEDIATOR],
-                "serviceEndpoint": ENDPOINT,
-            }
-        ],
-    },
-}
-CREDO = {
-    "DID": DID,
-    "DIDDoc": {
-        "@context": "https://www.w3.org/ns/did/v1",
-        "id": DID,
-        "publicKey": [
-            {
-                "id": f"{DID}#1",
-                "type": "Ed25519VerificationKey2018",
-                "controller": DID,
-                "publicKeyBase58": VERKEY_B,
-            }
-        ],
-        "authentication": [
-            {"type": "Ed25519SignatureAuthentication2018", "publicKey": f"{DID}#1"}
-        ],
-        "service": [
-            {
-                "id": f"{DID}#IndyAgentService-1",
-                "type": "did-communication",
-                "priority": 0,
-                "recipientKeys": [f"{DID}#1"],
-                "routingKeys": [keys.encode_key(keys.decode_key(MEDIATOR))],
-                "serviceEndpoint": ENDPOINT,
-            }
-        ],
-    },
-}
-ACAPY = {
-    "DID": DID,
-    "DIDDoc": {
-        "@context": "https://w3id.org/did/v1",
-        "id": f"did:sov:{DID}",
-        "publicKey": [
-            {
-                "id": f"did:sov:{DID}#1",
-                "type": "Ed25519VerificationKey2018",
-                "controller": f"did:sov:{DID}",
-                "publicKeyBase58": VERKEY_B,
-            }
-        ],
-        "authentication": [
-            {
-                "type": "Ed25519SignatureAuthentication2018",
-                "publicKey": f"did:sov:{DID}#1",
-            }
-        ],
-        "service": [
-            {
-                "id": f"did:sov:{DID};indy",
-                "type": "IndyAgent",
-                "priority": 0,
-                "recipientKeys": [VERKEY_B],
-                "routingKeys": [MEDIATOR],
-                "serviceEndpoint": ENDPOINT,
-            }
-        ],
-    },
-}
+
+
+def shape(context, key, service, has_id=True, **document):
+    """A document as another agent writes it. key, service: their ids, and members."""
+    did, _, _ = key.rpartition("#")
+    described = {
+        "id": key,
+        "type": "Ed25519VerificationKey2018",
+        "controller": did,
+        "publicKeyBase58": VERKEY_B,
+    }
+    authentication = [{"type": "Ed25519SignatureAuthentication2018", "publicKey": key}]
+    document = {"@context": context, "publicKey": [described], "service": [service]}
+    if has_id:
+        document |= {"id": did, "authentication": authentication}
+    return {"DID": DID, "DIDDoc": document}
+
+
+def service(identifier, kind="IndyAgent", recipient=VERKEY_B, **members):
+    return {
+        "id": identifier,
+        "type": kind,
+        "recipientKeys": [recipient],
+        "routingKeys": [MEDIATOR],
+        "serviceEndpoint": ENDPOINT,
+        **members,
+    }
+
+
+DOTNET = shape(
+    "https://w3id.org/did/v1", f"{DID}#keys-1", service(f"{DID};indy"), has_id=False
+)
+CREDO = shape(
+    "https://www.w3.org/ns/did/v1",
+    f"{DID}#1",
+    service(f"{DID}#IndyAgentService-1", "did-communication", f"{DID}#1", priority=0),
+)
+ACAPY = shape(
+    "https://w3id.org/did/v1",
+    f"did:sov:{DID}#1",
+    service(f"did:sov:{DID};indy", priority=0),
+)
 SHAPES = {"ours": OURS, ".NET": DOTNET, "Credo": CREDO, "ACA-Py": ACAPY}
 
 
@@ -119,10 +80,8 @@ def test_a_party_is_read_in_the_shape_of_each_agent(shape):
     "key", [VERKEY_B, f"{DID}#1", "#1", "1", DID_KEY, f"{DID_KEY}#{DID_KEY[8:]}"]
 )
 def test_a_recipient_key_is_read_in_every_spelling(key):
-    assert (
-        connections_1_0.read_party(changed(OURS, recipientKeys=[key])).verkey
-        == VERKEY_B
-    )
+    party = connections_1_0.read_party(changed(OURS, recipientKeys=[key]))
+    assert party.verkey == VERKEY_B
 
 
 def test_a_qualified_did_is_the_same_did():
@@ -138,55 +97,42 @@ def test_a_phone_without_a_service_has_its_key_and_no_endpoint(absent):
 
 @pytest.mark.parametrize("absent", ["id", "@context", "authentication"])
 def test_members_of_the_document_may_be_absent(absent):
-    document = {
-        name: value for name, value in OURS["DIDDoc"].items() if name != absent
-    }
-    assert (
-        connections_1_0.read_party({"DID": DID, "DIDDoc": document}).verkey == VERKEY_B
-    )
+    found = copy.deepcopy(OURS)
+    del found["DIDDoc"][absent]
+    assert connections_1_0.read_party(found).verkey == VERKEY_B
 
 
 @pytest.mark.parametrize("absent", ["routingKeys", "priority", "id"])
 def test_members_of_the_service_may_be_absent(absent):
-    shape = copy.deepcopy(OURS)
-    del shape["DIDDoc"]["service"][0][absent]
-    assert connections_1_0.read_party(shape).endpoint == ENDPOINT
+    found = copy.deepcopy(OURS)
+    del found["DIDDoc"]["service"][0][absent]
+    assert connections_1_0.read_party(found).endpoint == ENDPOINT
 
 
 def test_of_several_services_the_lowest_priority_that_is_known_counts():
-    [service] = OURS["DIDDoc"]["service"]
-    shape = copy.deepcopy(OURS)
-    shape["DIDDoc"]["service"] = [
-        service | {"priority": 2, "serviceEndpoint": "https://later.example"},
-        service
-        | {"type": "LinkedDomains", "priority": -1, "serviceEndpoint": "https://web"},
-        service | {"type": "did-communication", "priority": 1},
+    found = copy.deepcopy(OURS)
+    found["DIDDoc"]["service"] = [
+        service("1", priority=2, serviceEndpoint="https://later.example"),
+        service("2", "LinkedDomains", priority=-1, serviceEndpoint="https://web"),
+        service("3", "did-communication", priority=1),
     ]
-    assert connections_1_0.read_party(shape).endpoint == ENDPOINT
+    assert connections_1_0.read_party(found).endpoint == ENDPOINT
 
 
 @pytest.mark.parametrize(
     "broken",
     [
-        None,
-        [],
-        {},
-        {"DID": DID},
-        {"DID": DID, "DIDDoc": None},
-        {"DID": DID, "DIDDoc": []},
-        {"DID": DID, "DIDDoc": {}},
+        None, [], {}, {"DID": DID}, {"DID": DID, "DIDDoc": None},
+        {"DID": DID, "DIDDoc": []}, {"DID": DID, "DIDDoc": {}},
         {"DID": DID, "DIDDoc": {"publicKey": {}, "service": {}}},
         {"DID": DID, "DIDDoc": {"publicKey": [None, 7, {}], "service": [None, 7]}},
         {"DID": 7, "DIDDoc": OURS["DIDDoc"]},
         changed(OURS, recipientKeys=["x"]),
         changed(OURS, recipientKeys=["z" * 100_000]),
-        changed(
-            OURS,
-            recipientKeys=["did:key:z6LSbysY2xFMRpGMhb7tFTLMpeuPRaqaWM1yECx2AtzE3KCc"],
-        ),
+        changed(OURS, recipientKeys=[f"did:key:{X25519}"]),
         changed(OURS, routingKeys=["did:web:x"]),
     ],
-)
+)  # fmt: skip
 def test_a_broken_party_is_the_peers_mistake(broken):
     with pytest.raises(PeerError):
         connections_1_0.read_party(broken)
@@ -194,13 +140,8 @@ def test_a_broken_party_is_the_peers_mistake(broken):
 
 def test_our_document_has_exactly_the_shape_that_all_agents_read():
     document = OURS["DIDDoc"]
-    assert list(document) == [
-        "@context",
-        "id",
-        "publicKey",
-        "authentication",
-        "service",
-    ]
+    members = ["@context", "id", "publicKey", "authentication", "service"]
+    assert list(document) == members
     [key], [service] = document["publicKey"], document["service"]
     assert (key["id"], key["publicKeyBase58"]) == (f"{DID}#1", VERKEY_B)
     assert (service["type"], service["recipientKeys"]) == ("IndyAgent", [VERKEY_B])
@@ -221,12 +162,10 @@ def test_what_is_signed_is_read():
 )
 def test_the_time_in_front_is_not_judged(time):
     data = time + json.dumps({"DID": DID}).encode()
-    signed = connections_1_0.sign({}, SEED_B, message.PREFIX)
-    signed |= {
+    signature = base64.b64encode(keys.sign_bytes(SEED_B, data)).decode().rstrip("=")
+    signed = connections_1_0.sign({}, SEED_B, message.PREFIX) | {
         "sig_data": message.encode_bytes(data),
-        "signature": base64.b64encode(keys.sign_bytes(SEED_B, data))
-        .decode()
-        .rstrip("="),
+        "signature": signature,
         "signer": DID_KEY,
     }
     assert connections_1_0.read_signed(signed, VERKEY_B) == {"DID": DID}

@@ -7,9 +7,10 @@ from django.db import connections
 
 from connections.didcomm.message import PREFIX
 from connections.models import Connection, OutboundMessage
-from connections.protocols import discover_features, handshakes
+from connections.protocols import discover_features
 from connections.protocols.discover_features import DISCLOSE, QUERY
 from tests.support import queues
+from tests.support.outside_exchanges import accepts_invitation_of
 from tests.support.races import at_once
 
 VALUES = {"name": "Ann", "level": "7"}
@@ -95,13 +96,13 @@ def test_a_peer_that_does_not_answer_gets_the_usual_version(
     offers(faber, link, definition)
     asks(faber, link)
     queues.sweep()
-    assert kinds(phone)[-3:] == [
-        QUERY,
-        OFFER.format("1.0"),
-        "present-proof/1.0/request-presentation",
-    ]
-    # What it says later counts for what follows.
-    discloses(phone, *BOTH)
+    asked = "present-proof/1.0/request-presentation"
+    assert kinds(phone)[-3:] == [QUERY, OFFER.format("1.0"), asked]
+    # What it says later counts for what follows, and said again it changes nothing.
+    discloses(phone, *BOTH, thread="q-1")
+    before = Connection.objects.values().get()
+    discloses(phone, *BOTH, thread="q-1")
+    assert Connection.objects.values().get() == before
     offers(faber, link, definition)
     queues.sweep()
     assert kinds(phone)[-1] == OFFER.format("2.0")
@@ -128,16 +129,12 @@ def test_what_the_peer_wrote_counts_more_than_what_it_discloses_later(
 def test_a_chosen_version_needs_no_question(faber, phone, link, definition):
     faber.put(f"{link}/protocols", {"exchangeVersion": "2.0"})
     offers(faber, link, definition)
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
     queues.sweep()
     assert kinds(phone)[-1] == OFFER.format("2.0") and QUERY not in kinds(phone)
 
 
-def test_who_is_hosted_here_is_not_asked(faber, definition):
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
-    offers(faber, f"/connections/{alice.known_as(faber)}", definition)
+def test_who_is_hosted_here_is_not_asked(faber, met, definition):
+    offers(faber, f"/connections/{met.known_as(faber)}", definition)
     assert not Connection.objects.exclude(features_asked_at=None).exists()
 
 
@@ -147,20 +144,9 @@ def test_a_peer_without_an_endpoint_is_not_asked(faber, phone, link, definition)
     assert queues.pending().get().type == OFFER.format("1.0")
 
 
-def test_a_wallet_that_proposes_asks_too(faber, phone, waits):
-    invited = handshakes.connections_1_0.build_invitation(
-        "Shop", "", phone.verkey, phone.endpoint
-    )
-    alice = faber.hosts("Alice")
-    mine = alice.accepts_invitation(str(invited).replace("'", '"'))
-    queues.sweep()
-    asked = phone.newest(handshakes.connections_1_0.REQUEST)
-    phone.their_key = handshakes.connections_1_0.read_request(asked).verkey
-    phone.says(
-        handshakes.connections_1_0.build_response(phone.party, phone.seed, asked)
-    )
+def test_a_wallet_that_proposes_asks_too(alice, phone, waits):
+    path = f"/credentials/propose/{accepts_invitation_of(phone, alice)}"
     end = answers_when_asked(phone, *BOTH)
-    path = f"/credentials/propose/{mine['connectionId']}"
     alice.put(path, {"credentialValues": VALUES})
     end()
     queues.sweep()
@@ -172,13 +158,6 @@ def test_exchanges_begun_at_once_ask_once(faber, phone, link, definition):
     queues.sweep()
     assert kinds(phone).count(QUERY) == 1
     assert kinds(phone).count(OFFER.format("1.0")) == 4
-
-
-def test_the_same_disclosure_again_changes_nothing(faber, phone, link):
-    discloses(phone, *BOTH, thread="q-1")
-    before = Connection.objects.values().get()
-    discloses(phone, *BOTH, thread="q-1")
-    assert Connection.objects.values().get() == before
 
 
 def test_an_agent_that_refuses_the_question_gets_the_offer_at_once(

@@ -2,93 +2,58 @@
 
 import pytest
 
+from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message, json_attachment
 from connections.messaging import router
 from connections.models import Connection, InboundMessage
-from connections.protocols import connections_1_0, trust_ping
+from connections.protocols import trust_ping
 from credentials.models import Credential
 from tests.support import queues
+from tests.support.errors import assert_error
 from tests.support.outside_agent import Agent
+from tests.support.outside_exchanges import accepts_invitation_of
 from verifications.models import Verification
 
-HANDLED = {
-    "connections/1/request",
-    "connections/1/response",
-    "connections/1/problem-report",
-    "did-rotate/1/ack",
-    "did-rotate/1/hangup",
-    "did-rotate/1/problem-report",
-    "did-rotate/1/rotate",
-    "didexchange/1/complete",
-    "didexchange/1/problem-report",
-    "didexchange/1/request",
-    "didexchange/1/response",
-    "discover-features/1/disclose",
-    "discover-features/1/query",
-    "discover-features/2/disclosures",
-    "discover-features/2/queries",
-    "notification/1/ack",
-    "out-of-band/1/handshake-reuse",
-    "out-of-band/1/handshake-reuse-accepted",
-    "out-of-band/1/problem-report",
-    "trust_ping/1/ping",
-    "trust_ping/1/ping-response",
-    "basicmessage/1/message",
-    "issue-credential/1/propose-credential",
-    "issue-credential/1/offer-credential",
-    "issue-credential/1/request-credential",
-    "issue-credential/1/issue-credential",
-    "issue-credential/1/ack",
-    "issue-credential/1/problem-report",
-    "present-proof/1/propose-presentation",
-    "present-proof/1/request-presentation",
-    "present-proof/1/presentation",
-    "present-proof/1/ack",
-    "present-proof/1/problem-report",
-}
-TRIED_ELSEWHERE = {  # test_version_two.py and the tests of revocation
-    "issue-credential/2/propose-credential",
-    "issue-credential/2/offer-credential",
-    "issue-credential/2/request-credential",
-    "issue-credential/2/issue-credential",
-    "issue-credential/2/ack",
-    "issue-credential/2/problem-report",
-    "present-proof/2/propose-presentation",
-    "present-proof/2/request-presentation",
-    "present-proof/2/presentation",
-    "present-proof/2/ack",
-    "present-proof/2/problem-report",
-    "revocation_notification/1/revoke",
-    "revocation_notification/2/revoke",
-}
-IN_A_THREAD = sorted(
-    kind
-    for kind in HANDLED
-    if kind.startswith(("issue-credential", "present-proof"))
-    and not kind.endswith(
-        (
-            "offer-credential",
-            "propose-presentation",
-            "request-presentation",
-            "issue-credential/1/ack",
-        )
+ISSUING = (
+    "propose-credential offer-credential request-credential issue-credential ack "
+    "problem-report"
+)
+PROVING = "propose-presentation request-presentation presentation ack problem-report"
+
+
+def in_families(*families):
+    """The types of messages in lines of a protocol and its messages' names."""
+    split = [family.split(": ") for family in families]
+    return {f"{name}/{kind}" for name, kinds in split for kind in kinds.split()}
+
+
+HANDLED = in_families(
+    "connections/1: request response problem-report",
+    "did-rotate/1: ack hangup problem-report rotate",
+    "didexchange/1: complete problem-report request response",
+    "discover-features/1: disclose query",
+    "discover-features/2: disclosures queries",
+    "notification/1: ack",
+    "out-of-band/1: handshake-reuse handshake-reuse-accepted problem-report",
+    "trust_ping/1: ping ping-response",
+    "basicmessage/1: message",
+    f"issue-credential/1: {ISSUING}",
+    f"present-proof/1: {PROVING}",
+)
+TRIED_ELSEWHERE = in_families(  # test_version_two.py and the tests of revocation
+    f"issue-credential/2: {ISSUING}",
+    f"present-proof/2: {PROVING}",
+    "revocation_notification/1: revoke",
+    "revocation_notification/2: revoke",
+)
+ATTACHED = [
+    f"{name}~attach"
+    for name in (
+        "offers", "requests", "credentials", "request_presentations", "presentations",
     )
-)
-ATTACHED = (
-    "offers",
-    "requests",
-    "credentials",
-    "request_presentations",
-    "presentations",
-)
+]  # fmt: skip
 JUNK = [
-    None,
-    7,
-    "text",
-    [],
-    {},
-    [None],
-    [{"data": None}],
+    None, 7, "text", [], {}, [None], [{"data": None}],
     [{"data": {"base64": "!"}}],
     [{"data": {"base64": "bnVsbA=="}}],
     [{"data": {"json": {}}}],
@@ -96,18 +61,10 @@ JUNK = [
     [{"data": {"json": {"schema_id": [], "cred_def_id": {}, "nonce": None}}}],
     {"attributes": [{"name": "x", "value": 7}]},
     {"attributes": [{"name": "x" * 5000, "value": "y"}]},
-    {
-        "DID": "x",
-        "DIDDoc": {"service": [{"type": "IndyAgent", "recipientKeys": ["x"]}]},
-    },
+    {"DIDDoc": {"service": [{"type": "IndyAgent", "recipientKeys": ["x"]}]}, "DID": "x"},
     {"sig_data": "x", "signature": "y", "signer": "z"},
     {"code": ["no text"]},
-]
-
-
-@pytest.fixture
-def row(faber, phone):
-    return phone.connects(faber)
+]  # fmt: skip
 
 
 def kind(family):
@@ -142,81 +99,38 @@ def test_any_minor_version_and_either_spelling_finds_the_handler(minor):
         assert message.major_type == "issue-credential/1/problem-report"
 
 
-def test_a_message_of_an_unknown_thread_is_refused_and_changes_nothing(
-    row, phone, subtests
-):
-    before = exchanges()
-    attachments = {f"{name}~attach": [json_attachment("x", {})] for name in ATTACHED}
-    for family in IN_A_THREAD:
-        phone.inbox.clear()
-        with subtests.test(family):
-            phone.says(phone.build(kind(family), "no-such-thread", **attachments))
-            assert exchanges() == before and unhandled() == 0
-            answers = [(one.is_problem_report, one.thread_id) for one in phone.inbox]
-            is_answered = not family.endswith(("ack", "problem-report"))
-            assert answers == [(True, "no-such-thread")] * is_answered
+@pytest.fixture
+def thread(faber, row, phone):
+    """That of an offer to the phone."""
+    definition = faber.defines("name", "level")["definitionId"]
+    body = {"definitionId": definition, "connectionId": row.connection_id}
+    values = {"credentialValues": {"name": "Ann", "level": "7"}}
+    faber.post("/credentials", body | values)
+    queues.sweep()
+    return Credential.objects.get().thread_id
 
 
-def test_a_stranger_changes_nothing(faber, row, phone, subtests):
-    offered_to(phone, faber, row)
-    thread, before = Credential.objects.get().thread_id, exchanges()
-    attachments = {f"{name}~attach": [json_attachment("x", {})] for name in ATTACHED}
+def test_a_stranger_changes_nothing(thread, phone, subtests):
+    before, stranger, inbox_size = exchanges(), Agent(), len(phone.inbox)
+    attachments = {name: [json_attachment("x", {})] for name in ATTACHED}
+    stranger.their_key = phone.their_key
     for family in sorted(HANDLED):
-        stranger, inbox_size = Agent(), len(phone.inbox)
-        stranger.their_key = phone.their_key
         with subtests.test(family):
             stranger.says(stranger.build(kind(family), thread, **attachments))
             assert exchanges() == before and unhandled() == 0
             assert len(phone.inbox) == inbox_size, "and nobody is told"
 
 
-def offered_to(phone, faber, row):
-    definition = faber.defines("name", "level")
-    values = {"name": "Ann", "level": "7"}
-    body = {
-        "definitionId": definition["definitionId"],
-        "connectionId": row.connection_id,
-    }
-    faber.post("/credentials", body | {"credentialValues": values})
-    queues.sweep()
-
-
-def test_an_exchange_of_another_connection_is_an_unknown_thread(
-    faber, row, phone, settings
-):
-    offered_to(phone, faber, row)
-    thread = Credential.objects.get().thread_id
-    other = Agent()
-    other.endpoint = phone.endpoint
-    invited = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    other.requests(invited.invitation)
-    phone.inbox.clear()
-    other.their_key = Connection.objects.get(pk=invited.pk).my_key.verkey
-    other.says(
-        other.build("issue-credential/1.0/problem-report", thread, description="x")
-    )
-    assert Credential.objects.get().state == "Offered"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("family", sorted(HANDLED))
 def test_a_hostile_body_is_handled_once_and_breaks_nothing(
-    faber, row, phone, caplog, family
+    row, thread, phone, caplog, family
 ):
-    offered_to(phone, faber, row)
-    thread = Credential.objects.get().thread_id
-    members = [f"{name}~attach" for name in ATTACHED]
-    members += [
-        "credential_preview",
-        "credential_proposal",
-        "cred_def_id",
-        "presentation_proposal",
-        "content",
-        "connection",
-        "connection~sig",
+    members = ATTACHED + [
+        "credential_preview", "credential_proposal", "cred_def_id", "status",
+        "presentation_proposal", "content", "connection", "connection~sig",
         "description",
-        "status",
-    ]
+    ]  # fmt: skip
     for junk in JUNK:
         body = phone.build(kind(family), thread, **dict.fromkeys(members, junk))
         assert phone.post(phone.pack(body)).status_code == 202
@@ -228,45 +142,39 @@ def test_a_hostile_body_is_handled_once_and_breaks_nothing(
     assert row.state == "Connected"
 
 
-@pytest.mark.parametrize(
-    "family", ["issue-credential/1/ack", "present-proof/1/ack", "notification/1/ack"]
-)
-def test_an_ack_before_its_time_changes_nothing(faber, row, phone, family):
-    offered_to(phone, faber, row)
+def test_an_ack_before_its_time_changes_nothing(thread, phone):
     before = exchanges()
-    phone.says(
-        phone.build(kind(family), Credential.objects.get().thread_id, status="OK")
-    )
-    assert exchanges() == before and unhandled() == 0
+    for name in ("issue-credential", "present-proof", "notification"):
+        phone.says(phone.build(f"{name}/1.0/ack", thread, status="OK"))
+        assert exchanges() == before and unhandled() == 0, name
 
 
-def test_a_credential_before_the_request_changes_nothing(faber, phone):
+def test_before_the_request_there_is_no_credential_and_offers_are_replaced(
+    faber, phone, caplog
+):
     holder = offered_by(phone, faber)
     credential = {"cred_def_id": holder.definition_id, "values": {}}
-    attachments = {
-        "credentials~attach": [json_attachment("libindy-cred-0", credential)]
-    }
-    phone.says(
-        phone.build(
-            "issue-credential/1.0/issue-credential", holder.thread_id, **attachments
-        )
-    )
+    attached = {"credentials~attach": [json_attachment("libindy-cred-0", credential)]}
+    kind = "issue-credential/1.0/issue-credential"
+    phone.says(phone.build(kind, holder.thread_id, **attached))
     holder.refresh_from_db()
     assert (holder.state, holder.credential) == ("Offered", None)
     assert phone.inbox[-1].is_problem_report
+    path = f"/api/{holder.wallet.wallet_id}/credentials/{holder.pk}"
+    assert_error(faber.send("post", path), 409, "unknown_definition")
+    phone.says(offer(phone, holder.thread_id, value="Bea"))
+    holder = Credential.objects.get(role="holder")
+    assert (holder.state, holder.unsealed_values()) == ("Offered", {"name": "Bea"})
+    holder.decline()
+    phone.says(offer(phone, holder.thread_id, value="Cid"))
+    holder = Credential.objects.get(role="holder")
+    assert (holder.state, holder.unsealed_values()) == ("Rejected", {"name": "Bea"})
+    assert unhandled() == 0 and "Traceback" not in caplog.text
 
 
 def offered_by(phone, faber):
     """Alice's row of an offer that the phone, as an issuer, has made her."""
-    alice = faber.hosts("Alice")
-    invitation = connections_1_0.build_invitation(
-        "Shop", "", phone.verkey, phone.endpoint
-    )
-    alice.accepts_invitation(connections_1_0.json.dumps(invitation))
-    queues.sweep()
-    asked = phone.newest(connections_1_0.REQUEST)
-    phone.their_key = connections_1_0.read_party(asked.body["connection"]).verkey
-    phone.says(connections_1_0.build_response(phone.party, phone.seed, asked))
+    accepts_invitation_of(phone, faber.hosts("Alice"))
     phone.says(offer(phone))
     return Credential.objects.get(role="holder")
 
@@ -286,52 +194,13 @@ def offer(phone, thread=None, value="Ann"):
     )
 
 
-def test_an_offer_of_a_definition_that_nobody_knows_cannot_be_accepted(faber, phone):
-    holder = offered_by(phone, faber)
-    path = f"/api/{holder.wallet.wallet_id}/credentials/{holder.pk}"
-    answer = faber.send("post", path)
-    assert (answer.status_code, answer.json()["code"]) == (409, "unknown_definition")
-    holder.refresh_from_db()
-    assert holder.state == "Offered"
-
-
-def test_another_offer_in_the_same_thread_replaces_the_first(faber, phone, caplog):
-    holder = offered_by(phone, faber)
-    phone.says(offer(phone, holder.thread_id, value="Bea"))
-    holder = Credential.objects.get(role="holder")
-    assert (holder.state, holder.unsealed_values()) == ("Offered", {"name": "Bea"})
-    assert unhandled() == 0 and "Traceback" not in caplog.text
-
-
-def test_another_offer_after_the_answer_changes_nothing(faber, phone, caplog):
-    holder = offered_by(phone, faber)
-    holder.decline()
-    phone.says(offer(phone, holder.thread_id, value="Bea"))
-    holder = Credential.objects.get(role="holder")
-    assert (holder.state, holder.unsealed_values()) == ("Rejected", {"name": "Ann"})
-    assert unhandled() == 0 and "Traceback" not in caplog.text
-
-
-def test_another_proof_request_in_the_same_thread_changes_nothing(
-    faber,
-    phone,
-    caplog,
-):
-    offered_by(phone, faber)
-    request = {
-        "name": "P",
-        "version": "1.0",
-        "nonce": "7",
-        "requested_attributes": {"a": {"name": "name"}},
-        "requested_predicates": {},
-    }
-    attachments = {"request_presentations~attach": [json_attachment("x", request)]}
-    asked = phone.build("present-proof/1.0/request-presentation", **attachments)
-    phone.says(asked)
-    again = phone.build(
-        "present-proof/1.0/request-presentation", asked["@id"], **attachments
-    )
-    phone.says(again)
+def test_another_proof_request_in_the_same_thread_changes_nothing(row, phone, caplog):
+    request = {"name": "P", "version": "1.0", "nonce": "7", "requested_predicates": {}}
+    request["requested_attributes"] = {"a": {"name": "name"}}
+    attached = {"request_presentations~attach": [json_attachment("x", request)]}
+    kind = "present-proof/1.0/request-presentation"
+    asked = phone.says(phone.build(kind, **attached))
+    phone.says(phone.build(kind, asked["@id"], **attached))
     assert Verification.objects.count() == 1
     assert unhandled() == 0 and "Traceback" not in caplog.text
 
@@ -345,24 +214,8 @@ def test_a_ping_is_answered_unless_no_answer_is_asked_for(row, phone):
 
 
 @pytest.mark.parametrize(
-    "name", ["questions/1.0/ask", "connections/2.0/request", "x/1.0/y"]
-)
-def test_an_unknown_message_is_answered_by_a_problem_report(row, phone, name):
-    sent = phone.says(phone.build(name))
-    report = phone.inbox[-1]
-    assert (report.is_problem_report, report.thread_id) == (True, sent["@id"])
-
-
-def test_an_unknown_problem_report_is_never_answered(row, phone):
-    inbox_size = len(phone.inbox)
-    phone.says(phone.build("questions/1.0/problem-report", description={"code": "x"}))
-    assert len(phone.inbox) == inbox_size
-
-
-def test_the_code_of_a_problem_report_is_read_in_every_form(
-    faber, row, phone, subtests
-):
-    for members, code in (
+    "members, code",
+    [
         ({"description": {"code": "no", "en": "x"}}, "no"),
         ({"description": "plain text"}, "plain text"),
         ({"explain-ltxt": "old"}, "old"),
@@ -370,11 +223,8 @@ def test_the_code_of_a_problem_report_is_read_in_every_form(
         ({"description": {"code": "x" * 500}}, "x" * 100),
         ({}, "problem"),
         ({"description": {"code": 7}}, "problem"),
-    ):
-        offered_to(phone, faber, row)
-        credential = Credential.objects.latest("pk")
-        with subtests.test(str(members)[:60]):
-            report = "issue-credential/1.0/problem_report"
-            phone.says(phone.build(report, credential.thread_id, **members))
-            credential.refresh_from_db()
-            assert (credential.state, credential.problem) == ("Rejected", code)
+    ],
+)
+def test_the_code_of_a_problem_report_is_read_in_every_form(members, code):
+    body = didcomm.build("issue-credential/1.0/problem_report", **members)
+    assert didcomm.problem_code(didcomm.read(body)) == code

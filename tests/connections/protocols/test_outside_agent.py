@@ -3,17 +3,17 @@
 import base64
 import json
 
-import pytest
-
 from connections.didcomm import envelope, message
 from connections.messaging import envelopes
 from connections.models import Connection, OutboundMessage
 from connections.protocols import connections_1_0, trust_ping
+from credentials.models import Credential
 from tests.support import queues
 from tests.support.outside_exchanges import (
     ISSUE,
     PROVE,
     VALUES,
+    accepts_invitation_of,
     answers_request,
     invitation_of,
     offered_to,
@@ -24,11 +24,8 @@ from wallets import keys
 
 def test_a_phone_connects(faber, any_phone):
     row = any_phone.connects(faber)
-    assert (row.state, row.their_key, row.name) == (
-        "Connected",
-        any_phone.verkey,
-        "Phone",
-    )
+    connected = ("Connected", any_phone.verkey, "Phone")
+    assert (row.state, row.their_key, row.name) == connected
     assert {one.prefix for one in any_phone.inbox} == {any_phone.prefix}
     assert not queues.pending().exists()
 
@@ -41,168 +38,119 @@ def test_a_phone_is_issued_a_credential_and_proves_it(faber, any_phone, client):
     policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
     asked = faber.post(f"/verifications/policy/connections/{connection_id}", policy)
     queues.sweep()
+    thread = any_phone.newest(PROVE + "request-presentation").id
     answers_request(any_phone, client, credential)
     result = faber.get(f"/verifications/{asked['verificationId']}")
     assert (result["state"], result["isValid"]) == ("Accepted", True)
     assert result["proof"]["name"]["value"] == "Ann"
-    assert any_phone.newest(PROVE + "ack").thread_id == answered_thread(any_phone)
+    assert any_phone.newest(PROVE + "ack").thread_id == thread
     assert {one.prefix for one in any_phone.inbox} == {any_phone.prefix}
 
 
-def answered_thread(phone):
-    [asked] = [
-        one for one in phone.inbox if one.type == PROVE + "request-presentation"
-    ]
-    return asked.id
+def declines(phone, thread=None, version="1.0"):
+    kind = f"issue-credential/{version}/problem-report"
+    report = {"code": "issuance-abandoned", "en": "no"}
+    phone.says(phone.build(kind, thread, description=report))
 
 
 def test_a_phone_that_declines_makes_the_offer_rejected(faber, any_phone):
     _, path = offered_to(any_phone, faber)
-    thread = any_phone.newest(ISSUE + "offer-credential").id
-    report = {"description": {"code": "issuance-abandoned", "en": "no"}}
-    any_phone.says(any_phone.build(ISSUE + "problem-report", thread, **report))
+    declines(any_phone, any_phone.newest(ISSUE + "offer-credential").id)
     assert faber.get(path)["state"] == "Rejected"
+    assert Credential.objects.get().problem == "issuance-abandoned"
 
 
 def test_a_decline_without_a_thread_is_of_the_only_open_offer(faber, any_phone):
     """As Credo sends it in version 1.0.
 
-    An offer that was ended before does not count.
+    An offer that was ended before does not count, and of two it is of neither.
     """
     definition, path = offered_to(any_phone, faber)
-    report = {"description": {"code": "issuance-abandoned", "en": "no"}}
-    any_phone.says(any_phone.build(ISSUE + "problem-report", **report))
-    assert faber.get(path)["state"] == "Rejected"
-    path = offers_again(any_phone, faber, path, definition)
-    any_phone.says(any_phone.build(ISSUE + "problem-report", **report))
-    assert faber.get(path)["state"] == "Rejected"
-
-
-def test_a_decline_without_a_thread_is_of_nothing_where_it_may_be_of_two(
-    faber, any_phone
-):
-    definition, first = offered_to(any_phone, faber)
-    paths = first, offers_again(any_phone, faber, first, definition)
-    report = {"description": {"code": "issuance-abandoned", "en": "no"}}
-    any_phone.says(any_phone.build(ISSUE + "problem-report", **report))
-    assert {faber.get(path)["state"] for path in paths} == {"Offered"}
-
-
-@pytest.mark.parametrize(
-    "version, thread", [("2.0", None), ("1.0", "of-something-else")]
-)
-def test_only_a_report_of_version_1_without_a_thread_is_guessed_at(
-    faber, any_phone, version, thread
-):
-    _, path = offered_to(any_phone, faber)
-    kind = f"issue-credential/{version}/problem-report"
-    any_phone.says(any_phone.build(kind, thread, description={"code": "x"}))
+    declines(any_phone, "of-something-else")
+    declines(any_phone, version="2.0")
     assert faber.get(path)["state"] == "Offered"
-
-
-def offers_again(phone, faber, path, definition):
+    declines(any_phone)
+    assert faber.get(path)["state"] == "Rejected"
     body = {
         "connectionId": faber.get(path)["connectionId"],
         "credentialValues": VALUES,
     }
-    offered = faber.post(
-        "/credentials", body | {"definitionId": definition["definitionId"]}
-    )
-    queues.sweep()
-    return f"/credentials/{offered['credentialId']}"
+    body |= {"definitionId": definition["definitionId"]}
+    first = faber.post("/credentials", body)["credentialId"]
+    second = faber.post("/credentials", body)["credentialId"]
+    declines(any_phone)
+    paths = [f"/credentials/{one}" for one in (first, second)]
+    assert [faber.get(one)["state"] for one in paths] == ["Offered"] * 2
+    faber.delete(paths[0])
+    declines(any_phone)
+    assert faber.get(paths[1])["state"] == "Rejected"
 
 
 def test_a_phone_without_an_ack_is_connected_when_the_answer_reached_it(faber, phone):
-    invited = faber.invites()
-    row = Connection.objects.get(connection_id=invited["connectionId"])
+    row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
     phone.requests(row.invitation)
     assert phone.newest(connections_1_0.RESPONSE)
-    assert faber.get(f"/connections/{invited['connectionId']}")["state"] == "Connected"
+    assert faber.get(f"/connections/{row.connection_id}")["state"] == "Connected"
 
 
-def test_a_second_phone_is_told_that_the_invitation_was_used(faber, phone):
-    row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    faber.hosts("Alice").accepts_invitation(message.encode_url(row.invitation))
-    phone.requests(row.invitation)
-    assert (
-        phone.newest(connections_1_0.PROBLEM).body["problem-code"]
-        == "request_not_accepted"
-    )
-
-
-def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):
-    alice = faber.hosts("Alice")
-    mine = alice.accepts_invitation(json.dumps(invitation_of(any_phone)))
-    assert mine["state"] == "Negotiating"
-    queues.sweep()
-    asked = any_phone.newest(connections_1_0.REQUEST)
-    any_phone.their_key = connections_1_0.read_party(asked.body["connection"]).verkey
-    any_phone.says(
-        connections_1_0.build_response(any_phone.party, any_phone.seed, asked)
-    )
-    path = f"/connections/{mine['connectionId']}"
+def test_alice_accepts_the_invitation_of_another_agent(alice, any_phone):
+    path = f"/connections/{accepts_invitation_of(any_phone, alice)}"
     assert alice.get(path)["state"] == "Connected"
     assert alice.get(path)["theirKey"] == any_phone.verkey
     assert any_phone.newest(trust_ping.PING).sender == any_phone.their_key
 
 
-def test_a_response_that_another_key_signed_connects_nobody(faber, phone):
-    alice = faber.hosts("Alice")
+def test_a_response_that_another_key_signed_connects_nobody(alice, phone):
     mine = alice.accepts_invitation(json.dumps(invitation_of(phone)))
     queues.sweep()
     asked = phone.newest(connections_1_0.REQUEST)
-    phone.their_key = connections_1_0.read_party(asked.body["connection"]).verkey
+    phone.their_key = connections_1_0.read_request(asked).verkey
     phone.says(connections_1_0.build_response(phone.party, bytes(32), asked))
     assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Negotiating"
 
 
-def test_an_answer_in_the_same_http_call_is_taken(faber, phone):
-    row = phone.connects(faber)
+def test_an_answer_in_the_same_http_call_is_taken(row, phone):
     ping = phone.build(trust_ping.PING)
     phone.answers = phone.pack(ping)
     phone.says(phone.build(trust_ping.PING))
     phone.answers = b""
     queues.sweep()
     assert phone.newest(trust_ping.PING_RESPONSE).thread_id == ping["@id"]
-    assert row.state == "Connected"
 
 
-@pytest.mark.parametrize("answer", [b"OK", b"<html></html>", b"{}", b"\xff"])
-def test_an_answer_that_is_no_envelope_harms_nothing(faber, phone, caplog, answer):
-    phone.answers = answer
-    phone.connects(faber)
-    assert not queues.pending().exists()
+def test_an_answer_that_is_no_envelope_harms_nothing(row, phone, caplog):
+    for answer in (b"OK", b"<html></html>", b"{}", b"\xff"):
+        phone.answers = answer
+        phone.says(phone.build(trust_ping.PING))
+        assert not queues.pending().exists(), answer
     assert "Traceback" not in caplog.text
 
 
-@pytest.mark.parametrize("status", [301, 400, 404, 500])
-def test_a_message_that_the_endpoint_refuses_is_tried_again(faber, phone, status):
-    row = phone.connects(faber)
-    phone.status = status
-    phone.says(phone.build(trust_ping.PING))
-    left = queues.pending().get()
-    assert (left.attempts, left.last_error) == (1, "endpoint_refused")
-    phone.status = 202
-    queues.worker_catches_up()
-    assert not queues.pending().exists()
-    assert OutboundMessage.objects.filter(connection=row, status="done").count() == 2
+def test_a_message_that_the_endpoint_refuses_is_tried_again(row, phone, subtests):
+    for number, status in enumerate((301, 400, 404, 500), 1):
+        phone.status = status
+        phone.says(phone.build(trust_ping.PING))
+        with subtests.test(status=status):
+            left = queues.pending().get()
+            assert (left.attempts, left.last_error) == (1, "endpoint_refused")
+            phone.status = 202
+            queues.worker_catches_up()
+            done = OutboundMessage.objects.filter(connection=row, status="done")
+            assert done.count() == 1 + number and not queues.pending().exists()
 
 
 def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(
-    faber, phone, settings
+    row, phone, settings
 ):
-    phone.connects(faber)
     settings.OUTGOING_ALLOW_LOOPBACK = False
     phone.says(phone.build(trust_ping.PING))
     assert queues.pending().get().last_error == "address_refused"
 
 
-def test_a_forward_is_wrapped_once_for_each_routing_key(faber, phone):
-    row = phone.connects(faber)
+def test_a_forward_is_wrapped_once_for_each_routing_key(row, phone):
     mediator = keys.generate_seed()
-    Connection.objects.filter(pk=row.pk).update(
-        their_routing_keys=[keys.verkey_of(mediator)]
-    )
+    behind = {"their_routing_keys": [keys.verkey_of(mediator)]}
+    Connection.objects.filter(pk=row.pk).update(**behind)
     phone.post(phone.pack(phone.build(trust_ping.PING)))
     queues.tasks.process_some()
     data = envelopes.pack_message(queues.pending().get())

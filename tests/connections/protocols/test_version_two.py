@@ -25,16 +25,14 @@ def form(request):
 
 
 @pytest.fixture
-def alice(faber, form, monkeypatch):
+def alice(met, form, monkeypatch):
     """A holder hosted here, with whom everything is spoken in 2.0."""
-    alice = faber.hosts()
-    alice.meets(faber)
 
     def second_version(connection, protocol):
         return MessageFormat(connection.message_prefix, "2.0", form)
 
     monkeypatch.setattr(Connection, "message_format_for", second_version)
-    return alice
+    return met
 
 
 @pytest.fixture
@@ -46,39 +44,30 @@ def types_sent(monkeypatch):
     ]
 
 
-def test_a_credential_is_issued_and_revoked_in_2_0(faber, alice, form, types_sent):
+def test_credentials_and_proofs_are_given_and_revoked_in_2_0(
+    faber, alice, form, types_sent
+):
     badge = faber.defines("name", "degree", supportRevocation=True)
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     alice.accepts_offer()
     steps = ["offer-credential", "request-credential", "issue-credential", "ack"]
     assert types_sent("issue-credential/2.0/") == steps
-    faber.delete(f"/credentials/{offered['credentialId']}")
-    assert types_sent("revocation_notification/2.0/") == ["revoke"]
-    assert set(Credential.objects.values_list("state", "wire_format")) == {
-        ("Revoked", form)
-    }
-
-
-def test_a_revocation_is_told_in_the_one_format_that_all_peers_read(form):
-    notification = credential_protocol.build_revocation(
-        "registry", 7, MessageFormat(message.PREFIX, "2.0", form)
-    )
-    assert (notification["revocation_format"], notification["credential_id"]) == (
-        "indy-anoncreds",
-        "registry::7",
-    )
-
-
-def test_a_proof_is_given_in_2_0(faber, alice, types_sent):
-    alice.receives(faber, faber.defines("name", "degree"), VALUES)
     asked = faber.asks(alice, **ASKED)
     alice.auto_selects()
     assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
-    assert types_sent("present-proof/2.0/") == [
-        "request-presentation",
-        "presentation",
-        "ack",
-    ]
+    steps = ["request-presentation", "presentation", "ack"]
+    assert types_sent("present-proof/2.0/") == steps
+    faber.delete(f"/credentials/{offered['credentialId']}")
+    assert types_sent("revocation_notification/2.0/") == ["revoke"]
+    found = set(Credential.objects.values_list("state", "wire_format"))
+    assert found == {("Revoked", form)}
+
+
+def test_a_revocation_is_told_in_the_one_format_that_all_peers_read(form):
+    wire = MessageFormat(message.PREFIX, "2.0", form)
+    notification = credential_protocol.build_revocation("registry", 7, wire)
+    assert notification["revocation_format"] == "indy-anoncreds"
+    assert notification["credential_id"] == "registry::7"
 
 
 def test_a_proposal_in_2_0_is_a_whole_request(faber, alice, types_sent):
@@ -94,46 +83,32 @@ def test_a_proposal_in_2_0_is_a_whole_request(faber, alice, types_sent):
 def test_either_side_declines_in_2_0(faber, alice):
     faber.offers(alice, faber.defines("name", "degree"), VALUES)
     faber.asks(alice, **ASKED)
-    for row in [
-        *Credential.objects.filter(role="holder"),
-        *Verification.objects.filter(role="prover"),
-    ]:
-        row.decline()
-    assert {
-        row.state for row in [*Credential.objects.all(), *Verification.objects.all()]
-    } == {"Rejected"}
+    Credential.objects.get(role="holder").decline()
+    Verification.objects.get(role="prover").decline()
+    for model in (Credential, Verification):
+        assert [row.state for row in model.objects.all()] == ["Rejected"] * 2
 
 
 def test_a_phone_that_changes_the_format_is_answered_in_its_own(
     faber, phone, client, monkeypatch
 ):
     written = MessageFormat(message.PREFIX, "2.0", exchange.HLINDY)
-    monkeypatch.setattr(
-        Connection, "message_format_for", lambda connection, protocol: written
-    )
+    monkeypatch.setattr(Connection, "message_format_for", lambda *given: written)
     definition, path = offered_to(phone, faber, automaticIssuance=True)
+    definition_id = definition["definitionId"]
     offered = phone.newest("issue-credential/2.0/offer-credential")
     offer = exchange.attachment_of(offered, exchange.OFFER)
-    public_definition = ledger_object(
-        client, "credential-definitions", definition["definitionId"]
-    )
-    request, _ = anoncreds.create_request(
-        offer, public_definition, LINK_SECRET, phone.party.did
-    )
-    members = exchange.attach_as(
-        written._replace(format=exchange.ANONCREDS), exchange.REQUEST, request
-    )
-    phone.says(
-        phone.build(
-            "issue-credential/2.0/request-credential", offered.thread_id, **members
-        )
-    )
+    public = ledger_object(client, "credential-definitions", definition_id)
+    given = (offer, public, LINK_SECRET, phone.party.did)
+    request, _ = anoncreds.create_request(*given)
+    other = written._replace(format=exchange.ANONCREDS)
+    members = exchange.attach_as(other, exchange.REQUEST, request)
+    kind = "issue-credential/2.0/request-credential"
+    phone.says(phone.build(kind, offered.thread_id, **members))
     issued = phone.newest("issue-credential/2.0/issue-credential")
     assert issued.body["formats"][0]["format"] == "anoncreds/credential@v1.0"
-    assert (
-        exchange.attachment_of(issued, exchange.CREDENTIAL)["cred_def_id"]
-        == definition["definitionId"]
-    )
+    credential = exchange.attachment_of(issued, exchange.CREDENTIAL)
+    assert credential["cred_def_id"] == definition_id
     assert faber.get(path)["state"] == "Issued"
 
 
