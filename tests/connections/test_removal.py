@@ -32,11 +32,6 @@ def few(monkeypatch):
 
 
 @pytest.fixture
-def badge(faber):
-    return faber.defines(*VALUES)
-
-
-@pytest.fixture
 def row(faber, alice, badge):
     """Faber's connection with three texts, a credential and two open offers."""
     alice.receives(faber, badge, VALUES)

@@ -1,5 +1,7 @@
 """What a deleted wallet or connection leaves to the other side."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from agency.core.errors import Conflict
@@ -17,10 +19,12 @@ VALUES = {"name": "Alice", "level": "7"}
 
 
 @pytest.fixture
-def alice(faber):
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
-    return alice
+def alice(met):
+    return met
+
+
+def state_of(faber, offered):
+    return faber.get(f"/credentials/{offered['credentialId']}")["state"]
 
 
 def deletes_her_connection(faber, alice):
@@ -37,42 +41,28 @@ deletions = pytest.mark.parametrize(
 
 
 @deletions
-def test_the_peers_next_message_is_409_connection_gone(faber, alice, deletes):
-    badge = faber.defines("name", "level")
+def test_open_exchanges_become_rejected_at_the_peer_and_its_next_message_is_409(
+    faber, alice, badge, deletes
+):
+    alice.receives(faber, badge, VALUES)
+    mine = Connection.objects.get(connection_id=alice.known[faber][1]).my_key
+    faber.offers(alice, badge, VALUES)
+    asked = faber.asks(alice, attributes=[{"policyName": "name"}])
     deletes(faber, alice)
+    assert [one["state"] for one in faber.get("/credentials")] == [
+        "Rejected",
+        "Issued",
+    ]
+    verification = faber.get(f"/verifications/{asked['verificationId']}")
+    assert verification["state"] == "Rejected"
+    mine.refresh_from_db()
+    assert mine.retired_at and mine.seed is None and mine.wallet is None
     for send in (
         lambda: faber.offers(alice, badge, VALUES),
         lambda: faber.asks(alice, attributes=[{"policyName": "name"}]),
     ):
         assert_error(error_of(send), 409, "connection_gone")
     assert not queues.pending().exists()
-
-
-@deletions
-def test_open_exchanges_become_rejected_at_the_peer(faber, alice, deletes):
-    offered = faber.offers(alice, faber.defines("name", "level"), VALUES)
-    asked = faber.asks(alice, attributes=[{"policyName": "name"}])
-    deletes(faber, alice)
-    assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
-    assert (
-        faber.get(f"/verifications/{asked['verificationId']}")["state"] == "Rejected"
-    )
-
-
-@deletions
-def test_an_issued_credential_survives_at_the_issuer(faber, alice, deletes):
-    badge = faber.defines("name", "level")
-    alice.receives(faber, badge, VALUES)
-    deletes(faber, alice)
-    assert [row["state"] for row in faber.get("/credentials")] == ["Issued"]
-
-
-@deletions
-def test_a_tombstone_keeps_neither_seed_nor_wallet(faber, alice, deletes):
-    mine = Connection.objects.get(connection_id=alice.known[faber][1]).my_key
-    deletes(faber, alice)
-    mine.refresh_from_db()
-    assert mine.retired_at and mine.seed is None and mine.wallet is None
 
 
 @pytest.mark.slow
@@ -97,66 +87,52 @@ def test_a_withdrawn_invitation_is_409(faber, alice):
 
 
 def test_what_waited_to_be_sent_still_goes_after_the_keys_are_gone(
-    faber, alice, monkeypatch
+    faber, alice, badge, crashed
 ):
-    offered = faber.offers(alice, faber.defines("name", "level"), VALUES)
-    with monkeypatch.context() as crashed:
-        queues.crash_before_the_drain(crashed)
+    offered = faber.offers(alice, badge, VALUES)
+    with crashed():
         deletes_her_wallet(faber, alice)
     assert queues.pending().get().body is None, "packed, as the key to pack it is gone"
     queues.worker_catches_up()
-    assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
+    assert state_of(faber, offered) == "Rejected"
 
 
-def test_what_waited_goes_before_the_end_of_the_connection(faber, alice, monkeypatch):
+def test_what_waited_goes_before_the_end_of_the_connection(
+    faber, alice, badge, crashed
+):
     """Else the holder is told of the end first, and then has an offer of nobody."""
-    with monkeypatch.context() as crashed:
-        queues.crash_before_the_drain(crashed)
-        faber.offers(alice, faber.defines("name", "level"), VALUES)
+    with crashed():
+        faber.offers(alice, badge, VALUES)
     queues.let_leases_run_out()
     faber.delete(f"/connections/{alice.known[faber][0]}")
     queues.worker_catches_up()
-    assert [row["state"] for row in faber.get("/credentials")] == ["Rejected"]
-    assert [row["state"] for row in alice.get("/credentials")] == ["Rejected"]
+    for party in (faber, alice):
+        assert [row["state"] for row in party.get("/credentials")] == ["Rejected"]
 
 
 def test_a_message_to_a_peer_that_went_meanwhile_ends_the_exchange(
-    faber, alice, monkeypatch
+    faber, alice, badge, crashed
 ):
-    with monkeypatch.context() as crashed:
-        queues.crash_before_the_drain(crashed)
-        offered = faber.offers(alice, faber.defines("name", "level"), VALUES)
+    with crashed():
+        offered, gone = (faber.offers(alice, badge, VALUES) for _ in range(2))
+        remove_credential(Credential.objects.get(pk=gone["credentialId"]))
         deletes_her_wallet(faber, alice)
     queues.worker_catches_up()
-    assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
+    assert state_of(faber, offered) == "Rejected"
     assert OutboundMessage.objects.filter(last_error="connection_gone").exists()
-
-
-def test_a_message_whose_exchange_is_deleted_too_does_not_stop_the_worker(
-    faber, alice, monkeypatch
-):
-    offered = faber.offers(alice, faber.defines("name", "level"), VALUES)
-    with monkeypatch.context() as crashed:
-        queues.crash_before_the_drain(crashed)
-        remove_credential(Credential.objects.get(pk=offered["credentialId"]))
-        deletes_her_wallet(faber, alice)
-    queues.worker_catches_up()
-    assert not queues.pending().exists()
+    assert not queues.pending().exists(), "one whose exchange is gone stops nothing"
 
 
 def test_a_request_that_was_on_its_way_when_its_wallet_went_ends_as_rejected(
-    faber, alice, monkeypatch
+    faber, alice, badge, crashed
 ):
-    offered = faber.offers(
-        alice, faber.defines("name", "level"), VALUES, automaticIssuance=True
-    )
-    with monkeypatch.context() as crashed:
-        queues.crash_before_the_drain(crashed)
+    offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    with crashed():
         alice.accepts_offer()
         deletes_her_wallet(faber, alice)
     for _ in range(2):
         queues.worker_catches_up()
-    assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
+    assert state_of(faber, offered) == "Rejected"
     assert not queues.pending().exists()
 
 
@@ -188,14 +164,13 @@ def test_a_party_that_left_a_tombstone_cannot_be_written_to(faber, alice):
 
 
 def test_a_message_that_cannot_be_encrypted_does_not_stop_a_deletion(
-    faber, alice, monkeypatch
+    faber, alice, badge, monkeypatch
 ):
     """An older release stored keys of peers that are no points of the curve."""
-    fails = RuntimeError("broken")
     with monkeypatch.context() as patched:
-        patched.setattr(delivery, "_handle_or_refuse", raiser(fails))
-        patched.setattr(delivery, "_deliver", raiser(fails))
-        faber.offers(alice, faber.defines("name", "level"), VALUES)
+        for name in ("_handle_or_refuse", "_deliver"):
+            patched.setattr(delivery, name, Mock(side_effect=RuntimeError("broken")))
+        faber.offers(alice, badge, VALUES)
     bad = keys.encode_key(bytes([2]) + bytes(31))
     OutboundMessage.objects.update(
         routing_keys=[bad], endpoint="https://agent.example", is_hosted=False
@@ -203,10 +178,3 @@ def test_a_message_that_cannot_be_encrypted_does_not_stop_a_deletion(
     faber.delete(f"/connections/{alice.known[faber][0]}")
     offer = OutboundMessage.objects.order_by("pk").first()
     assert (offer.status, offer.last_error) == ("exhausted", "bad_key")
-
-
-def raiser(error):
-    def raise_it(*arguments):
-        raise error
-
-    return raise_it

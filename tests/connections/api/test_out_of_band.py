@@ -13,16 +13,10 @@ from tests.support.pages import pages
 
 __all__ = ["pages"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
 OUT_OF_BAND = {"protocol": "out-of-band"}
 CONNECTING = OUT_OF_BAND | {"handshakes": ["didexchange/1.1", "connections/1.0"]}
 VALUES = {"name": "Alice", "degree": "Maths"}
 POLICY = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
-
-
-@pytest.fixture
-def alice(faber):
-    return faber.hosts("Alice")
 
 
 @pytest.fixture
@@ -34,6 +28,10 @@ def offer(faber):
         return faber.post("/credentials", body | {"automaticIssuance": True})
 
     return make
+
+
+def ids_of_connections(party):
+    return [one["connectionId"] for one in party.get("/connections")]
 
 
 def message_in(data):
@@ -66,30 +64,25 @@ def test_without_a_protocol_the_invitation_is_what_it_always_was(faber):
         assert kind == "https://didcomm.org/connections/1.0/invitation"
 
 
-@pytest.mark.parametrize("form", ["invitation", "invitationUrl", "json", "long link"])
-def test_a_wallet_accepts_it_in_each_form(faber, alice, form):
-    invited = faber.invites(**OUT_OF_BAND)
-    given = {
-        "json": json.dumps(message_in(invited["invitation"])),
-        "long link": f"{invited['invitationUrl']}?oob={invited['invitation']}",
-    }
-    mine = alice.accepts_invitation(given.get(form) or invited[form])
-    assert mine["state"] == "Connected"
-    assert (
-        faber.get(f"/connections/{invited['connectionId']}")["theirKey"]
-        == mine["myKey"]
-    )
+def test_a_wallet_accepts_it_in_each_form(faber, alice):
+    for form in ("invitation", "invitationUrl", "json", "long link"):
+        invited = faber.invites(**OUT_OF_BAND)
+        given = {
+            "json": json.dumps(message_in(invited["invitation"])),
+            "long link": f"{invited['invitationUrl']}?oob={invited['invitation']}",
+        }
+        mine = alice.accepts_invitation(given.get(form) or invited[form])
+        assert mine["state"] == "Connected"
+        theirs = faber.get(f"/connections/{invited['connectionId']}")
+        assert theirs["theirKey"] == mine["myKey"]
 
 
 @pytest.mark.parametrize(
     "handshake", ["didexchange/1.1", "didexchange/1.0", "connections/1.0"]
 )
 def test_the_handshake_is_the_one_chosen(faber, alice, handshake):
-    alice.accepts_invitation(
-        faber.invites(**OUT_OF_BAND, handshakes=[handshake], multiParty=True)[
-            "invitation"
-        ]
-    )
+    chosen = OUT_OF_BAND | {"handshakes": [handshake], "multiParty": True}
+    alice.accepts_invitation(faber.invites(**chosen)["invitation"])
     connected = Connection.objects.filter(state="Connected")
     assert set(connected.values_list("handshake", flat=True)) == {handshake}
 
@@ -97,12 +90,11 @@ def test_the_handshake_is_the_one_chosen(faber, alice, handshake):
 def test_an_offer_in_an_invitation_without_a_handshake_is_taken_without_a_connection(
     alice, offer
 ):
+    kind = "https://didcomm.org/issue-credential/2.0/offer-credential"
     for form in ("offerUrl", "offerData"):
         offered = offer(**OUT_OF_BAND, goalCode="issue-vc")
         body = message_in(offered["offerData"])
-        assert kinds_in(body) == [
-            "https://didcomm.org/issue-credential/2.0/offer-credential"
-        ]
+        assert kinds_in(body) == [kind]
         attached = body["requests~attach"][0]["data"]["json"]
         assert attached["~thread"]["pthid"] == body["@id"]
         assert "handshake_protocols" not in body and body["goal_code"] == "issue-vc"
@@ -120,9 +112,7 @@ def test_an_offer_in_an_invitation_with_a_handshake_comes_after_connecting(
     alice.accepts_offer()
     read = faber.get(f"/credentials/{offered['credentialId']}")
     assert (read["state"], read["connectionId"]) == ("Issued", offered["connectionId"])
-    assert [one["connectionId"] for one in faber.get("/connections")] == [
-        read["connectionId"]
-    ]
+    assert ids_of_connections(faber) == [read["connectionId"]]
     assert alice.newest("credentials")["connectionId"] == mine["connectionId"]
 
 
@@ -131,14 +121,12 @@ def test_a_proof_is_asked_for_by_an_out_of_band_invitation(
     faber, alice, offer, is_stored
 ):
     alice.put_form("/credentials/fromData", credentialData=offer()["offerData"])
-    path, body = "/verifications/policy", POLICY
+    path = "/verifications/policy"
     if is_stored:
-        path, body = (
-            f"{path}/{faber.post('/verificationPolicies', POLICY)['policyId']}",
-            {},
-        )
-    ask = faber.put if is_stored else faber.post
-    asked = ask(path, body | OUT_OF_BAND)
+        stored = faber.post("/verificationPolicies", POLICY)["policyId"]
+        asked = faber.put(f"{path}/{stored}", OUT_OF_BAND)
+    else:
+        asked = faber.post(path, POLICY | OUT_OF_BAND)
     kinds = kinds_in(message_in(asked["verificationRequestData"]))
     assert kinds == ["https://didcomm.org/present-proof/2.0/request-presentation"]
     data = asked["verificationRequestUrl"]
@@ -147,14 +135,23 @@ def test_a_proof_is_asked_for_by_an_out_of_band_invitation(
     assert (result["state"], result["isValid"]) == ("Accepted", True)
 
 
-def test_a_proof_is_asked_for_after_connecting(faber, alice):
-    asked = faber.post("/verifications/policy", POLICY | CONNECTING)
+@pytest.mark.parametrize("is_connected", [False, True])
+def test_a_proof_is_asked_for_after_connecting_or_where_both_are_connected(
+    faber, alice, is_connected
+):
+    terms = CONNECTING
+    if is_connected:
+        terms = CONNECTING | {"reuse": True}
+        first = faber.invites(**terms, multiParty=True)
+        connected = alice.accepts_invitation(first["invitation"])
+    asked = faber.post("/verifications/policy", POLICY | terms)
     mine = alice.accepts_invitation(asked["verificationRequestData"])
+    assert not is_connected or mine == connected
     alice.auto_selects()
-    assert (
-        faber.get(f"/verifications/{asked['verificationId']}")["state"] == "Accepted"
-    )
+    read = faber.get(f"/verifications/{asked['verificationId']}")
+    assert read["state"] == "Accepted"
     assert alice.newest("verifications")["connectionId"] == mine["connectionId"]
+    assert Connection.objects.filter(role="invitee").count() == 1
 
 
 def test_who_is_connected_already_goes_on_there(faber, alice, offer):
@@ -166,46 +163,35 @@ def test_who_is_connected_already_goes_on_there(faber, alice, offer):
     alice.accepts_offer()
     read = faber.get(f"/credentials/{offered['credentialId']}")
     assert (read["state"], read["connectionId"]) == ("Issued", first["connectionId"])
-    assert [one["connectionId"] for one in faber.get("/connections")] == [
-        first["connectionId"]
-    ]
-    assert [one["connectionId"] for one in alice.get("/connections")] == [
-        mine["connectionId"]
-    ]
-
-
-def test_a_proof_request_too_goes_on_where_both_are_connected(faber, alice):
-    first = faber.invites(**CONNECTING, reuse=True, multiParty=True)
-    mine = alice.accepts_invitation(first["invitation"])
-    asked = faber.post("/verifications/policy", POLICY | CONNECTING | {"reuse": True})
-    assert alice.accepts_invitation(asked["verificationRequestUrl"]) == mine
-    alice.auto_selects()
-    read = faber.get(f"/verifications/{asked['verificationId']}")
-    assert read["state"] == "Accepted"
-    assert Connection.objects.filter(role="invitee").count() == 1
+    assert ids_of_connections(faber) == [first["connectionId"]]
+    assert ids_of_connections(alice) == [mine["connectionId"]]
 
 
 def test_an_invitation_under_a_lasting_key_connects_many_and_each_once(faber, acme):
-    invited = faber.invites(**CONNECTING, reuse=True, multiParty=True)
+    invited = faber.invites(**CONNECTING, reuse=True, multiParty=True)["invitation"]
     for holder in (faber.hosts("Bob"), acme.hosts("Carol")):
-        once, again = (
-            holder.accepts_invitation(invited["invitation"]) for _ in range(2)
-        )
-        assert once == again and once["state"] == "Connected"
+        once = holder.accepts_invitation(invited)
+        assert once["state"] == "Connected"
+        assert holder.accepts_invitation(invited) == once
     assert Connection.objects.filter(role="inviter", state="Connected").count() == 2
 
 
 def test_a_used_or_withdrawn_invitation_under_a_lasting_key_is_409(faber, acme, alice):
-    used, withdrawn = (faber.invites(**CONNECTING, reuse=True) for _ in range(2))
-    alice.accepts_invitation(used["invitation"])
+    used, reused, withdrawn = (
+        faber.invites(**CONNECTING, reuse=True) for _ in range(3)
+    )
+    mine = alice.accepts_invitation(used["invitation"])
+    assert alice.accepts_invitation(reused["invitation"]) == mine
     faber.delete(f"/connections/{withdrawn['connectionId']}")
     bob = acme.hosts("Bob")
-    for invited, code in ((used, "invitation_used"), (withdrawn, "invitation_gone")):
-        assert_error(
-            error_of(bob.accepts_invitation, invited["invitation"]),
-            409,
-            code,
-        )
+    for invited, code in (
+        (used, "invitation_used"),
+        (reused, "invitation_gone"),
+        (withdrawn, "invitation_gone"),
+    ):
+        error = error_of(bob.accepts_invitation, invited["invitation"])
+        assert_error(error, 409, code)
+    assert ids_of_connections(faber) == [used["connectionId"]]
 
 
 def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(
@@ -218,20 +204,17 @@ def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(
     ):
         path = url.removeprefix(settings.PUBLIC_URL)
         redirect = faber.client.get(path, headers={"Accept": "*/*"})
-        assert (redirect.status_code, redirect["Location"].split("=")[0]) == (
-            302,
-            f"{url}?oob",
-        )
-        for address in (path, redirect["Location"]):
-            page = faber.client.get(address, headers={"Accept": "text/html"})
+        address, data = redirect["Location"].split("=", 1)
+        assert (redirect.status_code, address) == (302, f"{url}?oob")
+        for place in (path, redirect["Location"]):
+            page = faber.client.get(place, headers={"Accept": "text/html"})
             assert page.status_code == 200 and heading in page.content
         given = faber.client.get(path, headers={"Accept": "application/json"}).json()
-        assert given == message_in(redirect["Location"].split("=", 1)[1])
+        assert given == message_in(data)
 
 
-@pytest.mark.parametrize(
-    "body, field",
-    [
+def test_what_does_not_fit_is_400_for_its_field(faber):
+    for body, field in (
         ({"protocol": "x"}, "protocol"),
         ({"handshakes": ["connections/1.0"]}, "handshakes"),
         ({"goal": "x"}, "goal"),
@@ -240,44 +223,27 @@ def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(
         (OUT_OF_BAND | {"handshakes": ["x/1.0"]}, "handshakes"),
         (OUT_OF_BAND | {"goal": "x" * 201}, "goal"),
         ({"exchangeVersion": "3.0"}, "exchangeVersion"),
-    ],
-)
-def test_what_does_not_fit_is_400_for_its_field(faber, body, field):
-    error = error_of(faber.invites, **body)
-    assert error.status == 400
-    assert [name.partition("[")[0] for name in error.body["errors"]] == [field]
+    ):
+        error = error_of(faber.invites, **body)
+        assert error.status == 400
+        assert [name.partition("[")[0] for name in error.body["errors"]] == [field]
     assert not Connection.objects.exists()
 
 
-@pytest.mark.parametrize("body, field", [({"reuse": True}, "reuse"), ({}, "protocol")])
-def test_an_offer_has_terms_of_its_own(faber, alice, offer, body, field):
-    if not body:
-        body = {"connectionId": alice.known_as(faber)}
-    error = error_of(offer, **OUT_OF_BAND, **body)
-    assert (error.status, list(error.body["errors"])) == (400, [field])
+def test_an_offer_has_terms_of_its_own(faber, alice, offer):
+    connected = {"connectionId": alice.known_as(faber)}
+    for body, field in (({"reuse": True}, "reuse"), (connected, "protocol")):
+        error = error_of(offer, **OUT_OF_BAND, **body)
+        assert (error.status, list(error.body["errors"])) == (400, [field])
     assert not Credential.objects.exists()
 
 
-def test_an_invitation_that_was_reused_is_used(faber, acme):
-    first, second = (faber.invites(**CONNECTING, reuse=True) for _ in range(2))
-    alice, bob = faber.hosts(), acme.hosts("Bob")
-    mine = alice.accepts_invitation(first["invitation"])
-    assert alice.accepts_invitation(second["invitation"]) == mine
-    error = error_of(bob.accepts_invitation, second["invitation"])
-    assert_error(error, 409, "invitation_gone")
-    assert [one["connectionId"] for one in faber.get("/connections")] == [
-        first["connectionId"]
-    ]
-
-
-def test_an_invitation_for_many_that_was_reused_stays(faber, acme):
-    many = faber.invites(**CONNECTING, reuse=True, multiParty=True)
-    first = faber.invites(**CONNECTING, reuse=True)
-    alice, bob = faber.hosts(), acme.hosts("Bob")
-    mine = alice.accepts_invitation(first["invitation"])
-    assert (
-        alice.accepts_invitation(many["invitation"])["state"]
-        == "Connected"
-        == mine["state"]
-    )
-    assert bob.accepts_invitation(many["invitation"])["state"] == "Connected"
+def test_an_invitation_for_many_that_was_reused_stays(faber, acme, alice):
+    many = faber.invites(**CONNECTING, reuse=True, multiParty=True)["invitation"]
+    first = faber.invites(**CONNECTING, reuse=True)["invitation"]
+    for party, invitation in (
+        (alice, first),
+        (alice, many),
+        (acme.hosts("Bob"), many),
+    ):
+        assert party.accepts_invitation(invitation)["state"] == "Connected"

@@ -8,7 +8,6 @@ from tests.support.errors import assert_error, error_of
 from tests.support.people import Holder
 from wallets.models import Wallet
 
-pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Acme Corp", "level": "7"}
 
 
