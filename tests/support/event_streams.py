@@ -20,25 +20,11 @@ from tenants import vault
 from tests.support.paths import ROOT
 
 SERVERS = {
-    "web": [
-        "--interface",
-        "asginl",
-        "--loop",
-        "asyncio",
-        "--no-ws",
-        "agency.web:application",
-    ],
-    "stream": [
-        "--interface",
-        "asgi",
-        "--loop",
-        "asyncio",
-        "--workers-kill-timeout",
-        "5",
-        "--backpressure",
-        "512",
-        "agency.asgi:application",
-    ],
+    "web": "--interface asginl --loop asyncio --no-ws agency.web:application",
+    "stream": (
+        "--interface asgi --loop asyncio --workers-kill-timeout 5 --backpressure 512 "
+        "agency.asgi:application"
+    ),
 }
 
 
@@ -69,7 +55,7 @@ def serving(name: str, port: int, **settings: str) -> Iterator[str]:
         "LOG_LEVEL": "WARNING",
     }
     command = [sys.executable, "-m", "granian", "--port", str(port)]
-    command += ["--log-level", "warning", *SERVERS[name]]
+    command += ["--log-level", "warning", *SERVERS[name].split()]
     server = subprocess.Popen(command, env=os.environ | given | settings, cwd=ROOT)
     try:
         address = f"http://127.0.0.1:{port}"
@@ -127,6 +113,12 @@ class Stream:
 
     def close(self) -> None:
         self.answer.close()
+
+    def soon(self) -> Sent:
+        """Return the next message. It must come before the second heartbeat."""
+        sent = self.next() or self.next()
+        assert sent, "two heartbeats came first"
+        return sent
 
 
 def database_connections() -> int:

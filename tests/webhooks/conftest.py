@@ -1,7 +1,7 @@
 import pytest
 
 from agency.core import http
-from tests.support.webhook_receiver import receiving
+from tests.support.webhook_receiver import receiving, send_example
 
 
 @pytest.fixture
@@ -45,3 +45,13 @@ def registers(faber, receiver):
         )
 
     return register
+
+
+@pytest.fixture
+def examples(faber, loopback):
+    """Sends so many examples to a webhook, without calling it yet."""
+
+    def send(webhook, count=1, sender=faber):
+        return [send_example(sender, webhook) for _ in range(count)]
+
+    return send

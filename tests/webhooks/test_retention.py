@@ -1,14 +1,12 @@
 """Rows past the retention are deleted in small steps that block no transition."""
 
-from threading import Event as Signal
-
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agency.core import retention as batches
 from connections.protocols import handshakes
-from tests.support.races import threads
+from tests.support.races import during
 from tests.support.webhook_receiver import days_pass, worker_calls
 from webhooks import retention, tasks
 from webhooks.models import Attempt, Delivery, Event, Webhook
@@ -31,9 +29,11 @@ def count_rows():
     return [model.objects.count() for model in ALL]
 
 
-def test_events_younger_than_the_retention_stay(webhook_with_calls):
+def test_events_younger_than_the_setting_says_stay(webhook_with_calls, settings):
     days_pass(29.9)
     assert (retention.delete_old_events(), count_rows()) == (0, [3, 3, 3])
+    settings.EVENT_RETENTION_DAYS = 29
+    assert (retention.delete_old_events(), count_rows()) == (9, [0, 0, 0])
 
 
 def test_what_is_older_goes_and_the_younger_stay(faber, webhook_with_calls):
@@ -43,12 +43,6 @@ def test_what_is_older_goes_and_the_younger_stay(faber, webhook_with_calls):
     tasks.delete_old_events()
     assert count_rows() == [1, 1, 1]
     assert Event.objects.get().object_id == "d"
-
-
-def test_the_setting_says_how_old(webhook_with_calls, settings):
-    days_pass(8)
-    settings.EVENT_RETENTION_DAYS = 7
-    assert (retention.delete_old_events(), count_rows()) == (9, [0, 0, 0])
 
 
 def test_what_still_waits_for_an_enabled_webhook_stays(webhook_with_calls):
@@ -86,23 +80,10 @@ def test_a_run_is_bounded_and_the_next_goes_on(webhook_with_calls, monkeypatch):
 def test_neither_waits_for_the_other(faber, webhook_with_calls, first):
     """Each ends while the other's transaction is open."""
     days_pass(31)
-    wallet, begun, over = faber.made.tenant.wallets.get(), Signal(), Signal()
+    wallet = faber.made.tenant.wallets.get()
     acts = [
         retention.delete_old_events,
         lambda: handshakes.invite(wallet, "meanwhile"),
     ]
-
-    def slow(act):
-        with transaction.atomic():
-            act()
-            begun.set()
-            assert over.wait(20)
-
-    def quick(act):
-        assert begun.wait(20)
-        act()
-        over.set()
-
-    one, other = acts if first == "forgetting" else acts[::-1]
-    threads([lambda: slow(one), lambda: quick(other)])
+    during(*(acts if first == "forgetting" else acts[::-1]))
     assert list(Event.objects.values_list("object_id", flat=True)) == ["meanwhile"]

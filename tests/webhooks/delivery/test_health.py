@@ -6,19 +6,18 @@ import pytest
 from django.utils import timezone
 
 from tests.support.errors import assert_error, error_of
-from tests.support.webhook_receiver import time_passes, worker_calls
+from tests.support.webhook_receiver import (
+    call_example,
+    send_example,
+    time_passes,
+    worker_calls,
+)
 from webhooks import tasks
 from webhooks.delivery import recovery
 from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.models import Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def example(faber, webhook):
-    return faber.post(
-        f"/webhooks/{webhook['id']}/example", {"messageType": "verification"}
-    )
 
 
 def webhook_in_api(faber, webhook):
@@ -34,17 +33,13 @@ def broken(faber, receiver, registers):
     """A webhook whose every call fails."""
     receiver.answers(500)
     webhook = registers()
-    example(faber, webhook)
-    worker_calls()
+    call_example(faber, webhook)
     return webhook
 
 
 def give_up(status="exhausted"):
-    Delivery.objects.update(
-        status=status,
-        lease_owner=None,
-        finished_at=timezone.now(),
-    )
+    changes = {"status": status, "lease_owner": None, "finished_at": timezone.now()}
+    Delivery.objects.update(**changes)
 
 
 def recovers(faber, webhook, **body):
@@ -59,32 +54,29 @@ def a_minute_later():
     tasks.maintain()
 
 
-def calls_once_more(faber, webhook):
-    example(faber, webhook)
-    worker_calls()
-
-
-def test_failures_of_less_than_five_days_disable_nothing(faber, broken):
+def test_five_days_of_nothing_but_failures_disable_it(faber, broken):
     failed_for(days=4.9)
-    calls_once_more(faber, broken)
+    call_example(faber, broken)
     assert webhook_in_api(faber, broken)["enabled"] is True
     assert webhook_in_api(faber, broken)["failingSinceUtc"]
-
-
-def test_five_days_of_nothing_but_failures_disable_it(faber, broken):
     failed_for(days=5.1)
-    calls_once_more(faber, broken)
+    call_example(faber, broken)
     now = webhook_in_api(faber, broken)
     assert (now["enabled"], now["disabledReason"]) == (False, "failing")
     assert now["lostSinceUtc"] == now["failingSinceUtc"]
+    assert recovery.close_deliveries_of_disabled() == 3
+    assert recovery.close_deliveries_of_disabled() == 0
+    rows = faber.get(f"/webhooks/{broken['id']}/deliveries")
+    closed = {(row["status"], row["error"]) for row in rows}
+    assert closed == {("Exhausted", "webhook_disabled")}
 
 
 def test_one_success_begins_the_count_anew(faber, receiver, broken):
     failed_for(days=5.1)
     receiver.answers(200)
-    calls_once_more(faber, broken)
+    call_example(faber, broken)
     receiver.answers(500)
-    calls_once_more(faber, broken)
+    call_example(faber, broken)
     assert webhook_in_api(faber, broken)["enabled"] is True
     assert Webhook.objects.get().failing_since > timezone.now() - timedelta(minutes=1)
 
@@ -92,53 +84,32 @@ def test_one_success_begins_the_count_anew(faber, receiver, broken):
 def test_a_new_address_does_not_inherit_the_failures_of_the_old_one(faber, broken):
     failed_for(days=6)
     Webhook.objects.update(strikes=SLOW_LIMIT, timeouts=1, has_answered=True)
-    faber.call("patch", f"/webhooks/{broken['id']}", {"retryUnconfirmed": False})
+    path = f"/webhooks/{broken['id']}"
+    faber.call("patch", path, {"retryUnconfirmed": False})
     assert Webhook.objects.get().strikes == SLOW_LIMIT, "it is the same address"
-    faber.call(
-        "patch",
-        f"/webhooks/{broken['id']}",
-        {"url": webhook_in_api(faber, broken)["url"] + "/mended"},
-    )
+    faber.call("patch", path, {"url": broken["url"] + "/mended"})
     hook = Webhook.objects.get()
-    assert (hook.strikes, hook.timeouts, hook.failing_since, hook.has_answered) == (
-        0, 0, None, False,
-    )  # fmt: skip
-    calls_once_more(faber, broken)
+    assert (hook.strikes, hook.timeouts) == (0, 0)
+    assert (hook.failing_since, hook.has_answered) == (None, False)
+    call_example(faber, broken)
     assert webhook_in_api(faber, broken)["enabled"] is True
 
 
 def test_what_the_old_address_answers_late_is_not_held_against_the_new_one(
     faber, receiver, broken
 ):
-    def moves(call):
-        faber.call(
-            "patch", f"/webhooks/{broken['id']}", {"url": receiver.url + "/mended"}
-        )
-
+    path, mended = f"/webhooks/{broken['id']}", {"url": receiver.url + "/mended"}
     receiver.answers(410)
-    receiver.meet = moves
-    calls_once_more(faber, broken)
+    receiver.meet = lambda call: faber.call("patch", path, mended)
+    call_example(faber, broken)
     assert webhook_in_api(faber, broken)["enabled"] is True
     assert Webhook.objects.get().failing_since is None
 
 
-def test_what_still_waits_for_a_disabled_webhook_is_closed(faber, broken):
-    failed_for(days=5.1)
-    calls_once_more(faber, broken)
-    assert recovery.close_deliveries_of_disabled() == 2
-    assert recovery.close_deliveries_of_disabled() == 0
-    rows = faber.get(f"/webhooks/{broken['id']}/deliveries")
-    assert {(row["status"], row["error"]) for row in rows} == {
-        ("Exhausted", "webhook_disabled")
-    }
-
-
 def test_other_webhooks_that_ask_are_told(faber, broken, registers):
+    failed_for(days=6)
     registers(messageTypes=["webhook_disabled"])
-    Webhook.objects.filter(pk=broken["id"]).update(
-        failing_since=timezone.now() - timedelta(days=6)
-    )
-    calls_once_more(faber, broken)
+    call_example(faber, broken)
     [event] = Event.objects.filter(type="webhook_disabled")
     assert (event.object_id, event.sequence) == (broken["id"], 1)
     assert Delivery.objects.filter(event=event).count() == 1
@@ -148,7 +119,7 @@ def test_other_webhooks_that_ask_are_told(faber, broken, registers):
 def disabled(faber, broken):
     """After it was disabled something happened, of which it was not told."""
     failed_for(days=5.1)
-    calls_once_more(faber, broken)
+    call_example(faber, broken)
     tasks.maintain()
     Webhook.objects.update(created_at=timezone.now() - timedelta(days=9))
     faber.hosts().meets(faber)
@@ -166,19 +137,13 @@ def test_enabled_again_it_recovers_what_it_lost_since_its_first_failure(
     assert faber.post(f"/webhooks/{disabled['id']}/recover")["recoveringSinceUtc"]
     tasks.maintain()
     worker_calls()
-    assert sorted(receiver.types) == ["new_connection", "verification", "verification"]
+    lost = ["new_connection", "verification", "verification"]
+    assert sorted(receiver.types) == lost
+    recovers(faber, disabled)
+    assert sorted(receiver.types) == lost, "twice it sends nothing twice"
     a_minute_later()
     now = webhook_in_api(faber, disabled)
     assert not {"recoveringSinceUtc", "lostSinceUtc", "disabledReason"} & set(now)
-
-
-def test_recovering_twice_sends_nothing_twice(faber, receiver, disabled):
-    receiver.answers(200)
-    faber.put(f"/webhooks/{disabled['id']}/enable")
-    for _ in range(2):
-        recovers(faber, disabled)
-    ids = [call.headers["webhook-id"] for call in receiver.calls]
-    assert len(ids) == 2 + 3 and len(set(ids)) == 3, "two had been called before"
 
 
 def test_only_what_failed_since_then_is_recovered(faber, receiver, broken):
@@ -196,11 +161,10 @@ def test_what_was_unconfirmed_is_recovered_if_asked_for(faber, receiver, broken)
         assert len(receiver.calls) == calls
 
 
-def test_a_recovery_goes_on_in_steps(faber, receiver, broken, monkeypatch):
+def test_a_recovery_goes_on_in_steps(faber, receiver, examples, broken, monkeypatch):
     receiver.answers(200)
     monkeypatch.setattr(recovery, "BATCH_SIZE", 2)
-    for _ in range(4):
-        example(faber, broken)
+    examples(broken, 4)
     give_up()
     faber.post(f"/webhooks/{broken['id']}/recover", {"since": "2026-01-01T00:00:00Z"})
     assert [recovery.run_recoveries() for _ in range(4)] == [2, 2, 1, 0]
@@ -208,11 +172,10 @@ def test_a_recovery_goes_on_in_steps(faber, receiver, broken, monkeypatch):
     assert Webhook.objects.get().recover_since is None
 
 
-def test_one_run_of_the_housekeeping_is_bounded(faber, broken, monkeypatch):
+def test_one_run_of_the_housekeeping_is_bounded(faber, examples, broken, monkeypatch):
     monkeypatch.setattr(recovery, "BATCH_SIZE", 1)
     monkeypatch.setattr(recovery, "MAX_STEPS", 2)
-    for _ in range(2):
-        example(faber, broken)
+    examples(broken, 2)
     give_up()
     faber.post(f"/webhooks/{broken['id']}/recover", {"since": "2026-01-01T00:00:00Z"})
     tasks.maintain()
@@ -232,42 +195,43 @@ def test_a_disabled_webhook_recovers_and_resends_nothing(faber, disabled):
 def test_an_endorsers_webhook_is_sent_no_example_and_nothing_again(
     faber, receiver, registers
 ):
-    hook = registers()
-    made = example(faber, hook)
+    hook = registers(messageTypes=["connection_invited"])
+    path, made = f"/webhooks/{hook['id']}", send_example(faber, hook)
     Webhook.objects.update(type="DelegatedEndorser")
+    faber.invites()
     give_up()
-    error = error_of(example, faber, hook)
-    assert_error(error, 409, "webhook_not_called")
-    path = f"/webhooks/{hook['id']}"
-    error = error_of(faber.post, f"{path}/deliveries/{made['deliveryId']}/resend")
-    assert_error(error, 409, "webhook_not_called")
+    for call in ("example", f"deliveries/{made.pk}/resend"):
+        error = error_of(faber.post, f"{path}/{call}", {"messageType": "verification"})
+        assert_error(error, 409, "webhook_not_called")
     recovers(faber, hook, since="2026-01-01T00:00:00Z")
     assert receiver.calls == [] and Delivery.objects.count() == 1
 
 
-@pytest.mark.parametrize("status", ["done", "exhausted", "unconfirmed", "pending"])
 def test_any_delivery_is_sent_again_with_the_same_id_and_bytes(
-    faber, receiver, registers, status
+    faber, receiver, registers, subtests
 ):
     webhook = registers()
-    made = example(faber, webhook)
-    worker_calls()
-    Delivery.objects.update(status=status)
-    path = f"/webhooks/{webhook['id']}/deliveries/{made['deliveryId']}"
-    assert faber.post(f"{path}/resend")["status"] == "Pending"
-    worker_calls()
-    first, second = receiver.calls
-    assert first.data == second.data
-    assert first.headers["webhook-id"] == second.headers["webhook-id"]
-    read = faber.get(path)
-    assert (read["status"], read["calls"]) == ("Delivered", 2)
-    assert [one["number"] for one in read["attempts"]] == [2, 1]
+    row = call_example(faber, webhook)
+    path = f"/webhooks/{webhook['id']}/deliveries/{row.pk}"
+    states = ("done", "exhausted", "unconfirmed", "pending")
+    for number, status in enumerate(states, 2):
+        Delivery.objects.update(status=status)
+        with subtests.test(status):
+            assert faber.post(f"{path}/resend")["status"] == "Pending"
+            worker_calls()
+            first, *_, last = receiver.calls
+            assert first.data == last.data
+            assert first.headers["webhook-id"] == last.headers["webhook-id"]
+            read = faber.get(path)
+            assert (read["status"], read["calls"]) == ("Delivered", number)
+            numbers = [one["number"] for one in read["attempts"]]
+            assert numbers == [*range(number, 0, -1)]
 
 
 def test_a_call_at_work_is_not_doubled_by_resending(faber, receiver, registers):
     webhook = registers()
-    made = example(faber, webhook)
-    path = f"/webhooks/{webhook['id']}/deliveries/{made['deliveryId']}/resend"
+    row = send_example(faber, webhook)
+    path = f"/webhooks/{webhook['id']}/deliveries/{row.pk}/resend"
     refused = []
     receiver.meet = lambda call: refused.append(error_of(faber.post, path))
     worker_calls()

@@ -30,10 +30,8 @@ def in_a_process(program, *arguments, **given):
 
     Return its output.
     """
-    database = same_server(
-        os.environ["DATABASE_URL"],
-        connection.settings_dict["NAME"],
-    )
+    name = connection.settings_dict["NAME"]
+    database = same_server(os.environ["DATABASE_URL"], name)
     environment = os.environ | {"DATABASE_URL": database, "ALLOWED_HOSTS": "*"} | given
     environment["DJANGO_SETTINGS_MODULE"] = "agency.settings"
     command = [sys.executable, "-c", program, *arguments]

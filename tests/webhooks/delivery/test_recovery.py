@@ -1,16 +1,14 @@
 """Nothing falls between being disabled, enabled and recovered."""
 
 from datetime import timedelta
-from threading import Event as Signal
 
 import pytest
-from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from agency.core.errors import Conflict, NotFound
 from connections.protocols import handshakes
-from tests.support.races import threads
+from tests.support.races import during
 from tests.support.webhook_receiver import days_pass, time_passes, worker_calls
 from webhooks import retention, tasks
 from webhooks.delivery import call, claim, health
@@ -23,6 +21,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def hook(registers):
     return registers(messageTypes=["connection_invited"])
+
+
+LOST = timezone.now() - timedelta(days=3)
 
 
 def enables_and_recovers(faber, hook, **body):
@@ -41,9 +42,8 @@ def objects_of_calls(receiver):
 
 def test_what_waited_when_the_address_said_gone_is_recovered(faber, receiver, hook):
     """Each happened before the answer came that disabled the webhook."""
-    names = [
-        faber.invites(connectionId=name)["connectionId"] for name in ("a", "b", "c")
-    ]
+    for name in "abc":
+        faber.invites(connectionId=name)
     receiver.answers(410)
     worker_calls()
     worker_works()
@@ -51,7 +51,7 @@ def test_what_waited_when_the_address_said_gone_is_recovered(faber, receiver, ho
     receiver.answers(200)
     enables_and_recovers(faber, hook)
     worker_works()
-    assert sorted(objects_of_calls(receiver)) == names
+    assert sorted(objects_of_calls(receiver)) == ["a", "b", "c"]
 
 
 def test_the_event_whose_call_failed_first_is_recovered(
@@ -66,15 +66,14 @@ def test_the_event_whose_call_failed_first_is_recovered(
     Delivery.objects.update(attempts=len(Delivery.SCHEDULE))
     time_passes(seconds=7)
     worker_calls()
-    assert Delivery.objects.get().status == "exhausted"
+    first = Delivery.objects.get()
+    assert first.status == "exhausted"
     monkeypatch.setattr(health, "DISABLE_AFTER", timedelta(0))
     faber.invites(connectionId="last")
     worker_calls()
     worker_works()
-    assert not Webhook.objects.get().is_enabled
-    assert (
-        Webhook.objects.get().lost_since == Delivery.objects.earliest("pk").created_at
-    )
+    webhook = Webhook.objects.get()
+    assert (webhook.is_enabled, webhook.lost_since) == (False, first.created_at)
     receiver.calls.clear()
     receiver.answers(200)
     enables_and_recovers(faber, hook)
@@ -86,23 +85,21 @@ def test_what_was_lost_before_and_never_recovered_is_recovered_too(
     faber, receiver, hook
 ):
     Webhook.objects.update(created_at=timezone.now() - timedelta(days=9))
-    lost = timezone.now() - timedelta(days=3)
+    receiver.answers(410)
     for cause in ("lost_since", "recover_since"):
-        Webhook.objects.update(is_enabled=True, **{"lost_since": None, cause: lost})
-        receiver.answers(410)
+        Webhook.objects.update(is_enabled=True, **{"lost_since": None, cause: LOST})
         faber.invites()
         worker_calls()
-        assert Webhook.objects.get().lost_since == lost
-        assert Webhook.objects.get().recover_since is None
+        webhook = Webhook.objects.get()
+        assert (webhook.lost_since, webhook.recover_since) == (LOST, None)
 
 
 def test_a_recovery_that_is_stopped_by_hand_begins_again_where_it_began(faber, hook):
-    lost = timezone.now() - timedelta(days=3)
-    Webhook.objects.update(recover_since=lost)
+    Webhook.objects.update(recover_since=LOST)
     faber.put(f"/webhooks/{hook['id']}/disable")
-    assert Webhook.objects.get().lost_since == lost
+    assert Webhook.objects.get().lost_since == LOST
     enables_and_recovers(faber, hook)
-    assert Webhook.objects.get().recover_since == lost - TRANSACTION_MARGIN
+    assert Webhook.objects.get().recover_since == LOST - TRANSACTION_MARGIN
 
 
 def test_a_long_pause_is_recovered_from_its_beginning(faber, receiver, hook):
@@ -137,19 +134,10 @@ def test_what_was_given_up_before_a_pause_is_recovered_as_without_it(
 
 
 def test_one_that_is_disabled_twice_keeps_what_was_lost(faber, hook):
-    lost = timezone.now() - timedelta(days=3)
-    for since in (lost, None):  # None: it was disabled before this was kept
+    for since in (LOST, None):  # None: it was disabled before this was kept
         Webhook.objects.update(is_enabled=False, lost_since=since)
         faber.put(f"/webhooks/{hook['id']}/disable")
         assert Webhook.objects.get().lost_since == since
-
-
-def test_an_endorsers_webhook_is_not_called_by_recovering(faber, receiver, registers):
-    hook = registers(type="DelegatedEndorser", messageTypes=["connection_invited"])
-    faber.invites()
-    faber.post(f"/webhooks/{hook['id']}/recover", {"since": "2020-01-01T00:00:00Z"})
-    worker_works()
-    assert receiver.calls == []
 
 
 def test_what_was_told_is_not_told_again_when_its_call_is_forgotten(
@@ -159,15 +147,13 @@ def test_what_was_told_is_not_told_again_when_its_call_is_forgotten(
     registers(messageTypes=["connection_invited"], url=receiver.url + "/other")
     faber.invites()
     worker_calls()
-    Delivery.objects.exclude(webhook=hook["id"]).update(
-        status="pending", due_at=in_days(9)
-    )
+    waiting = Delivery.objects.exclude(webhook=hook["id"])
+    waiting.update(status="pending", due_at=in_days(9))
     Webhook.objects.update(created_at=in_days(-99))
     days_pass(31)
     retention.delete_old_events()
-    assert Event.objects.count() == 1 and not Delivery.objects.filter(
-        webhook=hook["id"]
-    )
+    assert Event.objects.count() == 1
+    assert not Delivery.objects.filter(webhook=hook["id"]).exists()
     receiver.calls.clear()
     enables_and_recovers(faber, hook, since=in_days(-35).isoformat())
     worker_works()
@@ -195,31 +181,22 @@ def test_what_a_killed_worker_had_claimed_is_closed_too(faber, receiver, hook):
 
 def test_what_commits_after_the_recovery_began_is_recovered(faber, receiver, hook):
     """Its transaction saw the webhook disabled, and ends after the recovery."""
-    begun, over = Signal(), Signal()
-
-    def happens():
-        with transaction.atomic():
-            handshakes.invite(faber.made.tenant.wallets.get(), "late")
-            begun.set()
-            assert over.wait(20)
+    wallet = faber.made.tenant.wallets.get()
 
     def recovery():
-        assert begun.wait(20)
         enables_and_recovers(faber, hook)
         worker_works()
-        over.set()
 
     faber.put(f"/webhooks/{hook['id']}/disable")
-    threads([happens, recovery])
+    during(lambda: handshakes.invite(wallet, "late"), recovery)
     assert receiver.calls == []
     worker_works()
     assert objects_of_calls(receiver) == ["late"]
 
 
 def test_a_recovery_repeats_what_is_never_confirmed_once(
-    faber, receiver, registers, monkeypatch
+    faber, receiver, registers, impatient
 ):
-    monkeypatch.setattr(call, "CALL_TIMEOUT_SECONDS", 0.2)
     receiver.silent = True
     hook = registers(messageTypes=["connection_invited"], retryUnconfirmed=False)
     faber.invites()
@@ -230,31 +207,29 @@ def test_a_recovery_repeats_what_is_never_confirmed_once(
     assert len(receiver.calls) == 2
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda faber, path: faber.put(f"{path}/enable"),
-        lambda faber, path: faber.call("patch", path, {"retryUnconfirmed": True}),
-        lambda faber, path: faber.post(f"{path}/secret"),
-    ],
-    ids=["enabled", "changed", "secret"],
-)
-def test_a_change_during_a_recovery_restarts_nothing_again(
-    faber, receiver, hook, change
-):
+def test_a_change_during_a_recovery_restarts_nothing_again(faber, receiver, hook):
     receiver.answers(500)
     faber.invites()
-    Delivery.objects.update(attempts=len(Delivery.SCHEDULE))
-    worker_calls()
+
+    def gives_up():
+        Delivery.objects.update(attempts=len(Delivery.SCHEDULE))
+        worker_calls()
+        assert Delivery.objects.get().status == "exhausted"
+
+    gives_up()
     enables_and_recovers(faber, hook)
     tasks.maintain()
-    Delivery.objects.update(attempts=len(Delivery.SCHEDULE))
-    worker_calls()
-    assert Delivery.objects.get().status == "exhausted"
-    change(faber, f"/webhooks/{hook['id']}")
-    assert Webhook.objects.get().recover_since, "it still runs"
-    tasks.maintain()
-    assert Delivery.objects.get().status == "exhausted"
+    gives_up()
+    path = f"/webhooks/{hook['id']}"
+    for change in (
+        lambda: faber.put(f"{path}/enable"),
+        lambda: faber.call("patch", path, {"retryUnconfirmed": True}),
+        lambda: faber.post(f"{path}/secret"),
+    ):
+        change()
+        assert Webhook.objects.get().recover_since, "it still runs"
+        tasks.maintain()
+        assert Delivery.objects.get().status == "exhausted"
 
 
 def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(
@@ -267,10 +242,9 @@ def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(
     [head] = claim.claim_due(1, 1)
     head.webhook.secret = b"unreadable"
     call.make_call(head)
-    assert Delivery.objects.get(pk=head.pk).last_error == "internal_error"
-    Delivery.objects.filter(pk=head.pk).update(
-        due_at=timezone.now() + timedelta(days=9)
-    )
+    rows = Delivery.objects.filter(pk=head.pk)
+    assert rows.get().last_error == "internal_error"
+    rows.update(due_at=in_days(9))
     time_passes(seconds=301)
     worker_calls()
     assert [call.body["sequence"] for call in receiver.calls] == [2]
@@ -278,10 +252,9 @@ def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(
 
 def test_who_disables_it_from_an_old_copy_still_keeps_what_was_lost(hook):
     copy = Webhook.objects.get()
-    lost = timezone.now() - timedelta(days=3)
-    Webhook.objects.update(recover_since=lost)  # a recovery began meanwhile
+    Webhook.objects.update(recover_since=LOST)  # a recovery began meanwhile
     health.disable_by_hand(copy)
-    assert Webhook.objects.get().lost_since == lost
+    assert Webhook.objects.get().lost_since == LOST
 
 
 def test_who_recovers_from_an_old_copy_sees_that_it_was_disabled(hook):
@@ -300,18 +273,15 @@ def test_who_sets_the_address_back_from_an_old_copy_starts_with_a_clean_record(h
     assert Webhook.objects.get().strikes == 0
 
 
-@pytest.mark.parametrize(
-    "act",
-    [
+def test_one_that_was_deleted_meanwhile_is_not_found(hook):
+    copy = Webhook.objects.get()
+    Webhook.objects.all().delete()
+    for act in (
         Webhook.enable,
         health.disable_by_hand,
         Webhook.change_settings,
         Webhook.start_recovery,
         Webhook.rotate_secret,
-    ],
-)
-def test_one_that_was_deleted_meanwhile_is_not_found(hook, act):
-    copy = Webhook.objects.get()
-    Webhook.objects.all().delete()
-    with pytest.raises(NotFound):
-        act(copy)
+    ):
+        with pytest.raises(NotFound):
+            act(copy)

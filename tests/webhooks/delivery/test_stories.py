@@ -8,7 +8,7 @@ from connections.models import BasicMessage, Connection
 from connections.protocols import basic_message
 from credentials.models import Credential
 from tests.support.outside_agent import Agent, listening
-from tests.support.webhook_receiver import worker_calls
+from tests.support.webhook_receiver import receiving, worker_calls
 from verifications.models import Verification
 from verifications.present_proof import verifier
 from webhooks.events.types import Type
@@ -17,6 +17,9 @@ from webhooks.models import Delivery, Event
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Zenobia Quillfeather", "degree": "Maths"}
 ASKED = {"attributes": [{"policyName": "name"}]}
+STEPS = (
+    "connection", "hers", "credential", "held", "verification", "seen", "message",
+)  # fmt: skip
 
 
 def story(faber):
@@ -42,23 +45,30 @@ def story(faber):
     }
 
 
-def test_a_receiver_of_the_original_clients_is_told_exactly_this(
-    faber, receiver, registers
-):
+def test_a_receiver_of_each_kind_is_told_exactly_this(faber, receiver, registers):
+    """One of the original clients, one in the interface's dialect, one that asks."""
     registers()
-    ids = story(faber)
-    worker_calls()
-    assert sorted(receiver.events) == sorted(
-        [
-            ("new_connection", ids["connection"]),
-            ("credential_offer", ids["held"]),
-            ("credential_request", ids["credential"]),
-            ("verification_request", ids["seen"]),
-            ("verification", ids["verification"]),
-            ("new_inbox_message", ids["message"]),
-        ]
-    )
+    with receiving() as literal, receiving() as curious:
+        faber.headers["X-Service-Subscription-Key"] = faber.made.subscription_key
+        registers(url=literal.url)
+        del faber.headers["X-Service-Subscription-Key"]
+        registers(url=curious.url, messageTypes=[str(kind) for kind in Type])
+        ids = story(faber)
+        worker_calls()
+    told = [
+        ("new_connection", ids["connection"]),
+        ("credential_request", ids["credential"]),
+        ("verification", ids["verification"]),
+        ("new_inbox_message", ids["message"]),
+    ]
+    assert sorted(literal.events) == sorted(told)
+    told += [("credential_offer", ids["held"]), ("verification_request", ids["seen"])]
+    assert sorted(receiver.events) == sorted(told)
     assert_every_generation_can_read(receiver.calls, ids)
+    assert_told_every_step_once(curious.calls, ids)
+    bodies = "".join(Event.objects.values_list("body", flat=True))
+    words = ("Zenobia", "Maths", "Hello")
+    assert not [word for word in words if word in bodies], "of no value"
 
 
 def assert_every_generation_can_read(calls, ids):
@@ -77,104 +87,62 @@ def assert_every_generation_can_read(calls, ids):
         },
         "state": "Requested",
     }
-    mine = bodies["new_connection"]
-    assert (
-        mine["object_id"]
-        == mine["data"]["connection_id"]
-        == mine["data"]["ConnectionId"]
-    )
+    data = bodies["new_connection"]["data"]
+    assert bodies["new_connection"]["object_id"] == ids["connection"]
+    assert data["connection_id"] == data["ConnectionId"] == ids["connection"]
     hers = bodies["credential_offer"]["data"]
     assert (hers["WalletId"], hers["wallet_id"]) == (ids["wallet"], ids["wallet"])
     assert (hers["ConnectionId"], hers["connection_id"]) == (ids["hers"], ids["hers"])
     assert {call.headers["content-type"] for call in calls} == {"application/json"}
 
 
-def test_a_receiver_in_the_interfaces_dialect_is_told_its_four_types(
-    faber, receiver, registers
-):
-    faber.headers["X-Service-Subscription-Key"] = faber.made.subscription_key
-    registers()
-    del faber.headers["X-Service-Subscription-Key"]
-    ids = story(faber)
-    worker_calls()
-    assert sorted(receiver.events) == sorted(
-        [
-            ("new_connection", ids["connection"]),
-            ("credential_request", ids["credential"]),
-            ("verification", ids["verification"]),
-            ("new_inbox_message", ids["message"]),
-        ]
-    )
+def assert_told_every_step_once(calls, ids):
+    steps = {}
+    for call in calls:
+        told = steps.setdefault(call.body["object_id"], [])
+        told.append(call.type)
+        assert call.body["sequence"] == len(told)
+    invited = ["connection_invited", "connection_negotiating"]
+    assert [steps.pop(ids[name]) for name in STEPS] == [
+        [*invited, "new_connection"],
+        [*invited, "connection_connected"],
+        ["credential_offered", "credential_request", "credential_issued"],
+        ["credential_offer", "credential_requested", "credential_issued"],
+        ["verification_requested", "verification"],
+        ["verification_request", "verification_accepted", "verification_judged"],
+        ["new_inbox_message"],
+    ]
+    assert list(steps.values()) == [["message_sent"]]
 
 
-def test_a_receiver_that_asks_for_all_is_told_every_step_once(
-    faber, receiver, registers
-):
-    registers(messageTypes=[str(kind) for kind in Type])
-    ids = story(faber)
-    worker_calls()
-    calls_by_object = {}
-    for call in receiver.calls:
-        calls_by_object.setdefault(call.body["object_id"], []).append(
-            (call.body["sequence"], call.type)
-        )
-    assert calls_by_object.pop(ids["connection"]) == steps(
-        "connection_invited", "connection_negotiating", "new_connection"
-    )
-    assert calls_by_object.pop(ids["hers"]) == steps(
-        "connection_invited", "connection_negotiating", "connection_connected"
-    )
-    assert calls_by_object.pop(ids["credential"]) == steps(
-        "credential_offered", "credential_request", "credential_issued"
-    )
-    assert calls_by_object.pop(ids["held"]) == steps(
-        "credential_offer", "credential_requested", "credential_issued"
-    )
-    assert calls_by_object.pop(ids["verification"]) == steps(
-        "verification_requested", "verification"
-    )
-    assert calls_by_object.pop(ids["seen"]) == steps(
-        "verification_request", "verification_accepted", "verification_judged"
-    )
-    assert calls_by_object.pop(ids["message"]) == steps("new_inbox_message")
-    assert list(calls_by_object.values()) == [steps("message_sent")]
-    bodies = "".join(Event.objects.values_list("body", flat=True))
-    assert not [word for word in ("Zenobia", "Maths", "Hello") if word in bodies], (
-        "of no value"
-    )
+PLACES = {
+    "new_connection": "connections",
+    "credential_request": "credentials",
+    "verification": "verifications",
+    "new_inbox_message": "messages",
+    "credential_offer": "credentials",
+    "verification_request": "verifications",
+}
 
 
-def steps(*types):
-    return list(enumerate(types, 1))
-
-
-def test_a_handler_that_reads_the_object_sees_the_new_state(
-    faber,
-    receiver,
-    registers,
-):
-    """As the original handlers do: each reads, in the call, what the call is about."""
-    registers()
-    read = {
-        "new_connection": lambda body: faber.get(f"/connections/{body['object_id']}")[
-            "state"
-        ],
-        "credential_request": lambda body: faber.get(
-            f"/credentials/{body['object_id']}"
-        )["state"],
-        "verification": lambda body: verdict(
-            faber.get(f"/verifications/{body['object_id']}")
-        ),
-        "new_inbox_message": lambda body: faber.get(f"/messages/{body['object_id']}")[
-            "text"
-        ],
-        "credential_offer": lambda body: hers(faber, "credentials", body)["state"],
-        "verification_request": lambda body: hers(faber, "verifications", body)[
-            "state"
-        ],
-    }
+@pytest.fixture
+def seen(faber, receiver):
+    """What the receiver of each type reads, in the call, where its body says."""
     seen = {}
-    receiver.meet = lambda call: seen.update({call.type: read[call.type](call.body)})
+
+    def reads(call):
+        wallet = call.body["data"].get("WalletId")
+        prefix = f"/api/{wallet}" if wallet else ""
+        path = f"{prefix}/{PLACES[call.type]}/{call.body['object_id']}"
+        seen[call.type] = faber.get(path)
+
+    receiver.meet = reads
+    return seen
+
+
+def test_a_handler_that_reads_the_object_sees_the_new_state(faber, registers, seen):
+    """As the original handlers do."""
+    registers()
     alice, definition = faber.hosts("Alice"), faber.defines("name", "degree")
     alice.meets(faber)
     faber.offers(alice, definition, VALUES)
@@ -185,31 +153,19 @@ def test_a_handler_that_reads_the_object_sees_the_new_state(
     faber.asks(alice, **ASKED)
     worker_calls()
     alice.auto_selects()
-    writes(alice, "Hello")
+    mine = {"connectionId": alice.known[faber][1], "text": "Hello"}
+    alice.post("/messages", mine)
     worker_calls()
-    assert seen == {
+    assert seen.pop("new_inbox_message")["text"] == "Hello"
+    proof = seen["verification"]
+    assert proof["isValid"] and proof["proof"]["name"]["value"] == VALUES["name"]
+    assert {kind: one["state"] for kind, one in seen.items()} == {
         "new_connection": "Connected",
         "credential_offer": "Offered",
         "credential_request": "Requested",
         "verification_request": "Requested",
-        "verification": ("Accepted", True, VALUES["name"]),
-        "new_inbox_message": "Hello",
+        "verification": "Accepted",
     }
-
-
-def writes(holder, text):
-    """The holder's side writes; no operation of the API does this for a wallet."""
-    basic_message.send_text(
-        Connection.objects.get(wallet__wallet_id=holder.wallet_id), text
-    )
-
-
-def verdict(read):
-    return read["state"], read["isValid"], read["proof"]["name"]["value"]
-
-
-def hers(faber, kind, body):
-    return faber.get(f"/api/{body['data']['WalletId']}/{kind}/{body['object_id']}")
 
 
 def test_each_connection_of_a_multi_party_invitation_is_told(
@@ -242,19 +198,17 @@ def test_a_connectionless_exchange_names_no_connection(
         ("credential_request", offered["credentialId"]),
         ("verification", asked["verificationId"]),
     ]
-    threads = [
-        Credential.objects.get(role="issuer").thread_id,
-        Verification.objects.get(role="verifier").thread_id,
-    ]
-    assert [call.body["data"] for call in receiver.calls] == [
-        {"thread_id": thread_id} for thread_id in threads
-    ]
+    rows = (
+        Credential.objects.get(role="issuer"),
+        Verification.objects.get(role="verifier"),
+    )
+    told = [call.body["data"] for call in receiver.calls]
+    assert told == [{"thread_id": row.thread_id} for row in rows]
 
 
 def test_each_organization_is_told_of_its_own_only(faber, acme, receiver, registers):
     registers()
     alice = acme.hosts("Alice")
-    alice.meets(acme)
     acme.offers(alice, acme.defines("name", "degree"), VALUES)
     worker_calls()
     assert receiver.calls == [] and not Delivery.objects.exists()
@@ -269,9 +223,8 @@ def test_who_declines_is_told_to_those_who_ask(faber, receiver, registers):
     offered = faber.offers(alice, definition, VALUES)
     asked = faber.asks(alice, **ASKED)
     alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}/decline")
-    alice.put(
-        f"/verifications/{alice.newest('verifications')['verificationId']}/decline"
-    )
+    mine = alice.newest("verifications")["verificationId"]
+    alice.put(f"/verifications/{mine}/decline")
     worker_calls()
     assert ("credential_rejected", offered["credentialId"]) in receiver.events
     assert ("verification_rejected", asked["verificationId"]) in receiver.events
@@ -280,9 +233,8 @@ def test_who_declines_is_told_to_those_who_ask(faber, receiver, registers):
 
 def test_a_revocation_is_told_to_those_who_ask(faber, receiver, registers):
     registers(messageTypes=["credential_revoked"])
-    alice = faber.hosts("Alice")
     definition = faber.defines("name", "level", supportRevocation=True)
-    alice.receives(faber, definition, {"name": "A", "level": "1"})
+    faber.hosts().receives(faber, definition, {"name": "A", "level": "1"})
     [issued] = faber.get("/credentials")
     faber.delete(f"/credentials/{issued['credentialId']}")
     worker_calls()
@@ -313,29 +265,21 @@ def test_deliveries_are_json_of_ascii(faber, receiver, registers):
 
 def test_what_is_proposed_and_judged_is_told(faber, receiver, registers):
     registers(messageTypes=["verification_proposed", "verification_judged"])
-    alice = faber.hosts("Alice")
-    alice.receives(faber, faber.defines("name", "degree"), VALUES)
-    proposal = {"name": "P", "version": "1.0", **ASKED}
-    alice.put(f"/verifications/propose/{alice.known[faber][1]}", proposal)
-    worker_calls()
+    with receiving() as other:
+        registers(messageTypes=["credential_proposed"], url=other.url)
+        alice, definition = faber.hosts("Alice"), faber.defines("name", "degree")
+        alice.receives(faber, definition, VALUES)
+        mine = alice.known[faber][1]
+        proposal = {"name": "P", "version": "1.0", **ASKED}
+        alice.put(f"/verifications/propose/{mine}", proposal)
+        body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
+        alice.put(f"/credentials/propose/{mine}", body)
+        worker_calls()
     assert receiver.types == ["verification_proposed"] * 2
-    row = Verification.objects.get(role="verifier")
-    verifier.answer_proposal(row)
+    assert other.types == ["credential_proposed"] * 2
+    assert {one.body["state"] for one in other.calls} == {"Proposed"}
+    assert "Maths" not in str([one.body for one in other.calls])
+    verifier.answer_proposal(Verification.objects.get(role="verifier"))
     alice.auto_selects()
     worker_calls()
     assert receiver.types[2:] == ["verification_judged"]
-
-
-def test_a_proposed_credential_is_told_to_who_asks_for_it(faber, receiver, registers):
-    registers(messageTypes=["credential_proposed"])
-    registers()
-    alice, definition = faber.hosts("Alice"), faber.defines("name", "degree")
-    alice.meets(faber)
-    worker_calls()
-    receiver.calls.clear()
-    body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
-    alice.put(f"/credentials/propose/{alice.known[faber][1]}", body)
-    worker_calls()
-    assert receiver.types == ["credential_proposed"] * 2
-    assert {one.body["state"] for one in receiver.calls} == {"Proposed"}
-    assert "Maths" not in str([one.body for one in receiver.calls])

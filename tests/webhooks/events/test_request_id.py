@@ -22,20 +22,27 @@ def ids(tenant):
 def test_the_call_that_caused_it_is_stored(faber, invited):
     [found] = ids(faber.tenant)
     assert found.startswith(f"{CALL}.")
-
-
-def test_without_a_chosen_id_it_is_the_one_of_the_response(faber):
+    assert logs.request_tenant.get() is None
+    assert logs.id_of_own_call(faber.tenant.pk) == "", "nothing is left of it"
     response = faber.send("post", "/connections", {})
-    assert ids(faber.tenant) == [response["X-Request-Id"]]
+    assert ids(faber.tenant) == [found, response["X-Request-Id"]]
 
 
-def test_the_other_organization_does_not_see_the_id(faber, acme, invited):
+def test_the_other_organization_does_not_see_the_id_but_its_deliveries_have_it(
+    faber, acme
+):
+    faber.post("/webhooks", {"url": "https://office.example"})
+    invited = faber.call("post", "/connections", {}, **{"X-Request-Id": CALL})
     alice = acme.hosts("Alice")
     form = {"invitation": invited["invitation"]}
     path = "/connections/invitation"
     alice.call("post", path, form=form, **{"X-Request-Id": "of-acme-1"})
     assert {one.partition(".")[0] for one in ids(acme.tenant)} == {"of-acme-1"}
     assert {one.partition(".")[0] for one in ids(faber.tenant)} == {CALL, ""}
+    found = Delivery.objects.filter(event__tenant=faber.tenant)
+    [caused_by] = {row.request_id for row in found}
+    assert caused_by.startswith("of-acme-1.")
+    assert {row.event.request_id for row in found} == {""}
 
 
 def test_a_message_of_another_agent_is_no_call(faber, phone):
@@ -43,21 +50,3 @@ def test_a_message_of_another_agent_is_no_call(faber, phone):
     queues.sweep()
     found = Event.objects.filter(object_key=row.pk).order_by("sequence")
     assert [bool(event.request_id) for event in found] == [True, False, False]
-
-
-def test_nothing_of_a_call_is_left_for_the_next_one(faber, invited):
-    assert logs.request_tenant.get() is None
-    assert logs.id_of_own_call(faber.tenant.pk) == ""
-
-
-def test_a_delivery_has_the_id_also_of_the_call_of_another_organization(faber, acme):
-    acme.post("/webhooks", {"url": "https://office.example"})
-    invited = acme.invites()
-    form = {"invitation": invited["invitation"]}
-    alice = faber.hosts("Alice")
-    path = "/connections/invitation"
-    alice.call("post", path, form=form, **{"X-Request-Id": "of-faber-1"})
-    found = Delivery.objects.filter(event__tenant=acme.tenant)
-    [caused_by] = {row.request_id for row in found}
-    assert caused_by.startswith("of-faber-1.")
-    assert {row.event.request_id for row in found} == {""}
