@@ -26,20 +26,16 @@ from wallets.anoncreds import SubProof
 
 FABER = "Th7MpTaRZVRYnPiabds81Y"
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
-SHA_81_DIGITS = (
-    "748058837707126112657754813387497902372701714761553616688282790730071184259"
-)
+BADGE = {"Full Name": "Alice", "level": "7"}
+
+
+def sha(text):
+    return str(int.from_bytes(sha256(text.encode()).digest(), "big"))
+
+
+# As the reference implementation encodes it; sha() is compared with it below.
 SHA_ALICE = (
     "27034640024117331033063128044004318218486816931520886405535659934417438781507"
-)
-SHA_EMPTY = (
-    "102987336249554097029535212322581322789799900648198034993379397001115665086549"
-)
-SHA_BIG = (
-    "26221484005389514539852548961319751347124425277437769688639924217837557266135"
-)
-SHA_FLOAT = (
-    "94532235908853478633102631881008651863941875830027892478278578250784387892726"
 )
 
 
@@ -47,6 +43,20 @@ def offer_and_request(name="degree", link_secret=ALICE_LINK_SECRET):
     one = stored(name)
     offer = anoncreds.create_offer(one.schema_id, one.definition_id, one.key_proof)
     return offer, *anoncreds.create_request(offer, one.public, link_secret, FABER)
+
+
+def signed(name="degree", values=VALUES, place=None):
+    """A credential as its issuer sends it, and what its holder needs to read it."""
+    one, (offer, request, metadata) = stored(name), offer_and_request(name)
+    given = (one.public, one.private, offer, request, values)
+    return anoncreds.create_credential(*given, place), metadata
+
+
+def refusal(kind, call, *arguments):
+    """Return the code of the error of this kind that the call raises."""
+    with pytest.raises(kind) as refused:
+        call(*arguments)
+    return refused.value.code
 
 
 def test_a_nonce_is_an_80_bit_number_without_leading_zeros():
@@ -61,12 +71,8 @@ def test_every_link_secret_is_another_number():
 
 
 def test_a_new_definition_issues_a_credential_that_proves_itself():
-    schema = {
-        "issuerId": FABER,
-        "name": "Pet",
-        "version": "1.0",
-        "attrNames": ["Pet Name"],
-    }
+    schema = {"issuerId": FABER, "name": "Pet", "version": "1.0"}
+    schema["attrNames"] = ["Pet Name"]
     schema_id, definition_id = f"{FABER}:2:Pet:1.0", f"{FABER}:3:CL:1:default"
     made = anoncreds.create_definition(schema_id, schema, FABER, "default", False)
     offer = anoncreds.create_offer(schema_id, definition_id, made.key_proof)
@@ -84,14 +90,18 @@ def test_a_new_definition_issues_a_credential_that_proves_itself():
 
 
 def test_a_schema_that_cannot_be_used_is_the_callers_mistake():
-    with pytest.raises(Invalid) as refused:
-        anoncreds.create_definition("s", {"name": "Pet"}, FABER, "default", False)
-    assert refused.value.code == "invalid_definition"
+    given = ("s", {"name": "Pet"}, FABER, "default", False)
+    assert (
+        refusal(Invalid, anoncreds.create_definition, *given) == "invalid_definition"
+    )
 
 
 def test_a_definition_with_revocation_issues_without_a_registry():
-    credential = issue(stored("badge"), {"Full Name": "Alice", "level": "7"})
-    assert credential["rev_reg_id"] is None
+    held, one = issue(stored("badge"), BADGE), stored_registry("first")
+    assert held["rev_reg_id"] is None and anoncreds.revocation_index(held) is None
+    given = (held, one.public, one.status_lists[0], "")
+    code = refusal(Invalid, anoncreds.create_revocation_state, *given)
+    assert code == "not_revocable"
 
 
 def test_a_credential_holds_the_text_and_our_encoding_of_it():
@@ -111,132 +121,82 @@ def test_a_request_names_a_did_for_legacy_identifiers_and_entropy_for_others():
     assert request["entropy"] == "blind" and "prover_did" not in request
 
 
-def test_an_offer_that_does_not_fit_the_definition_is_refused():
-    offer, _, _ = offer_and_request()
-    with pytest.raises(PeerError) as refused:
-        anoncreds.create_request(
-            offer, stored("badge").public, ALICE_LINK_SECRET, FABER
-        )
-    assert refused.value.code == "offer_refused"
-
-
-def test_a_request_that_answers_another_offer_is_refused():
-    one = stored("degree")
-    _, request, _ = offer_and_request()
+def test_an_offer_or_request_that_does_not_fit_is_refused():
+    one, (offer, request, _) = stored("degree"), offer_and_request()
+    given = (offer, stored("badge").public, ALICE_LINK_SECRET, FABER)
+    assert refusal(PeerError, anoncreds.create_request, *given) == "offer_refused"
     other, _, _ = offer_and_request()
-    with pytest.raises(PeerError) as refused:
-        anoncreds.create_credential(one.public, one.private, other, request, VALUES)
-    assert refused.value.code == "request_refused"
+    given = (one.public, one.private, other, request, VALUES)
+    assert refusal(PeerError, anoncreds.create_credential, *given) == "request_refused"
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_the_peer_is_not_blamed_for_our_keys_and_offer(place):
-    one = stored("degree")
-    offer, request, _ = offer_and_request()
-    ours = [one.public, one.private, offer]
-    ours[place] = {}
-    with pytest.raises(Exception) as failed:
-        anoncreds.create_credential(*ours, request, VALUES)
-    assert not isinstance(failed.value, AgencyError)
+def test_the_peer_is_not_blamed_for_our_keys_and_offer():
+    one, (offer, request, _) = stored("degree"), offer_and_request()
+    for place in range(3):
+        ours = [one.public, one.private, offer]
+        ours[place] = {}
+        with pytest.raises(Exception) as failed:
+            anoncreds.create_credential(*ours, request, VALUES)
+        assert not isinstance(failed.value, AgencyError)
 
 
 @pytest.mark.parametrize(
     "values", [{"na\0me": "x"}, {"name": "Ali\0ce"}, {"name": "\ud800"}]
 )
 def test_text_that_the_library_would_change_is_refused(values):
-    one = stored("degree")
-    offer, request, _ = offer_and_request()
-    with pytest.raises(Invalid) as refused:
-        anoncreds.create_credential(one.public, one.private, offer, request, values)
-    assert refused.value.code == "invalid_values"
+    assert refusal(Invalid, signed, "degree", values) == "invalid_values"
 
 
 def test_a_credential_that_was_changed_is_refused_without_quoting_it():
-    one = stored("degree")
-    offer, request, metadata = offer_and_request()
-    credential = anoncreds.create_credential(
-        one.public, one.private, offer, request, VALUES
-    )
+    public, (credential, metadata) = stored("degree").public, signed()
+    with pytest.raises(PeerError):
+        anoncreds.process_credential(credential, metadata, "1", public)  # a stranger
     credential["values"]["age"] = {"raw": "99", "encoded": "99"}
     with pytest.raises(PeerError) as refused:
-        anoncreds.process_credential(
-            credential, metadata, ALICE_LINK_SECRET, one.public
-        )
-    assert refused.value.code == "credential_refused" and "99" not in str(
-        refused.value
-    )
-    assert refused.value.__suppress_context__
-
-
-def test_a_credential_is_of_no_use_with_another_link_secret():
-    one = stored("degree")
-    offer, request, metadata = offer_and_request()
-    credential = anoncreds.create_credential(
-        one.public, one.private, offer, request, VALUES
-    )
-    with pytest.raises(PeerError):
-        anoncreds.process_credential(credential, metadata, "1", one.public)
-
-
-BADGE = {"Full Name": "Alice", "level": "7"}
+        anoncreds.process_credential(credential, metadata, ALICE_LINK_SECRET, public)
+    assert refused.value.code == "credential_refused"
+    assert "99" not in str(refused.value) and refused.value.__suppress_context__
 
 
 def test_a_new_registry_revokes_one_of_its_credentials(tmp_path):
-    one, secret = stored("badge"), ALICE_LINK_SECRET
+    one = stored("badge")
     registry_id = f"{FABER}:4:{one.definition_id}:CL_ACCUM:new"
-    registry = anoncreds.create_registry(
-        one.definition_id, one.public, FABER, "new", 4, str(tmp_path)
-    )
+    registry = new_registry(tmp_path, "new")
     keys = registry.public, registry.private
     first = anoncreds.create_status_list(one.public, registry_id, *keys, FABER, 100)
-    assert first["revRegDefId"] == registry_id and first["revocationList"] == [
-        0,
-        0,
-        0,
-        0,
-    ]
-    place = anoncreds.RevocationSlot(*keys, first, 3)
-    offer, request, metadata = offer_and_request("badge")
-    sent = anoncreds.create_credential(
-        one.public, one.private, offer, request, BADGE, place
-    )
+    assert first["revRegDefId"] == registry_id
+    assert first["revocationList"] == [0, 0, 0, 0]
+    sent, metadata = signed("badge", BADGE, anoncreds.RevocationSlot(*keys, first, 3))
     assert sent["rev_reg_id"] == registry_id and anoncreds.revocation_index(sent) == 3
     held = anoncreds.process_credential(
-        sent, metadata, secret, one.public, registry.public
+        sent, metadata, ALICE_LINK_SECRET, one.public, registry.public
     )
     second = anoncreds.update_status_list(one.public, *keys, first, [3], 200)
     assert second["revocationList"] == [0, 0, 0, 1] and second["timestamp"] == 200
     public = {registry_id: registry.public}, [first, second]
-    assert shows_not_revoked(held, registry.public, first, registry.tails_path, public)
-    assert not shows_not_revoked(
-        held, registry.public, second, registry.tails_path, public
-    )
+    for status_list, is_shown in ((first, True), (second, False)):
+        given = (held, registry.public, status_list, registry.tails_path, public)
+        assert shows_not_revoked(*given) is is_shown
+
+
+def new_registry(folder, tag="t", size=4, one=None, public=None):
+    one = one or stored("badge")
+    given = (one.definition_id, public or one.public, FABER, tag, size, str(folder))
+    return anoncreds.create_registry(*given)
 
 
 def shows_not_revoked(held, registry_public, status_list, path, public):
     known, at = ledger(), status_list["timestamp"]
-    asked = proof_request({"level": {"name": "level"}}) | {
-        "non_revoked": {"from": at, "to": at}
-    }
+    period = {"non_revoked": {"from": at, "to": at}}
+    asked = proof_request({"level": {"name": "level"}}) | period
     state = anoncreds.create_revocation_state(held, registry_public, status_list, path)
-    shown = anoncreds.create_presentation(
-        asked,
-        [SubProof(held, {"level": True}, [], at, state)],
-        {},
-        ALICE_LINK_SECRET,
-        known.schemas,
-        known.definitions,
-    )
-    return anoncreds.verify_presentation(
-        shown, asked, known.schemas, known.definitions, *public
-    )
+    shown = present(asked, SubProof(held, {"level": True}, [], at, state))
+    given = (shown, asked, known.schemas, known.definitions)
+    return anoncreds.verify_presentation(*given, *public)
 
 
 def test_a_tails_file_is_named_by_its_hash(tmp_path):
-    one = stored("badge")
-    made = anoncreds.create_registry(
-        one.definition_id, one.public, FABER, "t", 4, str(tmp_path)
-    )
+    made = new_registry(tmp_path)
     path = Path(made.tails_path)
     content = path.read_bytes()
     assert path.parent == tmp_path and len(content) == (2 * 4 + 1) * 128 + 2
@@ -244,42 +204,22 @@ def test_a_tails_file_is_named_by_its_hash(tmp_path):
     assert path.name == base58.b58encode(sha256(content).digest()).decode()
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [("degree", 8), ("badge", 1), ("badge", -1)],
-)
+@pytest.mark.parametrize("name, size", [("degree", 8), ("badge", 1), ("badge", -1)])
 def test_a_registry_needs_a_definition_with_revocation_and_a_place(
     name, size, tmp_path
 ):
-    one = stored(name)
-    with pytest.raises(Invalid) as refused:
-        anoncreds.create_registry(
-            one.definition_id, one.public, FABER, "t", size, str(tmp_path)
-        )
-    assert refused.value.code == "invalid_registry" and not list(tmp_path.iterdir())
+    code = refusal(Invalid, new_registry, tmp_path, "t", size, stored(name))
+    assert code == "invalid_registry" and not list(tmp_path.iterdir())
 
 
 def test_a_tails_file_that_cannot_be_written_is_not_the_callers_mistake(tmp_path):
-    one, nowhere = stored("badge"), str(tmp_path / "nowhere")
     with pytest.raises(Unavailable):
-        anoncreds.create_registry(
-            one.definition_id,
-            one.public,
-            FABER,
-            "t",
-            4,
-            nowhere,
-        )
-
-
-def test_a_definition_that_cannot_be_read_is_no_lack_of_tails(tmp_path):
-    one = stored("badge")
-    broken = one.public | {"value": one.public["value"] | {"primary": {}}}
+        new_registry(tmp_path / "nowhere")
+    public = stored("badge").public
+    broken = public | {"value": public["value"] | {"primary": {}}}
     with pytest.raises(Exception) as failed:
-        anoncreds.create_registry(
-            one.definition_id, broken, FABER, "t", 4, str(tmp_path)
-        )
-    assert not isinstance(failed.value, AgencyError)
+        new_registry(tmp_path, public=broken)
+    assert not isinstance(failed.value, AgencyError), "nor is that a lack of tails"
 
 
 def update(revoked, timestamp=FIRST_LIST + 10**6):
@@ -291,27 +231,19 @@ def update(revoked, timestamp=FIRST_LIST + 10**6):
 
 
 @pytest.mark.parametrize(
-    ("revoked", "code"),
+    "revoked, code",
     [
-        ([0], "unknown_index"),
-        ([8], "unknown_index"),
-        ([-1], "unknown_index"),
-        ([2], "already_revoked"),
-        ([3, 2], "already_revoked"),
-        ([3, 3], "already_revoked"),
+        *[([index], "unknown_index") for index in (0, 8, -1)],
+        *[(indexes, "already_revoked") for indexes in ([2], [3, 2], [3, 3])],
     ],
 )
 def test_a_place_is_revoked_once_and_only_if_there_is_one(revoked, code):
-    with pytest.raises(Invalid) as refused:
-        update(revoked)
-    assert refused.value.code == code
+    assert refusal(Invalid, update, revoked) == code
 
 
 def test_a_list_is_not_earlier_than_the_one_before():
     last = stored_registry("first").status_lists[1]["timestamp"]
-    with pytest.raises(Invalid) as refused:
-        update([3], last - 1)
-    assert refused.value.code == "timestamp_earlier"
+    assert refusal(Invalid, update, [3], last - 1) == "timestamp_earlier"
     assert update([3], last)["timestamp"] == last
 
 
@@ -322,56 +254,31 @@ def test_many_places_are_revoked_at_once_and_a_list_can_be_made_anew():
 
 
 @pytest.mark.parametrize(
-    ("index", "code"),
-    [
-        (0, "unknown_index"),
-        (8, "unknown_index"),
-        (-1, "unknown_index"),
-        (2, "already_revoked"),
-    ],
+    "index, code",
+    [(2, "already_revoked"), *[(index, "unknown_index") for index in (0, 8, -1)]],
 )
 def test_a_credential_gets_no_place_that_cannot_be_used(index, code):
-    one, (offer, request, _) = stored("badge"), offer_and_request("badge")
     newest = stored_registry("first").status_lists[-1]
     place = revocation_info("first", index)._replace(status_list=newest)
-    with pytest.raises(Invalid) as refused:
-        anoncreds.create_credential(
-            one.public, one.private, offer, request, BADGE, place
-        )
-    assert refused.value.code == code
+    assert refusal(Invalid, signed, "badge", BADGE, place) == code
 
 
 def test_a_holder_needs_the_registry_that_the_credential_names():
-    one, (offer, request, metadata) = stored("badge"), offer_and_request("badge")
-    place = revocation_info("first", 3)
-    sent = anoncreds.create_credential(
-        one.public, one.private, offer, request, BADGE, place
-    )
+    sent, metadata = signed("badge", BADGE, revocation_info("first", 3))
     for registry in (None, stored_registry("second").public):
-        with pytest.raises(PeerError) as refused:
-            anoncreds.process_credential(
-                sent, metadata, ALICE_LINK_SECRET, one.public, registry
-            )
-        assert refused.value.code == "credential_refused"
-
-
-def test_a_credential_without_a_place_has_no_index_and_no_state():
-    held, one = issue(stored("badge"), BADGE), stored_registry("first")
-    assert anoncreds.revocation_index(held) is None
-    with pytest.raises(Invalid) as refused:
-        anoncreds.create_revocation_state(held, one.public, one.status_lists[0], "")
-    assert refused.value.code == "not_revocable"
+        given = (sent, metadata, ALICE_LINK_SECRET, stored("badge").public, registry)
+        code = refusal(PeerError, anoncreds.process_credential, *given)
+        assert code == "credential_refused"
 
 
 def test_the_state_for_a_revoked_place_is_made_and_worthless():
-    held, one = (
-        issue(stored("badge"), BADGE, place=("first", 2)),
-        stored_registry("first"),
-    )
+    held = issue(stored("badge"), BADGE, place=("first", 2))
+    one = stored_registry("first")
     public = {one.registry_id: one.public}, one.status_lists
     path = tails_path(one.public)
-    assert shows_not_revoked(held, one.public, one.status_lists[0], path, public)
-    assert not shows_not_revoked(held, one.public, one.status_lists[1], path, public)
+    for status_list, is_shown in zip(one.status_lists[:2], (True, False), strict=True):
+        given = (held, one.public, status_list, path, public)
+        assert shows_not_revoked(*given) is is_shown
 
 
 def proof_request(attributes=None, predicates=None):
@@ -391,61 +298,44 @@ def present(request, *entries):
     )
 
 
-def verify(presentation, request):
-    known = ledger()
-    return anoncreds.verify_presentation(
-        presentation, request, known.schemas, known.definitions
-    )
-
-
 def test_one_attribute_is_shown_in_one_entry_and_compared_in_another():
     credential = issue(stored("degree"), VALUES)
     request = proof_request(
         {"shown": {"name": "age"}},
         {"adult": {"name": "age", "p_type": ">=", "p_value": 18}},
     )
-    shown, compared = (
-        SubProof(credential, {"shown": True}, []),
-        SubProof(credential, {}, ["adult"]),
-    )
-    assert verify(present(request, shown, compared), request)
+    shown = SubProof(credential, {"shown": True}, [])
+    compared = SubProof(credential, {}, ["adult"])
+    known = ledger()
+    presentation = present(request, shown, compared)
+    given = (presentation, request, known.schemas, known.definitions)
+    assert anoncreds.verify_presentation(*given)
     with pytest.raises(PeerError):
         present(request, SubProof(credential, {"shown": True}, ["adult"]))
 
 
 def test_a_predicate_that_does_not_hold_cannot_be_presented():
     request = proof_request({}, {"old": {"name": "age", "p_type": ">", "p_value": 28}})
-    with pytest.raises(PeerError) as refused:
-        present(request, SubProof(issue(stored("degree"), VALUES), {}, ["old"]))
-    assert refused.value.code == "presentation_refused"
+    entry = SubProof(issue(stored("degree"), VALUES), {}, ["old"])
+    assert refusal(PeerError, present, request, entry) == "presentation_refused"
 
 
 @pytest.mark.parametrize("presentation", [{}, [], None, "text", {"proof": "\ud800"}])
 def test_what_is_no_presentation_does_not_verify(presentation):
-    assert (
-        anoncreds.verify_presentation(presentation, proof_request(), {}, {}) is False
-    )
+    given = (presentation, proof_request(), {}, {})
+    assert anoncreds.verify_presentation(*given) is False
 
 
 @pytest.mark.parametrize(
-    ("raw", "encoded"),
+    "raw, encoded",
     [
-        ("Alice", SHA_ALICE),
-        ("", SHA_EMPTY),
-        ("28", "28"),
-        ("0", "0"),
-        ("-0", "0"),
-        ("+5", "5"),
-        ("-5", "-5"),
-        ("007", "7"),
-        ("0" * 79 + "7", "7"),
-        ("0" * 80 + "7", SHA_81_DIGITS),
-        ("2147483647", "2147483647"),
-        ("-2147483648", "-2147483648"),
-        ("2147483648", SHA_BIG),
-        ("1.0", SHA_FLOAT),
+        ("Alice", SHA_ALICE), ("", sha("")), ("28", "28"), ("0", "0"), ("-0", "0"),
+        ("+5", "5"), ("-5", "-5"), ("007", "7"), ("0" * 79 + "7", "7"),
+        ("0" * 80 + "7", sha("0" * 80 + "7")), ("2147483647", "2147483647"),
+        ("-2147483648", "-2147483648"), ("2147483648", sha("2147483648")),
+        ("1.0", sha("1.0")),
     ],
-)
+)  # fmt: skip
 def test_whole_numbers_of_32_bits_stand_for_themselves_and_all_else_for_its_hash(
     raw, encoded
 ):
@@ -460,56 +350,37 @@ def test_whole_numbers_of_32_bits_stand_for_themselves_and_all_else_for_its_hash
 )
 def test_the_encoding_is_that_of_the_library(raw):
     raw = raw.replace("\0", "").encode(errors="replace").decode()
-    assert (
-        anoncreds.encode_value(raw)
-        == library.encode_credential_attributes({"a": raw})["a"]
-    )
+    theirs = library.encode_credential_attributes({"a": raw})
+    assert anoncreds.encode_value(raw) == theirs["a"]
 
 
 @pytest.mark.parametrize(
-    ("raw", "encoded"),
+    "raw, encoded",
     [
-        ("7", "7"),
-        ("01067", "1067"),
-        ("-0", "0"),
-        ("+5", "5"),
-        ("0" * 79 + "7", "7"),
-        ("-" + "0" * 79 + "7", "-7"),
-        ("Alice", SHA_ALICE),
+        ("7", "7"), ("01067", "1067"), ("-0", "0"), ("+5", "5"), ("Alice", SHA_ALICE),
+        ("0" * 79 + "7", "7"), ("-" + "0" * 79 + "7", "-7"),
     ],
-)
+)  # fmt: skip
 def test_an_integer_may_be_written_with_a_sign_and_leading_zeros(raw, encoded):
     assert anoncreds.is_encoding_of(raw, encoded)
 
 
 @pytest.mark.parametrize(
-    ("raw", "encoded"),
+    "raw, encoded",
     [
-        ("Bob", SHA_ALICE),
-        ("7 apples", "7"),
-        ("8", "7"),
-        ("7", "07"),
-        ("2147483648", "2147483648"),
-        ("7_0", "70"),
-        ("٧٠", "70"),
-        (" 70", "70"),
-        ("70\n", "70"),
-        ("0" * 80 + "7", "7"),
-        ("0" * 50_000, "0"),
-        ("9" * 5000, "7"),
-        ("\ud800", "7"),
+        ("Bob", SHA_ALICE), ("7 apples", "7"), ("8", "7"), ("7", "07"),
+        ("2147483648", "2147483648"), ("7_0", "70"), ("٧٠", "70"), (" 70", "70"),
+        ("70\n", "70"), ("0" * 80 + "7", "7"), ("0" * 50_000, "0"),
+        ("9" * 5000, "7"), ("\ud800", "7"),
     ],
-)
+)  # fmt: skip
 def test_no_other_number_is_the_encoding_of_a_text(raw, encoded):
     assert not anoncreds.is_encoding_of(raw, encoded)
 
 
 def test_names_are_compared_without_capitals_and_spaces():
-    assert (
-        anoncreds.normalise_name("Full Name")
-        == "fullname"
-        == anoncreds.normalise_name(" fullNAME ")
-    )
+    for name in ("Full Name", " fullNAME "):
+        assert anoncreds.normalise_name(name) == "fullname"
     assert anoncreds.normalise_name("Full\tName") != "fullname"
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection
@@ -19,7 +20,7 @@ from tests.fixtures import stored
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization
 from tests.support.processes import eventually
-from tests.support.races import at_once, in_thread
+from tests.support.races import at_once, elsewhere, in_thread
 from wallets import anoncreds, key_pool, tasks
 from wallets.models import KeyDemand, SpareKey
 
@@ -33,18 +34,17 @@ def faber():
 
 
 @pytest.fixture
-def acme():
-    return Organization("Acme")
+def no_new_keys(monkeypatch):
+    """Whoever makes a key instead of taking one fails."""
+    failing = Mock(side_effect=AssertionError("a new key was made"))
+    monkeypatch.setattr("wallets.anoncreds.create_definition", failing)
 
 
 @pytest.fixture
-def no_new_keys(monkeypatch):
-    """Whoever makes a key instead of taking one fails."""
-
-    def refuse(*args):
-        raise AssertionError("a new key was made")
-
-    monkeypatch.setattr("wallets.anoncreds.create_definition", refuse)
+def impatient(monkeypatch):
+    """Whoever waits for a key looks once more, and gives up."""
+    monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(key_pool, "POLL_SECONDS", 0.01)
 
 
 def put_in(count=1):
@@ -68,45 +68,34 @@ def test_a_definition_takes_a_key_and_its_credentials_verify(
     put_in()
     definition = faber.defines("Full Name", "level", supportRevocation=revocable)
     assert SpareKey.objects.count() == 0
-    alice = faber.hosts()
     if not revocable:
+        alice = faber.hosts()
         alice.receives(faber, definition, VALUES)
         asked = faber.asks(alice, attributes=[{"policyName": "Full Name"}])
         alice.auto_selects()
-        assert (
-            faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
-        )
-    [row] = CredentialDefinition.objects.all()
-    assert row.supports_revocation is revocable
+        read = faber.get(f"/verifications/{asked['verificationId']}")
+        assert read["isValid"] is True
+    assert CredentialDefinition.objects.get().supports_revocation is revocable
 
 
 def test_each_key_is_taken_once(faber, no_new_keys):
     put_in(2)
     answers = at_once(*[lambda: faber.defines("a", "b") for _ in range(2)])
-    [one, other] = [
-        CredentialDefinition.objects.get(definition_id=a["definitionId"])
-        for a in answers
-    ]
     assert SpareKey.objects.count() == 0
-    assert vault.unseal(one, "private_key") and vault.unseal(other, "private_key")
+    for answer in answers:
+        row = CredentialDefinition.objects.get(definition_id=answer["definitionId"])
+        assert vault.unseal(row, "private_key")
 
 
 def test_a_definition_that_fails_leaves_the_key_in_the_pool(
     faber, no_new_keys, monkeypatch
 ):
     put_in()
-    monkeypatch.setattr(
-        "credentials.publishing.publish_definition", lambda *args: 1 / 0
-    )
-    assert (
-        faber.send(
-            "post",
-            "/definitions/credentials",
-            {"name": "a", "version": "1", "attributes": ["a", "b"]},
-        ).status_code
-        == 500
-    )
-    assert SpareKey.objects.count() == 1
+    failing = Mock(side_effect=ZeroDivisionError)
+    monkeypatch.setattr("credentials.publishing.publish_definition", failing)
+    body = {"name": "a", "version": "1", "attributes": ["a", "b"]}
+    assert faber.send("post", "/definitions/credentials", body).status_code == 500
+    assert failing.called and SpareKey.objects.count() == 1
 
 
 @contextmanager
@@ -140,45 +129,35 @@ def test_a_definition_that_waited_is_refused_once_the_organization_is_frozen(
 
 
 def test_who_waits_too_long_is_told_to_come_again_and_gets_one_definition(
-    faber, no_new_keys, monkeypatch
+    faber, no_new_keys, impatient
 ):
-    monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.1)
     assert_error(error_of(faber.defines, "a", "b"), 503, "key_not_ready")
     put_in()
     assert faber.defines("a", "b")["definitionId"]
     assert CredentialDefinition.objects.count() == 1
 
 
-def test_so_many_threads_wait_for_keys_and_no_more(faber, acme, no_new_keys, settings):
+def test_so_many_threads_wait_for_keys_and_no_more(faber, no_new_keys, settings):
     assert settings.WEB_THREADS // 4 == 1
-    with key_pool.waiters.admit(acme.tenant.pk):
+    with key_pool.waiters.admit("another organization"):
         error = error_of(faber.defines, "a", "b")
     assert error.code == "key_not_ready"
     assert key_pool.missing_keys()[0] == 2
 
 
-def test_who_waits_for_a_key_calls_the_worker_once_and_who_is_refused_never(
-    faber, monkeypatch
+def test_who_waits_for_a_key_calls_the_worker_once_and_is_idle_and_who_is_refused_not(
+    impatient, monkeypatch
 ):
-    called = []
+    called, counted = [], []
     monkeypatch.setattr(key_pool, "notify_worker", called.append)
-    monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.1)
-    for _ in range(3):
-        with key_pool.waiters.admit(faber.tenant.pk), pytest.raises(Unavailable):
-            key_pool.await_key(2, faber.tenant.pk)
-    assert called == []
-    with pytest.raises(Unavailable):
-        key_pool.await_key(2, faber.tenant.pk)
-    assert called == ["wallets.tasks.fill_key_pool"]
-
-
-def test_a_thread_that_waits_for_a_key_is_idle(faber, monkeypatch):
-    counted = []
-    monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.1)
     monkeypatch.setattr(fair_pool._thread, "count_idle", counted.append, raising=False)
+    for _ in range(3):
+        with key_pool.waiters.admit("faber"), pytest.raises(Unavailable):
+            key_pool.await_key(2, "faber")
+    assert called == counted == []
     with pytest.raises(Unavailable):
-        key_pool.await_key(2, faber.tenant.pk)
-    assert counted == [+1, -1]
+        key_pool.await_key(2, "faber")
+    assert called == ["wallets.tasks.fill_key_pool"] and counted == [+1, -1]
 
 
 def test_it_makes_what_is_missing_and_no_more(settings, monkeypatch):
@@ -194,8 +173,6 @@ def test_it_makes_what_is_missing_and_no_more(settings, monkeypatch):
 
 def test_only_one_process_makes_keys(settings):
     settings.KEY_POOL_SIZE = 1
-    from tests.support.races import elsewhere
-
     assert key_pool.lock_filling()
     try:
         assert elsewhere(lambda: key_pool.fill_pool(report=str)) == 0
@@ -242,44 +219,35 @@ def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library(
 
 def test_no_process_is_started_while_another_makes_keys(monkeypatch):
     key_pool.record_demand(2)
-    started = []
-
-    def run(command, **options):
-        started.append(command)
-        return subprocess.CompletedProcess(command, 0)
-
+    run = Mock(return_value=Mock(returncode=0))
     monkeypatch.setattr(tasks.subprocess, "run", run)
     with ThreadPoolExecutor(1) as another:
         assert another.submit(key_pool.lock_filling).result()
         tasks.fill_key_pool()
-        assert started == []
+        assert not run.called
         another.submit(key_pool.unlock_filling).result()
         another.submit(lambda: connection.close()).result()  # its own
     tasks.fill_key_pool()
-    assert [command[-1] for command in started] == ["fill_key_pool"]
+    [[command]] = [call.args for call in run.call_args_list]
+    assert command[-1] == "fill_key_pool"
 
 
-def test_a_run_that_fails_is_logged(monkeypatch, caplog):
+@pytest.mark.parametrize(
+    "result, level, text",
+    [
+        ({"return_value": Mock(returncode=3)}, "ERROR", "exit code 3"),
+        ({"side_effect": subprocess.TimeoutExpired("", 1)}, "INFO", ""),
+    ],
+    ids=["it fails", "it takes too long, and is gone on with next time"],
+)
+def test_a_run_that_does_not_succeed_is_logged(
+    monkeypatch, caplog, result, level, text
+):
     key_pool.record_demand(2)
-    monkeypatch.setattr(
-        tasks.subprocess,
-        "run",
-        lambda command, **options: subprocess.CompletedProcess(command, 3),
-    )
+    monkeypatch.setattr(tasks.subprocess, "run", Mock(**result))
     tasks.fill_key_pool()
     [line] = [one for one in caplog.records if one.name == "wallets.tasks"]
-    assert line.levelname == "ERROR" and "exit code 3" in line.getMessage()
-
-
-def test_a_run_that_takes_too_long_is_gone_on_with_next_time(monkeypatch, caplog):
-    def run(command, timeout, **options):
-        raise subprocess.TimeoutExpired(command, timeout)
-
-    key_pool.record_demand(2)
-    monkeypatch.setattr(tasks.subprocess, "run", run)
-    tasks.fill_key_pool()
-    [line] = [one for one in caplog.records if one.name == "wallets.tasks"]
-    assert line.levelname == "INFO"
+    assert line.levelname == level and text in line.getMessage()
 
 
 def present_first_name(made, schema_id, definition_id, schema, names):

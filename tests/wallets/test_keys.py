@@ -1,7 +1,5 @@
 """Ed25519 keys, their spellings, and the boxes made from them."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,35 +22,20 @@ def test_every_seed_is_another_one():
     assert len({keys.generate_seed() for _ in range(50)}) == 50
 
 
-@pytest.mark.parametrize(
-    "spelling",
-    [
-        VERKEY_B,
-        VECTORS["didkey_B"],
-        f"{VECTORS['didkey_B']}#{VECTORS['didkey_B'][8:]}",
-    ],
-)
-def test_every_spelling_of_a_key_is_read(spelling):
-    assert keys.normalise_verkey(spelling) == VERKEY_B
+def test_every_spelling_of_a_key_is_read():
+    did_key = VECTORS["didkey_B"]
+    for spelling in (VERKEY_B, did_key, f"{did_key}#{did_key[8:]}"):
+        assert keys.normalise_verkey(spelling) == VERKEY_B
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "1" * 44,
-        "z" * 44,
-        "0OIl",
-        "ключ",
-        VERKEY_B[:-1],
-        VERKEY_B + "1",
-        "did:key:",
-        "did:key:z",
-        "did:key:z" + VERKEY_B,
-        "did:web:x",
+        "", "1" * 44, "z" * 44, "0OIl", "ключ", VERKEY_B[:-1], VERKEY_B + "1",
+        "did:key:", "did:key:z", "did:key:z" + VERKEY_B, "did:web:x",
         "did:key:z6LSbysY2xFMRpGMhb7tFTLMpeuPRaqaWM1yECx2AtzE3KCc",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_ed25519_key_is_refused(text):
     with pytest.raises(PeerError) as refused:
         keys.decode_key(text)
@@ -61,10 +44,9 @@ def test_what_is_no_ed25519_key_is_refused(text):
 
 def test_bytes_to_which_nothing_can_be_encrypted_are_no_verkey():
     """They have the right length, but are no point of the curve."""
-    verkey = keys.encode_key(bytes([2]) + bytes(31))
-    assert len(keys.decode_key(verkey)) == 32
+    assert len(keys.decode_key(NOT_A_POINT)) == 32
     with pytest.raises(PeerError) as refused:
-        keys.normalise_verkey(verkey)
+        keys.normalise_verkey(NOT_A_POINT)
     assert refused.value.code == "bad_key"
 
 
@@ -77,11 +59,10 @@ def test_any_text_is_a_key_or_refused(text):
 
 
 @pytest.mark.parametrize("prefix", ["", "did:key:z"])
-def test_an_endless_text_is_refused_at_once(prefix):
-    started = time.monotonic()
+def test_an_endless_text_is_not_decoded(monkeypatch, prefix):
+    monkeypatch.setattr(keys.base58, "b58decode", None)
     with pytest.raises(PeerError):
         keys.decode_key(prefix + "z" * 200_000)
-    assert time.monotonic() - started < 0.1
 
 
 def test_a_signature_is_good_for_its_key_and_data_only():
@@ -100,10 +81,8 @@ def test_any_bytes_are_no_signature(signature):
 def test_a_box_opens_for_both_ends(data):
     closed = keys.seal_box(data, NONCE, VERKEY_B, SEED_A)
     assert keys.open_box(closed, NONCE, VERKEY_A, SEED_B) == data
-    assert (
-        keys.open_anonymous_box(keys.seal_anonymous_box(data, VERKEY_B), SEED_B)
-        == data
-    )
+    closed = keys.seal_anonymous_box(data, VERKEY_B)
+    assert keys.open_anonymous_box(closed, SEED_B) == data
 
 
 @given(st.binary(max_size=130), st.binary(max_size=30))
