@@ -10,6 +10,7 @@ from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
 from django.utils import timezone
 from factory.django import DjangoModelFactory
+from uuid_utils.compat import uuid7
 
 from agency.ops.models import Heartbeat
 from connections.models import InboundMessage, OutboundMessage
@@ -185,6 +186,7 @@ class ErasureFactory(DjangoModelFactory):
         model = Erasure
 
     kind = Erasure.Kind.WALLET
+    object_key = factory.LazyFunction(uuid7)
 
 
 class FormerDataKeyFactory(DjangoModelFactory):

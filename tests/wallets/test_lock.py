@@ -5,14 +5,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from agency.core.errors import NotFound
-from tests.factories import TenantFactory
 from tests.support.races import elsewhere
 from wallets.models import Wallet
 
 
 @pytest.fixture
-def wallet(transactional_db):
-    return Wallet.create(TenantFactory())
+def wallet(faber):
+    return Wallet.of_organization(faber.tenant)
 
 
 def test_it_locks_the_row_until_the_transaction_ends(wallet):

@@ -353,7 +353,8 @@ def test_a_feed_from_the_start_reads_no_more_than_its_page(faber):
     )[1:]:
         found = explain("ANALYZE, BUFFERS", *statement)
         assert indexes_of(found, Event) == {"events_as_they_settle"}
-        assert found["Shared Hit Blocks"] + found["Shared Read Blocks"] < 20
+        blocks = found["Shared Hit Blocks"] + found["Shared Read Blocks"]
+        assert blocks < 50, "of some 200; deleted rows of other tests count too"
 
 
 def test_unpublished_revocations_are_found_among_many_published(objects):

@@ -5,11 +5,12 @@ the tests of this folder from its first day.
 """
 
 import re
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from urllib.parse import quote
 
 from django.contrib import admin
+from django.contrib.auth.hashers import get_hasher
 from django.contrib.auth.models import User
 from django.core import mail
 from django.test import RequestFactory
@@ -526,11 +527,14 @@ def log_call(tenant: Any) -> None:
     )
 
 
-TEMPLATES = {called: Template(partial(World, called)) for called in (LONG, SHORT)}
+@cache
+def template_of(called: Names, hasher: str) -> Template:
+    """The rows of a world, whose passwords are hashed by this algorithm."""
+    return Template(partial(World, called))
 
 
 def open_world(called: Names = LONG) -> World:
     """The world that a page shows, with everybody signed in."""
-    made: World = TEMPLATES[called]()
+    made: World = template_of(called, get_hasher().algorithm)()
     made.let_people_in()
     return made

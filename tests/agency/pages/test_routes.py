@@ -46,7 +46,7 @@ opened: list[Opened] = []
 
 
 @pytest.fixture
-def all_pages(request):
+def all_pages(request, transactional_db):
     """Every page, opened once for all tests: they only read what was shown."""
     if not opened:
         opened.extend(open_all(request.getfixturevalue("world")))

@@ -70,7 +70,11 @@ def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
     assert count_of(faber, rows) == posting_queue.PER_TENANT == 8
     assert count_of(acme, rows) == 2
     assert claimed(rows) == [], "its share is at work"
-    assert claimed() == [], "so it is for another process"
+
+
+def test_what_another_process_has_taken_is_not_claimed(faber):
+    write_to(peers(faber, 2))
+    assert len(claimed()) == 2 and claimed() == []
 
 
 def test_endpoints_that_never_answered_share_a_quarter(faber, acme):
