@@ -114,7 +114,7 @@ def writers(here, world):
     writers.start()
     eventually(lambda: writers.steps()["offer"] > 2, PATIENCE)
     yield writers
-    writers.over.set()
+    writers.stop()
 
 
 def more(writers):
