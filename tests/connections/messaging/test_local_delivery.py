@@ -31,7 +31,7 @@ from credentials.models import Credential, CredentialDefinition
 from credentials.tasks import finish_what_was_left_behind
 from tests.support import queues, walks
 from tests.support.errors import assert_error, error_of
-from tests.support.races import at_once, elsewhere
+from tests.support.races import at_once
 from webhooks.events.models import Event
 
 OFFER = "issue-credential/1.0/offer-credential"
@@ -270,16 +270,15 @@ def test_a_slow_owner_keeps_its_message_until_a_worker_takes_it_over(
 def test_an_owner_that_lost_its_lease_meanwhile_keeps_nothing_of_its_attempt(
     faber, alice, badge, monkeypatch
 ):
-    insert = Credential.insert_within_quota
+    pack = delivery.pack_message
 
-    def slowly(row):
-        insert(row)
-        if row.role == "holder":
-            elsewhere(lambda: OutboundMessage.objects.update(lease_owner=uuid7()))
+    def pack_slowly(row):
+        OutboundMessage.objects.filter(pk=row.pk).update(lease_owner=uuid7())
+        return pack(row)
 
     with monkeypatch.context() as slow:
         queues.deliver_by_rows(slow)
-        slow.setattr(Credential, "insert_within_quota", slowly)
+        slow.setattr(delivery, "pack_message", pack_slowly)
         faber.offers(alice, badge, VALUES)
     assert held_by(alice) == []
     queues.worker_catches_up()
