@@ -21,7 +21,6 @@ from tests.agency.studio.conftest import (
     college,
     fay,
     pages,
-    passwords_are_hashed_fast,
     person,
     url,
 )
@@ -29,7 +28,7 @@ from tests.factories import EmailAddressFactory
 from tests.support.pages import Browser
 
 __all__ = [
-    "browser", "college", "fay", "pages", "passwords_are_hashed_fast", "url",
+    "browser", "college", "fay", "pages", "url",
 ]  # fmt: skip
 
 PASSWORD = "correct horse battery"

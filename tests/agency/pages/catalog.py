@@ -5,12 +5,11 @@ the tests of this folder from its first day.
 """
 
 import re
-from functools import cache, partial
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 from django.contrib import admin
-from django.contrib.auth.hashers import get_hasher
 from django.contrib.auth.models import User
 from django.core import mail
 from django.test import RequestFactory
@@ -527,14 +526,11 @@ def log_call(tenant: Any) -> None:
     )
 
 
-@cache
-def template_of(called: Names, hasher: str) -> Template:
-    """The rows of a world, whose passwords are hashed by this algorithm."""
-    return Template(partial(World, called))
+TEMPLATES = {called: Template(partial(World, called)) for called in (LONG, SHORT)}
 
 
 def open_world(called: Names = LONG) -> World:
     """The world that a page shows, with everybody signed in."""
-    made: World = template_of(called, get_hasher().algorithm)()
+    made: World = TEMPLATES[called]()
     made.let_people_in()
     return made

@@ -13,12 +13,6 @@ from tests.support.people import Organization
 __all__ = ["pages"]
 
 
-@pytest.fixture(autouse=True)
-def passwords_are_hashed_fast(settings):
-    """Argon2 is slow on purpose; test_enumeration.py has it."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @cache
 def hashed(algorithm):
     """The password of all, hashed once."""
