@@ -440,152 +440,42 @@ CELERY_BEAT_SCHEDULER = "agency.ops.beat:Scheduler"
 # silent seconds.
 CELERY_BEAT_ENABLE_REMOTE_CONTROL = True
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5.0  # seconds
+# How often beat sends each periodic task, in seconds. A task that was not begun by the
+# next time is not begun at all.
+PERIODIC_TASKS = {
+    "connections.tasks.sweep": 5,
+    "connections.tasks.deliver": 5,
+    "connections.tasks.end_expired_links": 30,
+    "webhooks.tasks.deliver": 5,
+    "webhooks.tasks.maintain": 5,
+    "agency.mails.tasks.send_webhook_notices": 30,
+    "webhooks.tasks.delete_old_events": 60,
+    "connections.tasks.forget_messages": 60,
+    "tenants.tasks.delete_old_sessions_and_pictures": 3600,
+    "organizations.tasks.count_usage": 900,
+    "organizations.tasks.erase": 5,
+    "organizations.tasks.delete_old_exchanges": 3600,
+    "tenants.tasks.delete_old_audit_entries": 3600,
+    "tenants.tasks.delete_old_requests": 60,
+    "tenants.tasks.delete_retired_data_keys": 3600,
+    "connections.tasks.forget_old_answers": 3600,
+    "agency.holder_pages.tasks.forget_closed_links": 3600,
+    "agency.web_wallet.tasks.forget_ended_sessions": 3600,
+    "agency.ops.tasks.forget_processes": 3600,
+    "credentials.tasks.publish_on_ledgers": 5,
+    "credentials.tasks.delete_copied_lists": 3600,
+    "credentials.tasks.issue_bulks": 5,
+    "sandbox.tasks.answer_exchanges": 5,
+    "sandbox.tasks.delete_old_data": 3600,
+    "credentials.tasks.delete_old_bulks": 3600,
+    "credentials.tasks.build_registries": 10,
+    "tenants.tasks.delete_old_idempotency_keys": 600,
+    "credentials.tasks.finish_what_was_left_behind": 30,
+    "wallets.tasks.fill_key_pool": 30,
+}
 CELERY_BEAT_SCHEDULE = {
-    "sweep-messages": {
-        "task": "connections.tasks.sweep",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "deliver-messages": {
-        "task": "connections.tasks.deliver",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "end-expired-links": {
-        "task": "connections.tasks.end_expired_links",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    },
-    "deliver-webhooks": {
-        "task": "webhooks.tasks.deliver",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "maintain-webhooks": {
-        "task": "webhooks.tasks.maintain",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "send-webhook-notices": {
-        "task": "agency.mails.tasks.send_webhook_notices",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    },
-    "delete-old-events": {
-        "task": "webhooks.tasks.delete_old_events",
-        "schedule": 60.0,
-        "options": {"expires": 60},
-    },
-    "forget-messages": {
-        "task": "connections.tasks.forget_messages",
-        "schedule": 60.0,
-        "options": {"expires": 60},
-    },
-    "delete-old-sessions-and-pictures": {
-        "task": "tenants.tasks.delete_old_sessions_and_pictures",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "count-usage": {
-        "task": "organizations.tasks.count_usage",
-        "schedule": 900.0,
-        "options": {"expires": 900},
-    },
-    "erase": {
-        "task": "organizations.tasks.erase",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "delete-old-exchanges": {
-        "task": "organizations.tasks.delete_old_exchanges",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "delete-old-audit-entries": {
-        "task": "tenants.tasks.delete_old_audit_entries",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "delete-old-requests": {
-        "task": "tenants.tasks.delete_old_requests",
-        "schedule": 60.0,
-        "options": {"expires": 60},
-    },
-    "delete-retired-data-keys": {
-        "task": "tenants.tasks.delete_retired_data_keys",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "forget-old-answers": {
-        "task": "connections.tasks.forget_old_answers",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "forget-closed-links": {
-        "task": "agency.holder_pages.tasks.forget_closed_links",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "forget-ended-wallet-sessions": {
-        "task": "agency.web_wallet.tasks.forget_ended_sessions",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "forget-processes": {
-        "task": "agency.ops.tasks.forget_processes",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "publish-on-ledgers": {
-        "task": "credentials.tasks.publish_on_ledgers",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "delete-copied-lists": {
-        "task": "credentials.tasks.delete_copied_lists",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "issue-bulks": {
-        "task": "credentials.tasks.issue_bulks",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "answer-as-simulated-holders": {
-        "task": "sandbox.tasks.answer_exchanges",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "delete-old-data-of-tests": {
-        "task": "sandbox.tasks.delete_old_data",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "delete-old-bulks": {
-        "task": "credentials.tasks.delete_old_bulks",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "build-registries": {
-        "task": "credentials.tasks.build_registries",
-        "schedule": 10.0,
-        "options": {"expires": 10},
-    },
-    "delete-old-idempotency-keys": {
-        "task": "tenants.tasks.delete_old_idempotency_keys",
-        "schedule": 600.0,
-        "options": {"expires": 600},
-    },
-    "finish-what-was-left-behind": {
-        "task": "credentials.tasks.finish_what_was_left_behind",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    },
-    "fill-key-pool": {
-        "task": "wallets.tasks.fill_key_pool",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    },
+    name: {"task": name, "schedule": float(seconds), "options": {"expires": seconds}}
+    for name, seconds in PERIODIC_TASKS.items()
 }
 
 REST_FRAMEWORK = {
@@ -601,6 +491,26 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
 }
 
+# The groups of operations in the OpenAPI document, in their order.
+API_TAGS = {
+    "Wallets": "Hosted wallets for holders without a phone.",
+    "Wallet connections": "What one hosted wallet is connected to.",
+    "Wallet messages": "Text messages of a hosted wallet.",
+    "Wallet credentials": "Offers and credentials of a hosted wallet.",
+    "Wallet verifications": "Proof requests a hosted wallet answers.",
+    "Connections": "The organization's invitations and connections.",
+    "Definitions": "Schemas and credential definitions.",
+    "Credentials": "Offer, issue, read.",
+    "Policies": "What a verification asks for.",
+    "Verifications": "Proof requests and their results.",
+    "Sandbox": "Simulated holders of a test organization.",
+    "Messages": "Texts between the organization and a connection.",
+    "Webhooks": "Where the organization is told what happened.",
+    "Organizations": "The organization itself, the networks, public pictures.",
+    "Provider": "Organizations made and kept by a provider account, with its key.",
+    "Ledger": "Public objects of the local network.",
+    "Health": "For load balancers.",
+}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
     "VERSION": __version__,
@@ -642,59 +552,7 @@ SPECTACULAR_SETTINGS = {
         "TypeEnum": "webhooks.api.serializers.TYPES",
         "DeliveryStatus": "webhooks.api.serializers.STATUSES",
     },
-    "TAGS": [
-        {
-            "name": "Wallets",
-            "description": "Hosted wallets for holders without a phone.",
-        },
-        {
-            "name": "Wallet connections",
-            "description": "What one hosted wallet is connected to.",
-        },
-        {
-            "name": "Wallet messages",
-            "description": "Text messages of a hosted wallet.",
-        },
-        {
-            "name": "Wallet credentials",
-            "description": "Offers and credentials of a hosted wallet.",
-        },
-        {
-            "name": "Wallet verifications",
-            "description": "Proof requests a hosted wallet answers.",
-        },
-        {
-            "name": "Connections",
-            "description": "The organization's invitations and connections.",
-        },
-        {"name": "Definitions", "description": "Schemas and credential definitions."},
-        {"name": "Credentials", "description": "Offer, issue, read."},
-        {"name": "Policies", "description": "What a verification asks for."},
-        {"name": "Verifications", "description": "Proof requests and their results."},
-        {
-            "name": "Sandbox",
-            "description": "Simulated holders of a test organization.",
-        },
-        {
-            "name": "Messages",
-            "description": "Texts between the organization and a connection.",
-        },
-        {
-            "name": "Webhooks",
-            "description": "Where the organization is told what happened.",
-        },
-        {
-            "name": "Organizations",
-            "description": "The organization itself, the networks, public pictures.",
-        },
-        {
-            "name": "Provider",
-            "description": "Organizations made and kept by a provider account, with "
-            "its key.",
-        },
-        {"name": "Ledger", "description": "Public objects of the local network."},
-        {"name": "Health", "description": "For load balancers."},
-    ],
+    "TAGS": [{"name": name, "description": text} for name, text in API_TAGS.items()],
 }
 
 AUTHENTICATION_BACKENDS = [

@@ -34,8 +34,8 @@ def test_a_beat_that_starts_sends_every_task_once():
 
 
 def test_a_beat_that_is_restarted_before_an_hour_is_over_sends_the_hourly_task_again():
-    assert "forget-old-answers" in Recording().tick_until_idle()
-    assert "forget-old-answers" in Recording().tick_until_idle()
+    assert "connections.tasks.forget_old_answers" in Recording().tick_until_idle()
+    assert "connections.tasks.forget_old_answers" in Recording().tick_until_idle()
 
 
 def test_a_task_waits_for_its_interval_after_it_was_sent():
