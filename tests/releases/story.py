@@ -24,7 +24,7 @@ from tests.support import queues
 from tests.support.outside_agent import Agent, listening
 from tests.support.people import Api, Holder, Organization, Provider
 from tests.support.webhook_receiver import receiving, worker_calls
-from tests.support.world import VALUES, World
+from tests.support.world import VALUES, Names, World
 from wallets import key_pool, keys
 
 PASSWORD = "correct horse battery staple"
@@ -251,7 +251,7 @@ class Restored(World):
     """The world of a story that was told by an earlier version."""
 
     def __init__(self, known: dict[str, Any]) -> None:
-        self.known = known
+        self.known, self.called = known, Names()
         self.faber = with_keys(Organization, known["headers"]["organization"])
         self.faber.tenant = SimpleNamespace(public_id=known["tenant"])
         self.provider = with_keys(
@@ -263,7 +263,7 @@ class Restored(World):
         self.alice.known[self.faber] = self.connection
         self.definition, self.branch = known["definition"], known["branch"]
         self.stored_policy = known["stored_policy"]
-        self.write_policies()
+        self.write_requests()
 
     def stored_request(self) -> str:
         return self.known["stored_request"]

@@ -81,11 +81,14 @@ class World:
         self.reach_every_state()
 
     def define(self):
-        """A definition, and whatever asks for a credential of it."""
         names = ["name", self.called.attribute]
         self.definition = self.faber.defines(
             *names, name=self.called.schema, supportRevocation=True
         )
+        self.write_requests()
+
+    def write_requests(self):
+        """Whatever asks for a credential of the definition."""
         self.values = {"name": self.called.value, self.called.attribute: AGE}
         self.wish = {  # what a holder proposes to be issued
             "definitionId": self.definition["definitionId"],
