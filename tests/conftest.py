@@ -15,6 +15,7 @@ import pytest
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client, TransactionTestCase
+from django.test.utils import setup_databases, teardown_databases
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, notify, rate_limits
@@ -111,8 +112,21 @@ def django_db_modify_db_settings(django_db_modify_db_settings):
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup, django_db_blocker):
-    """pytest-django's, with a faster way to empty the database after each test."""
+def django_db_setup(
+    django_test_environment,
+    django_db_modify_db_settings,
+    django_db_keepdb,
+    django_db_createdb,
+    django_db_blocker,
+):
+    """Make the test database, with a faster way to empty it after each test.
+
+    pytest-django's makes none for tests that ask for this fixture alone: they would
+    write into the database of DATABASE_URL, and empty it.
+    """
+    kept = django_db_keepdb and not django_db_createdb
+    with django_db_blocker.unblock():
+        made = setup_databases(0, False, keepdb=kept, serialized_aliases=set())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", database.clear)
         with django_db_blocker.unblock():
@@ -120,6 +134,8 @@ def django_db_setup(django_db_setup, django_db_blocker):
         yield
     with django_db_blocker.unblock():
         database.end_other_sessions()
+        if not django_db_keepdb:
+            teardown_databases(made, 0)
 
 
 @pytest.fixture(scope="session", autouse=True)
