@@ -176,10 +176,10 @@ def test_a_list_is_filtered_without_loading_the_page_anew(visitor, page):
     choose = "(state) => { const one = document.getElementById('id_state');"
     choose += " one.value = state;"
     choose += " one.dispatchEvent(new Event('change', {bubbles: true})); }"
-    page.evaluate(f"({choose})('Invited')")
+    page.evaluate(f"({choose})('Negotiating')")
     page.wait_for("document.querySelector('#rows').textContent.includes('matches')")
     assert page.evaluate(
-        "window.isTheSame && location.search.includes('state=Invited')"
+        "window.isTheSame && location.search.includes('state=Negotiating')"
     )
     page.evaluate(f"({choose})('Connected')")
     page.wait_for("!!document.querySelector('#rows td')")

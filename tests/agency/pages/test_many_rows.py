@@ -72,11 +72,12 @@ def fill(world):
     changed |= {"their_key": verkey_sql("own"), "thread_id": "own::text"}
     changed |= {"invitation_key_id": "NULL", "name": "'Alice ' || n"}
     copy(Connection, row, **changed)
-    for state, odd in (("Issued", 0), ("Offered", 1)):
+    exchange = {"connection_id": "own", "thread_id": "own::text"}
+    for state, odd, place in (("Issued", 0, "n + 1000"), ("Offered", 1, "NULL")):
         found = Credential.objects.filter(state=state, connection__in=met, **own)
         some = f"numbered WHERE n % 2 = {odd}"
-        exchange = {"connection_id": "own", "thread_id": "own::text"}
-        copy(Credential, found.latest("pk"), some, **exchange)
+        changed = exchange | {"revocation_index": place}
+        copy(Credential, found.latest("pk"), some, **changed)
     proof = Verification.objects.filter(state="Accepted", **own).latest("pk")
     exchange |= dict.fromkeys(("presentation", "proof", "checks"), "NULL")
     exchange["policy_id"] = f"'{world.ids['policy_id']}'"
