@@ -17,6 +17,7 @@ import requests
 from agency.devtools import run
 from agency.devtools.embedded.home import free_port
 from agency.devtools.supervisor import Supervisor, read_procfile
+from tests.support.database import new_database
 from tests.support.paths import ROOT
 from tests.support.processes import eventually
 
@@ -74,7 +75,11 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     folder = tmp_path_factory.mktemp("web")
     port, log = free_port(folder / "port"), folder / "log"
     supervisor = Supervisor(mark=str(folder))
-    with environment_of_make_run(port) as environment, open(log, "w") as output:
+    with (
+        new_database("without_tables") as empty,
+        environment_of_make_run(port, DATABASE_URL=empty) as environment,
+        open(log, "w") as output,
+    ):
         supervisor.environment |= environment | {
             "METRICS_ROOT": str(folder / "metrics")
         }
