@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from django.db import connection
 from playwright.sync_api import Browser, CDPSession, Error, Response, sync_playwright
 from playwright.sync_api import Page as Tab
 
@@ -232,6 +233,7 @@ def page(chrome, live_server, settings, monkeypatch):
         yield made
         problems = made.problems()
         context.close()
+        connection.close()  # this loop's own, which other tests would end unseen
         assert problems == []
 
 
