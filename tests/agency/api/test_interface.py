@@ -19,57 +19,38 @@ PREFIXES = [  # of the credentials API and of the wallet API
     ("/agency/v1", "/custodian"),
     ("/credentials/v1", "/wallet/v1"),
 ]
-POLICY = {
-    "name": "Licence check",
-    "version": "1.0.0-beta.1",
-    "attributes": [{"policyName": "name"}],
-    "predicates": [
-        {
-            "policyName": "Old enough",
-            "attributeName": "year",
-            "predicateType": "<=",
-            "predicateValue": "2020",
-            "restrictions": [{"credentialDefinitionId": "{definitionId}"}],
-        }
-    ],
-}
+ABOUT = {"name": "Licence check", "version": "1.0.0-beta.1"}
+OLD_ENOUGH = {
+    "policyName": "Old enough", "attributeName": "year", "predicateType": "<=",
+    "predicateValue": "2020",
+    "restrictions": [{"credentialDefinitionId": "{definitionId}"}],
+}  # fmt: skip
+POLICY = ABOUT | {"attributes": [{"policyName": "name"}], "predicates": [OLD_ENOUGH]}
 CHOICE = [
     {"policyName": "name", "credentialId": "{held}", "hidden": True},
     {"policyName": "Old enough", "credentialId": "{held}", "hidden": False},
 ]
-OFFER = {
-    "definitionId": "{definitionId}",
-    "connectionId": "{connectionId}",
-    "credentialValues": {"name": "Rex", "year": "2019"},
-}
-BY_LINK = {name: value for name, value in OFFER.items() if name != "connectionId"}
+VALUES = {"name": "Rex", "year": "2019"}
+BY_LINK = {"definitionId": "{definitionId}", "credentialValues": VALUES}
+OFFER = BY_LINK | {"connectionId": "{connectionId}"}
 DEFINITION = {"name": "Dog licence", "version": "1.0", "attrNames": ["name", "year"]}
 SCHEMA = {"name": "Cat licence", "version": "1.0", "attrNames": ["name"]}
 WEBHOOK = {"url": "https://office.example/events", "type": "Endorser"}
-PROOF_REQUEST = {
-    "name": "Licence check",
-    "version": "1.0",
-    "requested_attributes": {"name": {"name": "name"}},
-}
+PROOF_REQUEST = ABOUT | {"requested_attributes": {"name": {"name": "name"}}}
+STORED = "/definitions/verifications/{verificationDefinitionId}"
+ASKED = "/api/{walletId}/verifications/{asked}"
+OF_CONNECTION = "/api/{walletId}/verifications/connection/{mine}"
 
 # method, path, body (or form), what to keep from the answer: name -> where
 STORY = [
     ("GET", "/health", None, {}),
     ("GET", "/api/health", None, {}),
     ("POST", "/api/wallets", {"ownerName": "Rex"}, {"walletId": "walletId"}),
-    (
-        "POST",
-        "/connections",
-        {},
-        {"connectionId": "connectionId", "invitation": "invitation"},
-    ),
+    ("POST", "/connections", {},
+     {"connectionId": "connectionId", "invitation": "invitation"}),
     ("GET", "/connections/{connectionId}", None, {}),
-    (
-        "POST",
-        "/api/{walletId}/connections/invitation",
-        {"form": {"invitation": "{invitation}"}},
-        {"mine": "connectionId"},
-    ),
+    ("POST", "/api/{walletId}/connections/invitation",
+     {"form": {"invitation": "{invitation}"}}, {"mine": "connectionId"}),
     ("POST", "/definition/schemas", SCHEMA, {}),
     ("POST", "/definitions/credentials", DEFINITION, {"definitionId": "definitionId"}),
     ("POST", "/credentials", OFFER, {"credentialId": "credentialId"}),
@@ -79,44 +60,26 @@ STORY = [
     ("POST", "/verificationPolicies", POLICY, {"policyId": "policyId"}),
     ("GET", "/verificationPolicies", None, {}),
     ("GET", "/verificationPolicies/{policyId}", None, {}),
-    (
-        "PUT",
-        "/verifications/policy/{policyId}/connections/{connectionId}",
-        None,
-        {"verificationId": "verificationId"},
-    ),
+    ("PUT", "/verifications/policy/{policyId}/connections/{connectionId}", None,
+     {"verificationId": "verificationId"}),
     ("GET", "/verifications", None, {}),
-    (
-        "GET",
-        "/api/{walletId}/verifications/connection/{mine}",
-        None,
-        {"asked": "0.verificationId"},
-    ),
+    ("GET", OF_CONNECTION, None, {"asked": "0.verificationId"}),
     ("GET", "/api/{walletId}/verification/{asked}", None, {}),
-    ("GET", "/api/{walletId}/verifications/{asked}/availableCredentials", None, {}),
-    ("PUT", "/api/{walletId}/verifications/{asked}", CHOICE, {}),
+    ("GET", f"{ASKED}/availableCredentials", None, {}),
+    ("PUT", ASKED, CHOICE, {}),
     ("GET", "/verifications/{verificationId}", None, {"isValid": "isValid"}),
     ("GET", "/verifications/{verificationId}/verify", None, {"valid": "valid"}),
     ("PUT", "/verifications/policy/connections/{connectionId}", POLICY, {}),
-    (
-        "GET",
-        "/api/{walletId}/verifications/connection/{mine}",
-        None,
-        {"asked": "0.verificationId"},
-    ),
-    ("PUT", "/api/{walletId}/verifications/{asked}/autoSelect", None, {}),
+    ("GET", OF_CONNECTION, None, {"asked": "0.verificationId"}),
+    ("PUT", f"{ASKED}/autoSelect", None, {}),
     ("PUT", "/verifications/policy/{policyId}", None, {"url": "verificationUrl"}),
     ("POST", "/verifications/policy", POLICY, {"url": "verificationUrl"}),
     ("POST", "/credentials", BY_LINK, {"offerUrl": "offerUrl"}),
-    (
-        "POST",
-        "/definitions/verifications",
-        PROOF_REQUEST,
-        {"verificationDefinitionId": "id"},
-    ),
+    ("POST", "/definitions/verifications", PROOF_REQUEST,
+     {"verificationDefinitionId": "id"}),
     ("GET", "/definitions/verifications", None, {}),
-    ("GET", "/definitions/verifications/{verificationDefinitionId}", None, {}),
-    ("DELETE", "/definitions/verifications/{verificationDefinitionId}", None, {}),
+    ("GET", STORED, None, {}),
+    ("DELETE", STORED, None, {}),
     ("POST", "/webhooks", WEBHOOK, {"webhookId": "id"}),
     ("GET", "/webhooks", None, {"endorser": "0.type"}),
     ("PUT", "/webhooks/{webhookId}/disable", None, {}),
@@ -125,7 +88,7 @@ STORY = [
     ("DELETE", "/verifications/{verificationId}", None, {}),
     ("DELETE", "/verificationPolicies/{policyId}", None, {}),
     ("DELETE", "/definitions/credentials/{definitionId}", None, {}),
-]
+]  # fmt: skip
 
 
 class Caller:
@@ -143,15 +106,11 @@ class Caller:
 
     def send(self, method, path, body=None):
         prefix = self.prefixes[path.startswith("/api/")]
-        body = json.loads(self.fill(json.dumps(body))) if body is not None else None
-        given = {"headers": self.headers}
+        given, data = {"headers": self.headers}, self.fill(json.dumps(body))
         if isinstance(body, dict) and "form" in body:
-            given["data"] = body["form"]
+            given["data"] = json.loads(data)["form"]
         elif body is not None:
-            given |= {
-                "data": json.dumps(body),
-                "content_type": "application/json-patch+json",
-            }
+            given |= {"data": data, "content_type": "application/json-patch+json"}
         return getattr(self.client, method.lower())(prefix + self.fill(path), **given)
 
     def fill(self, text):
@@ -169,35 +128,27 @@ class Caller:
 
 @pytest.mark.parametrize(("credentials", "wallet"), PREFIXES)
 def test_every_path_answers_as_the_specification_says(
-    stored_keys,
-    credentials,
-    wallet,
+    stored_keys, credentials, wallet
 ):
     caller, answers = Caller(credentials, wallet), {}
     for method, path, body, wanted in STORY:
         response = caller.send(method, path, body)
         assert response.status_code == 200, f"{method} {path}: {response.content}"
         kind = "text/plain" if path.endswith("/health") else "application/json"
-        assert not response.content or response["Content-Type"] == kind, (
-            f"{method} {path}"
-        )
+        assert not response.content or response["Content-Type"] == kind, path
         answers[path] = response
         caller.keep(response.json() if wanted else None, wanted)
     assert_dialect(caller, answers)
-    assert caller.kept["isValid"] is True
-    assert caller.kept["valid"] is True
-    assert caller.kept["endorser"] == "DelegatedEndorser"
+    kept = [caller.kept[name] for name in ("isValid", "valid", "endorser")]
+    assert kept == [True, True, "DelegatedEndorser"]
 
 
 def assert_dialect(caller, answers):
     """The header of the interface shapes endpoints and available credentials."""
     accepted = answers["/api/{walletId}/connections/invitation"].json()
     assert isinstance(accepted["endpoint"]["verkey"], str)
-    path = "/api/{walletId}/verifications/{asked}/availableCredentials"
-    available = answers[path].json()
+    available = answers[f"{ASKED}/availableCredentials"].json()
     assert set(available) == {"attributes", "predicates"}
     assert available["attributes"][0]["policyName"] == "name"
-    definition = caller.kept["definitionId"]
-    assert available["predicates"][0]["restrictions"] == [
-        {"credentialDefinitionId": definition}
-    ]
+    asked = {"credentialDefinitionId": caller.kept["definitionId"]}
+    assert available["predicates"][0]["restrictions"] == [asked]
