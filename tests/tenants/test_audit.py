@@ -71,10 +71,9 @@ def test_staff_in_the_admin_a_key_and_a_command_are_told_apart(
     audit.record("organization.changed", college, by=COMMAND)
     rows = AuditEntry.objects.order_by("pk").values_list("actor_kind", "actor_name")
     assert list(rows) == [
-        ("staff", "fay@faber.example"),
-        ("key", f"{key.hint}…"),
+        ("staff", "fay@faber.example"), ("key", f"{key.hint}…"),
         ("command", "create_organization"),
-    ]
+    ]  # fmt: skip
     assert len(key.hint) < len(secret) / 2
 
 
