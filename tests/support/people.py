@@ -46,15 +46,12 @@ class Api:
     def send(self, method, path, body=None, form=None, **headers):
         given = {"headers": self.headers | headers}
         if form is not None:
-            body = encode_multipart(BOUNDARY, form)
-            path = self.prefix + path
-            return self.client.generic(
-                method.upper(), path, body, MULTIPART_CONTENT, **given
-            )
-        if method != "get":
+            data = encode_multipart(BOUNDARY, form)
+            given |= {"data": data, "content_type": MULTIPART_CONTENT}
+        elif method != "get":
             data = "" if body is None else json.dumps(body)
             given |= {"data": data, "content_type": "application/json"}
-        return getattr(self.client, method)(self.prefix + path, **given)
+        return self.client.generic(method.upper(), self.prefix + path, **given)
 
     def call(self, method, path, body=None, form=None, **headers):
         response = self.send(method, path, body, form, **headers)
@@ -78,6 +75,11 @@ class Api:
     def delete(self, path):
         return self.call("delete", path)
 
+    def states(self):
+        """The states of its credentials and its verifications, newest first."""
+        kinds = ("/credentials", "/verifications")
+        return [row["state"] for kind in kinds for row in self.get(kind)]
+
 
 class Organization(Api):
     """An organization that issues and verifies, such as Faber and Acme."""
@@ -100,19 +102,16 @@ class Organization(Api):
         return self.post("/definitions/credentials", body)
 
     def offers(self, holder, definition, values=None, **body):
-        body |= {
-            "definitionId": definition["definitionId"],
-            "connectionId": holder.known_as(self),
-        }
+        body["definitionId"] = definition["definitionId"]
+        body["connectionId"] = holder.known_as(self)
         if values is not None:
             body["credentialValues"] = values
         return self.post("/credentials", body)
 
     def asks(self, holder, **policy):
         policy = {"name": "Policy", "version": "1.0"} | policy
-        return self.post(
-            f"/verifications/policy/connections/{holder.known_as(self)}", policy
-        )
+        path = f"/verifications/policy/connections/{holder.known_as(self)}"
+        return self.post(path, policy)
 
 
 class Provider(Api):

@@ -26,12 +26,8 @@ LOGO = "https://office.example/logo.png"
 NAMES = ["name", "age"]
 AGE = "28"
 VALUES = {"name": "Alice", "age": AGE}
-TENANT = {
-    "name": "Branch",
-    "imageUrl": LOGO,
-    "networkId": "local",
-    "region": "UnitedStates",
-}
+TENANT = {"name": "Branch", "imageUrl": LOGO, "networkId": "local"}
+TENANT["region"] = "UnitedStates"
 WEBHOOK = {"url": "https://office.example/events", "type": "Notification"}
 EXAMPLE = {"messageType": "verification"}
 PAST = 1_700_000_000  # seconds since 1970
@@ -101,14 +97,10 @@ class World:
 
     def chat(self):
         """A message from each side: the organization's id, the wallet's."""
-        self.message = tuple(
-            self.said(who, connection_id, f"Hello, {name}")
-            for who, connection_id, name in zip(
-                (self.faber, self.alice),
-                self.connection,
-                ("Alice", "Faber"),
-                strict=True,
-            )
+        ours, hers = self.connection
+        self.message = (
+            self.said(self.faber, ours, "Hello, Alice"),
+            self.said(self.alice, hers, "Hello, Faber"),
         )
 
     def said(self, who, connection_id, text="Hello"):
@@ -151,9 +143,8 @@ class World:
 
     def asked(self):
         made = self.faber.asks(self.alice, **self.policy)
-        return made["verificationId"], self.alice.newest("verifications")[
-            "verificationId"
-        ]
+        mine = self.alice.newest("verifications")
+        return made["verificationId"], mine["verificationId"]
 
     def answered(self):
         asked = self.asked()
@@ -161,20 +152,17 @@ class World:
         return asked
 
     def proposed(self):
-        made = self.alice.put(
-            f"/verifications/propose/{self.connection[1]}", self.proposable
-        )
-        return self.faber.get("/verifications")[0]["verificationId"], made[
-            "verificationId"
-        ]
+        path = f"/verifications/propose/{self.connection[1]}"
+        made = self.alice.put(path, self.proposable)
+        theirs = self.faber.get("/verifications")[0]
+        return theirs["verificationId"], made["verificationId"]
 
     def offer_by_link(self):
         return self.faber.post("/credentials", self.wish)["offerData"]
 
     def request_by_link(self):
-        return self.faber.post("/verifications/policy", self.policy)[
-            "verificationRequestData"
-        ]
+        made = self.faber.post("/verifications/policy", self.policy)
+        return made["verificationRequestData"]
 
     def webhook(self):
         """The only one: five would be the limit."""
@@ -316,22 +304,15 @@ def restriction(definition):
 
 
 def of_age(attribute):
-    return {
-        "policyName": "Of age",
-        "attributeName": attribute,
-        "predicateType": ">=",
-        "predicateValue": 18,
-    }
+    compared = {"predicateType": ">=", "predicateValue": 18}
+    return {"policyName": "Of age", "attributeName": attribute} | compared
 
 
 def policy(narrow, called):
     attribute = called.attribute
     value = {"value": {"attributeName": attribute, "attributeValue": AGE}}
-    named = {
-        "policyName": "Name",
-        "attributeNames": [attribute],
-        "restrictions": [narrow | value],
-    }
+    named = {"policyName": "Name", "attributeNames": [attribute]}
+    named["restrictions"] = [narrow | value]
     title = {"policyName": "Title", "attributeNames": ["name", attribute]}
     return {
         "name": called.policy,
