@@ -1,22 +1,18 @@
 """The share of a caller holds over all web processes of one server."""
 
-import asyncio
 import errno
 import os
 import shutil
 import time
+from unittest.mock import Mock
 
 import pytest
 
 from agency.core import sibling_processes
 from agency.core.fair_pool import RecentCallers
-from agency.core.sibling_processes import (
-    NO_CALLS,
-    Calls,
-    SiblingProcesses,
-    folder_of_siblings,
-)
+from agency.core.sibling_processes import NO_CALLS, Calls, SiblingProcesses
 from tests.agency.core.test_fair_pool import Work, lane, settle
+from tests.support.coroutines import in_a_loop
 
 
 @pytest.fixture(autouse=True)
@@ -60,59 +56,48 @@ def test_callers_of_other_processes_are_others(two):
     assert second.have_others_than("A", 60) and second.have_others_than("B", 60)
 
 
-def test_a_caller_runs_no_more_calls_in_two_processes_than_in_one(pools):
-    async def story():
-        first, second = pools
-        await first.call("A1")
-        await second.call("A2")
-        await second.call("B1")
-        assert (first.begun, second.begun) == (["A1"], ["B1"])
-        await first.end("A1")
-        await settle()
-        assert second.begun == ["B1", "A2"]
-        await second.end("A2")
-        await second.end("B1")
-
-    asyncio.run(story())
+@in_a_loop
+async def test_a_caller_runs_no_more_calls_in_two_processes_than_in_one(pools):
+    first, second = pools
+    await first.call("A1")
+    await second.call("A2", "B1")
+    assert (first.begun, second.begun) == (["A1"], ["B1"])
+    await first.end("A1")
+    await settle()
+    assert second.begun == ["B1", "A2"]
+    await second.end("A2", "B1")
 
 
-def test_work_of_two_processes_takes_turns_in_order_of_arrival(pools):
-    async def story():
-        first, second = pools
-        await first.call("A1")
-        await second.call("A2")
-        await first.call("A3")
-        await first.end("A1")
-        await settle()
-        assert (first.begun, second.begun) == (["A1"], ["A2"])
-        await second.end("A2")
-        await settle()
-        assert first.begun == ["A1", "A3"]
-        await first.end("A3")
-
-    asyncio.run(story())
+@in_a_loop
+async def test_work_of_two_processes_takes_turns_in_order_of_arrival(pools):
+    first, second = pools
+    await first.call("A1")
+    await second.call("A2")
+    await first.call("A3")
+    await first.end("A1")
+    assert (first.begun, second.begun) == (["A1"], ["A2"])
+    await second.end("A2")
+    await settle()
+    assert first.begun == ["A1", "A3"]
+    await first.end("A3")
 
 
-def test_a_caller_alone_uses_all_processors_and_waits_for_no_process(two):
-    async def story():
-        first, second = (
-            Work(lane(max_busy=2, recent=RecentCallers(siblings))) for siblings in two
-        )
-        for name in ("A1", "A2", "A3"):
-            await first.call(name)
-        await second.call("A4")
-        await second.call("A5")
-        assert (first.begun, second.begun) == (["A1", "A2"], ["A4"])
-        await first.end("A1")
-        assert first.begun == ["A1", "A2"], "one runs here and one there"
-        await first.end("A2")
-        assert first.begun == ["A1", "A2", "A3"]
-        await second.end("A4")
-        assert second.begun == ["A4", "A5"]
-        await first.end("A3")
-        await second.end("A5")
-
-    asyncio.run(story())
+@in_a_loop
+async def test_a_caller_alone_uses_all_processors_and_waits_for_no_process(two):
+    first, second = (
+        Work(lane(max_busy=2, recent=RecentCallers(siblings))) for siblings in two
+    )
+    await first.call("A1", "A2", "A3")
+    await second.call("A4", "A5")
+    assert (first.begun, second.begun) == (["A1", "A2"], ["A4"])
+    await first.end("A1")
+    assert first.begun == ["A1", "A2"], "one runs here and one there"
+    await first.end("A2")
+    assert first.begun == ["A1", "A2", "A3"]
+    await second.end("A4")
+    assert second.begun == ["A4", "A5"]
+    await first.end("A3")
+    await second.end("A5")
 
 
 def test_a_process_that_ended_counts_no_more_and_its_file_goes(
@@ -152,26 +137,20 @@ def test_a_folder_that_is_removed_ends_no_call(two, tmp_path, caplog):
 
 
 def test_a_full_disk_ends_no_process(tmp_path, monkeypatch, caplog):
-    def refuse(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    monkeypatch.setattr(os, "posix_fallocate", full)
     alone = SiblingProcesses(tmp_path)
     alone.note_calls({"A": Calls(1, 1.0)})
     assert alone.calls_of("A") == NO_CALLS and "TMPDIR" in caplog.text
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_no_file_of_a_process_is_passed_over(two, tmp_path):
+def test_neither_foreign_files_nor_more_callers_than_have_a_place_do_harm(
+    two, tmp_path
+):
     tmp_path.joinpath("empty").touch()
     tmp_path.joinpath("folder").mkdir()
-    two[0].note_calls({"A": Calls(1, 1.0)})
-    assert two[1].calls_of("A").busy == 1
-
-
-def test_more_callers_than_have_a_place_do_no_harm(two):
-    many = {str(number): Calls(1, 1.0) for number in range(100)}
-    two[0].note_calls(many)
+    two[0].note_calls({str(number): Calls(1, 1.0) for number in range(100)})
     assert two[1].calls_of("0").busy == 1 and two[1].calls_of("99") == NO_CALLS
 
 
@@ -185,27 +164,28 @@ def is_worker(monkeypatch, settings, tmp_path):
 
 
 def test_the_processes_of_one_server_share_a_folder_of_their_own(is_worker):
-    folder = folder_of_siblings()
-    assert folder == folder_of_siblings() and folder.stat().st_mode & 0o777 == 0o700
+    folder = sibling_processes.folder_of_siblings()
+    assert (
+        folder == sibling_processes.folder_of_siblings()
+        and folder.stat().st_mode & 0o777 == 0o700
+    )
 
 
-def test_a_folder_that_is_not_ours_is_not_used(is_worker, tmp_path, caplog):
+def test_a_folder_that_is_not_ours_or_not_there_is_not_used_and_the_server_starts(
+    is_worker, monkeypatch, tmp_path, caplog
+):
     name = f"agency-web-{os.geteuid()}-{os.getppid()}"
     tmp_path.joinpath(name).symlink_to(tmp_path)
-    assert folder_of_siblings() is None and "TMPDIR" in caplog.text
-
-
-def test_without_any_folder_for_temporary_files_the_server_starts(
-    is_worker, monkeypatch, caplog
-):
-    def refuse():
-        raise FileNotFoundError("No usable temporary directory found")
-
-    monkeypatch.setattr(sibling_processes.tempfile, "gettempdir", refuse)
-    assert folder_of_siblings() is None and "TMPDIR" in caplog.text
+    assert sibling_processes.folder_of_siblings() is None and "TMPDIR" in caplog.text
+    caplog.clear()
+    none = Mock(side_effect=FileNotFoundError("No usable temporary directory found"))
+    monkeypatch.setattr(sibling_processes.tempfile, "gettempdir", none)
+    assert sibling_processes.folder_of_siblings() is None and "TMPDIR" in caplog.text
 
 
 def test_one_process_shares_nothing(settings):
-    assert folder_of_siblings() is None, "this is no worker of a server"
+    assert sibling_processes.folder_of_siblings() is None, (
+        "this is no worker of a server"
+    )
     settings.WEB_PROCESSES = 1
-    assert folder_of_siblings() is None
+    assert sibling_processes.folder_of_siblings() is None
