@@ -37,6 +37,8 @@ MALFORMED = [
     "http://:80/",
 ]  # fmt: skip
 
+NOT_CALLED = ("address_refused", "endpoint_unreachable")
+
 
 @pytest.fixture(autouse=True)
 def nothing_is_connected_to(monkeypatch):
@@ -46,28 +48,31 @@ def nothing_is_connected_to(monkeypatch):
     monkeypatch.setattr("socket.socket.connect", connect)
 
 
-def family_of(address):
-    return socket.AF_INET6 if ":" in address else socket.AF_INET
-
-
-def resolver(monkeypatch, *answers):
+@pytest.fixture
+def resolves(monkeypatch):
     """Make names resolve to these lists of addresses, one after the other.
 
     Return the names looked up.
     """
-    asked, left = [], list(answers)
 
-    def look_up(host, port, flags=0):
-        if flags:
-            raise socket.gaierror
-        asked.append(host)
-        return [(family_of(one), (one, port)) for one in left.pop(0)]
+    def resolve(*answers):
+        asked, left = [], list(answers)
 
-    monkeypatch.setattr("agency.core.addresses.look_up", look_up)
-    return asked
+        def look_up(host, port, flags=0):
+            if flags:
+                raise socket.gaierror
+            asked.append(host)
+            v6, v4 = socket.AF_INET6, socket.AF_INET
+            return [(v6 if ":" in one else v4, (one, port)) for one in left.pop(0)]
+
+        monkeypatch.setattr(addresses, "look_up", look_up)
+        return asked
+
+    return resolve
 
 
-def connections(monkeypatch):
+@pytest.fixture
+def places(monkeypatch):
     """The places that are connected to, in vain."""
     places = []
 
@@ -85,83 +90,69 @@ def code_of_failed_post(url):
     return raised.value.code
 
 
-@pytest.mark.parametrize("host", INSIDE)
 @pytest.mark.parametrize("loopback", [True, False])
-def test_an_address_inside_is_refused(host, loopback, settings):
+def test_an_address_inside_is_refused(loopback, settings, subtests):
     settings.OUTGOING_ALLOW_LOOPBACK = loopback
-    assert code_of_failed_post(f"http://{host}/") == "address_refused"
+    for host in INSIDE:
+        with subtests.test(host):
+            assert code_of_failed_post(f"http://{host}/") == "address_refused"
 
 
 @pytest.mark.parametrize("host", THIS_MACHINE)
-def test_this_machine_is_refused(host):
-    assert code_of_failed_post(f"http://{host}:8080/") == "address_refused"
-
-
-@pytest.mark.parametrize("host", THIS_MACHINE)
-def test_this_machine_is_called_where_the_setting_says_so(host, settings, monkeypatch):
+def test_this_machine_is_called_only_where_the_setting_says_so(host, settings, places):
+    url = f"http://{host}:8080/"
+    assert (code_of_failed_post(url), places) == ("address_refused", [])
     settings.OUTGOING_ALLOW_LOOPBACK = True
-    places = connections(monkeypatch)
-    assert code_of_failed_post(f"http://{host}:8080/") == "endpoint_unreachable"
+    assert code_of_failed_post(url) == "endpoint_unreachable"
     assert places[0] in ("127.0.0.1", "::1")
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1.", "localhost.", "10.0.0.1."])
-def test_a_dot_at_the_end_opens_nothing(host):
-    assert code_of_failed_post(f"http://{host}/") in (
-        "address_refused",
-        "endpoint_unreachable",
-    )
+def test_a_dot_at_the_end_opens_nothing():
+    for host in ("127.0.0.1.", "localhost.", "10.0.0.1."):
+        assert code_of_failed_post(f"http://{host}/") in NOT_CALLED
 
 
-@pytest.mark.parametrize("url", MALFORMED)
-def test_what_is_no_web_address_is_refused(url, monkeypatch):
-    resolver(monkeypatch, ["93.184.216.34"])
-    assert code_of_failed_post(url) in ("address_refused", "endpoint_unreachable")
+def test_what_is_no_web_address_is_refused(resolves, subtests):
+    for url in MALFORMED:
+        resolves(["93.184.216.34"])
+        with subtests.test(url):
+            assert code_of_failed_post(url) in NOT_CALLED
 
 
-@pytest.mark.parametrize(
-    "address", ["93.184.216.34", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"]
-)
-def test_a_public_address_is_called(address, monkeypatch):
-    places = connections(monkeypatch)
-    resolver(monkeypatch, [address])
-    assert code_of_failed_post("http://agent.example/") == "endpoint_unreachable"
-    assert places == [address]
+def test_a_public_address_is_called(places, resolves):
+    public = ["93.184.216.34", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"]
+    for address in public:
+        resolves([address])
+        assert code_of_failed_post("http://agent.example/") == "endpoint_unreachable"
+    assert places == public
 
 
-def test_the_checked_address_is_connected_to_without_another_lookup(monkeypatch):
-    places = connections(monkeypatch)
-    asked = resolver(monkeypatch, ["93.184.216.34"], ["169.254.169.254"])
+def test_the_checked_address_is_connected_to_without_another_lookup(places, resolves):
+    asked = resolves(["93.184.216.34"], ["169.254.169.254"])
     code_of_failed_post("http://rebinding.example/")
     assert (places, asked) == (["93.184.216.34"], ["rebinding.example"])
     assert code_of_failed_post("http://rebinding.example/") == "address_refused"
     assert places == ["93.184.216.34"]
 
 
-@pytest.mark.parametrize(
-    "inside", ["10.0.0.1", "127.0.0.1", "::1", "fd00::1", "::ffff:127.0.0.1"]
-)
 @pytest.mark.parametrize("at", [0, 1])
-def test_one_address_inside_is_enough_to_refuse(inside, at, monkeypatch):
-    found = ["93.184.216.34", "93.184.216.35"]
-    found.insert(at, inside)
-    resolver(monkeypatch, found)
-    assert code_of_failed_post("http://mixed.example/") == "address_refused"
+def test_one_address_inside_is_enough_to_refuse(at, resolves):
+    for inside in ("10.0.0.1", "127.0.0.1", "::1", "fd00::1", "::ffff:127.0.0.1"):
+        found = ["93.184.216.34", "93.184.216.35"]
+        found.insert(at, inside)
+        resolves(found)
+        assert code_of_failed_post("http://mixed.example/") == "address_refused"
 
 
-def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch):
-    places = connections(monkeypatch)
-    resolver(monkeypatch, ["2606:2800::1", "93.184.216.34"])
+def test_the_next_address_is_tried_when_one_does_not_answer(places, resolves):
+    resolves(["2606:2800::1", "93.184.216.34"])
     assert code_of_failed_post("http://two.example/") == "endpoint_unreachable"
     assert places == ["2606:2800::1", "93.184.216.34"]
 
 
-def test_a_network_that_is_allowed_is_called(settings, monkeypatch):
-    settings.OUTGOING_ALLOWED_NETWORKS = [
-        ip_network("10.1.0.0/16"),
-        ip_network("fd00::/64"),
-    ]
-    places = connections(monkeypatch)
+def test_a_network_that_is_allowed_is_called(settings, places):
+    allowed = [ip_network("10.1.0.0/16"), ip_network("fd00::/64")]
+    settings.OUTGOING_ALLOWED_NETWORKS = allowed
     for host in ("10.1.2.3", "[fd00::1]"):
         assert code_of_failed_post(f"http://{host}/") == "endpoint_unreachable"
     for host in ("10.2.0.1", "[fd00:0:0:1::1]", "127.0.0.1", "169.254.169.254"):
@@ -169,26 +160,19 @@ def test_a_network_that_is_allowed_is_called(settings, monkeypatch):
     assert places == ["10.1.2.3", "fd00::1"]
 
 
-def test_a_name_outside_ascii_is_looked_up_as_the_name_system_has_it(monkeypatch):
-    asked = resolver(monkeypatch, ["10.0.0.1"])
+def test_a_name_outside_ascii_is_looked_up_as_the_name_system_has_it(resolves):
+    asked = resolves(["10.0.0.1"])
     code_of_failed_post("http://Bücher.example/")
     assert asked == ["xn--bcher-kva.example"]
 
 
-@pytest.mark.parametrize(
-    "url", ["http://10.0.0.1/", "http://localhost/", "http://[::1]/"]
-)
-def test_at_registration_an_address_inside_is_400(url):
-    with pytest.raises(Invalid) as refused:
-        addresses.check_url(url, "url")
-    assert refused.value.code == "address_refused"
-    assert refused.value.errors == {"url": [refused.value.message]}
-
-
-def test_at_registration_a_name_inside_is_400(monkeypatch):
-    resolver(monkeypatch, ["10.0.0.1"])
-    with pytest.raises(Invalid):
-        addresses.check_url("http://intranet.example/", "url")
+def test_at_registration_an_address_inside_is_400(resolves):
+    resolves(["10.0.0.1"])
+    for host in ("10.0.0.1", "localhost", "[::1]", "intranet.example"):
+        with pytest.raises(Invalid) as refused:
+            addresses.check_url(f"http://{host}/", "url")
+        assert refused.value.code == "address_refused"
+        assert refused.value.errors == {"url": [refused.value.message]}
 
 
 def test_at_registration_an_unknown_name_passes():
@@ -203,7 +187,7 @@ def test_at_registration_a_lookup_that_hangs_passes_in_time(monkeypatch):
             raise socket.gaierror
         over.wait(60)
 
-    monkeypatch.setattr("agency.core.addresses.look_up", look_up)
+    monkeypatch.setattr(addresses, "look_up", look_up)
     monkeypatch.setattr(addresses, "REGISTRATION_LOOKUP_SECONDS", 0.1)
     started = time.monotonic()
     addresses.check_url("http://slow.example/", "url")

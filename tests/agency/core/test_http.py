@@ -5,12 +5,15 @@ import gzip
 import socket
 import time
 import tracemalloc
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
 
 from agency.core import http
 from agency.core.http import CallFailed
 from tests.support import http_endpoints
+from tests.support.errors import refusal
 from tests.support.http_endpoints import (
     HEAD,
     answers,
@@ -24,7 +27,8 @@ from tests.support.http_endpoints import (
 MIB = 1024 * 1024
 DEADLINE = 0.4  # seconds; what ends later than 1.5 has not kept it
 TEXT = HEAD + b"4\r\n\r\ntext"
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.fixture(autouse=True)
@@ -36,29 +40,36 @@ def post(authority, **options):
     return http.post(f"http://{authority}/", b"body", "application/json", **options)
 
 
+def post_to(meet, **options):
+    with serving(meet) as here:
+        return post(here, **options)
+
+
 def failure(call, *arguments, **options):
-    with pytest.raises(CallFailed) as raised:
-        call(*arguments, **options)
-    return raised.value
+    return refusal(CallFailed, partial(call, *arguments, **options))
+
+
+def assert_late(code, call, *arguments):
+    """The call fails, and it does at its deadline."""
+    found = failure(call, *arguments, timeout=DEADLINE)
+    assert found.code == code
+    assert 0.9 * DEADLINE < found.seconds < 1.5
 
 
 @pytest.mark.django_db
 def test_nothing_is_called_inside_a_transaction():
-    with (
-        serving(answers(HEAD + b"4\r\n\r\ntext")) as here,
-        pytest.raises(RuntimeError),
-    ):
-        post(here)
+    with pytest.raises(RuntimeError):
+        post_to(answers(TEXT))
 
 
 def test_an_answer_has_its_status_headers_and_body():
-    with serving(
-        answers(HEAD + b"4\r\nX-Word: one\r\nx-word: two\r\n\r\ntext")
-    ) as here:
-        answer = post(here)
+    text = HEAD + b"4\r\nX-Word: one\r\nx-word: two\r\n\r\ntext"
+    answer = post_to(answers(text))
     assert (answer.status, answer.body, answer.is_complete) == (200, b"text", True)
     assert answer.headers == {"content-length": "4", "x-word": "one, two"}
     assert 0 < answer.seconds < 1
+    ended = post_to(answers(b"HTTP/1.0 200 OK\r\n\r\ntext"))
+    assert (ended.body, ended.is_complete) == (b"text", True), "with the connection"
 
 
 def test_the_request_is_sent_as_given():
@@ -79,104 +90,90 @@ def test_the_request_is_sent_as_given():
             b"Accept-Encoding: identity"} <= set(lines)  # fmt: skip
 
 
-@pytest.mark.parametrize("status", [b"301", b"302", b"303", b"307", b"308"])
-def test_a_redirect_is_an_answer_and_not_followed(status):
-    moved = (
-        b"HTTP/1.1 %s Moved\r\nLocation: "
-        b"http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
-    )
-    with serving(answers(moved % status)) as here:
-        assert post(here).status == int(status)
+def test_a_redirect_is_an_answer_and_not_followed():
+    moved = b"HTTP/1.1 %d Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    for status in (301, 302, 303, 307, 308):
+        assert post_to(answers(moved % status)).status == status
 
 
-@pytest.mark.parametrize(
-    "answer, code",
-    [
+def test_what_is_no_answer_has_a_code(subtests):
+    for answer, code in (
         (b"", "endpoint_unconfirmed"),
-        (b"HTTP/1.1 200 OK\r\nContent-Le", "endpoint_unconfirmed"),
+        (OK + b"Content-Le", "endpoint_unconfirmed"),
         (b"garbage\r\n\r\n", "endpoint_bad_answer"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "endpoint_bad_answer"),
+        (OK + b"Content-Length: x\r\n\r\n", "endpoint_bad_answer"),
         (b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n", "endpoint_bad_answer"),
-    ],
-)
-def test_what_is_no_answer_has_a_code(answer, code):
-    with serving(answers(answer)) as here:
-        assert failure(post, here).code == code
+    ):
+        with subtests.test(answer):
+            assert failure(post_to, answers(answer)).code == code
 
 
-@pytest.mark.parametrize(
-    "answer, body",
-    [
+def test_a_body_that_breaks_off_leaves_the_status():
+    for answer, body in (
         (HEAD + b"100\r\n\r\ntoo short", b"too short"),
         (CHUNKED + b"2\r\nab\r\nzz\r\n", b"ab"),
         (CHUNKED + b"5\r\nab", b"ab"),
-    ],
-)
-def test_a_body_that_breaks_off_leaves_the_status(answer, body):
-    with serving(answers(answer)) as here:
-        found = post(here)
-    assert (found.status, found.body, found.is_complete) == (200, body, False)
-
-
-def test_an_answer_may_end_with_the_connection():
-    with serving(answers(b"HTTP/1.0 200 OK\r\n\r\ntext")) as here:
-        found = post(here)
-    assert (found.body, found.is_complete) == (b"text", True)
+    ):
+        found = post_to(answers(answer))
+        assert (found.status, found.body, found.is_complete) == (200, body, False)
 
 
 def test_an_answer_is_not_inflated():
     packed = gzip.compress(bytes(20 * MIB))
     head = HEAD + b"%d\r\nContent-Encoding: gzip\r\n\r\n" % len(packed)
-    with serving(answers(head + packed)) as here:
-        assert post(here).body == packed
+    assert post_to(answers(head + packed)).body == packed
 
 
-@pytest.mark.parametrize(
-    "size, is_complete", [(1000, True), (1001, False), (10 * MIB, False)]
-)
-def test_no_more_than_the_cap_is_taken(size, is_complete):
-    with serving(answers(HEAD + b"%d\r\n\r\n" % size + bytes(size))) as here:
-        found = post(here, max_bytes=1000)
-    assert (len(found.body), found.is_complete) == (1000, is_complete)
+def test_no_more_than_the_cap_is_taken():
+    for size, is_complete in ((1000, True), (1001, False), (10 * MIB, False)):
+        found = post_to(
+            answers(HEAD + b"%d\r\n\r\n" % size + bytes(size)), max_bytes=1000
+        )
+        assert (len(found.body), found.is_complete) == (1000, is_complete)
+
+
+@contextmanager
+def little_memory():
+    tracemalloc.start()
+    yield
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MIB
+
+
+# Seconds, not the deadline of 15: tracemalloc makes the parser three times slower.
+QUICK = 8
 
 
 @pytest.mark.parametrize(
     "meet",
     [
-        floods(b"HTTP/1.1 200 OK\r\n\r\n", bytes(65536)),
+        floods(OK + b"\r\n", bytes(65536)),
         floods(CHUNKED, b"1\r\nx\r\n" * 1000),
         floods(CHUNKED, b"10;" + b"x" * 65536),
     ],
 )
 def test_an_endless_body_is_cut(meet):
-    with serving(meet) as here:
-        tracemalloc.start()
-        found = post(here, max_bytes=16_384)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+    with little_memory():
+        found = post_to(meet, max_bytes=16_384)
     assert (found.status, found.is_complete) == (200, False)
-    # Seconds, not the deadline of 15: tracemalloc makes the parser three times slower.
-    assert (found.seconds < 8, peak < MIB) == (True, True)
+    assert found.seconds < QUICK
 
 
 @pytest.mark.parametrize(
     "meet",
     [
         floods(b"", b"HTTP/1.1 200 "),
-        floods(b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"b" * 1000 + b"\r\n"),
-        floods(b"HTTP/1.1 200 OK\r\n", b"a:b\r\n" * 1000),
+        floods(OK, b"X-A: " + b"b" * 1000 + b"\r\n"),
+        floods(OK, b"a:b\r\n" * 1000),
         floods(b"", b"HTTP/1.1 102 Processing\r\n\r\n" * 1000),
     ],
 )
 def test_an_endless_head_is_no_answer(meet):
-    with serving(meet) as here:
-        tracemalloc.start()
-        found = failure(post, here)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+    with little_memory():
+        found = failure(post_to, meet)
     assert found.code == "endpoint_bad_answer"
-    # Seconds, not the deadline of 15: tracemalloc makes the parser three times slower.
-    assert (found.seconds < 8, peak < MIB) == (True, True)
+    assert found.seconds < QUICK
 
 
 @pytest.mark.parametrize(
@@ -184,38 +181,26 @@ def test_an_endless_head_is_no_answer(meet):
     [
         hangs,
         trickles(b""),
-        trickles(b"HTTP/1.1 200 OK\r\nX-A: "),
-        trickles(b"HTTP/1.1 200 OK\r\n", b"a:b\r\n"),
+        trickles(OK + b"X-A: "),
+        trickles(OK, b"a:b\r\n"),
         trickles(b"", b"HTTP/1.1 102 Processing\r\n\r\n"),
     ],
 )
 def test_the_deadline_holds_while_the_head_comes(meet):
-    with serving(meet) as here:
-        found = failure(post, here, timeout=DEADLINE)
-    assert found.code == "endpoint_unconfirmed"
-    assert 0.9 * DEADLINE < found.seconds < 1.5
+    assert_late("endpoint_unconfirmed", post_to, meet)
 
 
-@pytest.mark.parametrize("start", [HEAD + b"1000\r\n\r\n", CHUNKED + b"5000\r\n"])
-def test_the_deadline_holds_while_the_body_comes(start):
-    with serving(trickles(start)) as here:
-        found = post(here, timeout=DEADLINE)
-    assert (found.status, found.is_complete) == (200, False)
-    assert 0.9 * DEADLINE < found.seconds < 1.5
+def test_the_deadline_holds_while_the_body_comes():
+    for start in (HEAD + b"1000\r\n\r\n", CHUNKED + b"5000\r\n"):
+        found = post_to(trickles(start), timeout=DEADLINE)
+        assert (found.status, found.is_complete) == (200, False)
+        assert 0.9 * DEADLINE < found.seconds < 1.5
 
 
 def test_the_deadline_holds_while_the_request_is_sent():
     with serving(sleeps) as here:
-        url = f"http://{here}/"
-        found = failure(
-            http.post,
-            url,
-            bytes(50 * MIB),
-            "text/plain",
-            timeout=DEADLINE,
-        )
-    assert found.code == "endpoint_unreachable"
-    assert 0.9 * DEADLINE < found.seconds < 1.5
+        given = (f"http://{here}/", bytes(50 * MIB), "text/plain")
+        assert_late("endpoint_unreachable", http.post, *given)
 
 
 def test_the_deadline_holds_while_the_name_is_looked_up(monkeypatch):
@@ -225,23 +210,20 @@ def test_the_deadline_holds_while_the_name_is_looked_up(monkeypatch):
         time.sleep(2)
 
     monkeypatch.setattr("agency.core.addresses.look_up", look_up)
-    found = failure(post, "slow.example", timeout=DEADLINE)
-    assert found.code == "endpoint_unreachable"
-    assert 0.9 * DEADLINE < found.seconds < 1.5
+    assert_late("endpoint_unreachable", post, "slow.example")
 
 
 def test_the_deadline_holds_while_nobody_takes_the_connection():
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=0) as server,
+        ExitStack() as held,
+    ):
         place = server.getsockname()
-        waiting = [socket.socket() for _ in range(3)]
-        for one in waiting:
-            one.setblocking(False)
-            one.connect_ex(place)
-        found = failure(post, f"127.0.0.1:{place[1]}", timeout=DEADLINE)
-        for one in waiting:
-            one.close()
-    assert found.code == "endpoint_unreachable"
-    assert 0.9 * DEADLINE < found.seconds < 1.5
+        for _ in range(3):
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(place)
+        assert_late("endpoint_unreachable", post, f"127.0.0.1:{place[1]}")
 
 
 @pytest.mark.parametrize(
@@ -249,9 +231,8 @@ def test_the_deadline_holds_while_nobody_takes_the_connection():
 )
 def test_the_deadline_holds_while_tls_begins(meet):
     with serving(meet) as here:
-        found = failure(
-            http.post, f"https://{here}/", b"", "text/plain", timeout=DEADLINE
-        )
+        given = (f"https://{here}/", b"", "text/plain")
+        found = failure(http.post, *given, timeout=DEADLINE)
     assert found.code == "endpoint_unreachable"
     assert found.seconds < 1.5
 
@@ -264,77 +245,56 @@ def secure(tmp_path, settings):
     return context
 
 
-def by_name(here):
-    return f"https://localhost:{here.split(':')[1]}/"
+def post_by_name(here, **options):
+    url = f"https://localhost:{here.split(':')[1]}/"
+    return http.post(url, b"body", "text/plain", **options)
 
 
 def test_a_trusted_endpoint_is_called_with_tls(secure):
     with serving(answers(TEXT), context=secure) as here:
-        assert http.post(by_name(here), b"body", "text/plain").body == b"text"
+        assert post_by_name(here).body == b"text"
 
 
 def test_the_deadline_holds_inside_tls(secure):
-    with serving(trickles(b"HTTP/1.1 200 OK\r\nX-A: "), context=secure) as here:
-        found = failure(
-            http.post, by_name(here), b"body", "text/plain", timeout=DEADLINE
-        )
-    assert found.code == "endpoint_unconfirmed"
-    assert 0.9 * DEADLINE < found.seconds < 1.5
+    with serving(trickles(OK + b"X-A: "), context=secure) as here:
+        assert_late("endpoint_unconfirmed", post_by_name, here)
 
 
-def test_another_hosts_certificate_is_not_trusted(secure):
-    with serving(answers(TEXT), context=secure) as here:
-        found = failure(http.post, f"https://{here}/", b"body", "text/plain")
-    assert found.code == "endpoint_unreachable"
-    assert "certificate is not trusted" in found.message
-
-
-def test_a_certificate_of_nobody_known_is_not_trusted(secure, settings):
-    settings.OUTGOING_CA_FILE = ""
-    with serving(answers(TEXT), context=secure) as here:
-        found = failure(http.post, by_name(here), b"body", "text/plain")
-    assert "certificate is not trusted" in found.message
+def test_a_certificate_of_another_host_or_of_nobody_known_is_not_trusted(
+    secure, settings
+):
+    with serving(answers(TEXT), answers(TEXT), context=secure) as here:
+        others = failure(http.post, f"https://{here}/", b"body", "text/plain")
+        settings.OUTGOING_CA_FILE = ""
+        unknown = failure(post_by_name, here)
+    for found in (others, unknown):
+        assert found.code == "endpoint_unreachable"
+        assert "certificate is not trusted" in found.message
 
 
 def test_the_environments_proxy_is_not_used(monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1/")
-    with serving(answers(TEXT)) as here:
-        assert post(here).body == b"text"
+    assert post_to(answers(TEXT)).body == b"text"
 
 
-@pytest.mark.parametrize("value", ["a\r\nX-B: c", "ü\n", "\x00"])
-def test_a_header_cannot_smuggle_another(value):
-    with serving() as here:
-        assert (
-            failure(post, here, headers={"X-A": value}).code == "endpoint_unreachable"
-        )
+def test_a_header_cannot_smuggle_another():
+    for value in ("a\r\nX-B: c", "ü\n", "\x00"):
+        with serving() as here:
+            found = failure(post, here, headers={"X-A": value})
+        assert found.code == "endpoint_unreachable"
 
 
-def test_it_waits_as_the_endpoint_asks():
-    for given, expected in (
-        ("120", 120),
-        ("0", 0),
-        ("soon", None),
-        ("", None),
-        ("-5", None),
-    ):
-        assert (
-            http.Response(503, {"retry-after": given}, b"", True, 0).retry_after
-            == expected
-        )
-    assert http.Response(503, {}, b"", True, 0).retry_after is None
+def test_it_waits_as_long_as_or_until_the_time_that_the_endpoint_says():
+    def waits(**headers):
+        return http.Response(503, headers, b"", True, 0).retry_after
 
-
-def test_it_waits_until_the_time_the_endpoint_names():
+    given = {"120": 120, "0": 0, "soon": None, "": None, "-5": None}
+    given["Sun, 06 Nov 1994 08:49:37 GMT"] = 0
+    assert {text: waits(**{"retry-after": text}) for text in given} == given
+    assert waits() is None
     when = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=2)
     text = when.strftime("%a, %d %b %Y %H:%M:%S GMT")
-    assert (
-        115
-        < http.Response(503, {"retry-after": text}, b"", True, 0).retry_after
-        <= 120
-    )
-    past = {"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}
-    assert http.Response(503, past, b"", True, 0).retry_after == 0
+    assert 115 < waits(**{"retry-after": text}) <= 120
 
 
 def moved_to(place):
@@ -351,11 +311,11 @@ def test_a_link_is_followed_once():
         assert http.get(f"http://{here}/").status == 302
 
 
-@pytest.mark.parametrize("place", ["didcomm://launch?d_m=e30=", "ftp://127.0.0.1/"])
-def test_a_link_to_something_else_is_the_answer(place):
-    with serving(moved_to(place)) as here:
-        found = http.get(f"http://{here}/")
-    assert (found.status, found.headers["location"]) == (302, place)
+def test_a_link_to_something_else_is_the_answer():
+    for place in ("didcomm://launch?d_m=e30=", "ftp://127.0.0.1/"):
+        with serving(moved_to(place)) as here:
+            found = http.get(f"http://{here}/")
+        assert (found.status, found.headers["location"]) == (302, place)
 
 
 def test_a_link_is_not_followed_to_where_nothing_is_called():

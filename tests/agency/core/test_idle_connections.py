@@ -8,18 +8,15 @@ from threading import Event
 import pytest
 
 from agency.core import http, idle_connections
-from agency.core.http import CallFailed
 from agency.core.idle_connections import Connection
+from tests.agency.core import test_http
+from tests.agency.core.test_addresses import resolves
+from tests.agency.core.test_http import DEADLINE, failure, loopback_allowed, secure
 from tests.support import http_endpoints
 from tests.support.http_endpoints import HEAD, serving
 
 OK = HEAD + b"2\r\n\r\nOK"
-DEADLINE = 0.4  # seconds
-
-
-@pytest.fixture(autouse=True)
-def loopback_allowed(settings):
-    settings.OUTGOING_ALLOW_LOOPBACK = True
+__all__ = ["loopback_allowed", "resolves", "secure"]  # fixtures
 
 
 class Endpoint:
@@ -34,20 +31,17 @@ class Endpoint:
         self.closed_by_caller = Event()
         self.closed = Event()
         self.reset = reset
-        behaviours = [
-            self.behaviour(number, responses)
-            for number, responses in enumerate(connections)
-        ]
+        behaviours = map(self.behaviour, self.requests, connections)
         self.running = serving(*behaviours, context=context)
 
-    def behaviour(self, number, responses):
+    def behaviour(self, requests, responses):
         def meet(connection):
             for response in responses:
                 request = connection.recv(65536)
                 if not request:
                     self.closed_by_caller.set()
                     return
-                self.requests[number].append(request)
+                requests.append(request)
                 if response is None:
                     return
                 connection.sendall(response)
@@ -67,29 +61,21 @@ class Endpoint:
         self.running.__exit__(*error)
 
     @property
+    def port(self):
+        return int(self.authority.split(":")[1])
+
+    @property
     def requests_by_connection(self):
         return [len(requests) for requests in self.requests]
 
 
 def post(endpoint, **options):
-    url = f"http://{endpoint.authority}/"
-    return http.post(url, b"body", "text/plain", **options)
-
-
-def failure(call, *arguments, **options):
-    with pytest.raises(CallFailed) as raised:
-        call(*arguments, **options)
-    return raised.value
+    return test_http.post(endpoint.authority, **options)
 
 
 def idle_to(endpoint):
-    port = int(endpoint.authority.split(":")[1])
-    found = [
-        connections
-        for origin, connections in http.idle_connections._by_origin.items()
-        if origin[2] == port
-    ]
-    return len(found[0]) if found else 0
+    by_origin = http.idle_connections._by_origin.items()
+    return sum(len(idle) for origin, idle in by_origin if origin[2] == endpoint.port)
 
 
 def test_the_next_post_uses_the_same_connection():
@@ -101,13 +87,10 @@ def test_the_next_post_uses_the_same_connection():
     }
 
 
-def test_a_connection_with_tls_is_kept_too(tmp_path, settings):
-    path, context = http_endpoints.certificate(tmp_path, "localhost")
-    settings.OUTGOING_CA_FILE = str(path)
-    with Endpoint([OK, OK], [OK], context=context) as endpoint:
-        url = f"https://localhost:{endpoint.authority.split(':')[1]}/"
+def test_a_connection_with_tls_is_kept_too(secure):
+    with Endpoint([OK, OK], [OK], context=secure) as endpoint:
         for _ in range(2):
-            assert http.post(url, b"body", "text/plain").body == b"OK"
+            assert test_http.post_by_name(endpoint.authority).body == b"OK"
     assert endpoint.requests_by_connection == [2, 0]
 
 
@@ -125,18 +108,12 @@ def test_the_connection_of_a_get_is_closed():
     assert b"\r\nConnection: close\r\n" in endpoint.requests[0][0]
 
 
-def test_one_that_was_closed_meanwhile_is_replaced():
-    with Endpoint([OK], [OK]) as endpoint:
-        post(endpoint)
-        assert endpoint.closed.wait(5)
-        assert post(endpoint).status == 200
-    assert endpoint.requests_by_connection == [1, 1]
-
-
-def test_one_that_takes_no_byte_is_replaced(monkeypatch):
-    """It died after it was looked at."""
-    monkeypatch.setattr(Connection, "is_usable", lambda connection: True)
-    with Endpoint([OK], [OK], reset=True) as endpoint:
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_one_that_was_closed_meanwhile_is_replaced(monkeypatch, is_noticed):
+    """It may have died after it was looked at: then it takes no byte."""
+    if not is_noticed:
+        monkeypatch.setattr(Connection, "is_usable", lambda connection: True)
+    with Endpoint([OK], [OK], reset=not is_noticed) as endpoint:
         post(endpoint)
         assert endpoint.closed.wait(5)
         assert post(endpoint).status == 200
@@ -172,9 +149,8 @@ def test_a_large_request_is_sent_whole_on_a_kept_connection():
 
     received = bytearray()
     with serving(meet) as here:
-        url = f"http://{here}/"
-        http.post(url, b"body", "text/plain")
-        assert http.post(url, body + b".", "text/plain").status == 200
+        test_http.post(here)
+        assert http.post(f"http://{here}/", body + b".", "text/plain").status == 200
     assert received.endswith(body + b".")
 
 
@@ -201,9 +177,8 @@ def test_the_deadline_holds_on_a_kept_connection():
         http_endpoints.hangs(connection)
 
     with serving(meet) as here:
-        url = f"http://{here}/"
-        http.post(url, b"body", "text/plain")
-        found = failure(http.post, url, b"body", "text/plain", timeout=DEADLINE)
+        test_http.post(here)
+        found = failure(test_http.post, here, timeout=DEADLINE)
     assert (found.code, found.timed_out) == ("endpoint_unconfirmed", True)
     assert 0.9 * DEADLINE < found.seconds < 1.5
 
@@ -214,12 +189,13 @@ def test_the_deadline_holds_on_a_kept_connection():
         HEAD + b"2\r\nConnection: close\r\n\r\nOK",
         b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nOK",
         HEAD + b"9\r\n\r\nOK",
+        HEAD + b"100\r\n\r\n" + bytes(100),  # more than is read of it
         OK + b"HTTP/1.1 500 Not Yours\r\nContent-Length: 0\r\n\r\n",
     ],
 )
 def test_one_that_is_not_fit_for_another_request_is_closed(response):
     with Endpoint([response, OK], [OK]) as endpoint:
-        assert post(endpoint, timeout=DEADLINE).status == 200
+        assert post(endpoint, timeout=DEADLINE, max_bytes=10).status == 200
         assert idle_to(endpoint) == 0
         assert post(endpoint).status == 200
     assert endpoint.requests_by_connection == [1, 1]
@@ -236,17 +212,10 @@ def test_bytes_that_come_late_are_not_the_response_to_the_next_request():
 
     answered, sent = Event(), Event()
     with serving(meet, http_endpoints.answers(OK)) as here:
-        url = f"http://{here}/"
-        http.post(url, b"body", "text/plain")
+        test_http.post(here)
         answered.set()
         assert sent.wait(5)
-        assert http.post(url, b"body", "text/plain").status == 200
-
-
-def test_a_truncated_response_ends_its_connection():
-    with Endpoint([HEAD + b"100\r\n\r\n" + bytes(100), OK], [OK]) as endpoint:
-        assert not post(endpoint, max_bytes=10).is_complete
-        assert idle_to(endpoint) == 0
+        assert test_http.post(here).status == 200
 
 
 def test_an_idle_connection_is_closed_after_a_second(monkeypatch):
@@ -283,22 +252,14 @@ def test_no_more_than_the_maximum_is_kept(monkeypatch):
         assert (idle_to(one), idle_to(other)) == (1, 0)
 
 
-def test_the_addresses_are_checked_again_at_each_connection(monkeypatch):
+def test_the_addresses_are_checked_again_at_each_connection(resolves):
     """A name may have another address by then."""
     with Endpoint([OK], [OK]) as endpoint:
-        port = int(endpoint.authority.split(":")[1])
-        addresses = iter(["127.0.0.1", "10.0.0.1"])
-
-        def look_up(host, port, flags=0):
-            if flags:
-                raise socket.gaierror
-            return [(socket.AF_INET, (next(addresses), port))]
-
-        monkeypatch.setattr("agency.core.addresses.look_up", look_up)
-        url = f"http://moving.example:{port}/"
-        assert http.post(url, b"body", "text/plain").status == 200
+        resolves(["127.0.0.1"], ["10.0.0.1"])
+        moving = f"moving.example:{endpoint.port}"
+        assert test_http.post(moving).status == 200
         assert endpoint.closed.wait(5)
-        refused = failure(http.post, url, b"body", "text/plain")
+        refused = failure(test_http.post, moving)
     assert refused.code == "address_refused"
 
 
