@@ -23,45 +23,36 @@ HONEST = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_text_is_refused_and_not_repeated(text):
-    with pytest.raises(BadJSON) as refused:
-        bounded_json.loads(text)
-    assert len(str(refused.value)) < 100
+def test_hostile_text_is_refused_and_not_repeated(subtests):
+    for number, text in enumerate(HOSTILE):
+        with subtests.test(number), pytest.raises(BadJSON) as refused:
+            bounded_json.loads(text)
+        assert len(str(refused.value)) < 100
 
 
-@pytest.mark.parametrize(
-    "data", [b"\xff\xfe{}", b'"\xed\xa0\x80"', '{"a": 1}'.encode("utf-16")]
-)
-def test_what_is_not_utf8_is_refused(data):
-    with pytest.raises(BadJSON, match="UTF-8"):
-        bounded_json.loads(data)
+def test_what_is_not_utf8_is_refused():
+    for data in (b"\xff\xfe{}", b'"\xed\xa0\x80"', '{"a": 1}'.encode("utf-16")):
+        with pytest.raises(BadJSON, match="UTF-8"):
+            bounded_json.loads(data)
 
 
-@pytest.mark.parametrize("value", HONEST)
-def test_honest_values_are_read(value):
-    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False).encode()):
-        assert bounded_json.loads(text) == value
-
-
-def test_a_byte_order_mark_of_bytes_is_skipped():
-    assert bounded_json.loads(b"\xef\xbb\xbf{}") == {}
-
-
-def nested(depth, opening="[", closing="]"):
-    return opening * depth + closing * depth
+def test_honest_values_are_read(subtests):
+    for value in HONEST:
+        for text in (
+            json.dumps(value),
+            json.dumps(value, ensure_ascii=False).encode(),
+        ):
+            with subtests.test(text):
+                assert bounded_json.loads(text) == value
+    assert bounded_json.loads(b"\xef\xbb\xbf{}") == {}, "a byte order mark is skipped"
 
 
 def test_the_deepest_that_is_taken_and_one_level_more():
-    bounded_json.loads(nested(MAX_DEPTH))
-    with pytest.raises(BadJSON, match=str(MAX_DEPTH)):
-        bounded_json.loads(nested(MAX_DEPTH + 1))
-
-
-def test_depth_counts_objects_like_arrays():
-    bounded_json.loads('{"a":' * (MAX_DEPTH - 1) + "1" + "}" * (MAX_DEPTH - 1))
-    with pytest.raises(BadJSON):
-        bounded_json.loads('{"a":' * MAX_DEPTH + "[]" + "}" * MAX_DEPTH)
+    for opening, inner, closing in (("[", "[]", "]"), ('{"a":', "{}", "}")):
+        deepest = opening * (MAX_DEPTH - 1) + inner + closing * (MAX_DEPTH - 1)
+        bounded_json.loads(deepest)
+        with pytest.raises(BadJSON, match=str(MAX_DEPTH)):
+            bounded_json.loads(f"{opening}{deepest}{closing}")
 
 
 @given(st.binary(max_size=300))
