@@ -2,69 +2,52 @@
 
 import pytest
 
+from tests.factories import UserFactory
 from tests.support.pages import Browser, pages
 
 __all__ = ["pages"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def cache_control_of(response):
-    return response["Cache-Control"]
-
-
 def test_answers_of_the_apis_are_not_kept(faber):
-    alice = faber.hosts("Alice")
-    alice.receives(
-        faber,
-        faber.defines("name", "year"),
-        {"name": "Alice", "year": "1"},
-    )
-    made = faber.made
-    assert cache_control_of(faber.send("get", "/credentials")) == "no-store"
-    assert cache_control_of(faber.send("get", "/credentials/nowhere")) == "no-store"
-    assert cache_control_of(alice.send("get", "/credentials")) == "no-store"
-    assert cache_control_of(faber.send("post", "/connections", {})) == "no-store"
-    provider = {"Authorization": f"bearer {made.provider_key}"}
-    path = f"/provider/v1/tenants/{made.tenant.public_id}/keys"
-    assert cache_control_of(faber.send("get", path, **provider)) == "no-store"
-    assert cache_control_of(faber.client.get("/credentials")) == "no-store"
+    provider = {"Authorization": f"bearer {faber.made.provider_key}"}
+    for answer in (
+        faber.send("get", "/credentials"),
+        faber.send("get", "/credentials/nowhere"),
+        faber.hosts("Alice").send("get", "/credentials"),
+        faber.send("post", "/connections", {}),
+        faber.send(
+            "get",
+            f"/provider/v1/tenants/{faber.made.tenant.public_id}/keys",
+            **provider,
+        ),
+        faber.client.get("/credentials"),
+    ):
+        assert answer["Cache-Control"] == "no-store"
 
 
 def test_links_and_their_codes_are_not_kept(faber, client):
     invited = faber.get(f"/connections/{faber.invites()['connectionId']}")
     path = f"/i/{invited['invitationUrl'].rpartition('/')[2]}"
     for accept in ("text/html", "application/json", "*/*"):
-        assert "no-store" in cache_control_of(
-            client.get(path, headers={"Accept": accept})
-        )
-    assert cache_control_of(client.get(f"{path}/qr.svg")) == "no-store"
-    assert cache_control_of(client.get("/i/unknown/qr.svg")) == "no-store"
+        answer = client.get(path, headers={"Accept": accept})
+        assert "no-store" in answer["Cache-Control"]
+    for picture in (f"{path}/qr.svg", "/i/unknown/qr.svg"):
+        assert client.get(picture)["Cache-Control"] == "no-store"
 
 
-def test_pages_after_sign_in_are_not_kept(django_user_model, db):
+def test_pages_after_sign_in_are_not_kept():
     browser = Browser()
-    browser.force_login(
-        django_user_model.objects.create_superuser(
-            "fay", "fay@faber.example", "correct horse"
-        )
-    )
-    for path in (
-        "/studio/organizations/new",
-        "/accounts/email/",
-        "/admin/",
-        "/nowhere",
-    ):
-        assert "no-store" in cache_control_of(browser.get(path)), path
+    browser.force_login(UserFactory(is_staff=True, is_superuser=True))
+    pages = ("/studio/organizations/new", "/accounts/email/", "/admin/", "/nowhere")
+    for path in pages:
+        assert "no-store" in browser.get(path)["Cache-Control"], path
 
 
 def test_public_objects_are_kept_for_ever(faber, client):
     definition = faber.defines("name", "year", supportRevocation=True)
     network = faber.tenant.network_id
-    schema = client.get(f"/ledger/{network}/schemas/{definition['schemaId']}")
-    assert "immutable" in cache_control_of(schema) and "public" in cache_control_of(
-        schema
-    )
-    assert (
-        cache_control_of(client.get(f"/ledger/{network}/schemas/unknown"))
-        == "no-store"
-    )
+    schemas = f"/ledger/{network}/schemas"
+    kept = client.get(f"{schemas}/{definition['schemaId']}")["Cache-Control"]
+    assert "immutable" in kept and "public" in kept
+    assert client.get(f"{schemas}/unknown")["Cache-Control"] == "no-store"
