@@ -5,22 +5,17 @@ import os
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import psycopg
 import pytest
 from django.conf import settings
-from django.db import (
-    InterfaceError,
-    OperationalError,
-    ProgrammingError,
-    connection,
-    connections,
-    transaction,
-)
+from django.db import connection, connections, transaction
+from django.db.utils import InterfaceError, OperationalError, ProgrammingError
 from django.test import Client, RequestFactory
 
 from agency.core.database import base
-from agency.core.database.base import is_outage, run_as_check
+from agency.core.database.base import fetch_rows, is_outage, run_as_check
 from agency.core.database.options import connection_options
 from agency.core.database.pool import Pool
 from agency.core.database.prepared_statements import prepare_statements
@@ -33,6 +28,7 @@ from tests.support.paths import ROOT
 from tests.support.processes import eventually
 
 CHECK_AFTER_SECONDS = "agency.core.database.pool.CHECK_AFTER_SECONDS"
+OURS = f"agency/{__version__}"
 SHOW = """
 import django, json
 django.setup()
@@ -65,18 +61,11 @@ def url(query=""):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, {"connect_timeout": 2}),
+        ({}, {"connect_timeout": 2, "application_name": OURS}),
         ({"sslmode": "require"}, {"sslmode": "require", "connect_timeout": 2}),
-        (
-            {"sslmode": "verify-full", "sslrootcert": "/ca.pem"},
-            {"sslrootcert": "/ca.pem"},
-        ),
+        ({"sslrootcert": "/ca.pem"}, {"sslrootcert": "/ca.pem"}),
         ({"connect_timeout": 9}, {"connect_timeout": 9}),
-        ({}, {"application_name": f"agency/{__version__}"}),
-        (
-            {"application_name": "a b"},
-            {"application_name": f"agency/{__version__} a b"},
-        ),
+        ({"application_name": "a b"}, {"application_name": f"{OURS} a b"}),
         ({"keepalives_idle": 60}, {"keepalives_idle": 60, "keepalives_count": 3}),
     ],
 )
@@ -87,10 +76,8 @@ def test_options_of_the_url_win_over_ours(given, expected):
 def test_parameters_of_the_server_are_joined_and_theirs_stand_last():
     theirs = "-c statement_timeout=60000 -c search_path=agency"
     options = connection_options({"options": theirs})["options"]
-    assert options.startswith(
-        "-c idle_in_transaction_session_timeout=60000 -c random_page_cost=1.1 -c "
-    )
-    assert options.endswith(f" {theirs}")
+    ours = "-c idle_in_transaction_session_timeout=60000 -c random_page_cost=1.1 -c "
+    assert options.startswith(ours) and options.endswith(f" {theirs}")
 
 
 @pytest.mark.slow
@@ -166,39 +153,42 @@ def test_a_command_that_waits_for_a_lock_ends_with_a_sentence():
         assert run("manage.py", "migrate", **given).returncode == 0
 
 
-def test_a_connection_waits_no_longer_than_the_server_would_work(db):
-    connection.ensure_connection()
-    assert connection.connection.response_timeout == 35
-
-
 def test_an_answer_that_does_not_come_is_a_lost_connection(
     transactional_db, monkeypatch
 ):
     connection.ensure_connection()
+    assert connection.connection.response_timeout == 35, "longer than a statement"
     monkeypatch.setattr(connection.connection, "response_timeout", 0.2)
     with pytest.raises(OperationalError, match="no response in time") as caught:
         connection.cursor().execute("SELECT pg_sleep(5)")
     assert is_outage(caught.value)
     connection.close()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+    read_one()
+
+
+def end_other_sessions():
+    with psycopg.connect(url_of_test(), autocommit=True) as other:
+        other.execute(END_OTHER_SESSIONS)
+
+
+def lend_three(pool):
+    """Return what was lent, which the pool has back in its place."""
+    lent = [pool.getconn() for _ in range(3)]
+    for one in lent:
+        pool.putconn(one)
+    # They return in another thread.
+    eventually(lambda: pool.get_stats()["pool_available"] >= 3)
+    return lent
 
 
 def test_a_dead_connection_empties_the_pool(transactional_db):
     """All that were open when PostgreSQL went away are replaced at the first."""
     pool = connection.pool
     connection.close()
-    lent = [pool.getconn() for _ in range(3)]
-    for one in lent:
-        pool.putconn(one)
-    eventually(
-        lambda: pool.get_stats()["pool_available"] >= 3
-    )  # they return in another thread
-    with psycopg.connect(url_of_test(), autocommit=True) as other:
-        other.execute(END_OTHER_SESSIONS)
+    lend_three(pool)
+    end_other_sessions()
     before = pool.get_stats().get("connections_lost", 0)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
+    read_one()
     assert pool.get_stats()["connections_lost"] - before == 1
 
 
@@ -233,6 +223,10 @@ def test_a_statement_that_is_a_check_spares_that_of_the_pool(checks):
     connection.close()
     read_one()
     assert len(checks) == 1
+    with transaction.atomic():
+        before = connection.connection
+        assert run_as_check(read_one) == (1,)
+        assert connection.connection is before
 
 
 def test_a_connection_is_checked_only_after_a_rest(checks, monkeypatch):
@@ -252,26 +246,17 @@ def test_a_restart_fails_no_statement_however_short_the_rest(checks, monkeypatch
     monkeypatch.setattr(CHECK_AFTER_SECONDS, 60)
     read_one()
     connection.close()
-    with psycopg.connect(url_of_test(), autocommit=True) as other:
-        other.execute(END_OTHER_SESSIONS)
+    end_other_sessions()
     assert read_one() == (1,)
     assert len(checks) == 1
 
 
 def test_dead_connections_are_replaced_before_the_statement_is_tried_again(checks):
-    pool = connection.pool
-    lent = [pool.getconn() for _ in range(3)]
-    for one in lent:
-        pool.putconn(one)
-    eventually(lambda: pool.get_stats()["pool_available"] >= 3)
-    with psycopg.connect(url_of_test(), autocommit=True) as other:
-        other.execute(END_OTHER_SESSIONS)
+    lend_three(connection.pool)
+    end_other_sessions()
     assert run_as_check(read_one) == (1,)
     connection.close()
-    lent = [pool.getconn() for _ in range(3)]
-    assert not any(one.closed for one in lent)
-    for one in lent:
-        pool.putconn(one)
+    assert not any(one.closed for one in lend_three(connection.pool))
 
 
 def test_a_check_that_gets_no_response_is_tried_with_the_usual_time(
@@ -283,8 +268,7 @@ def test_a_check_that_gets_no_response_is_tried_with_the_usual_time(
     def slow():
         connection.ensure_connection()
         tried.append(connection.connection.response_timeout)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_sleep(0.5)")
+        fetch_rows("SELECT pg_sleep(0.5)", [])
 
     run_as_check(slow)
     assert tried == [0.2, 35]
@@ -292,23 +276,10 @@ def test_a_check_that_gets_no_response_is_tried_with_the_usual_time(
 
 
 def test_a_statement_that_fails_for_itself_is_not_tried_again(checks):
-    tried = []
-
-    def fail():
-        tried.append(True)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT nothing")
-
+    fails = Mock(side_effect=lambda: fetch_rows("SELECT nothing", []))
     with pytest.raises(ProgrammingError):
-        run_as_check(fail)
-    assert tried == [True]
-
-
-def test_in_a_transaction_the_statement_stays_on_its_connection(checks):
-    with transaction.atomic():
-        before = connection.connection
-        assert run_as_check(read_one) == (1,)
-        assert connection.connection is before
+        run_as_check(fails)
+    fails.assert_called_once()
 
 
 def test_a_call_of_the_api_checks_its_connection_by_its_first_statement(checks, faber):
@@ -323,17 +294,15 @@ def test_an_envelope_checks_its_connection_by_its_first_statement(
     checks, faber, phone
 ):
     phone.connects(faber)
-    with psycopg.connect(url_of_test(), autocommit=True) as other:
-        for is_dead in (False, True):
-            if is_dead:
-                other.execute(END_OTHER_SESSIONS)
-            envelope = phone.pack(phone.build(trust_ping.PING))
-            connection.close()
-            checks.clear()
-            answer = Client().post(
-                "/didcomm", envelope, content_type="application/ssi-agent-wire"
-            )
-            assert (answer.status_code, len(checks)) == (202, is_dead)
+    for is_dead in (False, True):
+        if is_dead:
+            end_other_sessions()
+        envelope = phone.pack(phone.build(trust_ping.PING))
+        connection.close()
+        checks.clear()
+        kind = {"content_type": "application/ssi-agent-wire"}
+        answer = Client().post("/didcomm", envelope, **kind)
+        assert (answer.status_code, len(checks)) == (202, is_dead)
 
 
 @pytest.fixture
@@ -363,13 +332,12 @@ def test_what_a_web_process_repeats_is_prepared(prepared):
     assert prepared() == ["SELECT $1 + 1"]
 
 
-@pytest.mark.parametrize(
-    ("setting", "value"), [("DATABASE_PREPARED_STATEMENTS", False), ("DEBUG", True)]
-)
 def test_nothing_is_prepared_without_the_setting_and_while_debugging(
-    prepared, settings, setting, value
+    prepared, settings
 ):
-    setattr(settings, setting, value)
+    settings.DEBUG = True
+    assert prepared() == []
+    settings.DEBUG, settings.DATABASE_PREPARED_STATEMENTS = False, False
     assert prepared() == []
 
 
@@ -410,29 +378,23 @@ def raised(statement):
     raise AssertionError
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
+def test_a_statement_that_fails_is_no_outage(transactional_db):
+    for statement in (
         "SET LOCAL statement_timeout = 10; SELECT pg_sleep(1)",
         "SELECT 1/0",
         "SELECT nothing",
-    ],
-)
-def test_a_statement_that_fails_is_no_outage(transactional_db, statement):
-    assert not is_outage(raised(statement))
+    ):
+        assert not is_outage(raised(statement))
 
 
-def test_a_session_that_is_ended_is_an_outage(transactional_db):
+def test_a_session_that_is_ended_is_an_outage_and_other_errors_are_none(
+    transactional_db,
+):
     error = raised("SELECT pg_terminate_backend(pg_backend_pid())")
     connection.close()
     assert is_outage(error)
-
-
-@pytest.mark.parametrize(
-    "error", [ProgrammingError("x"), InterfaceError("cursor"), ValueError()]
-)
-def test_other_errors_are_no_outage(error):
-    assert not is_outage(error)
+    for other in (ProgrammingError("x"), InterfaceError("cursor"), ValueError()):
+        assert not is_outage(other)
 
 
 @pytest.mark.parametrize(
