@@ -14,38 +14,22 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agency.core.compiled_sql import (
-    PLAIN_TYPES,
-    CompiledQuery,
-    insert_row,
-    update_rows,
-)
+from agency.core import compiled_sql
+from agency.core.compiled_sql import CompiledQuery, insert_row, update_rows
 from agency.core.database.base import count_rows, fetch_rows
 from connections.api.exchanges import exchange_by_id, first_page_query
 from connections.api.scopes import _connection_by_id
 from connections.exchange import PARTIES, compiled_thread
 from connections.messaging.pair_lock import _compiled_pair
 from connections.models import Connection
+from credentials.api import serializers as of_credentials
 from credentials.api.definitions import active_definition
-from credentials.api.serializers import (
-    ConnectionCredentialQuery,
-    CredentialContract,
-    CredentialQuery,
-)
 from credentials.models import Credential
 from credentials.models.credential import definition_with_schema
 from tenants import vault
 from tenants.models import Network, Provider, Record, Tenant
-from tests.agency.core.test_plans import (
-    generic_plan,
-    read_without_index,
-    without_table_scans,
-)
-from verifications.api.serializers import (
-    ConnectionVerificationQuery,
-    VerificationContract,
-    WalletVerificationQuery,
-)
+from tests.agency.core import test_plans as plans
+from verifications.api import serializers as of_verifications
 from verifications.models import Verification
 from wallets.models import Key
 
@@ -78,18 +62,18 @@ def every_query(faber):
 
 def first_page_queries():
     """The lists of a wallet's exchanges, of which nothing is asked."""
-    over = ("wallet", "connection__connection_id")
+    own, over = ("wallet",), ("wallet", "connection__connection_id")
+    credentials = partial(
+        first_page_query, Credential, of_credentials.CredentialContract
+    )
+    verifications = partial(
+        first_page_query, Verification, of_verifications.VerificationContract
+    )
     return [
-        first_page_query(Credential, CredentialContract, CredentialQuery, over[:1]),
-        first_page_query(
-            Credential, CredentialContract, ConnectionCredentialQuery, over
-        ),
-        first_page_query(
-            Verification, VerificationContract, WalletVerificationQuery, over[:1]
-        ),
-        first_page_query(
-            Verification, VerificationContract, ConnectionVerificationQuery, over
-        ),
+        credentials(of_credentials.CredentialQuery, own),
+        credentials(of_credentials.ConnectionCredentialQuery, over),
+        verifications(of_verifications.WalletVerificationQuery, own),
+        verifications(of_verifications.ConnectionVerificationQuery, over),
     ]
 
 
@@ -103,21 +87,7 @@ def content(row, above=()):
     }
 
 
-def test_each_compiled_query_has_the_sql_and_the_parameters_of_the_orm(
-    every_query, subtests
-):
-    for number, query in enumerate(every_query):
-        values = [
-            VALUE_OF[kind](f"value {index}") for index, kind in enumerate(query.types)
-        ]
-        with subtests.test(number):
-            sql, parameters = query.build(*values).query.sql_with_params()
-            cursor = psycopg.ClientCursor(connection.connection)
-            ours = cursor.mogrify(query._plan.sql, query._plan.parameters(values))
-            assert ours == cursor.mogrify(sql, parameters)
-
-
-def test_each_compiled_query_can_use_indexes_whatever_its_parameters(
+def test_each_compiled_query_has_the_sql_of_the_orm_and_can_use_indexes(
     every_query, subtests
 ):
     """Where PostgreSQL must not read a whole table, it finds an index for each one.
@@ -126,11 +96,17 @@ def test_each_compiled_query_can_use_indexes_whatever_its_parameters(
     index must be a constant in them.
     """
     few_rows = {model._meta.db_table for model in (Network, Provider)}
-    with without_table_scans():
+    with plans.without_table_scans():
+        cursor = psycopg.ClientCursor(connection.connection)
         for number, query in enumerate(every_query):
+            kinds, planned = enumerate(query.types), query._plan
+            values = [VALUE_OF[kind](f"value {index}") for index, kind in kinds]
             with subtests.test(number):
-                sql = query._plan.sql
-                assert read_without_index(generic_plan(sql, None)) <= few_rows, sql
+                expected = query.build(*values).query.sql_with_params()
+                ours = cursor.mogrify(planned.sql, planned.parameters(values))
+                assert ours == cursor.mogrify(*expected)
+                found = plans.generic_plan(planned.sql, None)
+                assert plans.read_without_index(found) <= few_rows, planned.sql
 
 
 def test_the_objects_are_those_of_the_orm(every_query, faber):
@@ -157,11 +133,8 @@ def test_the_objects_are_those_of_the_orm(every_query, faber):
 
 def test_a_row_is_built_as_django_builds_it(faber):
     faber.hosts("Alice").meets(faber)
-    for rows in (
-        Connection.objects.all(),
-        Connection.objects.only("pk", "their_key"),
-        Network.objects.all(),
-    ):
+    few = Connection.objects.only("pk", "their_key")
+    for rows in (Connection.objects.all(), few, Network.objects.all()):
         model = rows.model
         for signal in (pre_init, post_init):
             assert not signal.has_listeners(model), "a row is built without them"
@@ -185,43 +158,59 @@ def test_times_are_those_of_the_orm(faber):
     assert stored.tzinfo is read.tzinfo is UTC
 
 
-def test_a_statement_that_fails_raises_what_django_raises(db):
+def test_a_statement_that_fails_raises_what_django_raises(transactional_db):
     with pytest.raises(DataError), transaction.atomic():
         fetch_rows("SELECT 1 / %s", [0])
     with transaction.atomic():
         transaction.set_rollback(True)
         with pytest.raises(TransactionManagementError):
             count_rows("SELECT %s", [1])
-
-
-def test_a_new_connection_has_a_new_cursor(transactional_db):
-    assert fetch_rows("SELECT %s", ["a"]) == [("a",)]
     connection.close()
-    assert fetch_rows("SELECT %s", ["b"]) == [("b",)]
+    assert fetch_rows("SELECT %s", ["b"]) == [("b",)], "a new cursor"
 
 
-def test_a_query_uses_each_of_its_parameters():
-    query = CompiledQuery(
-        lambda verkey, unused: Key.objects.filter(verkey=verkey), str, str
-    )
-    try:
-        with pytest.raises(AssertionError, match="each parameter"):
-            query.first("a", "b")
-    finally:
+@pytest.fixture
+def key_query():
+    """Makes a compiled query of keys, of the values of a function."""
+    made = []
+
+    def make(filters, *types):
+        made.append(
+            CompiledQuery(lambda *given: Key.objects.filter(**filters(*given)), *types)
+        )
+        return made[-1]
+
+    yield make
+    for query in made:
         CompiledQuery.every.remove(query)
 
 
+def test_a_query_uses_each_of_its_parameters(key_query):
+    query = key_query(lambda verkey, unused: {"verkey": verkey}, str, str)
+    with pytest.raises(AssertionError, match="each parameter"):
+        query.first("a", "b")
+
+
+def test_a_query_builds_its_sql_once(faber, key_query):
+    built = []
+
+    def filters(verkey):
+        built.append(verkey)
+        return {"verkey": verkey}
+
+    query, key = key_query(filters, str), Key.objects.first()
+    with CaptureQueriesContext(connection) as captured:
+        assert query.first(key.verkey).pk == key.pk
+        assert query.first("unknown") is None
+    assert (len(captured), len(built)) == (2, 1)
+
+
 def test_an_inserted_row_is_the_one_that_save_would_insert(faber):
-    tenant = faber.tenant
-    rows = []
+    tenant, rows = faber.tenant, []
+    wallet = tenant.wallets.get(is_organization=True)
+    lists = {"invitation": {"@id": "1"}, "their_routing_keys": ["a"]}
     for insert in (insert_row, partial(Record.save, force_insert=True)):
-        row = Connection(
-            tenant=tenant,
-            wallet=tenant.wallets.get(is_organization=True),
-            role="inviter",
-            invitation={"@id": "1"},
-            their_routing_keys=["a"],
-        )
+        row = Connection(tenant=tenant, wallet=wallet, role="inviter", **lists)
         row.connection_id = str(row.pk)
         insert(row)
         assert not row._state.adding
@@ -248,7 +237,7 @@ def test_a_row_whose_unique_value_is_taken_is_not_inserted(faber):
 
 def test_a_plain_value_is_what_the_field_makes_of_it():
     values = {UUID: uuid7(), str: "a", bool: True, bytes: b"a"}
-    for name, kind in PLAIN_TYPES.items():
+    for name, kind in compiled_sql.PLAIN_TYPES.items():
         if name == "ForeignKey":
             field = Connection._meta.get_field("my_key")
         else:
@@ -289,22 +278,3 @@ def test_an_array_and_a_sealed_column_are_updated(faber):
     again = Credential.objects.get(pk=row.pk)
     assert again.attribute_names == ["name"]
     assert again.unsealed_values() == {"name": "Bob"}
-
-
-def test_a_query_builds_its_sql_once(faber, monkeypatch):
-    built = []
-
-    def build(verkey):
-        built.append(verkey)
-        return Key.objects.filter(verkey=verkey)
-
-    query = CompiledQuery(build, str)
-    try:
-        key = Key.objects.first()
-        with CaptureQueriesContext(connection) as captured:
-            assert query.first(key.verkey).pk == key.pk
-            assert query.first("unknown") is None
-        assert len(captured) == 2
-        assert len(built) == 1
-    finally:
-        CompiledQuery.every.remove(query)

@@ -7,14 +7,9 @@ import re
 from importlib import import_module
 
 import pytest
-from django.db import connection
 
 from connections.messaging.pair_lock import FOR_CHANGES, LOCK_SQL
-from tests.agency.core.test_plans import (
-    generic_plan,
-    read_without_index,
-    without_table_scans,
-)
+from tests.agency.core import test_plans as plans
 from tests.support.paths import ROOT
 from webhooks.delivery.models import DUE_SQL
 from webhooks.events.emit import EMIT_SQL
@@ -61,15 +56,9 @@ def raw_statements():
 @pytest.fixture
 def cycle(faber):
     """What is executed while Alice gets a credential, proves it and loses it."""
-    executed = []
-
-    def record(execute, sql, parameters, many, context):
-        executed.append(str(sql))
-        return execute(sql, parameters, many, context)
-
     faber.post("/webhooks", {"url": "https://office.example"})
     definition = faber.defines("name", "level", supportRevocation=True)
-    with connection.execute_wrapper(record):
+    with plans.recording() as executed:
         alice = faber.hosts("Alice")
         alice.receives(faber, definition, VALUES)
         faber.asks(alice, attributes=ASKED)
@@ -77,47 +66,48 @@ def cycle(faber):
         [issued] = faber.get("/credentials")
         faber.delete(f"/credentials/{issued['credentialId']}")
         faber.get("/events")
-    return [sql for sql in dict.fromkeys(executed) if TO_EXPLAIN.match(sql)]
+    return [
+        sql
+        for sql in dict.fromkeys(sql for sql, _ in executed)
+        if TO_EXPLAIN.match(sql)
+    ]
 
 
 def test_each_raw_statement_uses_indexes_whatever_its_parameters(db, subtests):
     """A new constant is explained too, unless its module is among the RARE."""
     found = raw_statements()
     assert {LOCK_SQL, EMIT_SQL, DUE_SQL} <= {*found.values()}
-    with without_table_scans():
+    with plans.without_table_scans():
         for name, sql in found.items():
             with subtests.test(name):
-                assert read_without_index(generic_plan(sql, None)) <= FEW_ROWS
+                assert (
+                    plans.read_without_index(plans.generic_plan(sql, None)) <= FEW_ROWS
+                )
 
 
 def test_each_statement_of_a_cycle_uses_indexes_whatever_its_parameters(
     cycle, subtests
 ):
     """Also those that are built at run time, such as the UPDATE of move()."""
+    guarded = [sql for sql in cycle if sql.endswith(GUARD)]
     for table in ("connections_connection", *EXCHANGES):
         assert any(sql.startswith(f'INSERT INTO "{table}"') for sql in cycle)
-        assert any(
-            sql.startswith(f'UPDATE "{table}"') and sql.endswith(GUARD)
-            for sql in cycle
-        )
+        assert any(sql.startswith(f'UPDATE "{table}"') for sql in guarded)
     assert {LOCK_SQL + FOR_CHANGES, EMIT_SQL} <= {*cycle}
-    with without_table_scans():
+    with plans.without_table_scans():
         for sql in cycle:
             with subtests.test(sql):
-                found = read_without_index(generic_plan(sql, None))
+                found = plans.read_without_index(plans.generic_plan(sql, None))
                 assert found <= FEW_ROWS | ASKED_RARELY
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
+def test_a_statement_without_an_index_is_noticed(db):
+    for sql in (
         "SELECT id FROM credentials_credential WHERE problem = %s",
         "UPDATE credentials_credential SET problem = '' WHERE problem = %(problem)s",
         "SELECT id FROM credentials_credential WHERE problem = %s ORDER BY id",
         # There is an index of those that are pending, for whoever says so.
         "SELECT id FROM webhooks_delivery WHERE status = %s AND object_key = %s",
-    ],
-)
-def test_a_statement_without_an_index_is_noticed(db, sql):
-    with without_table_scans():
-        assert read_without_index(generic_plan(sql, None))
+    ):
+        with plans.without_table_scans():
+            assert plans.read_without_index(plans.generic_plan(sql, None))

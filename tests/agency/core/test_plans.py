@@ -64,15 +64,22 @@ def multiply(model: type[models.Model], rows: int = ROWS, **different: str) -> N
         cursor.execute(f"ANALYZE {table}")
 
 
-def statements_of(function: Callable[[], object]) -> list[tuple[str, Any]]:
-    """Return the queries of a function, with their parameters."""
+@contextmanager
+def recording() -> Iterator[list[tuple[str, Any]]]:
+    """Yield what is executed meanwhile, with the parameters."""
     found = []
 
     def record(execute, sql, params, many, context):
-        found.append((sql, params))
+        found.append((str(sql), params))
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(record):
+        yield found
+
+
+def statements_of(function: Callable[[], object]) -> list[tuple[str, Any]]:
+    """Return the queries of a function, with their parameters."""
+    with recording() as found:
         function()
     reads = re.compile(r"\s*(SELECT|WITH)\b")
     return [one for one in found if reads.match(one[0]) and " SET " not in one[0]]
@@ -148,12 +155,18 @@ def read_without_index(found: Plan) -> set[str]:
     } - partial_indexes()
 
 
-def partial_indexes() -> set[str]:
+def index_names(condition: str, *values: str) -> set[str]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT indexrelid::regclass::text FROM pg_index WHERE indpred IS NOT NULL"
+            "SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
+            f"WHERE {condition}",
+            values,
         )
         return {name for [name] in cursor.fetchall()}
+
+
+def partial_indexes() -> set[str]:
+    return index_names("indpred IS NOT NULL")
 
 
 def indexes_of(found: Plan, model: type[models.Model]) -> set[str]:
@@ -164,16 +177,16 @@ def indexes_of(found: Plan, model: type[models.Model]) -> set[str]:
         if node.get("Relation Name") == table and "Bitmap" not in node["Node Type"]:
             names.add(node.get("Index Name", "none"))
         if node["Node Type"] == "Bitmap Index Scan":
-            names |= {node["Index Name"]} & all_indexes(table)
+            own = index_names("indrelid = %s::regclass", table)
+            names |= {node["Index Name"]} & own
     return names
 
 
-def all_indexes(table: str) -> set[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT indexname FROM pg_indexes WHERE tablename = %s", [table]
-        )
-        return {name for [name] in cursor.fetchall()}
+@pytest.fixture
+def delivery(faber):
+    """An organization with a webhook, to which one is pending."""
+    faber.post("/webhooks", {"url": "https://office.example"})
+    faber.hosts("Alice").known_as(faber)
 
 
 @pytest.fixture
@@ -199,6 +212,7 @@ def objects(faber):
 
 # By the table: the index that finds one row of it.
 INDEXES = {
+    ApiKey: "tenants_apikey_sha256_key",
     Connection: "one_connection_per_id",
     Credential: "credentials_credential_pkey",
     Verification: "verifications_verification_pkey",
@@ -210,12 +224,9 @@ def test_a_read_of_one_object_is_planned_once_and_by_indexes_for_any_parameters(
 ):
     for model, path in objects.items():
         faber.get(path)
-        proof, row = statements_of(lambda path=path: faber.get(path))
-        assert indexes_of(generic_plan(*proof), ApiKey) == {
-            "tenants_apikey_sha256_key"
-        }
-        assert indexes_of(generic_plan(*row), model) == {INDEXES[model]}
-        for statement in (proof, row):
+        statements = statements_of(lambda path=path: faber.get(path))
+        for statement, table in zip(statements, (ApiKey, model), strict=True):
+            assert indexes_of(generic_plan(*statement), table) == {INDEXES[table]}
             assert is_planned_once(*statement), statement[0]
 
 
@@ -254,11 +265,9 @@ def is_planned_once(sql: str, params: Any) -> bool:
 
 
 def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(
-    faber, monkeypatch
+    faber, delivery, monkeypatch
 ):
     queues.deliver_by_rows(monkeypatch)
-    faber.post("/webhooks", {"url": "https://office.example"})
-    faber.hosts("Alice").known_as(faber)
     done = {"status": "'done'"}
     multiply(OutboundMessage, is_hosted="false", **done)
     multiply(InboundMessage, message_id="n::text", **done)
@@ -271,18 +280,14 @@ def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(
     for model, look_for_work in looks.items():
         Delivery.objects.filter(event__tenant=faber.tenant).update(status="pending")
         statements = statements_of(look_for_work)
-        used = [indexes_of(plan(*statement), model) for statement in statements]
-        found = set.union(*used)
-        assert found
-        assert found <= partial_indexes(), model
+        found = set.union(*(indexes_of(plan(*one), model) for one in statements))
+        assert found and found <= partial_indexes(), model
 
 
 def test_the_deliveries_of_an_object_are_found_without_reading_all_of_its_webhook(
-    faber,
+    delivery,
 ):
     """PostgreSQL expects hardly any pending one of each of very many webhooks."""
-    faber.post("/webhooks", {"url": "https://office.example"})
-    faber.hosts("Alice").known_as(faber)
     new = {"event_id": NEW_ID, "object_key": NEW_ID}
     multiply(Delivery, webhook_id=NEW_ID, status="'done'", **new)
     multiply(Delivery, rows=300, **new)
@@ -311,9 +316,10 @@ def test_the_deliveries_of_an_object_are_found_without_reading_all_of_its_webhoo
     ]
 
 
-def test_webhooks_with_pending_deliveries_are_found_without_reading_the_others(faber):
+def test_webhooks_with_pending_deliveries_are_found_without_reading_the_others(
+    delivery,
+):
     """The time to claim does not grow with the organizations that wait for nothing."""
-    faber.post("/webhooks", {"url": "https://office.example"})
     multiply(Webhook)
     looks = (
         lambda: claim.claim_due(4, 1),
@@ -335,12 +341,16 @@ def multiply_revoked(registry_id: str) -> None:
     )  # fmt: skip
 
 
-def test_the_revoked_of_one_registry_are_found_among_those_of_others(objects):
+def test_revocations_of_one_registry_and_unpublished_ones_are_found_among_others(
+    objects,
+):
     multiply_revoked("'registry ' || n % 100")
     registry = RevocationRegistry(registry_id="registry 7")
     newest = {"revocationList": [0] * (ROWS + 1)}
-    [statement] = statements_of(lambda: unlisted_indices(registry, newest))
-    assert indexes_of(plan(*statement), Credential) == {"one_credential_per_place"}
+    [of_one] = statements_of(lambda: unlisted_indices(registry, newest))
+    assert indexes_of(plan(*of_one), Credential) == {"one_credential_per_place"}
+    _, unpublished = statements_of(finish_what_was_left_behind)
+    assert indexes_of(plan(*unpublished), Credential) == {"credential_unpublished"}
 
 
 def test_a_feed_from_the_start_reads_no_more_than_its_page(faber):
@@ -357,12 +367,6 @@ def test_a_feed_from_the_start_reads_no_more_than_its_page(faber):
         assert blocks < 50, "of some 200; deleted rows of other tests count too"
 
 
-def test_unpublished_revocations_are_found_among_many_published(objects):
-    multiply_revoked("'registry'")
-    _, unpublished = statements_of(finish_what_was_left_behind)
-    assert indexes_of(plan(*unpublished), Credential) == {"credential_unpublished"}
-
-
 # By the table: the index that has its newest rows of one organization or webhook, and
 # the one that has those which changed last.
 NEWEST = {Wallet: "wallets_wal_tenant__41053b_idx", Delivery: "deliveries_in_time"}
@@ -372,10 +376,8 @@ CHANGED = {
 }
 
 
-def test_the_newest_of_an_organization_are_found_among_newer_ones_of_others(faber):
+def test_the_newest_of_an_organization_are_found_among_newer_ones_of_others(delivery):
     """Of half of all rows: the primary key would be read from its end."""
-    faber.post("/webhooks", {"url": "https://office.example"})
-    faber.hosts("Alice").known_as(faber)
     wallet = {"wallet_id": f"{NEW_ID}::text", "is_organization": "false"}
     for model, column, unique in (
         (Wallet, "tenant_id", wallet),
@@ -393,15 +395,14 @@ def test_the_first_key_of_a_wallet_with_many_is_found_by_an_index(faber):
     own = Wallet.of_organization(faber.tenant)
     verkey = f"left({NEW_ID}::text, 44)"
     multiply(Key, id="uuidv7()", verkey=verkey)
-    multiply(Key, id="uuidv7()", verkey=verkey, wallet_id=NEW_ID)
-    multiply(Key, id="uuidv7()", verkey=verkey, wallet_id=NEW_ID)
+    multiply(Key, 2 * ROWS, id="uuidv7()", verkey=verkey, wallet_id=NEW_ID)
     for read in (
         lambda: own.public_key,
         lambda: list(with_issuer(Tenant.objects.filter(pk=faber.tenant.pk))),
     ):
         [statement] = statements_of(read)
-        assert indexes_of(plan(*statement), Key) == {"keys_of_wallet"}
-        assert indexes_of(generic_plan(*statement), Key) == {"keys_of_wallet"}
+        for planned in (plan, generic_plan):
+            assert indexes_of(planned(*statement), Key) == {"keys_of_wallet"}
 
 
 def test_the_days_of_an_organization_are_counted_from_its_last_changes(
@@ -409,7 +410,7 @@ def test_the_days_of_an_organization_are_counted_from_its_last_changes(
 ):
     monkeypatch.setattr("organizations.statistics.MAX_CHANGED", 100)
     own = Wallet.of_organization(faber.tenant)
-    statements = statements_of(lambda: count_by_day(own, 7, timezone.now()))
-    found = plan(*statements[0])
+    first, *_ = statements_of(lambda: count_by_day(own, 7, timezone.now()))
+    found = plan(*first)
     for model in (Credential, Verification):
         assert indexes_of(found, model) == {CHANGED[model]}
