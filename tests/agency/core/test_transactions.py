@@ -20,7 +20,7 @@ def put_off(done, name, *following):
     """Put off a function that records its name, then puts off those that follow."""
 
     def run():
-        assert connection.in_atomic_block
+        assert connection.in_atomic_block and transactions.is_active()
         done.append(name)
         for one in following:
             put_off(done, one)
@@ -38,26 +38,21 @@ def exists(name):
 
 def test_what_is_put_off_runs_in_order_before_the_commit(done):
     with transactions.atomic():
-        transaction.on_commit(lambda: done.append("committed"))
+        transaction.on_commit(lambda: done.append(transactions.is_active()))
         put_off(done, "first", "put off by the first")
         put_off(done, "second")
         done.append("last line")
-    assert done == [
-        "last line",
-        "first",
-        "second",
-        "put off by the first",
-        "committed",
-    ]
+    assert done == ["last line", "first", "second", "put off by the first", False]
 
 
-def test_it_writes_in_the_same_transaction(done):
+def test_it_writes_in_the_same_transaction_and_a_failure_stops_the_rest(done):
     with pytest.raises(ZeroDivisionError), transactions.atomic():
         transactions.before_commit(lambda: create("one"))
         transactions.before_commit(lambda: done.append(exists("one")))
         transactions.before_commit(lambda: 1 / 0)
+        put_off(done, "never")
     assert done == [True]
-    assert not exists("one")
+    assert not exists("one") and not transactions.is_active()
 
 
 def test_only_the_outermost_runs_it(done):
@@ -119,26 +114,11 @@ def test_an_exception_drops_everything_and_the_next_transaction_is_a_new_one(
     assert done == ["of the next"]
 
 
-def test_what_fails_before_the_commit_stops_the_rest(done):
-    with pytest.raises(ZeroDivisionError), transactions.atomic():
-        put_off(done, "first")
-        transactions.before_commit(lambda: 1 / 0)
-        put_off(done, "never")
-    assert done == ["first"] and not transactions.is_active()
-
-
 def test_nothing_is_put_off_outside_of_a_transaction_of_ours(done):
     with pytest.raises(RuntimeError, match="atomic"):
         put_off(done, "outside")
     with transaction.atomic(), pytest.raises(RuntimeError, match="atomic"):
         put_off(done, "in Django's")
-
-
-def test_after_the_commit_there_is_no_transaction(done):
-    with transactions.atomic():
-        transaction.on_commit(lambda: done.append(transactions.is_active()))
-        transactions.before_commit(lambda: done.append(transactions.is_active()))
-    assert done == [True, False]
 
 
 def test_a_block_runs_at_its_end_what_was_put_off_in_it(done):
@@ -150,32 +130,22 @@ def test_a_block_runs_at_its_end_what_was_put_off_in_it(done):
             assert done == []
         done.append("end of the block")
         put_off(done, "after")
-    assert done == [
-        "inside",
-        "also inside",
-        "put off by the inside",
-        "end of the block",
-        "before",
-        "after",
-    ]
+    at_end = ["inside", "also inside", "put off by the inside"]
+    assert done == [*at_end, "end of the block", "before", "after"]
 
 
-def test_a_block_that_fails_leaves_it_to_its_savepoint(done):
+def test_a_block_stands_in_a_transaction_and_if_it_fails_leaves_it_to_its_savepoint(
+    done,
+):
+    with pytest.raises(AssertionError), transactions.run_at_end():
+        pass
     with transactions.atomic():
-        with (
-            pytest.raises(ZeroDivisionError),
-            transactions.atomic(),
-            transactions.run_at_end(),
-        ):
+        ours = transactions.atomic
+        with pytest.raises(ZeroDivisionError), ours(), transactions.run_at_end():
             put_off(done, "inside")
             raise ZeroDivisionError
         put_off(done, "after")
     assert done == ["after"]
-
-
-def test_a_block_stands_in_a_transaction():
-    with pytest.raises(AssertionError), transactions.run_at_end():
-        pass
 
 
 def test_the_functions_that_have_begun_are_counted():
@@ -194,8 +164,10 @@ def test_the_functions_that_have_begun_are_counted():
     assert counts == [0, 1, 2] * 2
 
 
-def test_a_rollback_to_a_savepoint_forgets_the_locked_rows():
+def test_outside_and_after_a_rollback_to_a_savepoint_no_locked_rows_are_kept():
     """Its locks are released, and the objects may have changed in memory only."""
+    transactions.locked_rows()["row"] = object()
+    assert transactions.locked_rows() == {}
     with transactions.atomic():
         transactions.locked_rows()["row"] = object()
         with transactions.atomic():
@@ -204,11 +176,6 @@ def test_a_rollback_to_a_savepoint_forgets_the_locked_rows():
         with pytest.raises(ZeroDivisionError), transactions.atomic():
             raise ZeroDivisionError
         assert transactions.locked_rows() == {}
-
-
-def test_outside_nothing_is_kept_as_locked():
-    transactions.locked_rows()["row"] = object()
-    assert transactions.locked_rows() == {}
 
 
 def test_each_thread_has_its_own(done):
@@ -248,11 +215,8 @@ def test_as_a_decorator_each_call_is_a_transaction(done):
 
 
 def test_a_durable_one_is_never_nested():
-    with (
-        transactions.atomic(),
-        pytest.raises(RuntimeError, match="durable"),
-        transactions.atomic(durable=True),
-    ):
+    ours = transactions.atomic
+    with ours(), pytest.raises(RuntimeError, match="durable"), ours(durable=True):
         pass
 
 
@@ -316,13 +280,10 @@ def test_nested_savepoints_begin_in_their_order():
 
 
 def test_a_savepoint_that_was_due_on_a_lost_connection_is_forgotten():
-    with (
-        pytest.raises(LookupError),
-        transaction.atomic(),
-        transaction.atomic(),
-    ):
+    atomic = transaction.atomic
+    with pytest.raises(LookupError), atomic(), atomic():
         connection.close()
         raise LookupError
-    with transaction.atomic(), transaction.atomic():
+    with atomic(), atomic():
         create("one")
     assert exists("one")
