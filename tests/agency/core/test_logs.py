@@ -6,6 +6,7 @@ import logging.config
 import sys
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import requests
@@ -25,49 +26,43 @@ from tests.support.processes import eventually, processes, same_server
 __all__ = ["pages"]
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "Balthazar-4711"
+V1 = "/credentials/v1/credentials"
 
 
 @pytest.fixture(params=["json", "text"])
-def written(request, monkeypatch):
+def written(request):
     """All lines of the configured handlers, in either format, with any DEBUG."""
-    output = io.StringIO()
-    wanted = configured.LOGGING | {
-        "handlers": {"console": console(output, request.param)}
-    }
-    logging.config.dictConfig(wanted)
+    output, console = io.StringIO(), configured.LOGGING["handlers"]["console"]
+    console = console | {"stream": output, "formatter": request.param}
+    logging.config.dictConfig(configured.LOGGING | {"handlers": {"console": console}})
     yield output
     logging.config.dictConfig(configured.LOGGING)
 
 
-def console(output, form):
-    return configured.LOGGING["handlers"]["console"] | {
-        "stream": output,
-        "formatter": form,
-    }
+@pytest.fixture
+def breaks(monkeypatch):
+    """Replaces what finds an invitation by its token. Responds to a call of it."""
 
+    def call(broken, query=""):
+        monkeypatch.setattr(Connection, "find_by_token", broken)
+        answer = Client(raise_request_exception=False).get(f"/i/{SECRET}{query}")
+        assert answer.status_code == 500
+        return answer
 
-def call(path, method="get", **options):
-    return Client(raise_request_exception=False).generic(
-        method.upper(), path, **options
-    )
+    return call
 
 
 def test_each_of_our_apps_logs_at_the_level_of_the_settings():
-    ours = {
-        app.label
-        for app in apps.get_app_configs()
-        if Path(app.path).parent == configured.BASE_DIR
-    }
+    folder, configs = configured.BASE_DIR, apps.get_app_configs()
+    ours = {app.label for app in configs if Path(app.path).parent == folder}
     loggers = configured.LOGGING["loggers"]
     assert len(ours) > 8
     assert [name for name in ours if "level" not in loggers.get(name, {})] == []
 
 
 def lines_of(output, name):
-    lines = output.getvalue().splitlines()
-    return [
-        line for line in lines if f" {name} " in line or f'"logger": "{name}"' in line
-    ]
+    lines, member = output.getvalue().splitlines(), f'"logger": "{name}"'
+    return [line for line in lines if f" {name} " in line or member in line]
 
 
 @pytest.mark.parametrize(
@@ -79,12 +74,7 @@ def lines_of(output, name):
             401,
             "credentials",
         ),
-        (
-            "get",
-            f"/credentials/v1/credentials/{SECRET}",
-            401,
-            "credentials/<str:credentialId>",
-        ),
+        ("get", f"{V1}/{SECRET}", 401, "credentials/<str:credentialId>"),
         ("get", f"/nowhere/{SECRET}?key={SECRET}", 404, "-"),
         ("get", f"/i/{SECRET}", 404, "i/<str:token>"),
         ("get", f"/i/{SECRET}\u201d", 404, "i/<str:token>"),
@@ -103,20 +93,19 @@ def test_an_error_is_logged_by_route(written, method, path, status, route):
     name = "django.security.csrf" if status == 403 else "django.request"
     [line] = lines_of(written, name)
     assert route in line and answer["X-Request-Id"] in line
+    assert not line.startswith("{") or json.loads(line)["route"] == route
     assert SECRET not in written.getvalue()
 
 
 def test_what_breaks_is_logged_with_its_place_and_without_the_call(
-    written, monkeypatch, faber
+    written, breaks, faber
 ):
     def broken(token):
         Connection.objects.create(tenant=faber.tenant, wallet_id=None, token=SECRET)
 
-    monkeypatch.setattr(Connection, "find_by_token", broken)
     with pytest.raises(IntegrityError, match=SECRET):
         broken("")
-    answer = call(f"/i/{SECRET}?key={SECRET}")
-    assert answer.status_code == 500
+    answer = breaks(broken, f"?key={SECRET}")
     text = written.getvalue()
     assert "Traceback" in text and "in broken" in text and "IntegrityError" in text
     assert "null value in column" in text
@@ -124,19 +113,14 @@ def test_what_breaks_is_logged_with_its_place_and_without_the_call(
     assert SECRET not in text
 
 
-@pytest.mark.parametrize("prefix", ["agt", "ags", "agp", "agk", "agw"])
-def test_a_key_and_an_address_in_an_error_are_cut(written, monkeypatch, prefix):
+def test_a_key_and_an_address_in_an_error_are_cut(written, breaks):
     address = f"https://peer.example/{SECRET}?c_i={SECRET}"
-    key = tokens.generate_token(prefix)
-
-    def broken(token):
-        raise ValueError(f"cannot call {address} with {key}")
-
-    monkeypatch.setattr(Connection, "find_by_token", broken)
-    assert call("/i/x").status_code == 500
-    text = written.getvalue()
-    assert f"cannot call https://peer.example/... with {prefix}_..." in text
-    assert SECRET not in text and key not in text
+    for prefix in ("agt", "ags", "agp", "agk", "agw"):
+        key = tokens.generate_token(prefix)
+        breaks(Mock(side_effect=ValueError(f"cannot call {address} with {key}")))
+        text = written.getvalue()
+        assert f"cannot call https://peer.example/... with {prefix}_..." in text
+        assert SECRET not in text and key not in text
 
 
 def test_what_breaks_in_a_task_is_logged_without_secrets(written, faber):
@@ -157,13 +141,6 @@ def test_what_breaks_in_a_task_is_logged_without_secrets(written, faber):
     assert SECRET not in text and key not in text
 
 
-def test_lines_in_json_have_the_route_as_a_member(written):
-    call(f"/i/{SECRET}")
-    for line in written.getvalue().splitlines():
-        if line.startswith("{"):
-            assert json.loads(line)["route"] == "i/<str:token>"
-
-
 def test_an_error_that_ends_a_process_or_a_thread_is_one_line(written, monkeypatch):
     for place in ("sys.excepthook", "threading.excepthook"):
         monkeypatch.setattr(place, None)
@@ -181,10 +158,8 @@ def test_an_error_that_ends_a_process_or_a_thread_is_one_line(written, monkeypat
     assert "thread - ends: https://peer.example/..." in text
     assert SECRET not in text
     if text.startswith("{"):
-        assert [json.loads(line)["level"] for line in text.splitlines()] == [
-            "CRITICAL",
-            "ERROR",
-        ]
+        levels = [json.loads(line)["level"] for line in text.splitlines()]
+        assert levels == ["CRITICAL", "ERROR"]
 
 
 def test_work_of_a_row_has_the_id_of_its_request_and_then_no_more():
