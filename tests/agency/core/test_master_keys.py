@@ -25,21 +25,17 @@ def problem(**given):
     return str(refused.value)
 
 
-@pytest.mark.parametrize("text", [TEXT, TEXT + "\n", f" {TEXT}\r\n"])
-def test_a_key_is_base64_with_or_without_a_line_break(text):
-    assert read(given=text) == KEY
-
-
-def test_no_key_is_none():
+def test_a_key_is_base64_with_or_without_a_line_break():
+    for text in (TEXT, TEXT + "\n", f" {TEXT}\r\n"):
+        assert read(given=text) == KEY
     assert read() is None
 
 
-@pytest.mark.parametrize("text", ["x", TEXT[:-4], TEXT + TEXT, "é" * 43, "\n"])
-def test_anything_else_is_refused_without_quoting_it(text):
-    assert "AGENCY_MASTER_KEY must be the base64 of 32 bytes" in problem(given=text)
-
-
-def test_a_key_is_given_in_one_way():
+def test_anything_else_is_refused_without_quoting_it():
+    for text in ("x", TEXT[:-4], TEXT + TEXT, "é" * 43, "\n"):
+        assert "AGENCY_MASTER_KEY must be the base64 of 32 bytes" in problem(
+            given=text
+        )
     assert "are both set" in problem(given=TEXT, command="cat key")
 
 

@@ -30,23 +30,19 @@ def limits(tmp_path, monkeypatch):
     return write
 
 
-def test_without_limits_all_processors_of_the_process_count(limits):
-    limits("/system/agency", system="max 100000\n")
-    assert processors.count_processors() == 8
-
-
 @pytest.mark.parametrize(
-    ("limit", "number"),
-    [("200000 100000", 2), ("350000 100000", 3), ("5000 10000", 1)],
+    ("given", "number"),
+    [
+        ({"system": "max 100000\n"}, 8),
+        ({"system_agency": "200000 100000"}, 2),
+        ({"system_agency": "350000 100000"}, 3),
+        ({"system_agency": "5000 10000"}, 1),
+        ({"system": "400000 100000", "system_agency": "600000 100000"}, 4),
+    ],
 )
-def test_a_limit_of_time_counts_like_processors(limits, limit, number):
-    limits("/system/agency", system_agency=limit)
+def test_the_smallest_limit_around_the_process_counts(limits, given, number):
+    limits("/system/agency", **given)
     assert processors.count_processors() == number
-
-
-def test_the_smallest_limit_around_the_process_counts(limits):
-    limits("/system/agency", system="400000 100000", system_agency="600000 100000")
-    assert processors.count_processors() == 4
 
 
 def test_a_container_sees_its_own_limit_at_the_root(limits, tmp_path):

@@ -47,18 +47,16 @@ def test_a_claimed_row_is_claimed_again_when_its_lease_has_run_out(rows):
     assert again.pk == first.pk and again.lease_owner != first.lease_owner
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        lambda: {"status": Status.DONE},
-        lambda: {"status": Status.EXHAUSTED},
-        lambda: {"due_at": past(-60)},
-        lambda: {"lease_until": past(-60), "lease_owner": uuid7()},
-    ],
-)
-def test_what_is_done_or_not_due_or_leased_is_not_claimed(rows, fields):
-    InboundMessage.objects.update(**fields())
-    assert InboundMessage.claim() == []
+def test_what_is_done_or_not_due_or_leased_is_not_claimed(rows):
+    kept_back = (
+        {"status": Status.DONE},
+        {"status": Status.EXHAUSTED},
+        {"due_at": past(-60)},
+        {"lease_until": past(-60), "lease_owner": uuid7()},
+    )
+    for row, fields in zip(rows[1:], kept_back, strict=True):
+        later(row, **fields)
+    assert [row.pk for row in InboundMessage.claim()] == [rows[0].pk]
 
 
 def test_many_claimers_at_once_never_get_the_same_row(faber):
@@ -70,22 +68,17 @@ def test_many_claimers_at_once_never_get_the_same_row(faber):
 
 
 @pytest.mark.parametrize(
-    "write",
-    [
-        lambda row: row.finish(),
-        lambda row: row.retry("error"),
-        lambda row: row.release(),
-        lambda row: row.exhaust("error"),
-    ],
+    ("write", "words"),
+    [("finish", []), ("retry", ["error"]), ("release", []), ("exhaust", ["error"])],
 )
-def test_a_successors_row_is_out_of_reach_of_the_one_before(rows, write):
+def test_a_successors_row_is_out_of_reach_of_the_one_before(rows, write, words):
     [slow] = InboundMessage.claim(limit=1)
     later(slow, lease_until=past())
     [successor] = InboundMessage.claim(limit=1)
     before = InboundMessage.objects.filter(pk=slow.pk).values().get()
-    assert write(slow) is False
+    assert getattr(slow, write)(*words) is False
     assert InboundMessage.objects.filter(pk=slow.pk).values().get() == before
-    assert write(successor) is True
+    assert getattr(successor, write)(*words) is True
 
 
 def test_a_finished_row_stays_finished(rows):
@@ -111,11 +104,8 @@ def test_a_retry_waits_as_long_as_the_schedule_says(rows):
         row = fresh(row)
         waits = (row.due_at - timezone.now()).total_seconds()
         assert 0.8 * seconds - 5 < waits < 1.2 * seconds + 5
-        assert (row.attempts, row.last_error, row.lease_owner) == (
-            attempt + 1,
-            "E" * 200,
-            None,
-        )
+        assert (row.attempts, row.lease_owner) == (attempt + 1, None)
+        assert row.last_error == "E" * 200
     assert InboundMessage.claim(limit=9) and fresh(row).lease_owner is None
 
 
