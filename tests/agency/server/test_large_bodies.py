@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from unittest.mock import AsyncMock
 
 from agency.server.web import DjangoResponse, RequestRefused, WebApplication
 
@@ -30,12 +31,9 @@ def send_many(*addresses):
         async def receive():
             return next(messages, None) or await stay.wait()
 
-        async def ignore(message):
-            pass
-
         try:
             scope = SCOPE | {"client": (address, 1)}
-            await web._respond(scope, receive, ignore)
+            await web._respond(scope, receive, AsyncMock())
         except RequestRefused as refusal:
             return refusal.code
         return "done"

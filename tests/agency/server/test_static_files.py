@@ -18,34 +18,15 @@ pytestmark = pytest.mark.filterwarnings("ignore:No directory at:UserWarning")
 ROUTE = "/accounts/login/"
 
 
-def settings_of_a_server(static_root):
-    backend = {"BACKEND": "agency.server.static_files.CollectedFilesStorage"}
-    return {
-        "STATIC_ROOT": static_root,
-        "STORAGES": settings.STORAGES | {"staticfiles": backend},
-        "WHITENOISE_USE_FINDERS": False,
-    }
-
-
 @pytest.fixture
 def server(tmp_path):
     """Nothing is collected yet."""
-    with override_settings(**settings_of_a_server(tmp_path / "staticfiles")):
-        yield
-
-
-@pytest.fixture(scope="session")
-def collected_files(tmp_path_factory):
-    """The folder that collectstatic fills, once for all tests: it takes seconds."""
-    folder = tmp_path_factory.mktemp("staticfiles")
-    with override_settings(**settings_of_a_server(folder)):
-        call_command("collectstatic", "--no-input", verbosity=0)
-    return folder
-
-
-@pytest.fixture
-def complete_server(collected_files):
-    with override_settings(**settings_of_a_server(collected_files)):
+    backend = {"BACKEND": "agency.server.static_files.CollectedFilesStorage"}
+    with override_settings(
+        STATIC_ROOT=tmp_path / "staticfiles",
+        STORAGES=settings.STORAGES | {"staticfiles": backend},
+        WHITENOISE_USE_FINDERS=False,
+    ):
         yield
 
 
@@ -54,27 +35,23 @@ def test_a_server_without_collected_files_says_what_to_run(server, client, db):
     assert error.id == "agency.E002" and "manage.py collectstatic" in error.msg
     with pytest.raises(ValueError, match="manage.py collectstatic"):
         client.get(ROUTE)
-
-
-def test_the_page_of_an_error_needs_no_collected_files(server, client, db):
     client.raise_request_exception = False
     answer = client.get(ROUTE, headers={"Accept": "text/html"})
     assert answer.status_code == 500
     assert "Something broke on our side" in answer.content.decode()
 
 
-def test_a_server_serves_collected_files_under_hashed_names(
-    complete_server, client, db
+def test_a_server_serves_collected_files_under_hashed_names_and_misses_a_new_one(
+    server, client, db
 ):
+    call_command("collectstatic", "--no-input", verbosity=0)
     assert check_static_files(None) == []
     page = client.get(ROUTE).content.decode()
     [file] = re.findall(r'"(/static/agency/agency\.[0-9a-f]{12}\.css)"', page)
     answer = client.get(file)
     answer.close()
     assert answer.status_code == 200 and "immutable" in answer["Cache-Control"]
-
-
-def test_a_file_that_an_upgrade_brought_is_missed(complete_server):
+    # A file that an upgrade brought:
     del staticfiles_storage.hashed_files["agency/docs.css"]
     [error] = check_static_files(None)
     assert "agency/docs.css" in error.msg
