@@ -8,6 +8,8 @@ answers of the product.
 import json
 import re
 from datetime import timedelta
+from functools import partial
+from unittest.mock import Mock
 
 import psycopg
 import pytest
@@ -94,90 +96,56 @@ def well(settings):
         HeartbeatFactory(kind=kind)
 
 
-def not_scraped(faber, monkeypatch, settings):
-    settings.METRICS_TOKEN = "another"
+@pytest.fixture
+def states(faber, monkeypatch, settings):
+    """By the alert: what makes its state, and the labels with which it fires."""
 
+    def silence_beat():
+        silent = timezone.now() - timedelta(seconds=heartbeats.MISSING_SECONDS + 1)
+        Heartbeat.objects.filter(kind="beat").update(seen_at=silent)
 
-def database_down(faber, monkeypatch, settings):
-    def slow(model):
-        raise monitoring.DatabaseError("away")
+    def refuse_writes():
+        monkeypatch.setattr(refused_writes, "last_refusal", None)  # and afterwards
+        refused_writes.record_refusal(psycopg.errors.DiskFull())
 
-    monkeypatch.setattr(queues, "read_queue", slow)
+    def guess_passwords():
+        for _ in range(21):
+            metrics.count_refusal("login_failed")
 
-
-def writes_refused(faber, monkeypatch, settings):
-    monkeypatch.setattr(refused_writes, "last_refusal", None)  # and again afterwards
-    refused_writes.record_refusal(psycopg.errors.DiskFull())
-
-
-def broker_down(faber, monkeypatch, settings):
-    def away():
-        return "degraded: away"
-
-    monkeypatch.setattr(health.PROBES["broker"], "check", away)
-
-
-def process_missing(faber, monkeypatch, settings):
-    seconds = heartbeats.MISSING_SECONDS + 1
-    silent = timezone.now() - timedelta(seconds=seconds)
-    Heartbeat.objects.filter(kind="beat").update(seen_at=silent)
-
-
-def queue_late(faber, monkeypatch, settings):
+    queued = partial(InboundMessageFactory, tenant=faber.tenant)
     late = timezone.now() - timedelta(seconds=90)
-    InboundMessageFactory(tenant=faber.tenant, due_at=late)
-
-
-def queue_gave_up(faber, monkeypatch, settings):
-    InboundMessageFactory(tenant=faber.tenant, status="exhausted")
-
-
-def pool_exhausted(faber, monkeypatch, settings):
-    Heartbeat.objects.filter(kind="web").update(pool_waiting=3)
-
-
-def errors(faber, monkeypatch, settings):
-    metrics.count_request("GET", "credentials", 500, 0.1)
-
-
-def keys_missing(faber, monkeypatch, settings):
-    SpareKey.objects.all().delete()
-
-
-def registries_missing(faber, monkeypatch, settings):
-    monkeypatch.setattr(queues, "count_registries_wanted", lambda: 1)
-
-
-def password_guessing(faber, monkeypatch, settings):
-    for _ in range(21):
-        metrics.count_refusal("login_failed")
-
-
-STATES = {
-    "AgencyNotScraped": (not_scraped, {}),
-    "AgencyDatabaseDown": (database_down, {}),
-    "AgencyWritesRefused": (writes_refused, {"reason": "disk_full"}),
-    "AgencyBrokerDown": (broker_down, {}),
-    "AgencyProcessMissing": (process_missing, {"kind": "beat"}),
-    "AgencyQueueLate": (queue_late, {"queue": "connections.InboundMessage"}),
-    "AgencyQueueGaveUp": (queue_gave_up, {"queue": "connections.InboundMessage"}),
-    "AgencyPoolExhausted": (pool_exhausted, {"kind": "web"}),
-    "AgencyErrors": (
-        errors,
-        {"method": "GET", "route": "credentials", "status": "500"},
-    ),
-    "AgencyKeysMissing": (keys_missing, {"attributes": "2"}),
-    "AgencyRegistriesMissing": (registries_missing, {}),
-    "AgencyPasswordGuessing": (password_guessing, {"by": "login_failed"}),
-}
+    away = Mock(side_effect=monitoring.DatabaseError("away"))
+    patch, broker = monkeypatch.setattr, health.PROBES["broker"]
+    pools, queue = Heartbeat.objects.filter(kind="web"), "connections.InboundMessage"
+    failed = {"method": "GET", "route": "credentials", "status": "500"}
+    return {
+        "AgencyNotScraped": (lambda: setattr(settings, "METRICS_TOKEN", "x"), {}),
+        "AgencyDatabaseDown": (lambda: patch(queues, "read_queue", away), {}),
+        "AgencyWritesRefused": (refuse_writes, {"reason": "disk_full"}),
+        "AgencyBrokerDown": (
+            lambda: patch(broker, "check", lambda: "degraded: away"),
+            {},
+        ),
+        "AgencyProcessMissing": (silence_beat, {"kind": "beat"}),
+        "AgencyQueueLate": (lambda: queued(due_at=late), {"queue": queue}),
+        "AgencyQueueGaveUp": (lambda: queued(status="exhausted"), {"queue": queue}),
+        "AgencyPoolExhausted": (lambda: pools.update(pool_waiting=3), {"kind": "web"}),
+        "AgencyErrors": (lambda: metrics.count_request(*failed.values(), 0.1), failed),
+        "AgencyKeysMissing": (SpareKey.objects.all().delete, {"attributes": "2"}),
+        "AgencyRegistriesMissing": (
+            lambda: patch(queues, "count_registries_wanted", lambda: 1),
+            {},
+        ),
+        "AgencyPasswordGuessing": (guess_passwords, {"by": "login_failed"}),
+    }
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_an_alert_fires_in_its_state_only(name, well, faber, monkeypatch, settings):
-    make, labels = STATES[name]
+def test_an_alert_fires_in_its_state_only(name, well, states):
+    make, labels = states[name]
     first, second = scrape(), scrape()
     assert firing(name, first, second) == []
-    make(faber, monkeypatch, settings)
+    make()
     assert firing(name, second, scrape()) == [labels]
 
 
@@ -187,14 +155,9 @@ def known_names():
         *monitoring.DatabaseCollector().collect(),
         *monitoring.ServiceCollector(database=True, broker=True).collect(),
     ]
-    suffixes = {
-        "counter": ["_total"],
-        "gauge": [""],
-        "histogram": ["_bucket", "_count", "_sum"],
-    }
-    return {
-        family.name + suffix for family in families for suffix in suffixes[family.type]
-    }
+    suffixes = {"counter": ["_total"], "gauge": [""]}
+    suffixes["histogram"] = ["_bucket", "_count", "_sum"]
+    return {one.name + suffix for one in families for suffix in suffixes[one.type]}
 
 
 def test_every_metric_of_dashboard_and_alerts_exists():
