@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 from threading import Event
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -24,6 +24,7 @@ from tests.support.http_endpoints import answers, certificate, serving
 from tests.support.paths import DOCS, ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)
+AWAY = Unavailable("ledger_unavailable", "away")
 
 
 def names(check):
@@ -34,48 +35,32 @@ def finds(*found):
     return lambda: iter(found)
 
 
+def raises(error):
+    return Mock(side_effect=error)
+
+
 @pytest.fixture
 def checks(monkeypatch):
     """Replace all checks by those given."""
-
-    def replace(**given):
-        monkeypatch.setattr(doctor, "CHECKS", given)
-
-    return replace
+    return lambda **given: monkeypatch.setattr(doctor, "CHECKS", given)
 
 
 def test_a_check_that_fails_or_hangs_is_told_and_stops_no_other(checks, monkeypatch):
     over = Event()
-
-    def hangs():
-        over.wait(60)
-        yield from ()
-
-    def fails():
-        raise ValueError("told to nobody")
-        yield
-
-    def configured():
-        raise ImproperlyConfigured("The key is wrong.")
-        yield
-
     monkeypatch.setattr(doctor, "TIMEOUT_SECONDS", 0.3)
     checks(
-        hangs=hangs,
-        fails=fails,
-        keys=configured,
+        hangs=lambda: over.wait(60),
+        fails=raises(ValueError("told to nobody")),
+        keys=raises(ImproperlyConfigured("The key is wrong.")),
         works=finds(Finding("works", "warning", "x", "y")),
     )
     try:
         found = {one.name: one for one in doctor.run()}
     finally:
         over.set()
-    assert {name: one.level for name, one in found.items()} == {
-        "hangs": "error",
-        "fails": "error",
-        "keys": "error",
-        "works": "warning",
-    }
+    levels = {name: one.level for name, one in found.items()}
+    errors = dict.fromkeys(("hangs", "fails", "keys"), "error")
+    assert levels == errors | {"works": "warning"}
     assert "did not end" in found["hangs"].text
     assert "ValueError" in found["fails"].text
     assert "nobody" not in found["fails"].text
@@ -83,10 +68,7 @@ def test_a_check_that_fails_or_hangs_is_told_and_stops_no_other(checks, monkeypa
 
 
 def test_a_database_out_of_reach_is_told_once(checks):
-    def away():
-        raise OperationalError("connection refused: password is pass-word")
-        yield
-
+    away = raises(OperationalError("connection refused: password is pass-word"))
     checks(keys=away, clock=away, queues=away)
     [found] = doctor.run()
     assert (found.name, found.text) == ("database", "PostgreSQL is out of reach.")
@@ -119,18 +101,12 @@ def test_errors_come_first_and_make_the_exit_code(checks, capsys):
     assert json.loads(capsys.readouterr().out) == warning._asdict()
 
 
-def test_before_the_processes_start_they_are_not_missed(monkeypatch):
-    kept = {name for name, check in doctor.CHECKS.items()}
-    asked = []
-    for name in kept:
-        check = doctor.CHECKS[name]
-        if check in doctor.OF_RUNNING:
-            asked.append(name)
-    assert set(asked) == {
-        "public_answer", "certificate", "processes", "versions", "queues",
-    }  # fmt: skip
+def test_before_the_processes_start_they_are_not_missed():
+    checks = doctor.CHECKS.items()
+    asked = {name for name, check in checks if check in doctor.OF_RUNNING}
+    assert asked == {"public_answer", "certificate", "processes", "versions", "queues"}
     found = {one.name for one in doctor.run(is_starting=True)}
-    assert not found & set(asked)
+    assert not found & asked
 
 
 def test_the_servers_of_the_tests_are_well():
@@ -138,55 +114,39 @@ def test_the_servers_of_the_tests_are_well():
         assert names(doctor.CHECKS[name]) == []
 
 
-def test_settings_are_checked_by_the_ids_of_django(settings):
+def test_settings_are_checked_by_the_ids_of_django_and_by_the_connections(settings):
     settings.DEBUG = True
     settings.OUTGOING_ALLOW_LOOPBACK = True
+    settings.DATABASE_POOL_SIZE = 10_000
+    assert ("database_connections", "warning") in names(doctor.check_database)
     found = dict(names(doctor.check_settings))
     assert found["security.W018"] == found["agency.W001"] == "warning"
 
 
 def test_a_wrong_master_key_is_found(settings, monkeypatch):
-    def wrong():
-        raise ImproperlyConfigured("AGENCY_MASTER_KEY is not the one.")
-
+    wrong = raises(ImproperlyConfigured("AGENCY_MASTER_KEY is not the one."))
     monkeypatch.setattr(doctor.startup, "check_master_key", wrong)
     monkeypatch.setattr(doctor, "CHECKS", {"keys": doctor.check_keys})
     assert [one.name for one in doctor.run()] == ["keys"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "level", "words"),
-    [(100, "error", "100 s ahead of"), (-10, "warning", "10 s behind")],
-)
-def test_a_clock_that_is_wrong_is_found(monkeypatch, seconds, level, words):
+def test_a_clock_that_is_wrong_is_found(monkeypatch):
     real = time.time
-    monkeypatch.setattr(doctor.time, "time", lambda: real() + seconds)
-    [found] = doctor.check_clock()
-    assert (found.name, found.level) == ("clock", level)
-    assert words in found.text
-
-
-def test_too_few_connections_are_found(settings):
-    settings.DATABASE_POOL_SIZE = 10_000
-    assert ("database_connections", "warning") in names(doctor.check_database)
-
-
-def test_missing_migrations_are_found(monkeypatch):
-    text = "2 not applied: run manage.py migrate"
-    monkeypatch.setattr(health, "check_migrations", lambda: text)
-    [found] = doctor.check_migrations()
-    assert (found.name, found.level, found.text) == ("migrations", "error", text)
+    for seconds, level, words in (
+        (100, "error", "100 s ahead of"),
+        (-10, "warning", "10 s behind"),
+    ):
+        monkeypatch.setattr(doctor.time, "time", lambda ahead=seconds: real() + ahead)
+        [found] = doctor.check_clock()
+        assert (found.name, found.level) == ("clock", level)
+        assert words in found.text
 
 
 def test_a_broker_that_keeps_or_writes_nothing_is_found(monkeypatch):
     wanted = {"appendonly": "no", "save": "", "maxmemory-policy": "allkeys-lru"}
     state = {"rdb_last_bgsave_status": "err"}
-    broker = SimpleNamespace(
-        set=lambda *given, **options: True,
-        info=lambda section: state,
-        config_get=lambda pattern: wanted,
-    )
-    monkeypatch.setattr(rate_limits, "redis_client", lambda: broker)
+    given = {"info.return_value": state, "config_get.return_value": wanted}
+    monkeypatch.setattr(rate_limits, "redis_client", lambda: Mock(**given))
     assert names(doctor.check_broker) == [
         ("broker_disk", "error"),
         ("broker_persistence", "warning"),
@@ -198,26 +158,19 @@ def test_a_broker_that_keeps_or_writes_nothing_is_found(monkeypatch):
 
 
 def test_a_broker_that_forbids_questions_of_its_settings_is_no_finding(monkeypatch):
-    def forbidden(pattern):
-        raise rate_limits.RedisError("unknown command")
-
-    client = rate_limits.redis_client()
-    monkeypatch.setattr(client, "config_get", forbidden)
+    forbidden = raises(rate_limits.RedisError("unknown command"))
+    monkeypatch.setattr(rate_limits.redis_client(), "config_get", forbidden)
     assert names(doctor.check_broker) == []
 
 
-def test_a_store_that_loses_files_is_found(monkeypatch):
+def test_a_store_that_loses_files_and_a_full_disk_are_found(monkeypatch):
     monkeypatch.setattr(doctor.default_storage, "open", lambda name: io.BytesIO(b""))
     assert names(doctor.check_storage) == [("storage", "error")]
 
-
-@pytest.mark.parametrize(
-    ("free", "level"), [(50 * 1024**2, "error"), (500 * 1024**2, "warning")]
-)
-def test_a_full_disk_is_found(monkeypatch, free, level):
-    usage = shutil._ntuple_diskusage(10**12, 10**12, free)
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda folder: usage)
-    assert set(names(doctor.check_disk)) == {("disk", level)}
+    for free, level in ((50 * 1024**2, "error"), (500 * 1024**2, "warning")):
+        usage = shutil._ntuple_diskusage(10**12, 10**12, free)
+        monkeypatch.setattr(doctor.shutil, "disk_usage", Mock(return_value=usage))
+        assert set(names(doctor.check_disk)) == {("disk", level)}
 
 
 def test_an_address_that_cannot_work_is_found(settings):
@@ -269,11 +222,7 @@ def test_a_mail_server_that_is_away_is_found(settings):
 
 def test_a_ledger_that_is_away_is_found(monkeypatch):
     NetworkFactory()
-
-    def away(network):
-        raise Unavailable("ledger_unavailable", "away")
-
-    monkeypatch.setattr(doctor, "ledger_of", away)
+    monkeypatch.setattr(doctor, "ledger_of", raises(AWAY))
     [found] = doctor.check_ledgers()
     assert (found.name, found.level) == ("ledger", "warning")
     assert "far" in found.text
@@ -284,16 +233,13 @@ def test_ledgers_that_do_not_answer_share_the_time(monkeypatch):
         NetworkFactory(id=name)
     limits = []
 
-    class Silent:
-        def __init__(self, network):
-            pass
+    def agreement():
+        limits.append(seconds_left(15.0))
+        Event().wait(limits[-1])
+        raise AWAY
 
-        def agreement(self):
-            limits.append(seconds_left(15.0))
-            Event().wait(limits[-1])
-            raise Unavailable("ledger_unavailable", "away")
-
-    monkeypatch.setattr(doctor, "ledger_of", Silent)
+    silent = Mock(agreement=agreement)
+    monkeypatch.setattr(doctor, "ledger_of", lambda network: silent)
     monkeypatch.setattr(doctor, "LEDGERS_SECONDS", 0.4)
     assert len(list(doctor.check_ledgers())) == 2
     assert max(limits) < 0.25
@@ -308,7 +254,11 @@ def test_missing_and_mixed_processes_are_found(settings):
     assert names(doctor.check_versions) == []
 
 
-def test_a_late_queue_is_found(monkeypatch):
+def test_missing_migrations_and_a_late_queue_are_found(monkeypatch):
+    text = "2 not applied: run manage.py migrate"
+    monkeypatch.setattr(health, "check_migrations", lambda: text)
+    [found] = doctor.check_migrations()
+    assert (found.name, found.level, found.text) == ("migrations", "error", text)
     text = "degraded: webhooks.Delivery is 90 s late"
     monkeypatch.setattr(health, "describe_late_queues", lambda: text)
     [found] = doctor.check_queues()
@@ -328,10 +278,8 @@ def test_a_certificate_that_nobody_trusts_or_that_ends_soon_is_found(
 ):
     trusted, context = certificate(tmp_path, "localhost")
 
-    def drops(channel):
-        channel.recv(1)
-
-    with serving(drops, drops, context=context) as here:
+    drops = [lambda channel: channel.recv(1)] * 2
+    with serving(*drops, context=context) as here:
         settings.PUBLIC_URL = f"https://localhost:{here.rpartition(':')[2]}"
         assert names(doctor.check_certificate) == [("certificate", "error")]
         monkeypatch.setattr(doctor.certifi, "where", lambda: str(trusted))

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from celery import signals
@@ -18,16 +18,13 @@ from tests.support.paths import ROOT
 
 
 def test_the_metadata_have_the_version_of_the_package():
-    assert (
-        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-        == __version__
-    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == __version__
 
 
 def test_the_newest_release_in_the_changelog_is_this_version():
-    headings = re.findall(
-        r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
-    )
+    text = (ROOT / "CHANGELOG.md").read_text()
+    headings = re.findall(r"^## \[(.+?)\]", text, re.MULTILINE)
     assert next(name for name in headings if name != "Unreleased") == __version__
 
 
@@ -53,30 +50,17 @@ def test_a_server_logs_its_version_when_it_starts(module, name):
     assert line["version"] == __version__
 
 
-class Worker:
-    hostname = "deliver@host"
-    app = SimpleNamespace(
-        amqp=SimpleNamespace(
-            queues=SimpleNamespace(consume_from=["webhooks", "messages"])
-        )
-    )
-
-
-@pytest.mark.parametrize(
-    ("signal", "sender", "name", "kind"),
-    [
-        (signals.worker_init, Worker, "worker deliver@host", "deliver"),
-        (signals.beat_init, None, "beat", "beat"),
-    ],
-)
-def test_celery_logs_its_version_and_lives_when_it_starts(
-    caplog, monkeypatch, signal, sender, name, kind
-):
-    started = []
-    monkeypatch.setattr(
-        heartbeats, "start_heartbeats", lambda kind, *how: started.append(kind)
-    )
+def test_celery_logs_its_version_and_lives_when_it_starts(caplog, monkeypatch):
+    started = Mock()
+    monkeypatch.setattr(heartbeats, "start_heartbeats", started)
     caplog.set_level("INFO", logger="agency.core.logs")
-    signal.send(sender=sender)
-    assert started == [kind]
-    assert f"Agency {__version__} starts: {name}" in caplog.messages
+    worker = Mock(hostname="deliver@host")
+    worker.app.amqp.queues.consume_from = ["webhooks", "messages"]
+    for signal, sender, name, kind in (
+        (signals.worker_init, worker, "worker deliver@host", "deliver"),
+        (signals.beat_init, None, "beat", "beat"),
+    ):
+        started.reset_mock()
+        signal.send(sender=sender)
+        assert [call.args[0] for call in started.call_args_list] == [kind]
+        assert f"Agency {__version__} starts: {name}" in caplog.messages
