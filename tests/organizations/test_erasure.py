@@ -10,12 +10,13 @@ from credentials.models import Credential
 from organizations import erasure
 from tenants.models import AuditEntry, DataKey, Erasure, Tenant
 from tests.support.errors import assert_error, error_of
-from tests.support.people import Holder, Provider
+from tests.support.people import Holder
 from wallets.models import Key, Wallet
 from webhooks.models import Attempt, Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Ann", "level": "7"}
+POLICY = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
 
 
 def rows_with(column, key):
@@ -58,8 +59,7 @@ def busy(faber, acme):
     bob.meets(faber)
     faber.offers(bob, definition, VALUES)
     faber.asks(bob, attributes=[{"policyName": "name"}])
-    policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
-    stored = faber.post("/verificationPolicies", policy)["policyId"]
+    stored = faber.post("/verificationPolicies", POLICY)["policyId"]
     faber.post("/kiosks", {"name": "Desk", "policyId": stored})
     faber.post("/messages", {"connectionId": bob.known_as(faber), "text": "Hi"})
     faber.invites(multiParty=True)
@@ -68,11 +68,6 @@ def busy(faber, acme):
 
 def deletes(organization):
     organization.delete(f"/tenants/{organization.tenant.public_id}")
-
-
-def states_of(wallet):
-    kinds = ("/credentials", "/verifications")
-    return [row["state"] for kind in kinds for row in wallet.get(kind)]
 
 
 def finish():
@@ -92,17 +87,16 @@ def test_no_row_is_left_in_any_table_and_what_was_open_at_a_peer_ends(
     assert not DataKey.objects.filter(tenant=tenant).exists(), "it goes with the call"
     for path in ("/tenants", "/connections", "/api/wallets"):
         assert_error(error_of(faber.get, path), 401, "unauthorized")
-    assert states_of(busy) == ["Offered", "Requested"], "a worker tells the peer"
+    assert busy.states() == ["Offered", "Requested"], "a worker tells the peer"
     assert len(rows_with("tenant", tenant)) > 5
-    asks = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
     for _ in ("before", "after"):
         path = f"/verifications/propose/{busy.known[faber][1]}"
-        assert_error(error_of(busy.put, path, asks), 409, "connection_gone")
+        assert_error(error_of(busy.put, path, POLICY), 409, "connection_gone")
         finish()
     assert rows_with("tenant", tenant) == {}
     assert not Tenant._base_manager.filter(pk=tenant).exists()
     assert not Delivery.objects.exists() and not Attempt.objects.exists()
-    assert states_of(busy) == ["Rejected", "Rejected"]
+    assert busy.states() == ["Rejected", "Rejected"]
 
 
 def test_a_link_of_a_deleted_organization_is_unknown(faber, client, many, acme):
@@ -116,8 +110,7 @@ def test_a_link_of_a_deleted_organization_is_unknown(faber, client, many, acme):
     assert_error(error, 409, "invitation_gone")
 
 
-def test_the_id_that_was_chosen_is_free_at_once(faber):
-    provider = Provider(faber)
+def test_the_id_that_was_chosen_is_free_at_once(provider):
     chosen = "0190a1b2-0000-7000-8000-000000000001"
     for _ in range(2):
         assert provider.makes(tenantId=chosen)["tenantId"] == chosen

@@ -10,7 +10,7 @@ from bench.many_rows import copy_row, execute_statements, verkey_sql
 from connections.models import BasicMessage, Connection
 from credentials.models import Credential
 from tenants.models import Erasure
-from tests.organizations.test_erasure import VALUES, deletes, rows_with, states_of
+from tests.organizations.test_erasure import VALUES, deletes, rows_with
 from tests.support.feed_lag import read_feed_during
 from tests.support.killed_worker import start_worker
 from tests.support.processes import eventually
@@ -83,7 +83,7 @@ def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme):
     )
     assert len(set(left)) > 10, "the feed moved on between the batches"
     assert rows_with("tenant", tenant) == {}
-    assert states_of(bob) == ["Rejected"]
+    assert bob.states() == ["Rejected"]
 
 
 def test_20000_texts_of_a_connection_go_while_the_feeds_of_others_move_on(faber, acme):

@@ -11,7 +11,7 @@ from agency.core.errors import Conflict, Invalid
 from credentials.models import PublishedObject
 from organizations import provisioning
 from tenants.models import ApiKey, DataKey, Membership, Network, Provider, Tenant
-from tests.factories import NetworkFactory
+from tests.factories import NetworkFactory, UserFactory
 from tests.support.errors import error_of
 from tests.support.people import Api
 from tests.support.races import at_once, error_codes
@@ -91,14 +91,18 @@ def test_the_first_organizations_make_the_local_network_together(transactional_d
 
 def test_a_foreign_network_stands_for_one_here(faber, settings):
     settings.NETWORK_ALIASES = {"sovrin-staging": "local", "sovrin-builder": "gone"}
-    made = provisioning.create_organization("Acme", network_id="sovrin-staging")
-    assert made.tenant.network_id == "local"
+    made = faber.post("/tenants", {"name": "Acme", "networkId": "sovrin-staging"})
+    assert made["network"]["networkId"] == "local"
     before = count_rows()
     for other in ("sovrin-builder", "sovrin"):
         with pytest.raises(Invalid) as unknown:
             provisioning.create_organization("Acme", network_id=other)
         assert unknown.value.code == "unknown_network"
         assert "local" in unknown.value.message and count_rows() == before
+    # The agreement is that of ours.
+    path = "/common/networks/sovrin-staging/txnAuthorAgreement"
+    assert faber.get(path) == {} and faber.put(path) is None
+    error_of(faber.get, path.replace("staging", "builder"))
     own = NetworkFactory(id="sovrin-staging")
     assert provisioning.require_network("sovrin-staging") == own, "one of ours"
 
@@ -111,34 +115,27 @@ def test_the_first_organization_may_name_the_local_network_by_another_id(
     assert made.tenant.network_id == "local"
 
 
-def test_the_agreement_of_a_foreign_network_is_that_of_ours(faber, settings):
-    settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
-    path = "/common/networks/sovrin-staging/txnAuthorAgreement"
-    assert faber.get(path) == {} and faber.put(path) is None
-    error_of(faber.get, path.replace("staging", "builder"))
-
-
-def test_the_owner_becomes_a_member(transactional_db, django_user_model):
-    person = django_user_model.objects.create_user("ann", "ann@example.org", "x" * 20)
+def test_the_owner_becomes_a_member(transactional_db):
+    person = UserFactory()
     made = provisioning.create_organization("Faber", owner=person)
     membership = Membership.objects.get(tenant=made.tenant)
     assert (membership.user, membership.role) == (person, Membership.Role.OWNER)
 
 
-def test_the_command_prints_keys_that_work(transactional_db, capsys):
+PRINTED = ["tenantId", "accessToken", "subscriptionKey", "providerKey"]
+
+
+def test_the_command_prints_keys_that_work_for_programs_and_for_people(
+    transactional_db, capsys
+):
     call_command("create_organization", "Faber", "--json")
     made = json.loads(capsys.readouterr().out)
-    assert list(made) == ["tenantId", "accessToken", "subscriptionKey", "providerKey"]
+    assert list(made) == PRINTED
     assert Api(made["accessToken"], made["subscriptionKey"]).get("/connections") == []
     assert str(Tenant.objects.get().pk) == made["tenantId"]
-
-
-def test_the_command_for_people_prints_each_key_on_a_line(transactional_db, capsys):
-    call_command("create_organization", "Faber")
+    call_command("create_organization", "Acme")
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[:4]] == [
-        "tenantId", "accessToken", "subscriptionKey", "providerKey"
-    ]  # fmt: skip
+    assert [line.split()[0] for line in lines[:4]] == PRINTED
     assert "cannot be read again" in lines[4]
 
 

@@ -2,13 +2,11 @@
 
 import pytest
 
-from connections.models import Connection, OutboundMessage
+from connections.models import Connection
 from credentials.models import PublishedObject
 from tests.support import queues, races
 from tests.support.erasing import worker_erases
 from tests.support.errors import error_of
-from tests.support.outside_agent import Agent, listening
-from tests.support.people import Provider
 from wallets.models import Key
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,34 +47,26 @@ def test_the_keys_stay_as_tombstones_without_seeds(faber):
     assert not Key.objects.exclude(seed=None, wallet=None, tenant=None).exists()
 
 
-def test_a_message_to_another_agent_still_goes_out(faber, settings):
-
-    settings.OUTGOING_ALLOW_LOOPBACK = True
-    with listening(Agent()) as phone:
-        row = phone.connects(faber)
-        definition = faber.defines("name", "level")
-        body = {
-            "definitionId": definition["definitionId"],
-            "connectionId": row.connection_id,
-        }
-        faber.post("/credentials", body | {"credentialValues": VALUES})
-        faber.delete(path_of(faber))
-        worker_erases()
-        assert OutboundMessage.objects.filter(status="pending", tenant=None).exists()
-        queues.worker_catches_up()
-        assert phone.inbox[-1].is_problem_report
+def test_a_message_to_another_agent_still_goes_out(faber, phone):
+    row = phone.connects(faber)
+    body = {"connectionId": row.connection_id, "credentialValues": VALUES}
+    definition_id = faber.defines("name", "level")["definitionId"]
+    faber.post("/credentials", body | {"definitionId": definition_id})
+    faber.delete(path_of(faber))
+    worker_erases()
+    assert queues.pending().filter(tenant=None).exists()
+    queues.worker_catches_up()
+    assert phone.inbox[-1].is_problem_report
 
 
-def test_the_provider_account_and_its_other_organizations_stay(faber, acme):
-    provider = Provider(faber)
+def test_the_provider_account_and_its_other_organizations_stay(faber, provider, acme):
     made = provider.makes()
     faber.delete(path_of(faber))
     assert provider.get("/tenants") == [made]
     assert acme.get("/connections") == []
 
 
-def test_of_two_deletions_at_once_both_succeed_or_find_nothing(faber):
-    provider = Provider(faber)
+def test_of_two_deletions_at_once_both_succeed_or_find_nothing(provider):
     path = f"/tenants/{provider.makes()['tenantId']}"
     answers = races.at_once(*[lambda: provider.delete(path)] * 3)
     assert set(races.error_codes(answers)) <= {"not_found"}

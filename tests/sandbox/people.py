@@ -3,6 +3,7 @@
 from sandbox import answering
 from sandbox.models import SimulatedAnswer
 
+VALUES = {"name": "Rex", "age": "28"}
 LONG_AGO = "2026-01-01T00:00Z"
 
 
@@ -11,14 +12,13 @@ def simulates(organization, behaviour="accept", **body):
     return organization.post("/sandbox/holders", body)
 
 
-def offers(organization, holder, definition, values, **body):
+def offers(organization, holder, definition=None, **body):
     """Offer a credential that is issued as soon as it is accepted."""
+    definition = definition or organization.defines(*VALUES)
     body = {
-        "definitionId": definition["definitionId"],
-        "connectionId": holder["connectionId"],
-        "credentialValues": values,
-        "automaticIssuance": True,
-    } | body
+        "definitionId": definition["definitionId"], "credentialValues": VALUES,
+        "connectionId": holder["connectionId"], "automaticIssuance": True,
+    } | body  # fmt: skip
     return organization.post("/credentials", body)["credentialId"]
 
 

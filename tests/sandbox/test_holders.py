@@ -8,6 +8,7 @@ from sandbox import answering, holders
 from sandbox.models import SimulatedAnswer, SimulatedHolder
 from tenants.models import AuditEntry
 from tests.sandbox.people import (
+    VALUES,
     asks,
     failed_checks,
     holders_answer,
@@ -15,7 +16,7 @@ from tests.sandbox.people import (
     read_credential,
     read_verification,
     simulates,
-)
+)  # fmt: skip
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization, Provider
 from tests.support.races import at_once, error_codes
@@ -23,13 +24,12 @@ from verifications.models import Verification
 from webhooks.models import Event
 
 pytestmark = pytest.mark.django_db(transaction=True)
-VALUES = {"name": "Rex", "age": "28"}
 NAME = {"policyName": "Name", "attributeNames": ["name"]}
 
 
 def credential_of(faber, holder, **body):
     """The state of a credential that was offered to the holder."""
-    offered = offers(faber, holder, faber.defines(*VALUES), VALUES, **body)
+    offered = offers(faber, holder, **body)
     holders_answer()
     return read_credential(faber, offered)["state"]
 
@@ -53,20 +53,23 @@ def test_it_accepts_an_offer_and_proves(faber):
         "credential_offered", "credential_request", "credential_issued",
         "credential_offer", "credential_requested",
     }, "the ordinary events"  # fmt: skip
-    asked = asks(faber, holder, attributes=[NAME])
-    holders_answer()
-    found = read_verification(faber, asked)
+    found = read_verification(faber, proof_of(faber, holder))
     assert (found["state"], found["isValid"]) == ("Accepted", True)
     assert found["proof"]["Name"]["value"] == "Rex"
     assert not SimulatedAnswer.objects.exists()
 
 
+def proof_of(faber, holder, **policy):
+    """A verification of the holder, which asks for the name by default."""
+    asked = asks(faber, holder, **{"attributes": [NAME]} | policy)
+    holders_answer()
+    return asked
+
+
 def test_it_declines_offers_and_requests(faber):
     holder = simulates(faber, "decline")
     assert credential_of(faber, holder) == "Rejected"
-    asked = asks(faber, holder, attributes=[NAME])
-    holders_answer()
-    found = read_verification(faber, asked)
+    found = read_verification(faber, proof_of(faber, holder))
     assert found["state"] == "Rejected" and "isValid" not in found
     assert found["reason"] == "A simulated holder declines everything."
 
@@ -74,15 +77,13 @@ def test_it_declines_offers_and_requests(faber):
 def test_it_never_answers(faber):
     holder = simulates(faber, "silent")
     assert credential_of(faber, holder) == "Offered"
-    asked = asks(faber, holder, attributes=[NAME])
-    holders_answer()
-    assert read_verification(faber, asked)["state"] == "Requested"
+    assert read_verification(faber, proof_of(faber, holder))["state"] == "Requested"
     assert not SimulatedAnswer.objects.exists()
 
 
 def test_it_answers_after_its_delay_only(faber):
     holder = simulates(faber, delaySeconds=600)
-    offered = offers(faber, holder, faber.defines(*VALUES), VALUES)
+    offered = offers(faber, holder)
     answering.loop.run()
     assert read_credential(faber, offered)["state"] == "Offered"
     [waiting] = SimulatedAnswer.objects.all()
@@ -96,15 +97,15 @@ def test_a_worker_is_told_of_what_is_due_at_once_only(faber, monkeypatch):
     monkeypatch.setattr(answering, "notify_worker", told.append)
     quick, slow = simulates(faber), simulates(faber, delaySeconds=1)
     definition = faber.defines(*VALUES)
-    offers(faber, slow, definition, VALUES)
+    offers(faber, slow, definition)
     assert told == []
-    offers(faber, quick, definition, VALUES)
+    offers(faber, quick, definition)
     assert told == ["sandbox.tasks.answer_exchanges"]
 
 
 def test_it_answers_as_it_behaves_when_the_answer_is_due(faber):
     holder = simulates(faber, delaySeconds=60)
-    offered = offers(faber, holder, faber.defines(*VALUES), VALUES)
+    offered = offers(faber, holder)
     path = f"/sandbox/holders/{holder['holderId']}"
     changed = {"name": "Rey", "behaviour": "decline", "delaySeconds": 5}
     assert faber.put(path, changed) == holder | changed
@@ -116,7 +117,7 @@ def test_it_answers_as_it_behaves_when_the_answer_is_due(faber):
 
 def test_a_deleted_one_is_gone_with_its_wallet_and_its_answers(faber):
     holder = simulates(faber)
-    offers(faber, holder, faber.defines(*VALUES), VALUES)
+    offers(faber, holder)
     faber.delete(f"/sandbox/holders/{holder['holderId']}")
     assert faber.get("/sandbox/holders") == faber.get("/api/wallets") == []
     assert not SimulatedAnswer.objects.exists()
@@ -129,8 +130,8 @@ def test_a_deleted_one_is_gone_with_its_wallet_and_its_answers(faber):
 
 def test_what_was_answered_or_deleted_meanwhile_needs_no_answer(faber):
     holder, definition = simulates(faber), faber.defines(*VALUES)
-    offered = offers(faber, holder, definition, VALUES)
-    withdrawn = offers(faber, holder, definition, VALUES)
+    offered = offers(faber, holder, definition)
+    withdrawn = offers(faber, holder, definition)
     wallet = f"/api/{holder['walletId']}/credentials"
     later, first = faber.get(wallet)
     faber.post(f"{wallet}/{first['credentialId']}/decline")
@@ -142,7 +143,7 @@ def test_what_was_answered_or_deleted_meanwhile_needs_no_answer(faber):
 
 
 def test_an_answer_that_two_workers_give_is_given_once(faber):
-    offered = offers(faber, simulates(faber), faber.defines(*VALUES), VALUES)
+    offered = offers(faber, simulates(faber))
     [answer] = SimulatedAnswer.claim(1)
     copies = [SimulatedAnswer.objects.get(pk=answer.pk) for _ in range(2)]
     at_once(*[lambda copy=copy: answering.try_answer(copy) for copy in copies])
@@ -157,7 +158,7 @@ def test_an_answer_that_cannot_be_given_is_tried_again_and_then_left(
     def refuse(*_):
         raise Conflict("quota_exceeded", "No more.")
 
-    offers(faber, simulates(faber), faber.defines(*VALUES), VALUES)
+    offers(faber, simulates(faber))
     monkeypatch.setattr(answering, "answer_exchange", lambda *_: 1 / 0)
     holders_answer()
     waiting = SimulatedAnswer.objects.get()
@@ -173,7 +174,7 @@ def test_organizations_take_turns(faber, transactional_db):
     for organization, number in ((faber, 3), (acme, 2)):
         holder, definition = simulates(organization), organization.defines(*VALUES)
         for _ in range(number):
-            offers(organization, holder, definition, VALUES)
+            offers(organization, holder, definition)
     last, served = None, []
     while answer := SimulatedAnswer.claim_after(last):
         last = answer.tenant_id
@@ -189,12 +190,11 @@ def test_other_wallets_of_a_test_organization_do_not_answer(faber):
     assert not SimulatedAnswer.objects.exists()
 
 
-def test_only_a_test_organization_has_them(transactional_db, stored_keys):
-    acme = Organization("Acme")
-    body = {"name": "Rex", "behaviour": "accept"}
-    refused = error_of(acme.post, "/sandbox/holders", body)
-    assert_error(refused, 409, "not_a_test_organization")
-    assert acme.get("/sandbox/holders") == []
+def test_only_a_test_organization_has_them_and_samples(acme):
+    refusals = (error_of(simulates, acme), error_of(acme.post, "/sandbox/samples"))
+    for refused in refusals:
+        assert_error(refused, 409, "not_a_test_organization")
+    assert acme.get("/sandbox/holders") == acme.get("/definitions/credentials") == []
 
 
 def test_there_is_a_limit_that_a_race_does_not_exceed(faber, monkeypatch):
@@ -218,12 +218,9 @@ def test_a_changed_value_is_found_by_its_signature(faber):
     holder = simulates(faber, "wrongValue")
     assert credential_of(faber, holder) == "Issued"
     both = {"policyName": "Both", "attributeNames": ["name", "age"]}
-    asked = asks(faber, holder, attributes=[NAME, both])
-    holders_answer()
-    assert failed_checks(faber, asked) == (
-        False,
-        {("Name", "encoding"), ("Both", "encoding")},
-    )
+    asked = proof_of(faber, holder, attributes=[NAME, both])
+    failed = {("Name", "encoding"), ("Both", "encoding")}
+    assert failed_checks(faber, asked) == (False, failed)
 
 
 def test_a_comparison_that_does_not_hold_is_left_out(faber):
@@ -231,23 +228,19 @@ def test_a_comparison_that_does_not_hold_is_left_out(faber):
     credential_of(faber, holder)
     adult = {"policyName": "Adult", "attributeName": "age"}
     adult |= {"predicateType": ">=", "predicateValue": 18}
-    asked = asks(faber, holder, attributes=[NAME], predicates=[adult])
-    alone = asks(faber, holder, attributes=[], predicates=[adult])
-    holders_answer()
-    assert failed_checks(faber, asked) == (False, {("Adult", "unanswered")})
-    assert failed_checks(faber, alone) == (False, {("Adult", "unanswered")})
+    for attributes in ([NAME], []):
+        asked = proof_of(faber, holder, attributes=attributes, predicates=[adult])
+        assert failed_checks(faber, asked) == (False, {("Adult", "unanswered")})
 
 
 def test_a_revoked_credential_is_found_by_its_list_each_time(faber):
     holder = simulates(faber, "revoked")
     definition = faber.defines(*VALUES, supportRevocation=True)
-    offered = offers(faber, holder, definition, VALUES)
+    offered = offers(faber, holder, definition)
     holders_answer()
     assert read_credential(faber, offered)["state"] == "Issued"
     for times in (1, 2):
-        now = {"validNow": True}
-        asked = asks(faber, holder, attributes=[NAME], revocationRequirement=now)
-        holders_answer()
+        asked = proof_of(faber, holder, revocationRequirement={"validNow": True})
         assert read_credential(faber, offered)["state"] == "Revoked"
         assert failed_checks(faber, asked)[0] is False
         assert Verification.objects.filter(role="prover").count() == times

@@ -17,8 +17,7 @@ answering.loop.run()
 
 
 def test_an_answer_after_which_the_worker_was_killed_is_not_given_again(faber):
-    definition = faber.defines("name", "age")
-    offered = offers(faber, simulates(faber), definition, {"name": "Rex", "age": "28"})
+    offered = offers(faber, simulates(faber))
     worker = start_worker(
         WORK, FAULT_POINT="before_answer_is_done", FAULT_INJECTION="1"
     )

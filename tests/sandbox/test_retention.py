@@ -12,12 +12,11 @@ from organizations.erasure import erase_due
 from sandbox import retention
 from sandbox.models import SimulatedAnswer, SimulatedHolder
 from tenants.models import Tenant
-from tests.sandbox.people import asks, holders_answer, offers, simulates
+from tests.sandbox.people import VALUES, asks, holders_answer, offers, simulates
 from verifications.models import Verification
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
-VALUES = {"name": "Rex", "age": "28"}
 AGED = (Connection, Credential, Verification, BasicMessage, Wallet, SimulatedAnswer)
 
 
@@ -32,15 +31,14 @@ def rex(faber):
     """A simulated holder and Alice, with a credential, proof and text each."""
     rex, alice, definition = simulates(faber), faber.hosts(), faber.defines(*VALUES)
     alice.receives(faber, definition, VALUES)
-    offers(faber, rex, definition, VALUES)
+    offers(faber, rex, definition)
     asks(faber, rex, attributes=[{"policyName": "name"}])
     holders_answer()
     for connection in (rex["connectionId"], alice.known_as(faber)):
         faber.post("/messages", {"connectionId": connection, "text": "Hello"})
     faber.offers(alice, definition, VALUES)
-    faber.post("/credentials", {
-        "definitionId": definition["definitionId"], "credentialValues": VALUES,
-    })  # fmt: skip
+    link = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
+    faber.post("/credentials", link)
     return rex
 
 
@@ -56,7 +54,7 @@ def test_old_data_goes_and_simulated_holders_stay(faber, rex):
     assert [one["walletId"] for one in faber.get("/api/wallets")] == [rex["walletId"]]
     assert len(faber.get("/definitions/credentials")) == 1
     assert retention.delete_old_data() == 0
-    offers(faber, rex, faber.get("/definitions/credentials")[0], VALUES)
+    offers(faber, rex, faber.get("/definitions/credentials")[0])
     holders_answer()
     assert faber.get("/credentials")[0]["state"] == "Issued"
 

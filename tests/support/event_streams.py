@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import requests
 from django.conf import settings
@@ -18,6 +17,7 @@ from django.db import connection
 from agency.ops.healthcheck import probe_health
 from tenants import vault
 from tests.support.paths import ROOT
+from tests.support.processes import same_server
 
 SERVERS = {
     "web": "--interface asginl --loop asyncio --no-ws agency.web:application",
@@ -46,14 +46,8 @@ def serving(name: str, port: int, **settings: str) -> Iterator[str]:
     """Run a server on the test's database. Both use the same system data key."""
     vault.forget_keys()
     vault.data_key(None)
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(
-        path=f"/{connection.settings_dict['NAME']}"
-    )
-    given = {
-        "DATABASE_URL": url.geturl(),
-        "ALLOWED_HOSTS": "*",
-        "LOG_LEVEL": "WARNING",
-    }
+    url = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
+    given = {"DATABASE_URL": url, "ALLOWED_HOSTS": "*", "LOG_LEVEL": "WARNING"}
     command = [sys.executable, "-m", "granian", "--port", str(port)]
     command += ["--log-level", "warning", *SERVERS[name].split()]
     server = subprocess.Popen(command, env=os.environ | given | settings, cwd=ROOT)
@@ -122,9 +116,7 @@ class Stream:
 
 
 def database_connections() -> int:
+    count = "SELECT count(*) FROM pg_stat_activity WHERE datname = %s"
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = %s",
-            [settings.DATABASES["default"]["NAME"]],
-        )
+        cursor.execute(count, [settings.DATABASES["default"]["NAME"]])
         return cursor.fetchone()[0]

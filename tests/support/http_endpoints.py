@@ -51,38 +51,29 @@ def serving(
         thread.join(5)
 
 
-def answers(data: bytes) -> Callable[[socket.socket], None]:
-    """Read the request, send these bytes and close the connection."""
+def answers(
+    data: bytes, then: bytes = b"", pause: float = 0.0
+) -> Callable[[socket.socket], None]:
+    """Read the request and send these bytes, then `then` again and again."""
 
     def meet(connection: socket.socket) -> None:
         connection.recv(65536)
         connection.sendall(data)
+        while then:
+            connection.sendall(then)
+            time.sleep(pause)
 
     return meet
 
 
 def trickles(data: bytes, then: bytes = b"x") -> Callable[[socket.socket], None]:
     """Read the request and send these bytes, then `then` every 20th of a second."""
-
-    def meet(connection: socket.socket) -> None:
-        connection.recv(65536)
-        connection.sendall(data)
-        while connection.send(then):
-            time.sleep(0.05)
-
-    return meet
+    return answers(data, then, pause=0.05)
 
 
 def floods(data: bytes, piece: bytes) -> Callable[[socket.socket], None]:
-    """Read the request and send these bytes, then the piece forever."""
-
-    def meet(connection: socket.socket) -> None:
-        connection.recv(65536)
-        connection.sendall(data)
-        while True:
-            connection.sendall(piece)
-
-    return meet
+    """Read the request and send these bytes, then the piece without a pause."""
+    return answers(data, piece)
 
 
 def sleeps(connection: socket.socket) -> None:

@@ -27,9 +27,8 @@ class Agent:
 
     @property
     def party(self):
-        return connections_1_0.Party(
-            keys.did_of(self.verkey), self.verkey, self.endpoint, []
-        )
+        did = keys.did_of(self.verkey)
+        return connections_1_0.Party(did, self.verkey, self.endpoint, [])
 
     def with_next_key(self):
         """Return the same agent with another key, which nobody has been told of."""

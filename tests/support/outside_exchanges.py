@@ -24,11 +24,10 @@ def takes_offer(phone, client, definition_id):
     offered = phone.newest(ISSUE + "offer-credential")
     request, metadata, definition = request_for(phone, client, offered, definition_id)
     phone.says(request)
-    issued = read_attachment(
-        phone.newest(ISSUE + "issue-credential"), "credentials~attach"
-    )
+    issued = phone.newest(ISSUE + "issue-credential")
     phone.says(phone.build(ISSUE + "ack", offered.thread_id, status="OK"))
-    return anoncreds.process_credential(issued, metadata, LINK_SECRET, definition)
+    attached = read_attachment(issued, "credentials~attach")
+    return anoncreds.process_credential(attached, metadata, LINK_SECRET, definition)
 
 
 def build_presentation(client, request, credential):
@@ -51,10 +50,9 @@ def answers_request(phone, client, credential):
     asked = phone.newest(PROVE + "request-presentation")
     request = read_attachment(asked, "request_presentations~attach")
     shown = build_presentation(client, request, credential)
-    attached = {
-        "presentations~attach": [json_attachment("libindy-presentation-0", shown)]
-    }
-    phone.says(phone.build(PROVE + "presentation", asked.thread_id, **attached))
+    attached = [json_attachment("libindy-presentation-0", shown)]
+    kind, attached = PROVE + "presentation", {"presentations~attach": attached}
+    phone.says(phone.build(kind, asked.thread_id, **attached))
 
 
 def ledger_schema(client, schema_id):
@@ -66,11 +64,9 @@ def offered_to(phone, faber, **body):
     """Connect and offer a credential. Return its definition and its API path."""
     row = phone.connects(faber)
     definition = faber.defines("name", "level")
-    body |= {
-        "definitionId": definition["definitionId"],
-        "connectionId": row.connection_id,
-    }
-    offered = faber.post("/credentials", body | {"credentialValues": VALUES})
+    body |= {"connectionId": row.connection_id, "credentialValues": VALUES}
+    body["definitionId"] = definition["definitionId"]
+    offered = faber.post("/credentials", body)
     queues.sweep()
     return definition, f"/credentials/{offered['credentialId']}"
 
@@ -128,10 +124,8 @@ def connects_without_endpoint(pocket, faber):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
     request = connections_1_0.build_request("Phone", "", pocket.party, pocket.prefix)
     pocket.asks(request, to=row.invitation["recipientKeys"][0])
-    content = connections_1_0.read_signed(
-        pocket.newest(connections_1_0.RESPONSE).body["connection~sig"],
-        row.invitation["recipientKeys"][0],
-    )
+    signed = pocket.newest(connections_1_0.RESPONSE).body["connection~sig"]
+    content = connections_1_0.read_signed(signed, row.invitation["recipientKeys"][0])
     pocket.their_key = connections_1_0.read_party(content).verkey
     return Connection.objects.get(pk=row.pk)
 

@@ -9,12 +9,9 @@ from PIL import Image
 
 @pytest.fixture(autouse=True)
 def storage(settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": tmp_path},
-        }
-    }
+    stored = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
+    stored["OPTIONS"] = {"location": tmp_path}
+    settings.STORAGES = settings.STORAGES | {"default": stored}
     return tmp_path
 
 
@@ -33,8 +30,5 @@ def form(data, filename=None):
 
 
 def uploads(api, data, path="/common/upload", filename=None):
-    where = api.prefix + path
-    body = form(data, filename)
-    return api.client.generic(
-        "POST", where, body, MULTIPART_CONTENT, headers=api.headers
-    )
+    given = (api.prefix + path, form(data, filename), MULTIPART_CONTENT)
+    return api.client.generic("POST", *given, headers=api.headers)

@@ -56,10 +56,8 @@ def answer(
     hidden: the items whose values are not shown.
     """
     held = candidates or (candidate("degree"),)
-    chosen = [
-        one._replace(hidden=one.policy_name in hidden)
-        for one in selection.auto_select(request, held)
-    ]
+    found = selection.auto_select(request, held)
+    chosen = (one._replace(hidden=one.policy_name in hidden) for one in found)
     return select(request, held, *chosen)
 
 

@@ -28,10 +28,9 @@ def let_leases_run_out():
     """Expire all leases and retry delays, as if their time had passed."""
     past = timezone.now() - timedelta(seconds=1)
     for queue in QUEUES:
-        queue.objects.filter(status=PENDING).update(due_at=past)
-        queue.objects.filter(status=PENDING).exclude(lease_until=None).update(
-            lease_until=past
-        )
+        rows = queue.objects.filter(status=PENDING)
+        rows.update(due_at=past)
+        rows.exclude(lease_until=None).update(lease_until=past)
 
 
 def sweep():

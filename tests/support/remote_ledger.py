@@ -1,5 +1,7 @@
 """A network that is read like an Indy ledger and has the objects of the local one."""
 
+from functools import partial
+
 from django.db import connection
 
 from credentials.ledgers.indy import pool, reads
@@ -16,18 +18,13 @@ class Ledger:
         self.asked, self.in_transactions, self.silent_about = [], [], set()
         self.stale_answers = 0  # the number of next reads that return the first list
         for kind in ("schema", "definition", "registry"):
-            monkeypatch.setattr(
-                reads,
-                f"fetch_{kind}",
-                lambda *asked, kind=kind: self.shows(kind, *asked),
-            )
+            monkeypatch.setattr(reads, f"fetch_{kind}", partial(self.shows, kind))
         monkeypatch.setattr(reads, "fetch_status_list", self.newest)
 
     def shows(self, kind, network, object_id):
         self.hears(network, kind, object_id)
-        row = PublishedObject.objects.filter(
-            network="local", object_id=object_id
-        ).first()
+        rows = PublishedObject.objects.filter(network="local", object_id=object_id)
+        row = rows.first()
         return row and LedgerObject(row.body, row.sequence)
 
     def newest(self, network, registry_id, registry, timestamp):

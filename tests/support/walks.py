@@ -72,10 +72,8 @@ class Walk:
     def asks(self):
         asked = self.faber.asks(self.alice, attributes=ASKED)
         verifier = Verification.objects.get(pk=asked["verificationId"])
-        return {
-            "verifier": verifier,
-            "prover": Verification.objects.get(role="prover"),
-        }
+        prover = Verification.objects.get(role="prover")
+        return {"verifier": verifier, "prover": prover}
 
     def stops_after(self, messages, step):
         """Do a step as if the messages after this number of them were lost.
@@ -161,6 +159,5 @@ def outsider():
     """Return a party of another agent, and its seed."""
     seed = keys.generate_seed()
     verkey = keys.verkey_of(seed)
-    return connections_1_0.Party(
-        keys.did_of(verkey), verkey, "https://phone.example", []
-    ), seed
+    party = keys.did_of(verkey), verkey, "https://phone.example", []
+    return connections_1_0.Party(*party), seed

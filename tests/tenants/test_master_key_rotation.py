@@ -1,20 +1,21 @@
 """A new master key beside the old one, batch by batch, and the end of the old one."""
 
-import io
 import os
+from functools import partial
 from threading import Event
 
 import pytest
 from cryptography.exceptions import InvalidTag
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 
 from agency.core import transactions
 from organizations.provisioning import create_organization
 from tenants import master_key_rotation, vault
 from tenants.models import ApiKey, DataKey
+from tests.support.commands import output_of
 from tests.support.races import at_once, is_waited_for, wait_until
 from wallets.models import Wallet
 
@@ -32,10 +33,7 @@ def use_keys(settings, master_key, old_master_key=None):
     vault.forget_keys()
 
 
-def rotate():
-    said = io.StringIO()
-    call_command("rotate_master_key", stdout=said, stderr=io.StringIO())
-    return said.getvalue()
+rotate = partial(output_of, "rotate_master_key")
 
 
 def link_secret_of(organization):
@@ -185,13 +183,10 @@ def test_a_key_that_is_not_given_is_named_and_nothing_is_changed(faber, settings
 
 
 def test_a_check_says_that_the_old_key_is_needless(faber, new_master_key):
-    def warnings():
-        found = checks.run_checks(tags=[checks.Tags.database], databases=["default"])
-        return [one.id for one in found]
-
-    assert warnings() == []
+    database = {"tags": [checks.Tags.database], "databases": ["default"]}
+    assert checks.run_checks(**database) == []
     rotate()
-    assert warnings() == ["agency.W012"]
+    assert [one.id for one in checks.run_checks(**database)] == ["agency.W012"]
 
 
 def test_one_data_key_by_an_unknown_master_key_is_noticed(faber, acme, settings):

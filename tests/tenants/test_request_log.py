@@ -2,6 +2,7 @@
 
 import logging
 from datetime import timedelta
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
@@ -16,7 +17,7 @@ from organizations import erasure
 from organizations.provisioning import remove_organization
 from tenants import audit, request_log, tasks
 from tenants.models import LoggedRequest, Tenant
-from tests.support.people import Provider
+from tests.factories import LoggedRequestFactory
 from tests.support.request_log import written
 
 __all__ = ["written"]
@@ -36,19 +37,10 @@ def add_rows(organization, number, days=0):
     """Rows of so many days ago, written without a call."""
     key = organization.tenant.keys.first()
     first = unix_milliseconds(timezone.now() - timedelta(days=days))
-    LoggedRequest.objects.bulk_create(
-        LoggedRequest(
-            # In time, and of this organization.
-            id=UUID(int=smallest_uuid7(first + index - number).int | key.pk.int >> 48),
-            tenant=organization.tenant,
-            key=key,
-            method="GET",
-            route="/connections",
-            status=200,
-            milliseconds=1,
-        )
-        for index in range(number)
-    )
+    for index in range(number):
+        # In time, and of this organization.
+        pk = UUID(int=smallest_uuid7(first + index - number).int | key.pk.int >> 48)
+        LoggedRequestFactory(id=pk, tenant=organization.tenant, key=key)
 
 
 def test_a_call_is_logged_by_its_route_and_result(faber, written):
@@ -83,12 +75,14 @@ def test_a_failure_of_ours_is_logged_with_its_code(faber, written, monkeypatch):
     assert facts(row) == ("GET", "/connections", 500, "internal_error")
 
 
-def test_calls_of_nobody_and_of_a_provider_are_not_logged(faber, client, written):
+def test_calls_of_nobody_and_of_a_provider_are_not_logged(
+    faber, provider, client, written
+):
     client.get("/health")
     client.get("/connections")
     wrong = faber.headers | {"Authorization": "bearer agt_wrong"}
     client.get("/connections", headers=wrong)
-    Provider(faber).get("/tenants")
+    provider.get("/tenants")
     assert written() == []
 
 
@@ -158,14 +152,12 @@ def test_the_log_of_a_deleted_organization_goes_with_it(faber, acme, written):
 def test_the_thread_writes_and_the_end_of_the_process_writes_the_rest(
     faber, settings, written, monkeypatch
 ):
-    ends = []
-    monkeypatch.setattr(
-        request_log, "Finalize", lambda _, end, args, **how: ends.append((end, args))
-    )
+    finalize = Mock()
+    monkeypatch.setattr(request_log, "Finalize", finalize)
     # Only the end of the process makes the thread write.
     monkeypatch.setattr(request_log, "WRITE_SECONDS", 3600.0)
     request_log.start_writer()
-    [(end, arguments)] = ends
+    _, end, arguments = finalize.call_args.args
     faber.get("/connections")
     assert not LoggedRequest.objects.exists()
     end(*arguments)

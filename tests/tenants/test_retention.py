@@ -49,13 +49,15 @@ def stray(name="stray.png"):
     return name
 
 
-def test_expired_sessions_go_and_live_ones_stay(client, django_user_model):
-    client.force_login(django_user_model.objects.create_user("a", "a@example.org"))
-    past = timezone.now() - timedelta(seconds=1)
-    Session.objects.bulk_create(
-        Session(session_key=f"old{number}", session_data="", expire_date=past)
-        for number in range(3)
-    )
+def expired(key, days):
+    """Store a session that ended so many days ago."""
+    then = timezone.now() - timedelta(days)
+    Session.objects.create(session_key=key, expire_date=then)
+
+
+def test_expired_sessions_go_and_live_ones_stay(client, transactional_db):
+    client.force_login(UserFactory())
+    expired("old", 1)
     tasks.delete_old_sessions_and_pictures()
     assert Session.objects.get().session_key == client.session.session_key
 
@@ -63,13 +65,8 @@ def test_expired_sessions_go_and_live_ones_stay(client, django_user_model):
 def test_sessions_go_in_batches_the_oldest_first(transactional_db, monkeypatch):
     monkeypatch.setattr(batches, "BATCH_ROWS", 2)
     monkeypatch.setattr(batches, "MAX_BATCHES", 2)
-    now = timezone.now()
-    Session.objects.bulk_create(
-        Session(
-            session_key=f"{9 - age}", session_data="", expire_date=now - timedelta(age)
-        )
-        for age in range(1, 8)
-    )
+    for age in range(1, 8):
+        expired(f"{9 - age}", age)
     assert retention.delete_expired_sessions() == 4
     left = Session.objects.order_by("pk").values_list("session_key", flat=True)
     assert list(left) == ["6", "7", "8"]

@@ -12,9 +12,8 @@ from typing import NamedTuple
 from tests.support.paths import ROOT
 from tests.support.tools import without
 
-FILE = (
-    ROOT / os.environ.get("AGENCY_SHARED", "../shared") / "reference" / "contract.json"
-)
+SHARED = ROOT / os.environ.get("AGENCY_SHARED", "../shared")
+FILE = SHARED / "reference" / "contract.json"
 PREFIXES = {
     "credentials": ("", "/agency/v1", "/credentials/v1"),
     "wallet": ("", "/custodian/v1", "/custodian", "/wallet/v1"),
@@ -64,11 +63,7 @@ def read():
     """The whole contract. Without the file tests are skipped; in CI they fail."""
     if FILE.exists():
         return json.loads(FILE.read_text())
-    message = (
-        f"The contract is not tested: {FILE} is missing (AGENCY_SHARED names "
-        "its folder)."
-    )
-    without(message)
+    without(f"The contract is not tested: AGENCY_SHARED names no folder with {FILE}.")
 
 
 def operation(row):

@@ -4,6 +4,7 @@ Operations not named here need only the world's ids.
 """
 
 import io
+import re
 from typing import Any, NamedTuple
 
 from PIL import Image
@@ -35,6 +36,7 @@ def ids(client, world):
         "connectionId": world.connection[side],
         "credentialId": world.credential[side],
         "verificationId": world.verification[side],
+        "messageId": world.message[side],
         "definitionId": world.definition["definitionId"],
         "schemaId": world.definition["schemaId"],
         "policyId": world.stored_policy,
@@ -57,21 +59,25 @@ def form(**fields):
     return Given(form=fields)
 
 
+def sends(name):
+    """The body that the world has by this name."""
+    return lambda world: body(getattr(world, name))
+
+
+def by_link(world):
+    return form(verificationData=world.request_by_link())
+
+
 def offer(world):
-    parties = {
-        "definitionId": world.definition["definitionId"],
-        "connectionId": world.connection[0],
-    }
-    return parties | {"automaticIssuance": False, "credentialValues": VALUES}
+    offered = {"automaticIssuance": False, "credentialValues": VALUES}
+    names = ids("credentials", world)
+    return offered | {name: names[name] for name in ("definitionId", "connectionId")}
 
 
 def choice(world):
     """Alice's answer to the world's policy."""
-    names = ("Title", "Name", "Of age")
-    return [
-        {"policyName": name, "credentialId": world.credential[WALLET]}
-        for name in names
-    ]
+    chosen = {"credentialId": world.credential[WALLET]}
+    return [{"policyName": name} | chosen for name in ("Title", "Name", "Of age")]
 
 
 def picture(world):
@@ -93,81 +99,46 @@ def all_organizations(world):
 
 
 def old_verification(world):
-    connection_id = world.connection[ORGANIZATION]
-    return {
-        "verificationDefinitionId": world.stored_request(),
-        "connectionId": connection_id,
-    }
+    stored = {"verificationDefinitionId": world.stored_request()}
+    return stored | {"connectionId": world.connection[ORGANIZATION]}
 
 
 CREDENTIALS = {
     "POST /common/upload": picture,
     "POST /connections": lambda world: body(INVITATION),
-    "DELETE /connections/{connectionId}": lambda world: path(
-        connectionId=world.connected()[0]
-    ),
+    "DELETE /connections/{connectionId}": "connected",
     "POST /credentials": lambda world: body(offer(world)),
-    "PUT /credentials/{credentialId}": lambda world: path(
-        credentialId=world.accepted()[0]
-    ),
-    "DELETE /credentials/{credentialId}": lambda world: path(
-        credentialId=world.issued()[0]
-    ),
-    "DELETE /credentials/delete/{credentialId}": lambda world: path(
-        credentialId=world.offered()[0]
-    ),
-    "DELETE /credentials/purge/{definitionId}": lambda world: path(
-        definitionId=world.another_definition()
-    ),
+    "PUT /credentials/{credentialId}": "accepted",
+    "DELETE /credentials/{credentialId}": "issued",
+    "DELETE /credentials/delete/{credentialId}": "offered",
+    "DELETE /credentials/purge/{definitionId}": "another_definition",
     "POST /definitions/credentials": lambda world: body(DEFINITION),
     "POST /definitions/schemas": lambda world: body(SCHEMA),
-    "DELETE /definitions/credentials/{credentialDefinitionId}": lambda world: path(
-        credentialDefinitionId=world.another_definition()
-    ),
+    "DELETE /definitions/credentials/{credentialDefinitionId}": "another_definition",
     "POST /tenants": lambda world: body(TENANT),
     "DELETE /tenants/{tenantId}": an_organization,
     "POST /verifications": lambda world: body(old_verification(world)),
-    "DELETE /verifications/{verificationId}": lambda world: path(
-        verificationId=world.asked()[0]
-    ),
-    "GET /definitions/verifications": lambda world: path(
-        definitionId=world.stored_request()
-    ),
-    "GET /definitions/verifications/{definitionId}": lambda world: path(
-        definitionId=world.stored_request()
-    ),
-    "POST /definitions/verifications": lambda world: body(world.proof_request),
-    "DELETE /definitions/verifications/{verificationDefinitionId}": lambda world: path(
-        verificationDefinitionId=world.stored_request()
-    ),
-    "GET /webhooks": lambda world: path(webhookId=world.webhook()),
+    "DELETE /verifications/{verificationId}": "asked",
+    "GET /definitions/verifications": "stored_request",
+    "GET /definitions/verifications/{definitionId}": "stored_request",
+    "POST /definitions/verifications": sends("proof_request"),
+    "DELETE /definitions/verifications/{verificationDefinitionId}": "stored_request",
+    "GET /webhooks": "webhook",
     "POST /webhooks": lambda world: body(WEBHOOK),
-    "DELETE /webhooks/{webhookId}": lambda world: path(webhookId=world.webhook()),
-    "PUT /webhooks/{webhookId}/enable": lambda world: path(webhookId=world.webhook()),
-    "PUT /webhooks/{webhookId}/disable": lambda world: path(webhookId=world.webhook()),
+    "DELETE /webhooks/{webhookId}": "webhook",
+    "PUT /webhooks/{webhookId}/enable": "webhook",
+    "PUT /webhooks/{webhookId}/disable": "webhook",
     "POST /messages": lambda world: body(
         {"connectionId": world.connection[ORGANIZATION], "text": "Hello"}
-    ),
-    "GET /messages/connection/{connectionId}": lambda world: path(
-        messageId=world.message[ORGANIZATION]
-    ),
-    "GET /messages/{messageId}": lambda world: path(
-        messageId=world.message[ORGANIZATION]
     ),
     "POST /definitions/credentials/{schemaId}": lambda world: body(
         {"supportRevocation": False}
     ),
-    "POST /verificationPolicies": lambda world: body(world.policy),
-    "DELETE /verificationPolicies/{policyId}": lambda world: path(
-        policyId=world.another_policy()
-    ),
-    "POST /verifications/policy": lambda world: body(world.policy),
-    "POST /verifications/policy/connections/{connectionId}": lambda world: body(
-        world.policy
-    ),
-    "PUT /verifications/policy/connections/{connectionId}": lambda world: body(
-        world.policy
-    ),
+    "POST /verificationPolicies": sends("policy"),
+    "DELETE /verificationPolicies/{policyId}": "another_policy",
+    "POST /verifications/policy": sends("policy"),
+    "POST /verifications/policy/connections/{connectionId}": sends("policy"),
+    "PUT /verifications/policy/connections/{connectionId}": sends("policy"),
     "PUT /verifications/proposal/{policyId}/connections/{connectionId}": lambda world: (
         path(policyId=world.proposed()[0])
     ),
@@ -176,61 +147,48 @@ WALLETS = {
     "POST /api/{walletId}/connections/invitation": lambda world: form(
         invitation=world.faber.invites()["invitation"]
     ),
-    "POST /api/{walletId}/credentials/{credentialId}": lambda world: path(
-        credentialId=world.offered()[1]
-    ),
+    "POST /api/{walletId}/credentials/{credentialId}": "offered",
     "POST /api/wallets": lambda world: body({"ownerName": "Bob"}),
     "DELETE /api/wallets": lambda world: Given(
         query=f"walletId={world.another_wallet()}"
     ),
-    "DELETE /api/wallets/{walletId}": lambda world: path(
-        walletId=world.another_wallet()
-    ),
-    "PUT /api/{walletId}/verifications/{verificationId}/autoSelect": lambda world: (
-        path(verificationId=world.asked()[1])
-    ),
+    "DELETE /api/wallets/{walletId}": "another_wallet",
+    "PUT /api/{walletId}/verifications/{verificationId}/autoSelect": "asked",
     "PUT /api/{walletId}/verifications/{verificationId}": lambda world: Given(
         {"verificationId": world.asked()[1]}, choice(world)
     ),
     "PUT /api/{walletId}/credentials/fromData": lambda world: form(
         credentialData=world.offer_by_link()
     ),
-    "PUT /api/{walletId}/verifications/fromData/autoSelect": lambda world: form(
-        verificationData=world.request_by_link()
-    ),
+    "PUT /api/{walletId}/verifications/fromData/autoSelect": by_link,
     "PUT /api/{walletId}/verifications/fromData": lambda world: body(
         {"verificationData": world.request_by_link(), "parameters": choice(world)}
     ),
-    "POST /api/{walletId}/verifications/fromData/availableCredentials": lambda world: (
-        form(verificationData=world.request_by_link())
-    ),
-    "PUT /api/{walletId}/verifications/propose/{connectionId}": lambda world: body(
-        world.proposable
-    ),
-    "DELETE /api/{walletId}/connections/{connectionId}": lambda world: path(
-        connectionId=world.connected()[1]
-    ),
-    "DELETE /api/{walletId}/credentials/{credentialId}": lambda world: path(
-        credentialId=world.issued()[1]
-    ),
-    "DELETE /api/{walletId}/verifications/{verificationId}": lambda world: path(
-        verificationId=world.asked()[1]
-    ),
+    "POST /api/{walletId}/verifications/fromData/availableCredentials": by_link,
+    "PUT /api/{walletId}/verifications/propose/{connectionId}": sends("proposable"),
+    "DELETE /api/{walletId}/connections/{connectionId}": "connected",
+    "DELETE /api/{walletId}/credentials/{credentialId}": "issued",
+    "DELETE /api/{walletId}/verifications/{verificationId}": "asked",
 }
 PROVIDER = {
     "POST /tenants": lambda world: body(TENANT),
     "DELETE /tenants": all_organizations,
-    "DELETE /tenants/{tenantId}": lambda world: path(tenantId=world.another_branch()),
+    "DELETE /tenants/{tenantId}": "another_branch",
     "PUT /tenants/{tenantId}": lambda world: body({"name": "Branch"}),
     "POST /assets": picture,
 }
+# A function of the world; or the name of the world's method that makes what the last id
+# of the path names.
 GIVEN = {"credentials": CREDENTIALS, "wallet": WALLETS, "provider": PROVIDER}
 
 
-def given(operation, world):
-    """All that one call of the operation needs, made in the world."""
-    make = GIVEN[operation.client].get(
-        f"{operation.method} {operation.path}", lambda _: Given()
-    )
-    made = make(world)
-    return made._replace(ids=ids(operation.client, world) | made.ids)
+def given(client, name, world, more=None):
+    """All that one call of an operation needs, made in the world."""
+    make = (GIVEN[client] | (more or {})).get(name, lambda _: Given())
+    if isinstance(make, str):
+        made = getattr(world, make)()
+        own = made if isinstance(made, str) else made[client == "wallet"]
+        call = Given(dict.fromkeys(re.findall(r"{(\w+)}", name)[-1:], own))
+    else:
+        call = make(world)
+    return call._replace(ids=ids(client, world) | call.ids)

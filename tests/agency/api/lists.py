@@ -11,8 +11,6 @@ def walk(who, address, **query):
         response = who.send("get", address)
         assert response.status_code == 200, response.content
         rows += response.json()
-        link = response.headers.get("Link", "")
-        address = link.removeprefix(f"<{settings.PUBLIC_URL}").removesuffix(
-            '>; rel="next"'
-        )
+        link = response.headers.get("Link", "").removesuffix('>; rel="next"')
+        address = link.removeprefix(f"<{settings.PUBLIC_URL}")
     return rows

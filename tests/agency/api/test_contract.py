@@ -17,90 +17,39 @@ from tests.support.people import ApiError
 
 CONTRACT = contract.read()
 OPERATIONS = [contract.operation(row) for row in CONTRACT["operations"]]
-NOT_CALLED = ()
 NEVER_SHOWN = (  # why, by which clients, of which schema, what
-    (
-        "The local network has no file of genesis transactions.",
-        ("credentials", "provider"),
-        "NetworkContract",
-        ("genesisTransactions", "poolProtocolVersion"),
-    ),
-    (
-        "The local network has no agreement of transaction authors.",
-        ("credentials",),
-        "NetworkTxnAgreementContract",
-        ("text", "version", "acceptanceMethods"),
-    ),
-    (
-        "So nobody has accepted it.",
-        ("credentials",),
-        "IssuerStatusContract",
-        ("acceptanceText", "acceptanceVersion", "acceptanceDigest", "acceptanceTime"),
-    ),
-    (
-        "A seed is never shown: with it anybody is the issuer.",
-        ("credentials", "provider"),
-        "TenantExtendedInformationContract",
-        ("issuerKeyGenerationSeed", "agentKeyGenerationSeed"),
-    ),
-    ("Nobody is sent an invoice.", ("provider",), "UsageContract", ("invoiceId",)),
-    (
-        "No operation takes one, and no source says what it holds.",
-        ("credentials", "wallet"),
-        "CredentialContract",
-        ("correlationId",),
-    ),
-    (
-        "Registries follow one another: there is no greatest number of credentials.",
-        ("credentials",),
-        "CredentialDefinitionContract",
-        ("maxCredentialCount",),
-    ),
-    (
-        "A hosted wallet has no picture; another agent's is shown.",
-        ("credentials",),
-        "ConnectionContract",
-        ("imageUrl",),
-    ),
-    (
-        "The link is the issuer's: who has taken the offer needs none.",
-        ("wallet",),
-        "CredentialContract",
-        ("offerData", "offerUrl"),
-    ),
-    (
-        "The link and the stored policy are the verifier's.",
-        ("wallet",),
-        "VerificationContract",
-        ("verificationRequestData", "verificationRequestUrl", "definitionId"),
-    ),
-    (
-        "On its way to the holder `now` has become a time.",
-        ("wallet",),
-        "VerificationPolicyRevocationRequirement",
-        ("validNow",),
-    ),
-    (
-        "A policy that a hosted holder proposes holds no values; another "
-        "agent's are shown.",
-        ("credentials", "wallet"),
-        "ProposedAttribute",
-        ("value", "mimeType"),
-    ),
-    (
-        "One time for the whole request; it stands there.",
-        ("credentials",),
-        "ProofAttributeInfo",
-        ("nonRevoked", "non_revoked"),
-    ),
-    (
-        "One time for the whole request; and a predicate is about one name.",
-        ("credentials",),
-        "ProofPredicateInfo",
-        ("nonRevoked", "non_revoked", "names"),
-    ),
-    ("Each request gets its own.", ("credentials",), "ProofRequest", ("nonce",)),
-)
+    ("The local network has no file of genesis transactions.",
+     "credentials provider", "NetworkContract",
+     "genesisTransactions poolProtocolVersion"),
+    ("The local network has no agreement of transaction authors.",
+     "credentials", "NetworkTxnAgreementContract", "text version acceptanceMethods"),
+    ("So nobody has accepted it.", "credentials", "IssuerStatusContract",
+     "acceptanceText acceptanceVersion acceptanceDigest acceptanceTime"),
+    ("A seed is never shown: with it anybody is the issuer.",
+     "credentials provider", "TenantExtendedInformationContract",
+     "issuerKeyGenerationSeed agentKeyGenerationSeed"),
+    ("Nobody is sent an invoice.", "provider", "UsageContract", "invoiceId"),
+    ("No operation takes one, and no source says what it holds.",
+     "credentials wallet", "CredentialContract", "correlationId"),
+    ("Registries follow one another: there is no greatest number of credentials.",
+     "credentials", "CredentialDefinitionContract", "maxCredentialCount"),
+    ("A hosted wallet has no picture; another agent's is shown.",
+     "credentials", "ConnectionContract", "imageUrl"),
+    ("The link is the issuer's: who has taken the offer needs none.",
+     "wallet", "CredentialContract", "offerData offerUrl"),
+    ("The link and the stored policy are the verifier's.",
+     "wallet", "VerificationContract",
+     "verificationRequestData verificationRequestUrl definitionId"),
+    ("On its way to the holder `now` has become a time.",
+     "wallet", "VerificationPolicyRevocationRequirement", "validNow"),
+    ("A policy of a hosted holder holds no values; another agent's are shown.",
+     "credentials wallet", "ProposedAttribute", "value mimeType"),
+    ("One time for the whole request; it stands there.",
+     "credentials", "ProofAttributeInfo", "nonRevoked non_revoked"),
+    ("One time for the whole request; and a predicate is about one name.",
+     "credentials", "ProofPredicateInfo", "nonRevoked non_revoked names"),
+    ("Each request gets its own.", "credentials", "ProofRequest", "nonce"),
+)  # fmt: skip
 LATER_CLIENTS = ("/credentials/v1/", "/wallet/v1/", "/management/v1/", "/provider/v1/")
 HEALTH = ("/health", "/")
 
@@ -117,16 +66,15 @@ def answers(world):
 
 def call(operation, path, world):
     try:
-        made = given(operation, world)
+        name = f"{operation.method} {operation.path}"
+        made = given(operation.client, name, world)
     except ApiError as error:
         error.add_note(f"while preparing {operation.name}")
         raise
-    caller = made.caller or (
-        world.provider if operation.client == "provider" else world.faber
-    )
-    address = path.format(
-        **{name: quote(value, safe="") for name, value in made.ids.items()}
-    )
+    owner = world.provider if operation.client == "provider" else world.faber
+    caller = made.caller or owner
+    ids = {name: quote(value, safe="") for name, value in made.ids.items()}
+    address = path.format(**ids)
     query = f"?{made.query}" if made.query else ""
     return keyed(caller, path).send(
         operation.method.lower(), address + query, made.body, made.form
@@ -165,10 +113,8 @@ def assert_as_the_contract_says(operation, responses):
     for path, response in responses.items():
         assert response.status_code == 200, f"{path}: {response.content}"
         if operation.path in HEALTH:
-            assert (response.content, response["Content-Type"]) == (
-                b"Healthy",
-                "text/plain",
-            )
+            assert response.content == b"Healthy"
+            assert response["Content-Type"] == "text/plain"
         elif operation.answer is None:
             assert response.content == b"", path
         else:
@@ -179,30 +125,22 @@ def assert_as_the_contract_says(operation, responses):
 
 def assert_none_is_left_out(answers):
     assert len(OPERATIONS) == 101
-    assert (
-        tuple(one.name for one in OPERATIONS if not answers[one.name])
-        == NOT_CALLED
-        == ()
-    )
+    assert not [one.name for one in OPERATIONS if not answers[one.name]]
     for one in OPERATIONS:
         assert set(one.known_paths) <= set(one.paths)
 
 
 def assert_every_field_is_shown_or_named(answers):
     known, shown = set(), set()
-    for operation in OPERATIONS:
-        if operation.answer:
-            judge = judge_of(operation)
-            for response in answers[operation.name].values():
-                judge.judge(operation.answer, response.json(), operation.name)
-            known |= {
-                (operation.client, *field)
-                for field in judge.fields_of(operation.answer)
-            }
-            shown |= {(operation.client, *field) for field in judge.shown}
+    for one in filter(lambda one: one.answer, OPERATIONS):
+        judge = judge_of(one)
+        for response in answers[one.name].values():
+            judge.judge(one.answer, response.json(), one.name)
+        known |= {(one.client, *field) for field in judge.fields_of(one.answer)}
+        shown |= {(one.client, *field) for field in judge.shown}
     assert known - shown == {
         (client, schema, field)
         for _, clients, schema, fields in NEVER_SHOWN
-        for client in clients
-        for field in fields
+        for client in clients.split()
+        for field in fields.split()
     }

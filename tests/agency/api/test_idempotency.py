@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -61,11 +62,35 @@ def crash(once, row, body):
     raise SystemError("the process is killed here")
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
-def test_every_write_documents_the_key_and_its_errors(operation):
-    parameters = {one["name"]: one for one in operation.documented["parameters"]}
-    assert parameters["Idempotency-Key"]["in"] == "header"
-    assert {"409", "422"} <= operation.documented["responses"].keys()
+@pytest.fixture
+def killed_before_the_answer(monkeypatch):
+    """The context of a call whose process is killed after its effect."""
+
+    @contextmanager
+    def killed():
+        with monkeypatch.context() as patch:
+            patch.setattr(idempotency.IdempotentRequest, "_store_response", crash)
+            yield patch
+
+    return killed
+
+
+def offer_of(definition, **more):
+    named = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
+    return named | more
+
+
+def takes_offer(holder, offered):
+    form = {"credentialData": offered["offerData"]}
+    return keyed(holder, "/credentials/fromData", form=form, method="put")
+
+
+def test_every_write_documents_the_key_and_its_errors():
+    for operation in OPERATIONS:
+        documented = operation.documented
+        parameters = {one["name"]: one for one in documented["parameters"]}
+        assert parameters["Idempotency-Key"]["in"] == "header", operation.name
+        assert {"409", "422"} <= documented["responses"].keys(), operation.name
 
 
 def test_every_write_looks_at_the_key_first(faber):
@@ -78,6 +103,10 @@ def test_every_write_looks_at_the_key_first(faber):
             response = keyed(caller, path, {}, wrong, operation.method.lower())
             assert "Idempotency-Key" in response.json()["errors"], operation.name
             assert_error(response, 400, "invalid_idempotency_key")
+
+
+def replayed(answer):
+    return answer.status_code, answer.content, answer.headers.get("Content-Type")
 
 
 @pytest.mark.parametrize(
@@ -96,12 +125,7 @@ def test_every_write_sent_again_has_one_effect_and_the_same_answer(world, header
         if operation.name in SHOWN_ONCE:
             assert_error(again, 409, "already_created")
         else:
-            assert (again.status_code, again.content) == (200, first.content), (
-                operation.name
-            )
-            assert again.headers.get("Content-Type") == first.headers.get(
-                "Content-Type"
-            )
+            assert replayed(again) == replayed(first), operation.name
             assert again["Idempotency-Replayed"] == "true"
 
 
@@ -157,20 +181,17 @@ def test_every_write_that_fails_before_it_commits_leaves_its_key_free(
 
 
 def test_what_was_answered_is_replayed_though_the_object_has_moved_on(faber):
-    alice, definition = faber.hosts(), faber.defines(*VALUES)
-    body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
-    data = faber.post("/credentials", body | {"automaticIssuance": True})["offerData"]
-    form = {"credentialData": data}
-    first = keyed(alice, "/credentials/fromData", form=form, method="put")
+    body, alice = offer_of(faber.defines(*VALUES)), faber.hosts()
+    offered = faber.post("/credentials", body | {"automaticIssuance": True})
+    first = takes_offer(alice, offered)
     assert first.json()["state"] == "Issued", "the answer shows what the drain did"
     alice.delete(f"/credentials/{first.json()['credentialId']}")
-    again = keyed(alice, "/credentials/fromData", form=form, method="put")
+    again = takes_offer(alice, offered)
     assert again.content == first.content and alice.get("/credentials") == []
 
 
-def test_what_was_made_and_deleted_is_not_made_again(faber, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(idempotency.IdempotentRequest, "_store_response", crash)
+def test_what_was_made_and_deleted_is_not_made_again(faber, killed_before_the_answer):
+    with killed_before_the_answer():
         keyed(faber, "/connections", {})
     [invited] = faber.get("/connections")
     faber.delete(f"/connections/{invited['connectionId']}")
@@ -220,9 +241,8 @@ def test_each_organization_and_each_provider_has_keys_of_its_own(faber, acme):
     ]
     assert [one.status_code for one in answers] == [200, 200, 200]
     assert [len(one.get("/connections")) for one in (faber, acme)] == [1, 1]
-    assert (
-        keyed(provider, "/tenants", {"name": "Branch"}).content == answers[2].content
-    )
+    again = keyed(provider, "/tenants", {"name": "Branch"})
+    assert again.content == answers[2].content
     assert len(provider.get("/tenants")) == 1
 
 
@@ -231,17 +251,11 @@ def test_each_organization_and_each_provider_has_keys_of_its_own(faber, acme):
 )
 def test_of_eight_at_once_one_has_the_effect(faber, monkeypatch, is_locked):
     if not is_locked:
-        monkeypatch.setattr(
-            idempotency, "call_lock_function", lambda function, name: True
-        )
+        monkeypatch.setattr(idempotency, "call_lock_function", lambda *_: True)
     alice, definition = faber.hosts(), faber.defines(*VALUES)
-    body = {
-        "definitionId": definition["definitionId"],
-        "connectionId": alice.known_as(faber),
-    }
+    body = offer_of(definition, connectionId=alice.known_as(faber))
     key = {"Idempotency-Key": "k1"}
-    offers = [lambda: faber.call("post", "/credentials", body, **key)] * 8
-    answers = at_once(*offers)
+    answers = at_once(*[lambda: faber.call("post", "/credentials", body, **key)] * 8)
     assert set(error_codes(answers)) <= {"idempotency_in_progress"}
     [made] = {one["credentialId"] for one in answers if isinstance(one, dict)}
     assert [made] == [one["credentialId"] for one in faber.get("/credentials")]
@@ -265,10 +279,9 @@ def test_while_a_write_runs_its_key_is_busy_and_says_when_to_ask_again(
 
 
 def test_after_an_error_the_key_may_be_used_again(faber):
-    assert (
-        keyed(faber, "/connections", {"connectionId": "not/good"}).status_code == 400
-    )
-    assert keyed(faber, "/connections", {"connectionId": "good"}).status_code == 200
+    for chosen, status in (("not/good", 400), ("good", 200)):
+        answer = keyed(faber, "/connections", {"connectionId": chosen})
+        assert answer.status_code == status
     invited = faber.invites()
     offer = {"connectionId": invited["connectionId"], "text": "Hello"}
     assert_error(keyed(faber, "/messages", offer, "k2"), 409, "wrong_state")
@@ -278,62 +291,46 @@ def test_after_an_error_the_key_may_be_used_again(faber):
 
 def test_what_the_other_side_undid_leaves_no_key(faber, acme, monkeypatch):
     """The offer is already taken when the response is built, after the commit."""
-    definition, alice, bob = faber.defines(*VALUES), faber.hosts(), acme.hosts()
-    body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
-    form = {"credentialData": faber.post("/credentials", body)["offerData"]}
+    offered = faber.post("/credentials", offer_of(faber.defines(*VALUES)))
+    alice, bob = faber.hosts(), acme.hosts()
     monkeypatch.setattr(connectionless, "_find_hosted_link", lambda verkey: None)
-    assert (
-        keyed(alice, "/credentials/fromData", form=form, method="put").status_code
-        == 200
-    )
-    late = keyed(bob, "/credentials/fromData", form=form, method="put")
-    assert_error(late, 409, "offer_taken")
+    assert takes_offer(alice, offered).status_code == 200
+    assert_error(takes_offer(bob, offered), 409, "offer_taken")
     assert not IdempotencyKey.objects.filter(tenant=acme.tenant).exists()
     assert bob.get("/credentials") == []
 
 
 def test_an_answer_made_before_the_other_side_heard_takes_nothing_back(
-    faber, monkeypatch
+    faber, killed_before_the_answer
 ):
-    """A process is killed before local delivery.
-
-    The row stays, the worker delivers, the key responds.
-    """
-    definition, alice = faber.defines(*VALUES), faber.hosts()
-    body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
-    offered = faber.post("/credentials", body)
-    form = {"credentialData": offered["offerData"]}
-    with monkeypatch.context() as patch:
+    """Killed before local delivery: the row stays, the worker delivers it."""
+    offered = faber.post("/credentials", offer_of(faber.defines(*VALUES)))
+    alice = faber.hosts()
+    with killed_before_the_answer() as patch:
         crash_before_the_drain(patch)
-        patch.setattr(idempotency.IdempotentRequest, "_store_response", crash)
-        keyed(alice, "/credentials/fromData", form=form, method="put")
-    again = keyed(alice, "/credentials/fromData", form=form, method="put")
-    assert again.json()["state"] == "Requested"
+        takes_offer(alice, offered)
+    assert takes_offer(alice, offered).json()["state"] == "Requested"
     worker_catches_up()
     assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Requested"
 
 
 def test_an_error_of_ours_after_the_effect_keeps_the_key(faber, monkeypatch):
+    represent = "connections.api.connections.ConnectionContract.to_representation"
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "connections.api.connections.ConnectionContract.to_representation",
-            lambda *args: 1 / 0,
-        )
+        patch.setattr(represent, lambda *args: 1 / 0)
         assert keyed(faber, "/connections", {}).status_code == 500
     assert keyed(faber, "/connections", {}).json()["state"] == "Invited"
     assert len(faber.get("/connections")) == 1
 
 
 def test_an_error_on_the_way_back_to_the_object_does_not_free_the_key(
-    faber, monkeypatch
+    faber, killed_before_the_answer
 ):
     """The definition is deleted before the repeated offer: no second offer."""
-    definition = faber.defines(*VALUES)["definitionId"]
-    body = {"definitionId": definition, "credentialValues": VALUES}
-    with monkeypatch.context() as patch:
-        patch.setattr(idempotency.IdempotentRequest, "_store_response", crash)
+    body = offer_of(faber.defines(*VALUES))
+    with killed_before_the_answer():
         keyed(faber, "/credentials", body)
-    faber.delete(f"/definitions/credentials/{definition}")
+    faber.delete(f"/definitions/credentials/{body['definitionId']}")
     assert keyed(faber, "/credentials", body).status_code == 404
     assert IdempotencyKey.objects.get().object_id == str(Credential.objects.get().pk)
 
@@ -393,26 +390,22 @@ def test_keys_are_forgotten_after_a_day_in_steps_and_may_be_used_again(
     monkeypatch.setattr(idempotency, "BATCH", 2)
     for number in range(5):
         keyed(faber, "/connections", {}, f"old {number}")
-    almost, past = (
-        timezone.now() - timedelta(hours=23.9),
-        timezone.now() - timedelta(hours=24.1),
-    )
-    IdempotencyKey.objects.update(created_at=past)
-    IdempotencyKey.objects.filter(key="old 4").update(created_at=almost)
+    now, keys = timezone.now(), IdempotencyKey.objects
+    keys.update(created_at=now - timedelta(hours=24.1))
+    keys.filter(key="old 4").update(created_at=now - timedelta(hours=23.9))
     tasks.delete_old_idempotency_keys()
     assert [one.key for one in IdempotencyKey.objects.all()] == ["old 4"]
     assert "Idempotency-Replayed" not in keyed(faber, "/connections", {}, "old 0")
 
 
 def test_a_write_has_one_effect(faber):
-    once = idempotency.IdempotentRequest({"tenant": faber.tenant}, "k1", "", b"")
+    given = ({"tenant": faber.tenant}, "k1", "", b"")
+    once, again = (idempotency.IdempotentRequest(*given) for _ in "ab")
     once.perform(lambda: None)
     with pytest.raises(AssertionError):
         once.perform(lambda: None)
     with pytest.raises(Conflict):
-        idempotency.IdempotentRequest({"tenant": faber.tenant}, "k1", "", b"").perform(
-            lambda: None
-        )
+        again.perform(lambda: None)
 
 
 def test_removing_an_organization_removes_its_keys(faber):

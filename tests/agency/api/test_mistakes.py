@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.people import Api
-
 pytestmark = pytest.mark.django_db(transaction=True)
 UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
@@ -36,171 +34,131 @@ class Mistake(NamedTuple):
 OFFER = {"definitionId": "{definition}", "connectionId": "{connection}"}
 MISTAKES = {
     "no key": Mistake(
-        "get", "/connections", 401, "unauthorized",
-        ("No key came", "Authorization: bearer <token>",
-         "X-Service-Subscription-Key: <key>"),
-        keys="none",
-    ),
+        "get", "/connections", 401, "unauthorized", keys="none",
+        says=("No key came", "Authorization: bearer <token>",
+              "X-Service-Subscription-Key: <key>")),
     "one key: no subscription key": Mistake(
-        "get", "/connections", 401, "unauthorized",
-        ("The subscription key is missing", "X-Service-Subscription-Key: <key>"),
-        keys="token only",
-    ),
+        "get", "/connections", 401, "unauthorized", keys="token only",
+        says=("The subscription key is missing", "X-Service-Subscription-Key: <key>")),
     "one key: no access token": Mistake(
-        "get", "/connections", 401, "unauthorized",
-        ("The access token is missing", "Authorization: bearer <token>"),
-        keys="subscription only",
-    ),
+        "get", "/connections", 401, "unauthorized", keys="subscription only",
+        says=("The access token is missing", "Authorization: bearer <token>")),
     "keys swapped": Mistake(
-        "get", "/connections", 401, "unauthorized",
-        ("swapped", "begins with agt_", "begins with ags_"),
-        keys="swapped",
-    ),
+        "get", "/connections", 401, "unauthorized", keys="swapped",
+        says=("swapped", "begins with agt_", "begins with ags_")),
     "a provider key as token": Mistake(
-        "get", "/connections", 401, "unauthorized",
-        ("provider key", "/provider/v1"),
-        keys="provider",
-    ),
+        "get", "/connections", 401, "unauthorized", ("provider key", "/provider/v1"),
+        keys="provider"),
     "an access token at the provider API": Mistake(
         "get", "/provider/v1/tenants", 401, "unauthorized",
-        ("access token", "begins with agp_"),
-    ),
+        ("access token", "begins with agp_")),
     "trailing slash": Mistake(
         "get", "/connections/", 404, "not_found",
-        ("no slash at the end", "/connections", "id is empty"),
-    ),
+        ("no slash at the end", "/connections", "id is empty")),
     "/api/v1/…, with another method": Mistake(
         "post", "/api/v1/credentials", 405, "method_not_allowed",
-        ("Use /credentials",), body={},
-    ),
+        ("Use /credentials",), body={}),
     "/api/v1/…, as a wallet": Mistake(
         "get", "/api/v1/connections", 404, "not_found",
-        ("walletId", "Use /connections"),
-    ),
+        ("walletId", "Use /connections")),
     "/api/v1/…, not at all": Mistake(
         "get", "/api/v1/definitions/schemas", 404, "not_found",
-        ("Use /definitions/schemas",),
-    ),
+        ("Use /definitions/schemas",)),
     "another method": Mistake(
-        "delete", "/connections", 405, "method_not_allowed", ("GET, POST",),
-    ),
+        "delete", "/connections", 405, "method_not_allowed", ("GET, POST",)),
     "trailing comma": Mistake(
-        "post", "/connections", 400, "malformed_json",
-        ("comma", "line 2, column 16"),
-        body='{\n"name": "Alice",\n}',
-    ),
+        "post", "/connections", 400, "malformed_json", ("comma", "line 2, column 16"),
+        body='{\n"name": "Alice",\n}'),
     "a form body": Mistake(
         "post", "/connections", 400, "malformed_json",
         (FORM, "Content-Type: application/json"),
-        body="name=Alice", content_type=FORM,
-    ),
+        body="name=Alice", content_type=FORM),
     "a misspelt member": Mistake(
         "post", "/connections", 200, "", (),
         body={"nmae": "Alice", "multi party": True, "name": "A"},
-        header=("X-Ignored-Members", "nmae, multi%20party"),
-    ),
+        header=("X-Ignored-Members", "nmae, multi%20party")),
     "a misspelt member that is required": Mistake(
         "post", "/credentials", 400, "invalid_request",
         ("definitionId: This field is required.",),
         body={"definitonId": "{definition}"}, field="definitionId",
-        header=("X-Ignored-Members", "definitonId"),
-    ),
+        header=("X-Ignored-Members", "definitonId")),
     "a misspelt member inside of others": Mistake(
         "post", "/verificationPolicies", 200, "", (),
-        body=POLICY | {"attributes": [{"policyName": "a"},
-                                      {"policyName": "b",
-                                       "restrictions": [{"issuerDID": "x",
-                                                         "issuerDid": "y"}]}]},
-        header=("X-Ignored-Members", "attributes[1].restrictions[0].issuerDID"),
-    ),
+        body=POLICY | {"attributes": [{"policyName": "a"}, {
+            "policyName": "b",
+            "restrictions": [{"issuerDID": "x", "issuerDid": "y"}]}]},
+        header=("X-Ignored-Members", "attributes[1].restrictions[0].issuerDID")),
     "a misspelt list filter": Mistake(
         "get", "/connections?stat=Invited&state=Invited&conection=", 200, "", (),
-        header=("X-Ignored-Parameters", "stat, conection"),
-    ),
+        header=("X-Ignored-Parameters", "stat, conection")),
     "attributes as objects": Mistake(
         "post", "/definitions/credentials", 400, "invalid_request",
         ('attributes[0]', "a text", "an object"),
         body={"name": "D", "version": "1.0", "attributes": [{"name": "age"}]},
-        field="attributes[0]",
-    ),
+        field="attributes[0]"),
     "values as objects": Mistake(
         "post", "/credentials", 400, "invalid_request",
         ("credentialValues.name", "a text"),
         body=OFFER | {"credentialValues": VALUES | {"name": {"value": "Alice"}}},
-        field="credentialValues.name",
-    ),
+        field="credentialValues.name"),
     "a list of attributes as an object": Mistake(
         "post", "/verificationPolicies", 400, "invalid_request",
         ("attributes", "a list"),
-        body=POLICY | {"attributes": {"policyName": "name"}}, field="attributes",
-    ),
+        body=POLICY | {"attributes": {"policyName": "name"}}, field="attributes"),
     "missing and superfluous values": Mistake(
         "post", "/credentials", 400, "wrong_attributes", ("missing: age", "shoe"),
         body=OFFER | {"credentialValues": {"name": "A", "degree": "B", "shoe": "40"}},
-        field="credentialValues",
-    ),
+        field="credentialValues"),
     "an unknown operator": Mistake(
         "post", "/verificationPolicies", 400, "invalid_request", (">=, >, <=, <, ==",),
-        body=POLICY | {"predicates": [ADULT | {"predicateType": "!=",
-                                               "predicateValue": 18}]},
-        field="predicates[0].predicateType",
-    ),
+        body=POLICY | {"predicates": [
+            ADULT | {"predicateType": "!=", "predicateValue": 18}]},
+        field="predicates[0].predicateType"),
     "a text under a predicate": Mistake(
         "post", "/verificationPolicies", 400, "invalid_request",
         ("whole number", "compare whole numbers only"),
         body=POLICY | {"predicates": [ADULT | {"predicateValue": "adult"}]},
-        field="predicates[0].predicateValue",
-    ),
+        field="predicates[0].predicateValue"),
     "wrong state: issued before it is requested": Mistake(
         "put", "/credentials/{credential}", 409, "wrong_state",
-        ("is Offered", "needs Requested", "the holder accepts the offer"),
-    ),
+        ("is Offered", "needs Requested", "the holder accepts the offer")),
     "wrong state: an offer without a connection": Mistake(
         "post", "/credentials", 409, "wrong_state",
         ("is Invited", "needs Connected", "the other side accepts the invitation"),
-        body=OFFER | {"connectionId": "{invited}"},
-    ),
+        body=OFFER | {"connectionId": "{invited}"}),
+    "wrong state: a request without a connection": Mistake(
+        "post", "/verifications/policy/connections/{invited}", 409, "wrong_state",
+        ("is Invited", "needs Connected"), body=POLICY),
     "wrong state: revoked before it is issued": Mistake(
         "delete", "/credentials/{credential}", 409, "wrong_state",
-        ("is Offered", "needs Issued", "issue it"),
-    ),
+        ("is Offered", "needs Issued", "issue it")),
     "unknown id": Mistake(
         "get", f"/credentials/{UNKNOWN}", 404, "not_found",
-        ("no such credential in your organization", "another organization's"),
-    ),
+        ("no such credential in your organization", "another organization's")),
     "other organization's id": Mistake(
         "get", "/credentials/{foreign}", 404, "not_found",
-        ("no such credential in your organization", "another organization's"),
-    ),
+        ("no such credential in your organization", "another organization's")),
     "date of a filter": Mistake(
         "get", "/connections?createdAfter=31.1.2026", 400, "invalid_request",
-        ("createdAfter", "2026-01-31T08:00:00Z"), field="createdAfter",
-    ),
+        ("createdAfter", "2026-01-31T08:00:00Z"), field="createdAfter"),
     "date of a filter, with a bare +": Mistake(
         "get", "/connections?createdAfter=2026-01-31T08:00:00+01:00", 400,
-        "invalid_request",
-        ("%2B",), field="createdAfter",
-    ),
+        "invalid_request", ("%2B",), field="createdAfter"),
     "date in a body": Mistake(
         "post", "/verificationPolicies", 400, "invalid_request",
         ("2026-01-31T08:00:00Z",),
         body=POLICY | {"revocationRequirement": {"validAt": "yesterday"}},
-        field="revocationRequirement.validAt",
-    ),
+        field="revocationRequirement.validAt"),
     "page cursor": Mistake(
         "get", "/connections?cursor=2", 400, "invalid_cursor",
-        ("Follow the Link header",),
-        field="cursor",
-    ),
+        ("Follow the Link header",), field="cursor"),
     "webhook URL: no scheme": Mistake(
         "post", "/webhooks", 400, "invalid_request",
         ("url", "absolute http or https address"), body={"url": "office.example/hook"},
-        field="url",
-    ),
+        field="url"),
     "webhook URL: not public": Mistake(
         "post", "/webhooks", 400, "address_refused", ("not public",),
-        body={"url": "https://10.0.0.1/hook"}, field="url",
-    ),
+        body={"url": "https://10.0.0.1/hook"}, field="url"),
 }  # fmt: skip
 
 
@@ -225,42 +183,30 @@ def filled(text, world):
 
 def keys_of(faber, which):
     token, key = faber.made.access_token, faber.made.subscription_key
-    provider = faber.made.provider_key
     token, key = {
-        "both": (token, key),
-        "none": (None, None),
-        "token only": (token, None),
-        "subscription only": (None, key),
-        "swapped": (key, token),
-        "provider": (provider, key),
-    }[which]
-    named = {
-        "Authorization": token and f"bearer {token}",
-        "X-Service-Subscription-Key": key,
-    }
-    return {name: value for name, value in named.items() if value}
+        "both": (token, key), "none": ("", ""), "token only": (token, ""),
+        "subscription only": ("", key), "swapped": (key, token),
+        "provider": (faber.made.provider_key, key),
+    }[which]  # fmt: skip
+    named = {"Authorization": f"bearer {token}"} if token else {}
+    return named | ({"X-Service-Subscription-Key": key} if key else {})
 
 
 def test_each_typical_mistake_is_answered_with_how_to_mend_it(faber, world):
     wrong = {}
     for name, mistake in MISTAKES.items():
-        given = (
-            mistake.body if isinstance(mistake.body, str) else json.dumps(mistake.body)
+        body = mistake.body if mistake.body is not None else ""
+        body = body if isinstance(body, str) else json.dumps(body)
+        answer = faber.client.generic(
+            mistake.method.upper(),
+            filled(mistake.path, world),
+            filled(body, world),
+            mistake.content_type,
+            headers=keys_of(faber, mistake.keys),
         )
-        data = {} if mistake.method == "get" else {
-            "data": filled(given, world) if mistake.body is not None else "",
-            "content_type": mistake.content_type,
-        }  # fmt: skip
-        headers = keys_of(faber, mistake.keys)
-        call = getattr(faber.client, mistake.method)
-        answer = call(filled(mistake.path, world), headers=headers, **data)
         if problem := problem_of(mistake, answer):
-            wrong[name] = (
-                f"{problem}: {answer.status_code} {answer.content.decode():.400}"
-            )
-    assert not wrong, "\n".join(
-        f"{name}: {problem}" for name, problem in wrong.items()
-    )
+            wrong[name] = f"{problem}: {answer.status_code} {answer.content!r:.400}"
+    assert not wrong, "\n".join(map(": ".join, wrong.items()))
 
 
 def problem_of(mistake, answer):
@@ -282,9 +228,8 @@ def problem_of(mistake, answer):
 
 
 def test_what_is_spelt_right_names_nothing_as_ignored(faber):
-    answer = faber.send(
-        "post", "/connections", {"connection_id": "a", "multi_party": None}
-    )
+    body = {"connection_id": "a", "multi_party": None}
+    answer = faber.send("post", "/connections", body)
     assert "X-Ignored-Members" not in answer.headers
     answer = faber.send("get", "/connections?limit=1&state=")
     assert "X-Ignored-Parameters" not in answer.headers
@@ -295,22 +240,5 @@ def test_names_that_are_ignored_make_no_header_of_their_own(faber):
     answer = faber.send("post", "/connections", dict.fromkeys(names, 1))
     assert answer.status_code == 200 and "X-Evil" not in answer.headers
     named = answer.headers["X-Ignored-Members"]
-    assert named.startswith("a%0D%0AX-Evil%3A%201, %C3%A4, ") and named.endswith(
-        ", ..."
-    )
-    assert len(named) < 3000
-
-
-def test_a_wrong_key_is_told_apart_from_nothing_else(faber, acme):
-    """Which of two keys is wrong, and whether it ever was right, is not told."""
-    token, key = faber.made.access_token, faber.made.subscription_key
-    faber.tenant.keys.filter(kind="access_token").first().revoke()
-    other = acme.made
-    pairs = [
-        (token, key),
-        (other.access_token, key),
-        (other.access_token, f"{key[:-1]}x"),
-        (f"agt_{'x' * 38}", other.subscription_key),
-    ]
-    answers = {Api(*pair).send("get", "/connections").content for pair in pairs}
-    assert len(answers) == 1
+    assert named.startswith("a%0D%0AX-Evil%3A%201, %C3%A4, ")
+    assert named.endswith(", ...") and len(named) < 3000

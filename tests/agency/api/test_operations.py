@@ -1,5 +1,7 @@
 """The texts of operations in YAML match the declarations of the views."""
 
+from itertools import chain
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from drf_spectacular.generators import SchemaGenerator
@@ -10,19 +12,14 @@ from verifications.policy_lab.trial import REASONS
 
 
 def read_written_texts(folder, text):
-    path = folder / "pets.yaml"
-    path.write_text(text)
-    return read_texts(path)
+    (folder / "pets.yaml").write_text(text)
+    return read_texts(folder / "pets.yaml")
 
 
 def test_each_entry_is_the_text_of_an_operation():
     document = SchemaGenerator().get_schema(request=None, public=True)
-    ids = {
-        described["operationId"]
-        for operations in document["paths"].values()
-        for described in operations.values()
-    }
-    assert all_texts().keys() - ids == set()
+    operations = chain(*(path.values() for path in document["paths"].values()))
+    assert all_texts().keys() <= {one["operationId"] for one in operations}
 
 
 def test_an_operation_without_texts_stops_the_start():

@@ -9,7 +9,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from agency.core.database.base import fetch_rows
 from tenants.models import ApiKey, IdempotencyKey
-from tests.agency.api.contract_calls import GIVEN, Given, body, ids, path
+from tests.agency.api.contract_calls import Given, body, given, path, sends
 from tests.support.people import Api, Organization
 from tests.support.world import VALUES
 
@@ -20,7 +20,7 @@ OPEN = {"acceptsRequests": True}
 SINCE = {"since": "2026-01-31T08:00:00Z"}
 
 
-def with_webhook(sent=None):
+def with_webhook(sent):
     return lambda world: Given({"webhookId": world.webhook()}, sent)
 
 
@@ -28,10 +28,6 @@ def with_delivery(world):
     webhook = world.webhook()
     sent = world.faber.post(f"/webhooks/{webhook}/example", EXAMPLE)
     return path(webhookId=webhook, deliveryId=sent["deliveryId"])
-
-
-def with_connection(sent=None):
-    return lambda world: Given({"connectionId": world.connected()[0]}, sent)
 
 
 def held_by(inviter, invitee):
@@ -55,14 +51,14 @@ def bulk(world, **recipient):
 def with_bulk(*changes, **recipient):
     """The id of a bulk after these changes."""
 
-    def given(world):
+    def make(world):
         wanted = bulk(world, **recipient)
         made = world.faber.post(f"/credentials/bulk?{wanted.query}", wanted.body)
         for change in changes:
             world.faber.post(f"/credentials/bulk/{made['bulkId']}/{change}")
         return Given({"bulkId": made["bulkId"]})
 
-    return given
+    return make
 
 
 MORE = {  # what the contract does not have, or names otherwise
@@ -85,24 +81,18 @@ MORE = {  # what the contract does not have, or names otherwise
     "POST /credentials/bulk/{bulkId}/resume": with_bulk("pause"),
     "DELETE /credentials/bulk/{bulkId}": with_bulk("pause"),
     "POST /credentials/bulk/{bulkId}/retry": with_bulk(connectionId="nobody"),
-    "POST /verificationPolicies/try": lambda world: body(world.policy),
-    "POST /api/{walletId}/credentials/{credentialId}/decline": lambda world: path(
-        credentialId=world.offered()[1]
-    ),
+    "POST /verificationPolicies/try": sends("policy"),
+    "POST /api/{walletId}/credentials/{credentialId}/decline": "offered",
     "PUT /credentials/{credentialId}/offer": lambda world: Given(
         {"credentialId": world.wished()[0]}, {"automaticIssuance": True}
     ),
-    "PUT /api/{walletId}/credentials/propose/{connectionId}": lambda world: body(
-        world.wish
-    ),
+    "PUT /api/{walletId}/credentials/propose/{connectionId}": sends("wish"),
     "PUT /api/{walletId}/credentials/{credentialId}/propose": lambda world: Given(
         {"credentialId": world.offered()[1]}, {"comment": "Please"}
     ),
-    "PUT /api/{walletId}/verifications/{verificationId}/decline": lambda world: path(
-        verificationId=world.asked()[1]
-    ),
-    "PUT /connections/{connectionId}/protocols": with_connection(
-        {"exchangeVersion": "2.0"}
+    "PUT /api/{walletId}/verifications/{verificationId}/decline": "asked",
+    "PUT /connections/{connectionId}/protocols": lambda world: Given(
+        {"connectionId": world.connected()[0]}, {"exchangeVersion": "2.0"}
     ),
     "PUT /connections/{connectionId}": lambda world: path(
         connectionId=held_by(world.faber, world.faber.hosts())
@@ -110,10 +100,8 @@ MORE = {  # what the contract does not have, or names otherwise
     "PUT /api/{walletId}/connections/{connectionId}": lambda world: path(
         connectionId=held_by(world.alice, world.faber.hosts())
     ),
-    "POST /connections/{connectionId}/ping": with_connection(),
-    "POST /api/{walletId}/connections/{connectionId}/ping": lambda world: path(
-        connectionId=world.connected()[1]
-    ),
+    "POST /connections/{connectionId}/ping": "connected",
+    "POST /api/{walletId}/connections/{connectionId}/ping": "connected",
     "PUT /api/{walletId}/connections/{connectionId}/protocols": lambda world: body(
         {"exchangeVersion": "2.0"}
     ),
@@ -124,10 +112,10 @@ MORE = {  # what the contract does not have, or names otherwise
     "POST /connections/requests": by_public_did,
     "POST /api/{walletId}/connections/requests": by_public_did,
     "PUT /tenants/publicDid": lambda world: body(OPEN),
-    "POST /connections/{connectionId}/rotate": with_connection(),
-    "POST /connections/{connectionId}/hangup": with_connection(),
+    "POST /connections/{connectionId}/rotate": "connected",
+    "POST /connections/{connectionId}/hangup": "connected",
     "PATCH /webhooks/{webhookId}": with_webhook({"retryUnconfirmed": False}),
-    "POST /webhooks/{webhookId}/secret": with_webhook(),
+    "POST /webhooks/{webhookId}/secret": "webhook",
     "POST /webhooks/{webhookId}/example": with_webhook(EXAMPLE),
     "POST /webhooks/{webhookId}/recover": with_webhook(SINCE),
     "POST /webhooks/{webhookId}/deliveries/{deliveryId}/resend": with_delivery,
@@ -148,21 +136,14 @@ class Operation(NamedTuple):
     def ready(self, world):
         """A call that can be made in the world now."""
         prefix = next(prefix for prefix in PREFIXES if self.path.startswith(prefix))
-        client, name = (
-            PREFIXES[prefix],
-            f"{self.method} {self.path.removeprefix(prefix)}",
-        )
-        given = (MORE | GIVEN[client]).get(name, lambda _: Given())(world)
-        names = ids(client, world) | given.ids
-        address = self.path.format(
-            **{one: quote(names[one], safe="") for one in names}
-        )
-        address += f"?{given.query}" if given.query else ""
-        caller = copy.copy(
-            given.caller or (world.provider if client == "provider" else world.faber)
-        )
+        client, path = PREFIXES[prefix], self.path.removeprefix(prefix)
+        call = given(client, f"{self.method} {path}", world, MORE)
+        ids = {name: quote(value, safe="") for name, value in call.ids.items()}
+        query = f"?{call.query}" if call.query else ""
+        caller = copy.copy(world.provider if client == "provider" else world.faber)
         caller.prefix = ""
-        return Write(caller, self.method.lower(), address, given.body, given.form)
+        address = self.path.format(**ids) + query
+        return Write(caller, self.method.lower(), address, call.body, call.form)
 
 
 class Write(NamedTuple):
@@ -194,11 +175,8 @@ def operations():
 
 def everything():
     """All rows, each with the time of its last change, to detect a second effect."""
-    models = [
-        m
-        for m in apps.get_models()
-        if hasattr(m, "updated_at") and m is not IdempotencyKey
-    ]
+    models = {m for m in apps.get_models() if hasattr(m, "updated_at")}
+    models.remove(IdempotencyKey)
     assert ApiKey in models and len(models) > 15
     reads = (
         f"SELECT '{m.__name__}', {m._meta.pk.column}::text, updated_at "

@@ -42,21 +42,25 @@ def test_a_provider_makes_lists_reads_and_deletes_organizations(provider):
 
 def test_the_organization_it_came_with_is_not_among_them(faber, provider):
     assert provider.get("/tenants") == []
-    path = f"/tenants/{faber.tenant.public_id}"
-    for call in (provider.get, provider.delete):
-        assert_error(error_of(call, path), 404, "not_found")
-    assert_error(error_of(provider.get, f"{path}/keys"), 404, "not_found")
+    assert_finds_none(provider, f"/tenants/{faber.tenant.public_id}")
+
+
+def assert_finds_none(provider, path):
+    keys, change = f"{path}/keys", ("put", path, {"name": "Mine"})
+    for call in (
+        ("get", path),
+        ("delete", path),
+        ("get", keys),
+        ("patch", keys),
+        change,
+    ):
+        assert_error(error_of(provider.call, *call), 404, "not_found")
 
 
 def test_another_account_reaches_nothing(provider, acme):
-    made = provider.makes()
-    other, path = Provider(acme), f"/tenants/{made['tenantId']}"
+    made, other = provider.makes(), Provider(acme)
     assert other.get("/tenants") == []
-    calls = [(other.get, path), (other.delete, path), (other.get, f"{path}/keys")]
-    for call, where in calls:
-        assert_error(error_of(call, where), 404, "not_found")
-    assert_error(error_of(other.call, "patch", f"{path}/keys"), 404, "not_found")
-    assert_error(error_of(other.put, path, {"name": "Mine"}), 404, "not_found")
+    assert_finds_none(other, f"/tenants/{made['tenantId']}")
     other.delete("/tenants")
     assert provider.get("/tenants") == [made]
 
@@ -116,8 +120,7 @@ def test_two_changes_at_once_leave_one_newest_pair(provider):
 def test_where_keys_are_shown_once_only_a_change_shows_them(provider, settings):
     settings.PROVIDER_KEYS_READABLE = False
     path = f"/tenants/{provider.makes()['tenantId']}/keys"
-    error = error_of(provider.get, path)
-    assert_error(error, 409, "keys_not_readable")
+    assert_error(error_of(provider.get, path), 409, "keys_not_readable")
     assert set(provider.call("patch", path)) == {"accessToken", "subscriptionKey"}
     assert not ApiKey.objects.exclude(sealed=None).exists()
     settings.PROVIDER_KEYS_READABLE = True
@@ -157,13 +160,12 @@ def test_regions_are_those_of_the_setting(provider, settings):
 
 
 def test_usage_is_counted_from_the_records_of_its_organizations(faber, acme, provider):
-    branch = Branch(provider, provider.makes())
-    for organization in (branch, faber):
+    for organization in (Branch(provider, provider.makes()), faber):
         alice, definition = organization.hosts(), organization.defines("name", "level")
         alice.receives(organization, definition, VALUES)
         organization.offers(alice, definition, VALUES)
-        organization.asks(alice, attributes=[{"policyName": "name"}])
-        organization.asks(alice, attributes=[{"policyName": "name"}])
+        for _ in ("first", "second"):
+            organization.asks(alice, attributes=[{"policyName": "name"}])
         alice.auto_selects()
     acme.hosts()
     current = provider.get("/analytics/usage/current")
@@ -191,10 +193,8 @@ def test_usage_is_told_by_month(provider):
     assert ends == [month.start for month in months[:-1]]
 
 
-@pytest.mark.parametrize(
-    "months, expected",
-    [(0, (2026, 1)), (1, (2025, 12)), (13, (2024, 12)), (-1, (2026, 2))],
-)
-def test_months_are_counted_over_the_year(months, expected):
-    start = usage.start_of_month(datetime(2026, 1, 31, 12, tzinfo=UTC), months)
-    assert (start.year, start.month, start.day, start.hour) == (*expected, 1, 0)
+def test_months_are_counted_over_the_year():
+    day = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    starts = {0: (2026, 1), 1: (2025, 12), 13: (2024, 12), -1: (2026, 2)}
+    for months, then in starts.items():
+        assert usage.start_of_month(day, months) == datetime(*then, 1, tzinfo=UTC)
