@@ -6,26 +6,15 @@ from html import unescape
 import pytest
 from django.test import Client
 
-from tests.support.pages import pages
-
-__all__ = ["pages"]
+from tests.support.policies import attribute, policy, predicate
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 CONNECTING = {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
 VALUES = {"Full Name": "Balthazar-4711", "year": "-19990417"}
-POLICY = {
-    "name": "Policy",
-    "version": "1.0",
-    "attributes": [{"policyName": "Name", "attributeNames": ["Full Name"]}],
-    "predicates": [
-        {
-            "policyName": "old",
-            "attributeName": "year",
-            "predicateType": "<",
-            "predicateValue": 2023,
-        }
-    ],
-}
+POLICY = policy(
+    attribute("Full Name", policyName="Name"),
+    predicates=[predicate("year", "<", 2023, policyName="old")],
+)
 
 
 class LinkPage:
@@ -54,7 +43,7 @@ class LinkPage:
         return response
 
     def note_state(self, response):
-        found = re.search(r'data-state="(\w+)"', response.content.decode())
+        found = re.search(r'data-state="(\w+)"', response.text)
         self.seen = found[1] if found else ""
 
     @property
@@ -66,7 +55,7 @@ class LinkPage:
 
 def text_of(response):
     """The text of a page, without tags and with single spaces."""
-    text = re.sub(r"</?(bdi|span|strong)[^>]*>", "", response.content.decode())
+    text = re.sub(r"</?(bdi|span|strong)[^>]*>", "", response.text)
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text))).strip()
 
 

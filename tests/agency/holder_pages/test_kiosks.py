@@ -14,18 +14,15 @@ from tenants.models import Tenant
 from tests.agency.holder_pages.conftest import VALUES, answer, text_of
 from tests.agency.web_wallet.conftest import opens_wallet
 from tests.support.errors import assert_error
+from tests.support.policies import attribute, policy
 from tests.support.races import at_once
 from verifications import kiosks
 from verifications.models import Kiosk, Verification
 from verifications.present_proof import messages
 
 pytestmark = pytest.mark.django_db(transaction=True)
-POLICY = {
-    "name": "Policy",
-    "version": "1.0",
-    "attributes": [{"policyName": "Who", "attributeNames": ["Full Name"]}],
-}
-ELSE = {"policyName": "City", "attributeNames": ["city"]}
+POLICY = policy(attribute("Full Name", policyName="Who"))
+ELSE = attribute("city", policyName="City")
 SHOWN = VALUES["Full Name"]
 
 
@@ -44,7 +41,7 @@ class Screen:
         headers = {"Accept-Language": "en", "HX-Request": "true"} | headers
         response = self.client.post(f"{self.path}/screen{self.seen}", headers=headers)
         if response.status_code in (200, 404):
-            self.page = response.content.decode()
+            self.page = response.text
             found = re.search(r'/screen(\?seen=[\w-]+)"', self.page)
             self.seen = found[1] if found else ""
         return response
@@ -71,12 +68,19 @@ def opens(faber):
     """Make a kiosk and open its page."""
 
     def make(attributes=POLICY["attributes"], **body):
-        policy = POLICY | {"attributes": attributes}
-        stored = faber.post("/verificationPolicies", policy)["policyId"]
-        desk = {"name": "Desk", "policyId": stored, "shownItems": ["Who"]}
+        stored = faber.post("/verificationPolicies", policy(*attributes))
+        desk = {"name": "Desk", "policyId": stored["policyId"], "shownItems": ["Who"]}
         return Screen(faber.post("/kiosks", desk | body)["url"])
 
     return make
+
+
+@pytest.fixture
+def screen(opens):
+    """The page of a kiosk that asks."""
+    screen = opens()
+    assert screen.state == "asking"
+    return screen
 
 
 def make_older(seconds):
@@ -89,14 +93,12 @@ def make_older(seconds):
 def test_opening_the_page_makes_no_request(opens):
     screen = opens()
     page = screen.open()
-    assert page.status_code == 200 and 'data-state="starting"' in page.content.decode()
+    assert page.status_code == 200 and 'data-state="starting"' in page.text
     assert page["Referrer-Policy"] == "no-referrer"
     assert not Verification.objects.exists()
 
 
-def test_it_asks_shows_the_answer_and_asks_again(opens, graduate):
-    screen = opens()
-    assert screen.state == "asking"
+def test_it_asks_shows_the_answer_and_asks_again(screen, graduate):
     assert "Full Name" in screen.page and SHOWN not in screen.page
     first = screen.link
     take_answer(graduate, screen)
@@ -112,7 +114,7 @@ def test_it_asks_shows_the_answer_and_asks_again(opens, graduate):
 
 @pytest.mark.parametrize("chosen", [[], ["Year"]])
 def test_only_the_chosen_values_are_shown(opens, graduate, chosen):
-    year = {"policyName": "Year", "attributeNames": ["year"]}
+    year = attribute("year", policyName="Year")
     screen = opens([*POLICY["attributes"], year], shownItems=chosen)
     assert screen.state == "asking"
     take_answer(graduate, screen)
@@ -123,8 +125,7 @@ def test_only_the_chosen_values_are_shown(opens, graduate, chosen):
 def test_a_value_that_is_a_day_is_shown_as_one(opens, faber):
     member, bob = faber.defines("name", "validUntil"), faber.hosts("Bob")
     bob.receives(faber, member, {"name": "Bob", "validUntil": "20271130"})
-    end = {"policyName": "End", "attributeNames": ["validUntil"]}
-    screen = opens([end], shownItems=["End"])
+    screen = opens([attribute("validUntil", policyName="End")], shownItems=["End"])
     assert screen.state == "asking" and "Valid until" in screen.page
     take_answer(bob, screen)
     assert screen.state == "valid"
@@ -141,9 +142,7 @@ def test_a_proof_that_is_not_valid_shows_a_cross_and_no_value(opens, graduate):
 
 
 @pytest.mark.parametrize("code", [messages.ABANDONED, "e.not-wanted", "declined"])
-def test_a_request_that_its_holder_declines_by_link_shows_a_cross(
-    opens, faber, code, monkeypatch
-):
+def test_a_request_declined_by_link_shows_a_cross(opens, faber, code, monkeypatch):
     screen, phone = opens(), opens_wallet(faber.hosts("Alice"))
     assert screen.state == "asking"
     monkeypatch.setattr(messages, "ABANDONED", code)  # of the report of the wallet
@@ -153,18 +152,14 @@ def test_a_request_that_its_holder_declines_by_link_shows_a_cross(
     assert screen.state == "asking"
 
 
-def test_a_request_that_the_organization_cancels_shows_no_cross(opens):
-    screen = opens()
-    assert screen.state == "asking"
+def test_a_request_that_the_organization_cancels_shows_no_cross(screen):
     first = screen.link
     Verification.objects.get().decline()
     assert screen.state == "asking" and screen.link != first
     assert 'class="mark failed"' not in screen.page
 
 
-def test_an_open_request_is_used_again_until_it_is_old(opens, faber):
-    screen = opens()
-    assert screen.state == "asking"
+def test_an_open_request_is_used_again_until_it_is_old(screen):
     first = screen.link
     assert screen.look().status_code == 204
     again = Screen(screen.path)  # another device, or the page loaded anew
@@ -175,9 +170,7 @@ def test_an_open_request_is_used_again_until_it_is_old(opens, faber):
     assert Verification.objects.count() == Connection.objects.count() == 1
 
 
-def test_a_request_that_has_expired_is_removed_with_the_next_look(opens):
-    screen = opens()
-    assert screen.state == "asking"
+def test_a_request_that_has_expired_is_removed_with_the_next_look(screen):
     past = timezone.now() - timedelta(seconds=1)
     Connection.objects.update(expires_at=past, expiry_due_at=past)
     link_expiry.end_expired_links()
@@ -186,9 +179,7 @@ def test_a_request_that_has_expired_is_removed_with_the_next_look(opens):
     assert Verification.objects.get().state == "Requested"
 
 
-def test_an_answer_that_came_while_no_screen_looked_is_not_shown(opens, graduate):
-    screen = opens()
-    assert screen.state == "asking"
+def test_an_answer_that_came_while_no_screen_looked_is_not_shown(screen, graduate):
     take_answer(graduate, screen)
     long_ago = timezone.now() - kiosks.MAX_DELAY
     Verification.objects.filter(role="verifier").update(verified_at=long_ago)
@@ -203,9 +194,7 @@ def test_two_devices_that_look_at_once_get_the_same_request(opens):
     assert Verification.objects.count() == 1
 
 
-def test_a_revoked_kiosk_and_an_unknown_one_are_closed(opens, faber):
-    screen = opens()
-    assert screen.state == "asking"
+def test_a_revoked_kiosk_and_an_unknown_one_are_closed(screen, faber):
     [kiosk] = faber.get("/kiosks")
     faber.delete(f"/kiosks/{kiosk['kioskId']}")
     assert screen.look().status_code == 404 and screen.open().status_code == 404
@@ -214,7 +203,7 @@ def test_a_revoked_kiosk_and_an_unknown_one_are_closed(opens, faber):
     assert Screen("/kiosk/agk_none").open().status_code == 404
 
 
-def test_it_waits_while_its_organization_moves(opens, faber):
+def test_it_waits_while_its_organization_moves(opens):
     screen = opens()
     Tenant.objects.update(frozen_at=timezone.now())
     assert_error(screen.look(), 503, "organization_frozen")
@@ -256,7 +245,7 @@ def test_the_colors_are_those_of_the_organization(opens, faber):
     screen = opens()
     faber.tenant.primary_color = "#aa0000"
     faber.tenant.save()
-    assert "colors.css" in screen.open().content.decode()
+    assert "colors.css" in screen.open().text
     css = screen.client.get(f"{screen.path}/colors.css")
-    assert "--accent" in css.content.decode()
+    assert "--accent" in css.text
     assert Client().get("/kiosk/agk_none/colors.css").status_code == 404

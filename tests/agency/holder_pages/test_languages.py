@@ -8,12 +8,12 @@ from django.utils import translation
 from agency.holder_pages.texts import TEXTS
 from tenants.branding import LANGUAGES
 from tests.agency.holder_pages.conftest import LinkPage, take_offer, text_of
+from tests.support.policies import predicate
 
 TRANSLATED = [language for language in LANGUAGES if language != "en"]
 FIELD = re.compile(r"{\w*}")
 
 
-@pytest.mark.django_db(transaction=True)
 def test_the_browser_chooses_then_the_organization(faber):
     page = LinkPage(faber.invites()["invitationUrl"])
     for accepted, default, language in (
@@ -32,13 +32,12 @@ def test_the_browser_chooses_then_the_organization(faber):
         faber.tenant.save()
         response = page.open(**{"Accept-Language": accepted})
         assert response["Content-Language"] == language, accepted
-        assert f'<html lang="{language}"' in response.content.decode()
+        assert f'<html lang="{language}"' in response.text
         assert "Accept-Language" in response["Vary"]
-        assert ('dir="rtl"' in response.content.decode()) is (language == "ar")
+        assert ('dir="rtl"' in response.text) is (language == "ar")
         assert translation.get_language() == "en"  # of this thread's next request
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     "language, words, number, day",
     [
@@ -49,13 +48,8 @@ def test_the_browser_chooses_then_the_organization(faber):
     ],
 )
 def test_a_page_and_its_state_are_translated(faber, ask, language, words, number, day):
-    def predicate(name, threshold):
-        kind = {"predicateType": "<", "predicateValue": threshold}
-        return kind | {"policyName": name, "attributeName": name}
-
-    asked = ask(
-        predicates=[predicate("year", 2023), predicate("birth date", 20081122)]
-    )
+    items = [predicate("year", "<", 2023), predicate("birth date", "<", 20081122)]
+    asked = ask(predicates=items)
     page = LinkPage(asked["verificationRequestUrl"])
     text = text_of(page.open(**{"Accept-Language": language}))
     for part in (words, number, day):
@@ -81,7 +75,6 @@ def test_each_state_of_each_kind_has_its_words(language):
                 assert set(FIELD.findall(translated)) == set(FIELD.findall(english))
 
 
-@pytest.mark.django_db(transaction=True)
 def test_done_is_said_in_the_readers_language(faber, offer):
     page = LinkPage((made := offer())["offerUrl"])
     page.open(**{"Accept-Language": "de"})

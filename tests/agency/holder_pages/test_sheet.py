@@ -19,7 +19,7 @@ def test_it_has_the_code_the_sender_what_it_is_for_and_the_link(faber):
         multiParty=True, protocol="out-of-band", goal="Join the library"
     )
     response = sheet_of(invited["invitationUrl"])
-    page = response.content.decode()
+    page = response.text
     token = Connection.objects.get().token
     assert response.status_code == 200
     assert f'src="/i/{token}/qr.svg"' in page and f"/i/{token}</code>" in page
@@ -35,14 +35,11 @@ def test_it_is_in_the_organizations_language_else_the_browsers(faber):
     faber.tenant.save()
     response = sheet_of(url, "fr")
     assert response["Content-Language"] == "ar"
-    assert 'dir="rtl"' in response.content.decode()
+    assert 'dir="rtl"' in response.text
 
 
-def test_of_an_offer_it_has_no_values(faber):
-    definition = faber.defines("name", "year")
-    values = {"name": "Balthazar-4711", "year": "2020"}
-    body = {"definitionId": definition["definitionId"], "credentialValues": values}
-    page = sheet_of(faber.post("/credentials", body)["offerUrl"]).content.decode()
+def test_of_an_offer_it_has_no_values(offer):
+    page = sheet_of(offer()["offerUrl"]).text
     assert "offers you a credential" in page and "4711" not in page
 
 
@@ -50,5 +47,5 @@ def test_a_link_that_was_used_or_never_was_has_none(faber):
     invited = faber.invites()
     faber.hosts("Alice").accepts_invitation(invited["invitation"])
     used = sheet_of(invited["invitationUrl"])
-    assert used.status_code == 410 and "qr.svg" not in used.content.decode()
+    assert used.status_code == 410 and "qr.svg" not in used.text
     assert sheet_of("http://localhost:8000/i/nothing").status_code == 404
