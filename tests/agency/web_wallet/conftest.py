@@ -5,10 +5,7 @@ from django.test import Client
 
 from agency.web_wallet import links
 from tenants import audit
-from tests.support.pages import pages
 from wallets.models import Wallet
-
-__all__ = ["pages"]
 
 PIN = "280615"
 VALUES = {"name": "Balthazar-4711", "year": "2021"}
@@ -29,12 +26,13 @@ def opens_wallet(holder, path=None):
     browser = Client(headers={"Accept": "text/html", "Accept-Language": "en"})
     browser.get(path or link_of(holder))
     answer = browser.post("/w/pin", {"pin": PIN})
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, answer.text
     return browser
 
 
-def text_of(response):
-    return response.content.decode()
+def refuses(answer, status, code):
+    """Assert that it is the page of this error."""
+    assert (answer.status_code, code in answer.text) == (status, True)
 
 
 def newest_of(holder, model):

@@ -13,12 +13,12 @@ from tests.agency.web_wallet.conftest import (
     link_of,
     newest_of,
     opens_wallet,
-    text_of,
+    refuses,
 )
+from tests.support.policies import attribute, policy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BUTTON = "/w/take/"
-NAME = {"policyName": "Who", "attributeNames": ["name"]}
 
 
 def token_of(url):
@@ -39,17 +39,16 @@ def offer(faber, degree):
 
 @pytest.fixture
 def ask(faber):
+    """The token of a request by link."""
+
     def make():
-        policy = {"name": "Policy", "version": "1.0", "attributes": [NAME]}
-        made = faber.post("/verifications/policy", policy)
+        made = faber.post("/verifications/policy", policy(attribute("name")))
         return token_of(made["verificationRequestUrl"])
 
     return make
 
 
-def test_only_who_has_opened_a_wallet_of_the_organization_is_led_there(
-    wallet, faber, acme, offer
-):
+def test_only_who_has_opened_a_wallet_here_is_led_there(wallet, acme, offer):
     token = offer()
     led = wallet.get(f"/i/{token}")
     assert (led.status_code, led.url) == (302, f"/w/take/{token}")
@@ -62,21 +61,21 @@ def test_only_who_has_opened_a_wallet_of_the_organization_is_led_there(
     assert wallet.get(f"/i/{token}").url == f"/w/take/{token}"
     asked = wallet.get(f"/w/take/{token}").url
     assert asked == f"/w/pin?take={token}"
-    assert f"/i/{token}?wallet=other" in text_of(wallet.get(asked))
+    assert f"/i/{token}?wallet=other" in wallet.get(asked).text
     wallet.post("/w/leave")
     assert_led_nowhere(wallet, token)
 
 
 def assert_led_nowhere(browser, token):
     page = browser.get(f"/i/{token}")
-    assert page.status_code == 200 and BUTTON not in text_of(page)
+    assert page.status_code == 200 and BUTTON not in page.text
 
 
 def test_another_wallet_can_be_used_instead(wallet, offer):
     token = offer()
     other = f"/i/{token}?wallet=other"
-    assert other in text_of(wallet.get(f"/w/take/{token}"))
-    page = text_of(wallet.get(other))
+    assert other in wallet.get(f"/w/take/{token}").text
+    page = wallet.get(other).text
     assert "open-wallet" in page and f"/w/take/{token}" in page
     # Without scripts, it is looked at again in the same way.
     assert f"/i/{token}?wallet=other&amp;seen=waiting" in page
@@ -93,9 +92,7 @@ def test_wallet_apps_get_the_message_also_where_a_wallet_is_known(wallet, offer)
         assert first.headers.get("Location") == second.headers.get("Location"), accept
 
 
-def test_looking_uses_nothing_up_and_a_head_is_answered_as_before(
-    wallet, offer, alice
-):
+def test_looking_uses_nothing_up_nor_does_a_head(wallet, offer, alice):
     path = f"/i/{offer()}"
     assert wallet.head(path).status_code == 200
     assert wallet.get(path, follow=True).status_code == 200
@@ -109,12 +106,10 @@ def test_who_is_led_to_a_wallet_that_is_forgotten_comes_back(wallet, offer):
     del wallet.cookies[sessions.SESSION_COOKIE]
     back = wallet.get(path, follow=True)
     assert back.redirect_chain[-1] == (f"{path}?wallet=other", 302)
-    assert back.status_code == 200 and "open-wallet" in text_of(back)
+    assert back.status_code == 200 and "open-wallet" in back.text
 
 
-def test_a_link_that_was_replaced_and_a_made_up_note_lead_nowhere(
-    wallet, alice, offer
-):
+def test_a_replaced_link_and_a_made_up_note_lead_nowhere(wallet, alice, offer):
     token, note = offer(), wallet.cookies[sessions.OPEN_COOKIE].value
     for made_up in ("x", "", "00", "agw_1"):
         wallet.cookies[sessions.OPEN_COOKIE] = made_up
@@ -135,12 +130,12 @@ def test_the_note_opens_no_wallet(wallet):
 
 def test_an_offer_is_shown_and_taken(wallet, offer, alice):
     path = f"/w/take/{offer()}"
-    shown = text_of(wallet.get(path))
+    shown = wallet.get(path).text
     assert "Balthazar-4711" in shown and alice.get("/credentials") == []
     assert 'value="decline"' not in shown
     answer = wallet.post(path)
     assert answer.url == f"/w/offers/{newest_of(alice, Credential).pk}"
-    assert "The card is in your wallet." in text_of(wallet.get(answer.url))
+    assert "The card is in your wallet." in wallet.get(answer.url).text
     # Sent again, it leads to the page of the link, which says what became of it.
     assert wallet.post(path).url == path.replace("/w/take/", "/i/")
     assert len(alice.get("/credentials")) == 1
@@ -149,19 +144,18 @@ def test_an_offer_is_shown_and_taken(wallet, offer, alice):
 def test_a_request_is_answered_with_consent(wallet, offer, ask, faber, alice):
     wallet.post(f"/w/take/{offer()}")
     path = f"/w/take/{ask()}"
-    shown = text_of(wallet.get(path))
+    shown = wallet.get(path).text
     assert "Balthazar-4711" in shown and "Nothing is shown" in shown
     assert alice.get("/verifications") == []
-    refused = wallet.post(path)
-    assert (refused.status_code, "choice_missing" in text_of(refused)) == (400, True)
+    refuses(wallet.post(path), 400, "choice_missing")
     answer = wallet.post(path, {"card-0": newest_of(alice, Credential).pk})
-    assert "was sent and accepted" in text_of(wallet.get(answer.url))
+    assert "was sent and accepted" in wallet.get(answer.url).text
     assert faber.get("/verifications")[0]["isValid"] is True
-    assert f"<bdi>{faber.tenant.name}</bdi>" in text_of(wallet.get("/w/history"))
+    assert f"<bdi>{faber.tenant.name}</bdi>" in wallet.get("/w/history").text
 
 
 def test_without_a_card_a_request_cannot_be_answered(wallet, ask):
-    shown = text_of(wallet.get(f"/w/take/{ask()}"))
+    shown = wallet.get(f"/w/take/{ask()}").text
     assert "No card in your wallet answers this." in shown
     assert 'value="accept"' not in shown
     assert "Tell them that no card fits" in shown
@@ -169,16 +163,14 @@ def test_without_a_card_a_request_cannot_be_answered(wallet, ask):
     assert 'name="reason" value="No card in the wallet answers this."' in shown
 
 
-def test_a_request_by_link_is_declined_and_its_verifier_told(
-    wallet, offer, ask, faber
-):
+def test_a_request_by_link_is_declined_with_a_reason(wallet, offer, ask, faber):
     wallet.post(f"/w/take/{offer()}")
     token = ask()
     path = f"/w/take/{token}"
-    assert 'value="decline"' in text_of(wallet.get(path))
+    assert 'value="decline"' in wallet.get(path).text
     form = {"action": "decline", "reason": "My card has ended."}
     declined = wallet.post(path, form)
-    assert "declined or withdrawn" in text_of(wallet.get(declined.url))
+    assert "declined or withdrawn" in wallet.get(declined.url).text
     [asked] = faber.get("/verifications")
     assert asked["state"] == "Rejected" and "isValid" not in asked
     assert asked["reason"] == "My card has ended."
@@ -189,19 +181,19 @@ def test_a_request_by_link_is_declined_and_its_verifier_told(
 def test_an_invitation_is_accepted(wallet, faber, alice):
     made = faber.invites()
     path = f"/w/take/{token_of(made['invitationUrl'])}"
-    assert "Connect" in text_of(wallet.get(path))
+    assert "Connect" in wallet.get(path).text
     inbox = wallet.post(path).url
-    assert "Your wallet is connected with <bdi>" in text_of(wallet.get(inbox))
-    assert "is connected with" not in text_of(wallet.get("/w/inbox"))
+    assert "Your wallet is connected with <bdi>" in wallet.get(inbox).text
+    assert "is connected with" not in wallet.get("/w/inbox").text
     assert alice.newest("connections")["state"] == "Connected"
 
 
 def test_an_offer_that_connects_first_is_in_the_inbox(wallet, offer):
     connecting = {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
     path = f"/w/take/{offer(**connecting)}"
-    assert "connects first" in text_of(wallet.get(path))
+    assert "connects first" in wallet.get(path).text
     assert wallet.post(path).url == "/w/inbox"
-    assert "Degree" in text_of(wallet.get("/w/inbox"))
+    assert "Degree" in wallet.get("/w/inbox").text
 
 
 def test_a_link_that_has_ended_is_taken_by_nobody(wallet, offer, faber, settings):
@@ -215,9 +207,7 @@ def test_a_link_that_has_ended_is_taken_by_nobody(wallet, offer, faber, settings
     assert wallet.get(f"/w/take/{late}").url == f"/i/{late}"
 
 
-def test_links_of_other_organizations_and_made_up_ones_are_not_found(
-    wallet, acme, alice
-):
+def test_links_of_others_and_made_up_ones_are_not_found(wallet, acme, alice):
     made = acme.invites()
     for token in (token_of(made["invitationUrl"]), "made-up"):
         assert wallet.get(f"/w/take/{token}").status_code == 404

@@ -9,13 +9,13 @@ from django.test import Client
 from agency.server.web import is_heavy
 from agency.web_wallet import pins, sessions, tasks
 from agency.web_wallet.models import UNOPENED_FOR, PersonalLink, PinTry, WalletSession
-from tenants.models import AuditEntry
+from tenants.models import AuditEntry, Tenant
 from tests.agency.web_wallet.conftest import (
     PIN,
     VALUES,
     link_of,
     opens_wallet,
-    text_of,
+    refuses,
     wallet_of,
 )
 from tests.support.erasing import worker_erases
@@ -40,6 +40,8 @@ def age(model, field, by):
 
 
 def test_the_token_is_in_no_address_after_the_first(alice):
+    for made_up in ("agw_x", "agw_" + "0" * 38, "x" * 300):
+        assert Client().get(f"/w/{made_up}").status_code == 404
     path = link_of(alice)
     browser = Client()
     answer = browser.get(path)
@@ -47,10 +49,10 @@ def test_the_token_is_in_no_address_after_the_first(alice):
     cookie = browser.cookies["agency_wallet_link"]
     assert cookie["httponly"] and cookie["path"] == "/w/"
     assert cookie["samesite"] == "Lax"
-    assert path.rpartition("/")[2] not in text_of(browser.get("/w/pin"))
+    assert path.rpartition("/")[2] not in browser.get("/w/pin").text
     assert path.rpartition("/")[2] not in str(PersonalLink.objects.values())
     # Looking at it has used nothing up.
-    assert "Choose a PIN" in text_of(visit(path).get("/w/pin"))
+    assert "Choose a PIN" in visit(path).get("/w/pin").text
 
 
 def opened_both(alice, faber):
@@ -65,30 +67,27 @@ def test_another_link_asks_before_it_takes_the_place_of_the_wallet(alice, faber)
     browser, bob = opened_both(alice, faber)
     known = browser.cookies[sessions.LINK_COOKIE].value
     assert browser.get(bob).url == "/w/switch"
-    asked = text_of(browser.get("/w/switch"))
+    asked = browser.get("/w/switch").text
     assert "the wallet of <bdi>Alice</bdi>" in asked and "Nothing is lost" in asked
     assert bob.rpartition("/")[2] not in asked and "Bob" not in asked
     assert '<form method="post" action="/w/switch">' in asked
     assert re.search('<a [^>]*href="/w/">Stay</a>', asked)
     assert browser.cookies[sessions.LINK_COOKIE].value == known
-    assert "<bdi>Alice</bdi>" in text_of(browser.get("/w/")), "who stays"
+    assert "<bdi>Alice</bdi>" in browser.get("/w/").text, "who stays"
     assert browser.post("/w/switch").url == "/w/pin"
     assert browser.cookies[sessions.LINK_COOKIE].value == bob.rpartition("/")[2]
     assert give(browser, PIN).url == "/w/"
-    assert "<bdi>Bob</bdi>" in text_of(browser.get("/w/"))
+    assert "<bdi>Bob</bdi>" in browser.get("/w/").text
     # And back, by its own link.
     assert browser.get(f"/w/{known}").url == "/w/switch"
     browser.post("/w/switch")
     give(browser, PIN)
-    assert "<bdi>Alice</bdi>" in text_of(browser.get("/w/"))
-
-
-def test_without_a_session_the_question_says_no_name(alice, faber):
-    browser, bob = opened_both(alice, faber)
+    assert "<bdi>Alice</bdi>" in browser.get("/w/").text
     age(WalletSession, "used_at", sessions.REST)
     browser.get(bob)
-    asked = text_of(browser.get("/w/switch"))
-    assert "knows a wallet at <bdi>Faber" in asked and "Alice" not in asked
+    asked = browser.get("/w/switch").text
+    assert "knows a wallet at <bdi>Faber" in asked, "without a session it has no name"
+    assert "Alice" not in asked
 
 
 def test_nothing_is_asked_where_no_wallet_would_be_replaced(alice, faber):
@@ -117,9 +116,7 @@ def test_switching_needs_the_token_of_the_form(alice, faber):
     [(pins, "choose_pin"), (pins, "check_pin"), (sessions, "begin_session")],
     ids=["first PIN", "PIN", "session"],
 )
-def test_a_link_that_is_replaced_while_the_pin_is_given_is_gone(
-    alice, monkeypatch, module, step
-):
+def test_a_link_replaced_meanwhile_is_gone(alice, monkeypatch, module, step):
     """Comparing a PIN takes a while."""
     is_first = step == "choose_pin"
     browser = visit(link_of(alice)) if is_first else opens_wallet(alice)
@@ -130,8 +127,7 @@ def test_a_link_that_is_replaced_while_the_pin_is_given_is_gone(
         return real(*arguments)
 
     monkeypatch.setattr(module, step, replaced)
-    answer = give(browser, PIN)
-    assert (answer.status_code, "wallet_link_gone" in text_of(answer)) == (404, True)
+    refuses(give(browser, PIN), 404, "wallet_link_gone")
 
 
 def test_the_pin_leads_to_what_waits_else_to_the_cards(faber, alice, degree):
@@ -148,7 +144,7 @@ def test_the_pin_leads_to_what_waits_else_to_the_cards(faber, alice, degree):
 def test_the_first_opening_chooses_the_pin_and_later_ones_ask_for_it(alice):
     path = link_of(alice)
     field = re.compile(r'<input id="pin" name="pin" type="(\w+)"')
-    assert field.findall(text_of(visit(path).get("/w/pin"))) == ["text"]
+    assert field.findall(visit(path).get("/w/pin").text) == ["text"]
     first = opens_wallet(alice, path)
     assert first.get("/w/").status_code == 200
     assert first.cookies["agency_wallet"]["httponly"]
@@ -156,10 +152,10 @@ def test_the_first_opening_chooses_the_pin_and_later_ones_ask_for_it(alice):
     assert "agency_session" not in first.cookies
     second = visit(path)
     assert second.get("/w/").url == "/w/pin"
-    asked = text_of(second.get("/w/pin"))
+    asked = second.get("/w/pin").text
     assert "Enter your PIN" in asked and field.findall(asked) == ["password"]
     assert give(second, PIN).url == "/w/"
-    assert "Your cards" in text_of(second.get("/w/"))
+    assert "Your cards" in second.get("/w/").text
     assert PIN not in str(PersonalLink.objects.values())
     actions = AuditEntry.objects.values_list("action", flat=True)
     assert "wallet.link_opened" in actions
@@ -169,27 +165,16 @@ def test_who_comes_second_does_not_choose(alice):
     path = link_of(alice)
     first, second = visit(path), visit(path)
     give(first, PIN)
-    answer = second.post("/w/pin", {"pin": "715203"})
-    assert (answer.status_code, "wrong_pin" in text_of(answer)) == (403, True)
+    refuses(give(second, "715203"), 403, "wrong_pin")
     with pytest.raises(Exception, match="chosen before"):
         pins.choose_pin(PersonalLink.objects.get(), "715203", "192.0.2.1")
 
 
 def test_a_pin_that_is_guessed_at_once_is_refused(alice):
     browser = visit(link_of(alice))
-    for pin in (
-        "",
-        "12345",
-        "000000",
-        "123456",
-        "987654",
-        "28061x",
-        "1" * 13,
-        "٢٨٠٦١٥",
-    ):
-        answer = give(browser, pin)
-        told = "pin_not_usable" in text_of(answer)
-        assert (answer.status_code, told) == (400, True), pin
+    guessed = ["", "12345", "000000", "123456", "987654", "28061x", "1" * 13]
+    for pin in (*guessed, "٢٨٠٦١٥"):
+        refuses(give(browser, pin), 400, "pin_not_usable")
         assert PersonalLink.objects.get().pin == "", pin
 
 
@@ -208,37 +193,32 @@ def test_the_link_is_remembered_once_the_pin_was_given(alice):
 def test_signing_out_asks_first_and_forgets_the_wallet_here(alice):
     browser = opens_wallet(alice)
     stolen = browser.cookies[sessions.SESSION_COOKIE].value
-    asked = text_of(browser.get("/w/leave"))
+    asked = browser.get("/w/leave").text
     assert "Nothing is deleted" in asked and "cannot be undone" in asked
     assert browser.get("/w/").status_code == 200
     assert browser.post("/w/leave").url == "/w/left"
     assert not any(browser.cookies[name].value for name in sessions.PATHS)
     assert not WalletSession.objects.exists()
     assert browser.get("/w/leave").url == browser.get("/w/pin").url == "/w/left"
-    assert "You are signed out" in text_of(browser.get("/w/left"))
+    assert "You are signed out" in browser.get("/w/left").text
     browser.cookies[sessions.SESSION_COOKIE] = stolen
     assert browser.get("/w/").url == "/w/pin"
-
-
-def test_who_has_no_link_any_more_signs_out_too(alice):
-    browser = opens_wallet(alice)
+    without_link = opens_wallet(alice)
     PersonalLink.objects.all().delete()
-    assert browser.post("/w/leave").url == "/w/left"
+    assert without_link.post("/w/leave").url == "/w/left"
 
 
 def test_forms_need_their_token_and_errors_are_in_the_language_of_the_holder(alice):
-    browser = Client(
-        enforce_csrf_checks=True,
-        headers={"Accept-Language": "de", "Accept": "text/html"},
-    )
+    headers = {"Accept-Language": "de", "Accept": "text/html"}
+    browser = Client(enforce_csrf_checks=True, headers=headers)
     browser.get(link_of(alice))
     old = browser.post("/w/pin", {"pin": PIN})
     assert (old.status_code, old["Content-Language"]) == (403, "de")
-    assert "zu lange offen" in text_of(old) and "forbidden" in text_of(old)
+    assert "zu lange offen" in old.text and "forbidden" in old.text
     assert PersonalLink.objects.get().pin == ""
     # Other forms are those of the studio.
     elsewhere = browser.post("/accounts/login/", {})
-    assert "The form is too old" in text_of(elsewhere)
+    assert "The form is too old" in elsewhere.text
 
 
 def test_five_wrong_pins_from_one_address_stop_all_tries_from_there(alice, faber):
@@ -246,14 +226,12 @@ def test_five_wrong_pins_from_one_address_stop_all_tries_from_there(alice, faber
     opens_wallet(alice, path)
     browser = visit(path)
     for _ in range(pins.OF_ADDRESS):
-        answer = give(browser, "000001")
-        assert (answer.status_code, "wrong_pin" in text_of(answer)) == (403, True)
+        refuses(give(browser, "000001"), 403, "wrong_pin")
     answer = give(browser, PIN)
-    assert (answer.status_code, "too_many_pins" in text_of(answer)) == (429, True)
+    refuses(answer, 429, "too_many_pins")
     assert 3500 < int(answer["Retry-After"]) <= 3600
-    told = text_of(answer)
-    assert "The PIN was wrong too often." in told
-    assert "Try again in 60 minutes." in told
+    for told in ("The PIN was wrong too often.", "Try again in 60 minutes."):
+        assert told in answer.text
     # So they do for another wallet, but not from another address.
     bob = link_of(faber.hosts("Bob"))
     opens_wallet(faber, bob)
@@ -273,25 +251,17 @@ def test_a_link_bears_twenty_wrong_pins_a_day_from_anywhere(alice):
     assert give(visit(link_of(alice)), PIN).status_code == 302, "a new link helps"
 
 
-def test_right_pins_do_not_count(alice):
+def test_right_pins_are_bounded_by_link_and_address(alice, faber, monkeypatch):
     path = link_of(alice)
-    opens_wallet(alice, path)
-    for _ in range(pins.OF_ADDRESS + 2):
+    right = pins.OF_ADDRESS + 2
+    monkeypatch.setattr(pins, "ALL_OF_LINK", right)
+    for _ in range(right):
         assert give(visit(path), PIN).status_code == 302
-    assert not PinTry.objects.exists()
+    assert not PinTry.objects.exists(), "wrong ones only are tries"
     assert WalletSession.objects.count() == sessions.MAX_SESSIONS
-
-
-def test_right_pins_are_bounded_in_a_minute_by_link_and_address(
-    alice, faber, monkeypatch
-):
-    path = link_of(alice)
-    monkeypatch.setattr(pins, "ALL_OF_LINK", 3)
-    for _ in range(3):
-        assert give(visit(path), PIN).status_code == 302
     answer = give(visit(path, REMOTE_ADDR="192.0.2.7"), PIN)
-    assert (answer.status_code, "too_many_requests" in text_of(answer)) == (429, True)
-    assert "That was too often." in text_of(answer)
+    refuses(answer, 429, "too_many_requests")
+    assert "That was too often." in answer.text
     assert 0 < int(answer["Retry-After"]) <= 60
     monkeypatch.setattr(pins, "ALL_OF_ADDRESS", 1)
     bob = link_of(faber.hosts("Bob"))
@@ -304,16 +274,12 @@ def test_pins_are_hashed_in_the_threads_of_heavy_requests():
     assert not is_heavy({"method": "GET", "path": "/w/pin"})
 
 
-def test_a_link_that_nobody_opens_ends(alice):
+def test_a_link_that_nobody_opens_ends_and_one_that_was_opened_stays(alice):
     path = link_of(alice)
     browser = visit(path)
     age(PersonalLink, "created_at", UNOPENED_FOR)
     for answer in (Client().get(path), browser.get("/w/pin"), give(browser, PIN)):
-        assert answer.status_code == 404
-        assert "wallet_link_gone" in text_of(answer)
-
-
-def test_a_link_that_was_opened_stays(alice):
+        refuses(answer, 404, "wallet_link_gone")
     path = link_of(alice)
     opens_wallet(alice, path)
     age(PersonalLink, "created_at", 10 * UNOPENED_FOR)
@@ -331,9 +297,7 @@ def test_whatever_ends_the_link_ends_its_sessions(alice, faber, how):
     elif how == "wallet":
         faber.delete(f"/api/wallets/{alice.wallet_id}")
     else:
-        type(faber.tenant).objects.filter(pk=faber.tenant.pk).update(
-            deleted_at=faber.tenant.created_at
-        )
+        Tenant.objects.update(deleted_at=faber.tenant.created_at)
     assert browser.get("/w/").url == "/w/pin"
     assert browser.get("/w/pin").status_code == 404
     assert Client().get(path).status_code == 404
@@ -349,11 +313,6 @@ def test_a_deleted_wallet_leaves_nothing_of_its_link(alice, faber):
         assert not model.objects.exists()
 
 
-def test_a_made_up_link_is_not_known(db):
-    for token in ("agw_x", "agw_" + "0" * 38, "x" * 300):
-        assert Client().get(f"/w/{token}").status_code == 404
-
-
 def test_a_session_ends_after_a_rest_and_at_last(alice):
     browser = opens_wallet(alice)
     age(WalletSession, "used_at", sessions.REST - timedelta(minutes=2))
@@ -365,16 +324,12 @@ def test_a_session_ends_after_a_rest_and_at_last(alice):
     assert part["HX-Redirect"] == "/w/pin"
     assert browser.get("/w/").url == "/w/pin"
     give(browser, PIN)
+    for _ in range(3):  # use keeps it
+        assert browser.get("/w/").status_code == 200
+        age(WalletSession, "used_at", sessions.REST - timedelta(minutes=2))
     assert browser.get("/w/").status_code == 200
     age(WalletSession, "created_at", sessions.LONGEST)
     assert browser.get("/w/").url == "/w/pin"
-
-
-def test_use_keeps_a_session(alice):
-    browser = opens_wallet(alice)
-    for _ in range(3):
-        age(WalletSession, "used_at", sessions.REST - timedelta(minutes=2))
-        assert browser.get("/w/").status_code == 200
 
 
 def test_ended_sessions_and_old_tries_are_deleted(alice):
@@ -392,38 +347,28 @@ def test_ended_sessions_and_old_tries_are_deleted(alice):
 
 def test_a_frozen_organization_opens_no_wallet(alice, faber):
     browser = opens_wallet(alice)
-    faber.tenant.frozen_at = faber.tenant.created_at
-    faber.tenant.save()
-    answer = browser.get("/w/")
-    assert answer.status_code == 503
-    assert "organization_frozen" in text_of(answer)
+    Tenant.objects.update(frozen_at=faber.tenant.created_at)
+    refuses(browser.get("/w/"), 503, "organization_frozen")
 
 
-def test_the_api_makes_tells_and_revokes_a_link(alice, faber):
+def test_the_api_makes_tells_and_revokes_a_link(alice, faber, acme):
     path = f"/api/wallets/{alice.wallet_id}/link"
     assert faber.get(path) == {"hasLink": False}
     made = faber.post(path)
     assert made["link"].startswith("http") and "/w/agw_" in made["link"]
-    assert faber.get(path) == {
-        "hasLink": True,
-        "createdAtUtc": made["createdAtUtc"],
-        "expiresAt": made["expiresAt"],
-    }
+    times = {name: made[name] for name in ("createdAtUtc", "expiresAt")}
+    assert faber.get(path) == times | {"hasLink": True}
     opens_wallet(alice, "/w/" + made["link"].rpartition("/")[2])
     told = faber.get(path)
     assert "pinChosenAtUtc" in told and "expiresAt" not in told
     faber.delete(path)
     faber.delete(path)
     assert faber.get(path) == {"hasLink": False}
-    actions = AuditEntry.objects.filter(object_id=str(wallet_of(alice).pk))
-    assert list(actions.order_by("pk").values_list("action", flat=True)) == [
-        "wallet.link_created",
-        "wallet.link_opened",
-        "wallet.link_revoked",
+    found = AuditEntry.objects.filter(object_id=str(wallet_of(alice).pk))
+    actions = [entry.action for entry in found.order_by("pk")]
+    assert actions == [
+        f"wallet.link_{done}" for done in ("created", "opened", "revoked")
     ]
-
-
-def test_a_link_is_found_by_nobody_else(alice, acme):
     for send in (acme.get, acme.post, acme.delete):
         with pytest.raises(ApiError, match="not_found"):
-            send(f"/api/wallets/{alice.wallet_id}/link")
+            send(path)
