@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from django.apps import apps
 from django.conf import settings
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 
+from organizations.provisioning import create_organization
 from tests.factories import AuthenticatorFactory
-from tests.support.pages import Browser, pages
+from tests.support.pages import Browser
 
-__all__ = ["pages"]
 OURS = [
     app.label
     for app in apps.get_app_configs()
@@ -24,6 +24,21 @@ def make_staff(name, **fields):
     user = User.objects.create_user(name, mail, is_staff=True, **fields)
     AuthenticatorFactory(user=user)
     return user
+
+
+def browser_in(group):
+    """A browser of Tom, who is staff in this group, or in none."""
+    user = make_staff("tom")
+    if group:
+        user.groups.add(Group.objects.get(name=group))
+    browser = Browser()
+    browser.force_login(user)
+    return browser
+
+
+@pytest.fixture
+def college(db):
+    return create_organization("Faber College").tenant
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@
 
 import html
 from datetime import timedelta
+from unittest import mock
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, Group, User
+from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
@@ -13,10 +14,9 @@ from agency.support import actions
 from agency.support.actions import ACTIONS, Action
 from connections.models import OutboundMessage
 from credentials.models import Publication
-from organizations.provisioning import create_organization
 from tenants import audit, vault
 from tenants.models import AuditEntry, Membership, Tenant
-from tests.agency.admin.conftest import make_staff
+from tests.agency.admin.conftest import browser_in, make_staff
 from tests.factories import MembershipFactory, UserFactory
 from tests.support.pages import Browser
 from wallets.models import Key, Wallet
@@ -29,23 +29,13 @@ LATER = timezone.now() + timedelta(days=1)
 
 
 @pytest.fixture
-def college(db):
-    return create_organization("Faber College").tenant
-
-
-@pytest.fixture
 def message(college):
     row = OutboundMessage(
-        tenant=college,
-        my_key=Key.objects.filter(tenant=college).first(),
-        recipient_key="key",
-        endpoint="https://phone.example",
-        is_hosted=False,
-        type="basicmessage/1.0/message",
-        thread_id="1",
-        status=OutboundMessage.Status.EXHAUSTED,
-        attempts=10,
-    )
+        tenant=college, my_key=Key.objects.filter(tenant=college).first(),
+        recipient_key="key", endpoint="https://phone.example", is_hosted=False,
+        type="basicmessage/1.0/message", thread_id="1",
+        status=OutboundMessage.Status.EXHAUSTED, attempts=10,
+    )  # fmt: skip
     vault.seal(row, "body", {"content": "Hello"})
     row.save()
     return row
@@ -53,12 +43,8 @@ def message(college):
 
 @pytest.fixture
 def webhook(college):
-    return Webhook.register(
-        college,
-        "https://office.example",
-        type=Webhook.Type.NOTIFICATION,
-        dialect=Webhook.Dialect.CLIENT,
-    )
+    kind = {"type": Webhook.Type.NOTIFICATION, "dialect": Webhook.Dialect.CLIENT}
+    return Webhook.register(college, "https://office.example", **kind)
 
 
 @pytest.fixture
@@ -90,14 +76,9 @@ def member(college, nina):
 def records(college, message, webhook, delivery, publication, member, nina):
     """The record on which each action is tried, by the model of the action."""
     return {
-        Tenant: college,
-        OutboundMessage: message,
-        Webhook: webhook,
-        Delivery: delivery,
-        Publication: publication,
-        Membership: member,
-        User: nina,
-    }
+        Tenant: college, OutboundMessage: message, Webhook: webhook,
+        Delivery: delivery, Publication: publication, Membership: member, User: nina,
+    }  # fmt: skip
 
 
 # By action: the code in the log, who may do it, and what the form asks for besides.
@@ -115,14 +96,9 @@ TABLE = {
 }
 
 
-def browser_of(group):
-    """A browser of staff in this group, or in none."""
-    user = make_staff("tom")
-    if group:
-        user.groups.add(Group.objects.get(name=group))
-    browser = Browser()
-    browser.force_login(user)
-    return browser
+@pytest.fixture
+def operator(db):
+    return browser_in("Operator")
 
 
 def path_of(name, records):
@@ -141,8 +117,10 @@ def paula(db):
     return UserFactory(username="paula")
 
 
-def test_the_table_has_every_action():
+def test_the_table_has_every_action_and_each_says_why_it_does_not_apply():
     assert set(TABLE) == set(ACTIONS)
+    for action in ACTIONS.values():
+        assert (action.applies is Action.applies) == (not action.otherwise)
 
 
 def suit(name, records):
@@ -155,7 +133,7 @@ def suit(name, records):
 
 @pytest.mark.parametrize("group", ["Support", "Operator", ""])
 def test_an_action_needs_its_permission(records, paula, group):
-    browser, done = browser_of(group), []
+    browser, done = browser_in(group), []
     for name, (code, groups, fields) in TABLE.items():
         suit(name, records)
         path, is_allowed = path_of(name, records), group in groups
@@ -167,31 +145,26 @@ def test_an_action_needs_its_permission(records, paula, group):
     assert list(found) == done
 
 
-def test_an_action_needs_a_reason(records, paula):
-    browser = browser_of("Operator")
+def test_an_action_needs_a_reason(operator, records, paula):
     for name, (_, _, fields) in TABLE.items():
         suit(name, records)
         before = snapshot(records)
         for reason in ("", "    ", "ok"):
-            response = browser.send(path_of(name, records), reason=reason, **fields)
+            response = operator.send(path_of(name, records), reason=reason, **fields)
             assert response.status_code == 200, name
         assert snapshot(records) == before, name
     assert not entries().exists()
 
 
-def test_an_action_and_its_row_of_the_log_are_one_transaction(
-    records, paula, monkeypatch
-):
-    def fail(*_, **__):
-        raise RuntimeError("the log is full")
-
-    browser, record = browser_of("Operator"), audit.record
+def test_action_and_log_are_one_transaction(operator, records, paula, monkeypatch):
+    fail = mock.Mock(side_effect=RuntimeError("the log is full"))
+    record = audit.record
     for name, (_, _, fields) in TABLE.items():
         suit(name, records)
         before = snapshot(records)
         monkeypatch.setattr(audit, "record", fail)
         with pytest.raises(RuntimeError, match="the log is full"):
-            browser.send(path_of(name, records), reason=REASON, **fields)
+            operator.send(path_of(name, records), reason=REASON, **fields)
         monkeypatch.setattr(audit, "record", record)
         assert snapshot(records) == before, name
 
@@ -203,8 +176,8 @@ def snapshot(records):
     return [*rows[:-1], len(rows[-1])]
 
 
-def test_a_form_counts_once_and_only_one_of_our_pages(records, paula):
-    browser, strict = browser_of("Operator"), Client(enforce_csrf_checks=True)
+def test_a_form_counts_once_and_only_one_of_our_pages(operator, records, paula):
+    strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.get(username="tom"))
     for number, (name, (_, _, fields)) in enumerate(TABLE.items()):
         suit(name, records)
@@ -212,95 +185,82 @@ def test_a_form_counts_once_and_only_one_of_our_pages(records, paula):
         assert strict.post(path_of(name, records), form).status_code == 403
         assert entries().count() == number
         for _ in range(2):
-            browser.post(path_of(name, records), form)
+            operator.post(path_of(name, records), form)
         assert entries().count() == number + 1, name
 
 
-def test_what_failed_becomes_due_again(
-    records, message, delivery, publication, webhook
-):
-    browser = browser_of("Operator")
+def test_what_failed_is_due_again(operator, records, webhook):
     for name in ("resend-message", "resend-delivery", "retry-publication"):
-        browser.send(path_of(name, records), reason=REASON)
-    for row in (message, delivery, publication):
-        row.refresh_from_db()
+        act(operator, name, records)
+    for model in (OutboundMessage, Delivery, Publication):
+        row = model.objects.get(pk=records[model].pk)
         assert row.status == "pending" and row.due_at <= timezone.now()
-    assert message.attempts == 0
+    assert OutboundMessage.objects.get(pk=records[OutboundMessage].pk).attempts == 0
     disable_by_hand(webhook)
-    browser.send(path_of("enable-webhook", records), reason=REASON)
+    act(operator, "enable-webhook", records)
     webhook.refresh_from_db()
     assert webhook.is_enabled
 
 
-def act(name, records, **fields):
-    browser = browser_of("Operator")
-    response = browser.send(path_of(name, records), reason=REASON, **fields)
-    return html.unescape(response.content.decode())
+def act(operator, name, records, **fields):
+    response = operator.send(path_of(name, records), reason=REASON, **fields)
+    return html.unescape(response.text)
 
 
-def test_a_delivery_to_a_disabled_webhook_is_not(records, webhook):
+def test_a_delivery_to_a_disabled_webhook_is_not(operator, records, webhook):
     disable_by_hand(webhook)
-    assert "Enable it" in act("resend-delivery", records)
+    assert "Enable it" in act(operator, "resend-delivery", records)
     assert not entries().exists()
 
 
-@pytest.mark.parametrize(
-    "name, unsuitable, told",
-    [
-        ("resend-message", {"status": "done"}, "was sent already"),
-        ("resend-message", {"body": None}, "content was erased"),
-        ("retry-publication", {"status": "exhausted", "material": None}, "given up"),
-        ("enable-webhook", {"is_enabled": True}, "is enabled already"),
-        ("enable-person", {"is_active": True}, "can sign in already"),
-        ("disable-person", {"is_active": False}, "is disabled already"),
-    ],
-)
-def test_an_action_that_no_page_offers_is_refused(records, name, unsuitable, told):
-    model = ACTIONS[name].model
-    model.objects.filter(pk=records[model].pk).update(**unsuitable)
-    before = model.objects.filter(pk=records[model].pk).values().get()
-    assert told in act(name, records)
-    assert model.objects.filter(pk=records[model].pk).values().get() == before
+UNSUITABLE = [
+    ("resend-message", {"body": None}, "content was erased"),
+    ("resend-message", {"status": "done"}, "was sent already"),
+    ("retry-publication", {"status": "exhausted", "material": None}, "given up"),
+    ("enable-webhook", {"is_enabled": True}, "is enabled already"),
+    ("enable-person", {"is_active": True}, "can sign in already"),
+    ("disable-person", {"is_active": False}, "is disabled already"),
+]
+
+
+def test_an_action_that_no_page_offers_is_refused(operator, records):
+    for name, unsuitable, told in UNSUITABLE:
+        model = ACTIONS[name].model
+        rows = model.objects.filter(pk=records[model].pk)
+        rows.update(**unsuitable)
+        before = rows.values().get()
+        assert told in act(operator, name, records)
+        assert rows.values().get() == before
     assert not entries().exists()
 
 
-def test_every_action_that_may_not_apply_says_why():
-    by_default = Action.applies
-    for action in ACTIONS.values():
-        assert (action.applies is by_default) == (not action.otherwise)
-
-
-def test_an_account_becomes_a_member(records, college, paula):
-    act("add-member", records, **ADDED)
+def test_only_an_account_becomes_a_member(operator, records, college, paula):
+    wrong = {"email": "paula@faber.exampl", "role": "viewer"}
+    page = act(operator, "add-member", records, **wrong)
+    assert "Not one active account" in page
+    assert college.memberships.count() == 2
+    act(operator, "add-member", records, **ADDED)
     assert college.memberships.get(user=paula).role == "operator"
 
 
-def test_nobody_is_added_without_an_account(records, college, paula):
-    page = act("add-member", records, email="paula@faber.exampl", role="viewer")
-    assert "Not one active account" in page
-    assert college.memberships.count() == 2
-
-
-def test_a_member_gets_another_role_and_the_last_owner_stays(records, member, college):
-    act("change-member", records, role="developer")
+def test_a_role_changes_but_the_last_owners(operator, records, member, college):
+    act(operator, "change-member", records, role="developer")
     member.refresh_from_db()
     assert member.role == "developer"
     owner = college.memberships.get(role="owner")
-    browser = Browser()
-    browser.force_login(User.objects.get(username="tom"))
     path = f"/admin/act/change-member/{owner.pk}/"
-    page = browser.send(path, reason=REASON, role="viewer").content.decode()
+    page = operator.send(path, reason=REASON, role="viewer").text
     assert "Make somebody else an owner first" in page
     owner.refresh_from_db()
     assert owner.role == "owner"
 
 
 @pytest.mark.parametrize("name", ["disable-person", "end-sessions"])
-def test_a_person_is_signed_out_everywhere(records, nina, name):
+def test_a_person_is_signed_out_everywhere(operator, records, nina, name):
     phone, other = Client(), Client()
     phone.force_login(nina)
     other.force_login(User.objects.get(username="oscar"))
-    act(name, records)
+    act(operator, name, records)
     assert phone.get("/studio/").status_code == 302
     assert "/accounts/login/" in phone.get("/studio/").url
     assert other.get("/studio/").status_code == 200
@@ -311,23 +271,21 @@ def test_a_person_is_signed_out_everywhere(records, nina, name):
 
 
 @pytest.mark.parametrize("name", ["disable-person", "enable-person", "end-sessions"])
-def test_staff_have_no_power_over_staff(records, name):
+def test_staff_have_no_power_over_staff(operator, records, name):
     is_active = name != "enable-person"
     records[User] = User.objects.create_user(
         "ulla", "u@agency.example", is_staff=True, is_active=is_active
     )
-    assert "Ask a superuser" in act(name, records)
+    assert "Ask a superuser" in act(operator, name, records)
     assert not entries().exists()
     records[User].refresh_from_db()
     assert records[User].is_active == is_active
 
 
-def test_the_page_of_a_record_leads_to_its_actions(records):
-    browser = browser_of("Operator")
+def test_the_page_of_a_record_leads_to_its_actions(operator, records):
     for model, row in records.items():
-        options = model._meta
-        path = f"/admin/{options.app_label}/{options.model_name}/{row.pk}/change/"
-        page = browser.get(path).content.decode()
+        name = model._meta.label_lower.replace(".", "/")
+        page = operator.get(f"/admin/{name}/{row.pk}/change/").text
         wanted = {
             name
             for name, action in ACTIONS.items()
@@ -338,16 +296,15 @@ def test_the_page_of_a_record_leads_to_its_actions(records):
         assert shown == wanted
 
 
-def test_unknown_actions_and_records_are_not_found(db):
-    browser = browser_of("Operator")
+def test_unknown_actions_and_records_are_not_found(operator):
     for path in ("/admin/act/x/1/", "/admin/act/end-sessions/x/"):
-        assert browser.get(path).status_code == 404
+        assert operator.get(path).status_code == 404
 
 
 def test_each_look_at_an_account_or_a_holders_wallet_is_logged(records, college, nina):
     wallet = Wallet.create(college, owner_name="Alice")
     own = Wallet.objects.get(is_organization=True)
-    browser = browser_of("Support")
+    browser = browser_in("Support")
     browser.get(f"/admin/auth/user/{nina.pk}/change/")
     browser.get(f"/admin/wallets/wallet/{wallet.pk}/change/")
     browser.get(f"/admin/wallets/wallet/{own.pk}/change/")
@@ -360,9 +317,8 @@ def test_each_look_at_an_account_or_a_holders_wallet_is_logged(records, college,
     ]
 
 
-def test_the_page_of_an_account_shows_no_trace_of_the_password(records, nina):
-    browser = browser_of("Operator")
-    page = browser.get(f"/admin/auth/user/{nina.pk}/change/").content.decode()
+def test_the_page_of_an_account_shows_no_trace_of_the_password(operator, member, nina):
+    page = operator.get(f"/admin/auth/user/{nina.pk}/change/").text
     salt, digest = nina.password.split("$")[-2:]
     assert "nina@faber.example" in page and "Faber College" in page
     assert salt[:6] not in page and digest[:6] not in page
@@ -384,7 +340,7 @@ def test_a_superusers_form_that_disables_an_account_is_logged_too(records, nina)
 
 
 def test_an_action_that_is_not_allowed_has_no_button(records, nina):
-    page = browser_of("Support").get(f"/admin/auth/user/{nina.pk}/change/")
-    assert "/admin/act/end-sessions/" in page.content.decode()
-    assert "/admin/act/disable-person/" not in page.content.decode()
+    page = browser_in("Support").get(f"/admin/auth/user/{nina.pk}/change/")
+    assert "/admin/act/end-sessions/" in page.text
+    assert "/admin/act/disable-person/" not in page.text
     assert actions.actions_for(AnonymousUser(), nina) == []

@@ -1,17 +1,9 @@
 """The exchange page at the top of a row in the admin: no values, no actions."""
 
-import pytest
 from django.urls import reverse
 
 from connections.models import OutboundMessage
 from tests.support import walks
-
-NAME, YEAR = "Balthazar-4711", "-19990417"
-
-
-@pytest.fixture
-def walk(faber, monkeypatch):
-    return walks.Walk(faber, monkeypatch)
 
 
 def admin_url(row):
@@ -21,7 +13,7 @@ def admin_url(row):
 
 def text(response):
     assert response.status_code == 200
-    return response.content.decode()
+    return response.text
 
 
 def test_support_sees_transport_errors_and_sends_nothing(browser, phone, faber):
@@ -35,8 +27,8 @@ def test_support_sees_transport_errors_and_sends_nothing(browser, phone, faber):
     assert "Send again now" not in page
 
 
-def test_a_row_that_is_gone_is_said_so(browser, walk):
-    row = walks.connection(walk, "inviter", "Connected")
+def test_a_row_that_is_gone_is_said_so(browser, faber, monkeypatch):
+    row = walks.connection(walks.Walk(faber, monkeypatch), "inviter", "Connected")
     url = admin_url(row)
     row.remove()
     assert browser.get(url).status_code == 302

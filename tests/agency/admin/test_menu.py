@@ -27,7 +27,7 @@ def test_every_model_is_in_the_menu_once():
 
 
 def test_each_page_has_the_menu(browser):
-    menu = menu_of(browser.get("/admin/tenants/tenant/").content.decode())
+    menu = menu_of(browser.get("/admin/tenants/tenant/").text)
     assert list(menu) == [
         "Customers", "Exchanges", "Webhooks", "Queues", "Definitions", "People", "Log",
         "Settings",
@@ -39,12 +39,12 @@ def test_each_page_has_the_menu(browser):
 def test_the_menu_holds_what_the_person_may_view(browser, sue):
     wanted = Permission.objects.filter(codename="view_webhook")
     sue.user_permissions.set(wanted)
-    menu = menu_of(browser.get("/admin/webhooks/webhook/").content.decode())
+    menu = menu_of(browser.get("/admin/webhooks/webhook/").text)
     assert menu == {"Webhooks": ["Webhooks"]}
 
 
 def test_the_first_page_leads_to_each_list(browser, subtests):
-    page = browser.get("/admin/").content.decode()
+    page = browser.get("/admin/").text
     links = set(re.findall(r'href="(/admin/[a-z]+/[a-z]*/?)"', page))
     assert len(links) > 30
     for link in links:

@@ -69,7 +69,7 @@ def test_a_wrong_genesis_is_refused_and_the_page_says_what_is_wrong(adds, browse
         assert adds(genesis=genesis) == []
     assert adds(file=SimpleUploadedFile("genesis", b"\xff" * 600_000)) == []
     assert adds(address="http://10.0.0.1/genesis") == []
-    page = browser.send(f"{NETWORKS}add/", **INDY, genesis="{}").content.decode()
+    page = browser.send(f"{NETWORKS}add/", **INDY, genesis="{}").text
     assert "not the genesis of an Indy network" in page
 
 

@@ -42,10 +42,7 @@ def found(term, user):
 
 def test_a_thread_finds_both_sides_the_verifiers_first(records, sue):
     thread = Verification.objects.values_list("thread_id", flat=True).first()
-    assert found(thread, sue) == [
-        (Verification, "verifier"),
-        (Verification, "prover"),
-    ]
+    assert found(thread, sue) == [(Verification, "verifier"), (Verification, "prover")]
     thread = Credential.objects.values_list("thread_id", flat=True).first()
     assert found(thread, sue) == [(Credential, "issuer"), (Credential, "holder")]
 
@@ -101,9 +98,8 @@ def test_records_are_found_by_the_beginning_of_their_names(records, sue):
 def test_the_address_of_a_webhook_is_masked(records, sue, browser):
     [webhook] = find_records(OFFICE, sue)
     assert webhook.label == "https://office.example/…"
-    pages = ["/admin/webhooks/webhook/", webhook.url]
-    for page in pages:
-        shown = browser.get(page).content.decode()
+    for page in ("/admin/webhooks/webhook/", webhook.url):
+        shown = browser.get(page).text
         assert "https://office.example/…" in shown
         assert "agency-events" not in shown and "room=1" not in shown
 
@@ -120,11 +116,10 @@ def test_only_records_that_may_be_viewed_are_found(records, sue):
 
 def test_the_page_shows_the_customer_and_leads_to_the_record(browser, records):
     thread = Verification.objects.values_list("thread_id", flat=True).first()
-    page = browser.get("/admin/search/", {"q": thread}).content.decode()
+    page = browser.get("/admin/search/", {"q": thread}).text
     assert "2 records" in page
-    first, second = re.findall(
-        r'href="(/admin/verifications/verification/[^"]+/change/)"', page
-    )
+    link = r'href="(/admin/verifications/verification/[^"]+/change/)"'
+    first, second = re.findall(link, page)
     row = Verification.objects.get(role="verifier")
     assert str(row.pk) in first and str(row.pk) not in second
     assert f"/admin/tenants/tenant/{records.pk}/change/" in page

@@ -18,7 +18,7 @@ def fail_one(organization):
 
 
 def text_of(response):
-    return html.unescape(response.content.decode())
+    return html.unescape(response.text)
 
 
 def test_the_list_says_why(browser, faber):
@@ -29,9 +29,7 @@ def test_the_list_says_why(browser, faber):
     assert "Its own record has why" in page
 
 
-def test_the_list_of_many_organizations_takes_few_queries(
-    browser, faber, django_assert_max_num_queries
-):
+def test_many_take_few_queries(browser, faber, django_assert_max_num_queries):
     for number in range(6):
         fail_one(Organization(f"Branch {number}"))
     from tenants import vault
