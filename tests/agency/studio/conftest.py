@@ -6,11 +6,10 @@ import pytest
 from django.contrib.auth.hashers import get_hasher, make_password
 
 from organizations.provisioning import create_organization
+from tenants.models import AuditEntry
 from tests.factories import MembershipFactory, UserFactory
-from tests.support.pages import Browser, pages
+from tests.support.pages import Browser
 from tests.support.people import Organization
-
-__all__ = ["pages"]
 
 
 @cache
@@ -89,8 +88,14 @@ def stranger(db):
     return browser_of(person("sam"))
 
 
+def actions(**lookups):
+    """What these entries of the log say that was done, in their order."""
+    found = AuditEntry.objects.filter(**lookups).order_by("pk")
+    return list(found.values_list("action", flat=True))
+
+
 def read(browser, path):
     """The text of a page that is there."""
     response = browser.get(path)
     assert response.status_code == 200, path
-    return response.content.decode()
+    return response.text

@@ -12,9 +12,7 @@ def test_without_an_account_one_is_asked_to_sign_in(client, db):
         assert response["Location"] == f"/accounts/login/?next={path}"
 
 
-def test_a_developer_makes_and_rotates_keys_of_the_organization(
-    developer, college, url
-):
+def test_a_developer_makes_and_rotates_the_organizations_keys(developer, college, url):
     for kind in ("access_token", "subscription_key"):
         developer.send(f"{url}/keys", kind=kind, name="Server")
         made = college.tenant.keys.get(name="Server", kind=kind)
@@ -22,16 +20,14 @@ def test_a_developer_makes_and_rotates_keys_of_the_organization(
         assert college.tenant.keys.filter(name="Server", kind=kind).count() == 2
 
 
-def test_only_an_owner_makes_rotates_or_revokes_a_provider_key(
-    developer, browser, college, url
-):
+def test_only_an_owner_changes_keys_of_a_provider(developer, browser, college, url):
     keys = college.tenant.provider.keys
     acts = [f"{url}/keys/{keys.get().pk}/{act}" for act in ("rotate", "revoke")]
-    page = developer.get(url).content.decode()
+    page = developer.get(url).text
     assert 'value="access_token"' in page and 'value="provider_key"' not in page
     refused = developer.send(f"{url}/keys", kind="provider_key", name="Takeover")
-    assert "Select a valid choice" in refused.content.decode()
-    shown = browser.get(url).content.decode()
+    assert "Select a valid choice" in refused.text
+    shown = browser.get(url).text
     assert 'value="provider_key"' in shown
     for act in acts:
         assert act in shown and act not in page
@@ -54,6 +50,6 @@ def test_forms_from_other_sites_are_refused(fay):
 def test_a_get_of_an_address_of_forms_says_so(browser, url):
     """Who signs in anew after sending a form is led there."""
     response = browser.get(f"{url}/keys")
-    assert "Only a form of a page leads here." in response.content.decode()
-    assert "method_not_allowed" in response.content.decode()
+    assert "Only a form of a page leads here." in response.text
+    assert "method_not_allowed" in response.text
     assert response["Allow"] == "POST"

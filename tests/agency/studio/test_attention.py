@@ -25,7 +25,7 @@ def definition(api):
 
 def shown_items(browser, url):
     """The addresses of the pages by what is said of them."""
-    page = browser.get(url).content.decode()
+    page = browser.get(url).text
     shown = page.partition('id="attention"')[2].partition("</section>")[0]
     return {text: address for address, text in ITEM.findall(shown)}
 
@@ -41,7 +41,7 @@ def test_nothing_is_said_while_all_is_well(browser, url, api, definition):
     api.post("/webhooks", {"url": "https://office.example/hook"})
     api.post("/credentials", {"definitionId": definition, "credentialValues": VALUES})
     assert shown_items(browser, url) == {}
-    assert 'id="attention"' not in browser.get(url).content.decode()
+    assert 'id="attention"' not in browser.get(url).text
 
 
 def test_a_webhook_that_fails_and_one_that_was_disabled_for_it(browser, url, api):
@@ -93,7 +93,7 @@ def test_a_file_with_rows_that_could_not_be_offered(browser, url, api, definitio
     assert only_item(browser, url) == "Some rows of a file with 1 of Degree failed."
 
 
-def test_what_needs_the_attention_of_others_is_not_shown(browser, url, college):
+def test_what_needs_the_attention_of_others_is_not_shown(browser, url):
     Organization("Other").post("/webhooks", {"url": "https://other.example/hook"})
     Webhook.objects.update(failing_since=timezone.now())
     assert shown_items(browser, url) == {}

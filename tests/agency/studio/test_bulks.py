@@ -7,16 +7,14 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from credentials.models import Bulk, BulkRow, Credential, CredentialDefinition
 from tenants.models import AuditEntry
-from tests.agency.studio.conftest import read
+from tests.agency.studio.conftest import actions, read
 from tests.credentials.bulk.people import worker_issues
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DEFINITION = {
-    "name": "Degree",
-    "version": "1.0",
-    "attributes": ["name", "year"],
+    "name": "Degree", "version": "1.0", "attributes": ["name", "year"],
     "claims": {"year": {"type": "integer"}},
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -34,11 +32,11 @@ def upload(browser, page, text, **fields):
 
 def started(browser, page, text, **fields):
     answer = upload(browser, page, text, start="yes", **fields)
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, answer.text
     return answer.url
 
 
-def test_the_template_has_the_names_of_the_columns(browser, page, url):
+def test_the_template_has_the_names_of_the_columns(browser, page):
     shown = read(browser, page)
     [address] = re.findall(r'href="([^"]+template.csv)"', shown)
     answer = browser.get(address)
@@ -48,7 +46,7 @@ def test_the_template_has_the_names_of_the_columns(browser, page, url):
 
 def test_a_check_shows_the_wrong_cells_and_stores_nothing(browser, page):
     text = "name,year\nAl,2001\nBo,soon\n"
-    shown = upload(browser, page, text, check="yes").content.decode()
+    shown = upload(browser, page, text, check="yes").text
     assert "<strong>1</strong> of 2 rows can be offered" in shown
     assert '<td data-label="Row">3</td>' in shown and "not_an_integer" in shown
     assert "Issue 1</button>" in shown
@@ -57,7 +55,7 @@ def test_a_check_shows_the_wrong_cells_and_stores_nothing(browser, page):
 
 def test_columns_of_other_names_are_chosen(browser, page, api):
     text = "Full name;Year\nAl;2001\n"
-    shown = upload(browser, page, text, start="yes").content.decode()
+    shown = upload(browser, page, text, start="yes").text
     assert "Choose below in which column is: name." in shown
     assert "<option selected>Year</option>" in shown
     started(browser, page, text, column_0="Full name", column_1="Year")
@@ -73,7 +71,7 @@ def test_a_part_of_the_page_is_enough_for_htmx(browser, page):
     assert answer.status_code == 200 and "/credentials/bulk/" in answer["HX-Redirect"]
     file = SimpleUploadedFile("a.csv", b"\xff")
     sent = {"file": file, "check": "yes", "form_token": "t2"}
-    shown = browser.post(page, sent, headers={"HX-Request": "true"}).content.decode()
+    shown = browser.post(page, sent, headers={"HX-Request": "true"}).text
     assert shown.strip().startswith('<div id="found"') and "not UTF-8" in shown
 
 
@@ -99,22 +97,18 @@ def test_progress_pause_retry_and_result(browser, page, url):
     [offered] = Credential.objects.all()
     assert offered.connection.invitation_url in result
     assert "connectionId: not_found" not in result and "not_found" in result
-    actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
-    assert actions[-4:] == [
-        "bulk.started", "bulk.paused", "bulk.resumed", "bulk.retried",
-    ]  # fmt: skip
+    done = "started paused resumed retried"
+    assert actions()[-4:] == [f"bulk.{one}" for one in done.split()]
 
 
-def test_a_file_is_deleted_after_a_question_and_not_while_it_runs(
-    browser, page, url, viewer
-):
+def test_a_file_is_deleted_when_asked_and_not_running(browser, page, url, viewer):
     address = started(browser, page, "name,year\nAl,1\nBo,2\n")
     assert "Delete this file" not in read(browser, address)
     refused = browser.send(f"{address}/remove")
     assert "First pause it." in read(browser, refused.url)
     worker_issues()
     assert "Delete this file" in read(browser, address)
-    assert "Delete this file" not in viewer.get(address).content.decode()
+    assert "Delete this file" not in viewer.get(address).text
     assert "Delete this file?" in read(browser, f"{address}/remove")
     assert Bulk.objects.count() == 1
     answer = browser.send(f"{address}/remove")

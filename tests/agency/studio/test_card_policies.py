@@ -10,6 +10,7 @@ from credentials.models import CredentialDefinition
 from tests.agency.studio.conftest import read
 from tests.agency.studio.test_policies import fields_of, press
 from tests.support.people import Organization
+from tests.support.policies import attribute, policy, predicate
 from verifications.models import Verification, VerificationPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,9 +32,15 @@ def open_page(browser, url, query=""):
     return read(browser, f"{url}/policies/new{query}")
 
 
+def open_newest(browser, url):
+    """The fields of the policy that was saved last."""
+    made = VerificationPolicy.objects.latest("pk")
+    return fields_of(open_page(browser, url, f"?policy={made.pk}"))
+
+
 def save(browser, url, fields, **changes):
     answer = browser.send(f"{url}/policies/new", do="save", **fields | changes)
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, answer.text
     return VerificationPolicy.objects.latest("pk").unsealed_body()
 
 
@@ -48,26 +55,11 @@ def test_it_opens_filled_in_for_the_only_definition(browser, url, card):
     assert re.search(
         "<bdi>valid until</bdi>: <bdi>today \\([^<]*\\) or any later day</bdi>", page
     )
-    assert save(browser, url, fields_of(page)) == {
-        "name": "Check of Membership card",
-        "version": "1.0",
-        "attributes": [
-            {
-                "policyName": "name, level",
-                "attributeNames": ["name", "level"],
-                **only_of(card),
-            }
-        ],
-        "predicates": [
-            {
-                "policyName": "valid until >= today",
-                "attributeName": "valid until",
-                "predicateType": ">=",
-                "predicateValue": "today",
-                **only_of(card),
-            }
-        ],
-    }
+    items = [attribute("name", "level", policyName="name, level", **only_of(card))]
+    end = predicate("valid until", ">=", "today", policyName="valid until >= today")
+    wanted = policy(*items, name="Check of Membership card")
+    wanted |= {"predicates": [end | only_of(card)]}
+    assert save(browser, url, fields_of(page)) == wanted
 
 
 def test_a_card_that_can_be_cancelled_must_not_be(browser, url, api):
@@ -79,18 +71,14 @@ def test_a_card_that_can_be_cancelled_must_not_be(browser, url, api):
             del fields["valid_now"]
         saved = save(browser, url, fields, version=f"1.{is_ticked:d}")
         assert ("revocationRequirement" in saved) == is_ticked
-        made = VerificationPolicy.objects.latest("pk")
-        again = open_page(browser, url, f"?policy={made.pk}")
-        assert ("valid_now" in fields_of(again)) == is_ticked
+        assert ("valid_now" in open_newest(browser, url)) == is_ticked
 
 
 DATES = [
-    ("today", "", ">=", "today"),
-    ("days", "30", ">=", "today+30d"),
-    ("years", "18", "<=", "today-18y"),
-    (">=", "2026-01-31", ">=", 20260131),
+    ("today", "", ">=", "today"), ("days", "30", ">=", "today+30d"),
+    ("years", "18", "<=", "today-18y"), (">=", "2026-01-31", ">=", 20260131),
     ("<=", "20260131", "<=", 20260131),
-]
+]  # fmt: skip
 
 
 def test_a_date_is_compared_and_comes_back(browser, url, card):
@@ -101,8 +89,7 @@ def test_a_date_is_compared_and_comes_back(browser, url, card):
         [found] = saved["predicates"]
         assert (found["predicateType"], found["predicateValue"]) == (kind, compared)
         assert not saved["attributes"]
-        made = VerificationPolicy.objects.latest("pk")
-        again = fields_of(open_page(browser, url, f"?policy={made.pk}"))
+        again = open_newest(browser, url)
         assert (again["view"], again["version"]) == (["card"], ["1.1"])
         assert (again["option_2"], again["option_0"]) == (option, "")
         assert again["value_2"][0].replace("-", "") == value.replace("-", "")
@@ -132,15 +119,12 @@ def test_what_is_missing_is_said_on_the_page(browser, url, card):
     assert not VerificationPolicy.objects.exists()
 
 
-def test_a_text_cannot_be_compared_and_an_end_that_is_a_number_is_a_date(
-    browser, url, api
-):
-    text = define(api, "Card", claims={})
+def test_no_text_is_compared_and_an_end_as_a_number_is_a_date(browser, url, api):
+    define(api, "Card", claims={})
     page = open_page(browser, url)
     assert "Only prove" not in page and fields_of(page)["option_2"] == "show"
-    claims = {"valid until": {"type": "integer"}, "level": {"type": "integer"}}
+    claims = dict.fromkeys(("valid until", "level"), {"type": "integer"})
     number = define(api, "Other", claims=claims)
-    assert text != number
     fields = fields_of(open_page(browser, url, f"?definition={number.pk}"))
     assert (fields["option_1"], fields["option_2"]) == ("show", "today")
 
@@ -155,22 +139,16 @@ def test_of_several_definitions_one_is_chosen_by_name(browser, url, api, card):
     assert fields_of(page)["card"] == [str(other.pk)]
 
 
-def test_without_any_definition_it_is_the_builder(browser, url, college):
-    assert fields_of(open_page(browser, url))["view"] == ["builder"]
-
-
 def test_all_views_show_the_same_policy(browser, url, card):
     fields = fields_of(open_page(browser, url)) | {"option_1": ">=", "value_1": "3"}
     first = fields
     for view in ("builder", "json", "card", "try", "card"):
         fields = fields_of(press(browser, url, view, **fields))
         assert fields["view"] == [view]
-    names = [*(name for name in first if name != "view")]
-    assert {name: fields[name] for name in names} == {
-        name: text if isinstance(text, list) or "option" in name else [text]
-        for name, text in first.items()
-        if name != "view"
-    }
+    for name in first.keys() - {"view"}:
+        text = first[name]
+        is_given = isinstance(text, list) or "option" in name
+        assert fields[name] == (text if is_given else [text]), name
 
 
 OTHERS = [
@@ -184,17 +162,15 @@ OTHERS = [
 
 
 def test_what_the_view_cannot_show_stays_and_is_said(browser, url, card):
-    item = {"policyName": "name", "attributeNames": ["name"], **only_of(card)}
+    item = attribute("name", **only_of(card))
     for number, (change, reason) in enumerate(OTHERS):
-        body = {"name": f"{number}", "version": "1.0", "attributes": [item | change]}
+        body = policy(item | change, name=f"{number}")
         text = as_text(body)
         page = press(browser, url, "card", view="json", policy=text)
         assert reason in page.split('role="alert"')[1]
         assert json.loads(fields_of(page)["policy"]) == body
         save(browser, url, {"view": "json", "policy": text})
-        made = VerificationPolicy.objects.latest("pk")
-        again = open_page(browser, url, f"?policy={made.pk}")
-        assert fields_of(again)["view"] == ["builder"]
+        assert open_newest(browser, url)["view"] == ["builder"]
 
 
 COMPARISONS = [
@@ -208,11 +184,9 @@ COMPARISONS = [
 
 
 def test_comparisons_that_it_does_not_have_stay_json(browser, url, card):
-    parts = ("policyName", "attributeName", "predicateType", "predicateValue")
     for predicates, reason in COMPARISONS:
         items = [
-            dict(zip(parts, (" ".join(map(str, one)), *one), strict=True))
-            | only_of(card)
+            predicate(*one, policyName=" ".join(map(str, one)), **only_of(card))
             for one in predicates
         ]
         body = {"name": "Other", "version": "1.0", "predicates": items}
@@ -221,16 +195,14 @@ def test_comparisons_that_it_does_not_have_stay_json(browser, url, card):
 
 
 def test_items_of_several_cards_are_no_single_card(browser, url, card):
-    items = [
-        {"policyName": name, "attributeNames": [name], **only_of(card)}
-        for name in ("name", "level")
-    ]
-    text = as_text({"name": "Two", "version": "1.0", "attributes": items})
-    page = press(browser, url, "card", view="json", policy=text)
+    items = [attribute(name, **only_of(card)) for name in ("name", "level")]
+    page = press(browser, url, "card", view="json", policy=as_text(policy(*items)))
     assert "may come from several cards" in page
 
 
-def test_a_card_of_somebody_else_is_not_found(browser, url, college, stored_keys):
+def test_a_card_of_somebody_else_is_not_found(browser, url, stored_keys):
+    page = open_page(browser, url)  # there is no card
+    assert fields_of(page)["view"] == ["builder"]
     other = Organization("Acme").defines("name", "age")
     row = CredentialDefinition.objects.get(definition_id=other["definitionId"])
     fields = {"view": "card", "card": row.pk, "name": "Theirs", "version": "1.0"}
@@ -249,7 +221,7 @@ def test_a_form_is_saved_once_and_looked_at_often(browser, url, card):
 
 
 def test_the_page_of_a_definition_leads_to_asking_for_it(browser, url, card):
-    page = browser.get(f"{url}/definitions/{card.pk}").content.decode()
+    page = browser.get(f"{url}/definitions/{card.pk}").text
     path = f"{url}/verifications/new?definition={card.pk}"
     assert f'href="{path}"' in page
     new = browser.get(path).url
@@ -258,7 +230,7 @@ def test_the_page_of_a_definition_leads_to_asking_for_it(browser, url, card):
     assert answer.url == f"{url}/verifications/{Verification.objects.get().pk}"
     made = VerificationPolicy.objects.get()
     assert browser.get(path).url == f"{url}/verifications/new?policy={made.pk}"
-    shown = browser.get(f"{url}/policies/{made.pk}").content.decode()
+    shown = browser.get(f"{url}/policies/{made.pk}").text
     assert "<bdi>Membership card</bdi></strong> that you issued" in shown
     assert "Only prove: today or any later day" in shown
     assert shown.count(card.definition_id) == 1

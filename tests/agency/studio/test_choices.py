@@ -72,14 +72,12 @@ def crowd(alice, count, name="Person {}"):
 def choices(response):
     """The labels of the recipients, without that of nobody."""
     assert response.status_code == 200, response.content
-    inner = re.search(
-        r'<select name="connection_id".*?</select>', response.content.decode(), re.S
-    )
+    inner = re.search(r'<select name="connection_id".*?</select>', response.text, re.S)
     return re.findall(r"<option[^>]*>([^<]*)</option>", inner[0])[1:]
 
 
 def chosen(response):
-    found = re.search(r'value="([^"]*)" selected', response.content.decode())
+    found = re.search(r'value="([^"]*)" selected', response.text)
     return found[1] if found else None
 
 
@@ -97,7 +95,7 @@ def test_the_button_lists_what_is_found_and_judges_nothing(browser, alice, forms
         assert "Alice" not in choices(browser.get(page))
         shown = press_find(browser, page, "ali", value_0="Bo")
         assert choices(shown) == ["Alice"] and chosen(shown) == ""
-        text = shown.content.decode()
+        text = shown.text
         assert 'value="ali"' in text and "errorlist" not in text
         assert ('value="Bo"' in text) == (page == forms[0])
     assert nothing_is_sent()
@@ -124,7 +122,7 @@ def test_who_searched_and_chose_nobody_makes_no_link(browser, alice, forms):
         assert choices(shown) == ["Alice"]
         refused = browser.send(page, to="connection", **fields)
         for answer in (shown, refused):
-            assert 'id="id_find_error"' in answer.content.decode()
+            assert 'id="id_find_error"' in answer.text
     assert nothing_is_sent()
     for page in forms:
         assert browser.send(page, find="ali", to="link", **fields).status_code == 302
@@ -150,11 +148,11 @@ def test_the_matches_follow_what_is_written(browser, url, alice):
     assert choices(browser.get(f"{path}?find=ALI")) == ["Alice"]
     shown = browser.get(f"{path}?find=person")
     assert len(choices(shown)) == MAX_CHOICES
-    assert "Write more of the name." in shown.content.decode()
+    assert "Write more of the name." in shown.text
     for text in (f"find={'a' * 201}", f"connection_id={'a' * 201}"):
         assert len(choices(browser.get(f"{path}?{text}"))) == MAX_CHOICES
     nobody = browser.get(f"{path}?find=nobody")
-    assert choices(nobody) == [] and "Nothing matches." in nobody.content.decode()
+    assert choices(nobody) == [] and "Nothing matches." in nobody.text
     found = browser.get(f"{path}?find=x&connection_id={alice.connection_id}")
     assert chosen(found) == alice.connection_id
 
@@ -173,14 +171,12 @@ def test_who_cannot_be_offered_anything_is_no_choice(browser, url, alice):
         assert choices(browser.get(path)) == []
 
 
-def test_another_organizations_connections_are_no_choice(
-    browser, url, alice, faber, forms
-):
+def test_connections_of_others_are_no_choice(browser, url, alice, faber, forms):
     other = faber.hosts("Alina").known_as(faber)
     path = f"{url}/recipients?find=ali&connection_id={other}"
     assert choices(browser.get(path)) == ["Alice"]
     refused = browser.send(forms[0], connection_id=other, **VALUES)
-    assert "Select a valid choice" in refused.content.decode()
+    assert "Select a valid choice" in refused.text
 
 
 def test_a_definition_is_found_by_its_name(browser, url, definition, alice):
@@ -207,10 +203,5 @@ def crowd_of_definitions(definition, count):
     schema = definition.schema
     multiply(schema, 1, schema_id="other:{}".format, name="Badge {}".format)
     badge = type(schema).objects.exclude(pk=schema.pk).get()
-    multiply(
-        definition,
-        count,
-        definition_id="badge:{}".format,
-        tag="tag {}".format,
-        schema_id=lambda number: badge.pk,
-    )
+    named = {"definition_id": "badge:{}".format, "tag": "tag {}".format}
+    multiply(definition, count, **named, schema_id=lambda number: badge.pk)

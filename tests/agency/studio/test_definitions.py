@@ -14,17 +14,14 @@ from tests.support.people import Organization
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DEGREE = {
-    "name": "Degree",
-    "version": "1.0",
-    "rows": "3",
-    "attribute_0": "name",
+    "name": "Degree", "version": "1.0", "rows": "3", "attribute_0": "name",
     "attribute_1": "year",
-}
+}  # fmt: skip
 
 
 def define(browser, url, **fields):
     answer = browser.send(f"{url}/definitions/new", **DEGREE | fields)
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, answer.text
     made = CredentialDefinition.objects.latest("pk")
     assert answer.url == f"{url}/definitions/{made.pk}"
     return made, read(browser, answer.url)
@@ -36,15 +33,11 @@ def test_the_rows_of_the_form_are_the_attributes(browser, url, api):
     )
     [shown] = api.get("/definitions/credentials")
     assert shown == {
-        "definitionId": made.definition_id,
-        "schemaId": made.schema.schema_id,
-        "name": "Degree",
-        "version": "1.0",
-        "attributes": ["name", "year"],
-        "supportsRevocation": True,
-        "tag": "x",
+        "definitionId": made.definition_id, "schemaId": made.schema.schema_id,
+        "name": "Degree", "version": "1.0", "attributes": ["name", "year"],
+        "supportsRevocation": True, "tag": "x",
         "claims": {"year": {"type": "integer"}},
-    }
+    }  # fmt: skip
     assert made.definition_id in page and "0 of 63 places are used" in page
     entry = AuditEntry.objects.get(action="definition.created")
     assert (entry.actor_name, entry.object_id) == ("fay@faber.example", str(made.pk))
@@ -72,17 +65,15 @@ def test_it_can_lead_on_to_the_first_credential(browser, url, api):
     assert "Issue <bdi>Degree</bdi>" in read(browser, answer.url)
 
 
-def test_an_error_in_what_is_folded_opens_it(browser, url, api):
+def test_an_error_opens_what_is_folded_and_more_rows_make_nothing(browser, url, api):
     page = read(browser, f"{url}/definitions/new")
     assert "<details open>" not in page
     fields = DEGREE | {"tag": "a/b"}
-    page = browser.send(f"{url}/definitions/new", **fields).content.decode()
+    page = browser.send(f"{url}/definitions/new", **fields).text
     assert "<details open>" in page and 'id="id_tag_error"' in page
-
-
-def test_more_rows_keep_what_was_written_and_make_nothing(browser, url, api):
+    # More rows keep what was written.
     fields = DEGREE | {"type_1": "date", "more_rows": "yes"}
-    page = browser.send(f"{url}/definitions/new", **fields).content.decode()
+    page = browser.send(f"{url}/definitions/new", **fields).text
     assert 'name="attribute_5"' in page and 'name="attribute_6"' not in page
     assert 'value="year"' in page and page.count('value="date" selected') == 1
     assert not CredentialDefinition.objects.exists()
@@ -92,16 +83,12 @@ def read_header(browser, url, **given):
     fields = {"rows": "3", "read_header": "yes"} | given
     answer = browser.send(f"{url}/definitions/new", **fields)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return answer.text
 
 
 def test_the_header_of_a_csv_file_becomes_rows(browser, url):
-    for line in (
-        "name,year",
-        "name;year\r\nAl;20",
-        '"name"\t year ',
-        "\ufeffname,year",
-    ):
+    lines = ["name,year", "name;year\r\nAl;20", '"name"\t year ', "\ufeffname,year"]
+    for line in lines:
         file = SimpleUploadedFile("degrees.csv", line.encode())
         for given in ({"header_file": file}, {"header": line.lstrip("\ufeff")}):
             page = read_header(browser, url, **given)
@@ -118,7 +105,7 @@ def test_a_schema_of_somebody_else_is_used_as_it_is(browser, url, api):
     page = read(browser, path)
     assert "age" in page and 'name="attribute_0"' not in page
     answer = browser.send(path, type_1="integer")
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, answer.text
     [made] = api.get("/definitions/credentials")
     assert made["schemaId"] == other["schemaId"]
     assert made["claims"] == {"age": {"type": "integer"}}
@@ -138,17 +125,17 @@ REFUSED = [
 def test_what_the_api_refuses_is_said_at_its_field(browser, url, api):
     for fields, sentence in REFUSED:
         answer = browser.send(f"{url}/definitions/new", **DEGREE | fields)
-        assert answer.status_code == 200 and sentence in answer.content.decode()
+        assert answer.status_code == 200 and sentence in answer.text
     assert not CredentialDefinition.objects.exists()
     define(browser, url)
     # Other attributes under the same name are a conflict.
     fields = DEGREE | {"attribute_1": "grade"}
-    page = browser.send(f"{url}/definitions/new", **fields).content.decode()
+    page = browser.send(f"{url}/definitions/new", **fields).text
     assert 'role="alert"' in page
     assert CredentialDefinition.objects.count() == 1
 
 
-def test_the_page_counts_the_credentials_by_state(browser, url, api, college):
+def test_the_page_counts_the_credentials_by_state(browser, url, api):
     made, page = define(browser, url)
     assert "None yet." in page and "cannot be revoked" in page
     values = {"name": "Alice", "year": "2020"}
@@ -191,14 +178,11 @@ def test_what_the_ledger_does_not_have_yet_is_tried_again(browser, viewer, url, 
     assert "It is published, or was given up." in page and "schema-7" not in page
 
 
-def test_the_key_of_a_definition_that_failed_goes_back_to_the_pool(
-    browser, url, api, monkeypatch
-):
-    def fail(*arguments):
-        raise Unavailable("ledger_unavailable", "The ledger does not respond.")
-
+def test_the_key_of_a_failed_definition_goes_back(browser, url, api, monkeypatch):
+    silence = Unavailable("ledger_unavailable", "The ledger does not respond.")
+    fail = mock.Mock(side_effect=silence)
     monkeypatch.setattr("credentials.publishing.publish_definition", fail)
     with mock.patch("wallets.key_pool.ReservedKey.give_back") as given_back:
-        page = browser.send(f"{url}/definitions/new", **DEGREE).content.decode()
+        page = browser.send(f"{url}/definitions/new", **DEGREE).text
     assert "The ledger does not respond." in page
     assert given_back.call_count == 1

@@ -60,7 +60,7 @@ def answer(browser, path, **fields):
     """What a stranger sees: status, location, page without tokens, cookie names."""
     cache.clear()
     response = browser.post(path, fields)
-    page = re.sub(r'value="[^"]{36,}"', "", response.content.decode())
+    page = re.sub(r'value="[^"]{36,}"', "", response.text)
     for email in fields.values():
         page = page.replace(email, "")
     cookies = sorted(response.cookies)
@@ -86,9 +86,7 @@ def test_sign_up_answers_the_same(mode, registered, hashed):
     assert known == new and known[0] == 200, "a weak password is told first"
 
 
-def test_a_second_account_of_an_address_reaches_nothing_of_the_first(
-    college, registered, settings
-):
+def test_a_second_account_reaches_nothing_of_the_first(college, registered, settings):
     set_mail(settings, False)
     mallory, fay = Browser(), Browser()
     signs_up(mallory, registered, OTHER)
@@ -96,12 +94,10 @@ def test_a_second_account_of_an_address_reaches_nothing_of_the_first(
     assert mallory.get("/studio/")["Location"] == "/studio/organizations/new"
     assert mallory.get(f"/studio/organizations/{college.tenant.pk}").status_code == 404
     answer(fay, "/accounts/login/", login=registered, password=PASSWORD)
-    assert "Faber College" in fay.get("/studio/").content.decode()
+    assert "Faber College" in fay.get("/studio/").text
 
 
-def test_without_mail_a_second_account_is_signed_in_to_like_any_other(
-    registered, settings
-):
+def test_without_mail_a_second_account_is_like_any_other(registered, settings):
     """If addresses were verified once, the first account must not hide the other."""
     set_mail(settings, False)
     answers = []
@@ -112,9 +108,7 @@ def test_without_mail_a_second_account_is_signed_in_to_like_any_other(
     assert answers[0] == answers[1] and answers[0][0] == 302
 
 
-def test_with_mail_the_verified_account_of_an_address_is_the_one(
-    with_mail, registered
-):
+def test_with_mail_the_verified_account_is_the_one(with_mail, registered):
     other = User.objects.create_user("other", registered, OTHER)
     EmailAddressFactory(user=other, verified=False)
     browser = Browser()
@@ -132,7 +126,7 @@ def test_with_mail_the_mailbox_is_told_and_no_account_made(with_mail, registered
 def test_with_mail_one_signs_in_after_following_the_link(with_mail, db):
     browser = Browser()
     assert signs_up(browser, NEW)[1] == "/accounts/confirm-email/"
-    page = browser.get("/accounts/confirm-email/").content.decode()
+    page = browser.get("/accounts/confirm-email/").text
     assert "Look into your mail" in page
     assert browser.get("/studio/").status_code == 302
     [message] = mail.outbox
@@ -142,19 +136,16 @@ def test_with_mail_one_signs_in_after_following_the_link(with_mail, db):
 
 
 def test_password_reset_answers_the_same(with_mail, registered):
-    known, new = (
-        answer(Browser(), "/accounts/password/reset/", email=email)
-        for email in (registered, NEW)
-    )
+    path, both = "/accounts/password/reset/", (registered, NEW)
+    known, new = (answer(Browser(), path, email=email) for email in both)
     assert known == new and known[0] == 302
     assert [one.to for one in mail.outbox] == [[registered], [NEW]]
 
 
 def test_sign_in_answers_the_same(mode, registered):
-    known, new = (
-        answer(Browser(), "/accounts/login/", login=email, password="wrong guess")
-        for email in (registered, NEW)
-    )
+    path, wrong = "/accounts/login/", {"password": "wrong guess"}
+    both = (registered, NEW)
+    known, new = (answer(Browser(), path, login=email, **wrong) for email in both)
     assert known == new and known[0] == 200
 
 

@@ -5,15 +5,12 @@ import re
 import pytest
 
 from tests.agency.studio.conftest import read
+from tests.support.policies import attribute, policy
 from verifications.kiosks import find_kiosk
 from verifications.models import Kiosk
 
 pytestmark = pytest.mark.django_db(transaction=True)
-POLICY = {
-    "name": "Degree check",
-    "version": "1.0",
-    "attributes": [{"policyName": "Who", "attributeNames": ["name"]}],
-}
+POLICY = policy(attribute("name", policyName="Who"), name="Degree check")
 FIELDS = {"name": "Front desk", "seconds": "5", "shown_items": "Who"}
 
 
@@ -25,7 +22,7 @@ def new_kiosk(url, api):
 
 
 def test_a_kiosk_is_made_and_its_link_shown_once(browser, url, api, new_kiosk):
-    page = browser.send(new_kiosk, **FIELDS).content.decode()
+    page = browser.send(new_kiosk, **FIELDS).text
     token = re.search(r"/kiosk/(agk_\w+)", page)[1]
     assert find_kiosk(token) and "data:image/svg+xml;base64," in page
     [made] = api.get("/kiosks")
@@ -39,7 +36,7 @@ def test_a_kiosk_is_made_and_its_link_shown_once(browser, url, api, new_kiosk):
 def test_what_cannot_be_is_said_on_the_page(browser, api, new_kiosk):
     for wrong in ({"seconds": "2"}, {"name": ""}, {"shown_items": "name"}):
         page = browser.send(new_kiosk, **FIELDS | wrong)
-        assert page.status_code == 200 and "errorlist" in page.content.decode()
+        assert page.status_code == 200 and "errorlist" in page.text
     assert not Kiosk.objects.exists()
     browser.send(new_kiosk, name="Desk", seconds="8")
     assert api.get("/kiosks")[0]["shownItems"] == []

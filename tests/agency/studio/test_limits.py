@@ -54,10 +54,8 @@ def through_the_proxy(password, address):
 
 
 def statuses(number, *arguments, **options):
-    return [
-        sign_in("wrong guess", *arguments, **options).status_code
-        for _ in range(number)
-    ]
+    answers = [sign_in("wrong guess", *arguments, **options) for _ in range(number)]
+    return [answer.status_code for answer in answers]
 
 
 def refusals(by):
@@ -65,6 +63,7 @@ def refusals(by):
 
 
 def test_the_owner_gets_in_while_a_stranger_is_held():
+    assert {sign_in(PASSWORD, HOME).status_code for _ in range(7)} == {302}
     before = refusals("login_failed")
     assert statuses(7, STRANGE) == [200] * 5 + [429] * 2
     assert refusals("login_failed") == before + 2
@@ -110,7 +109,7 @@ def test_refused_tries_use_up_nothing_of_an_address():
 def test_people_and_programs_are_told_how_long_to_wait(settings):
     statuses(5, STRANGE)
     answer = sign_in("wrong guess", STRANGE)
-    page = answer.content.decode()
+    page = answer.text
     assert answer.status_code == 429 and 290 <= int(answer["Retry-After"]) <= 300
     assert "Too many attempts" in page and "Wait <strong>5 minutes</strong>" in page
     assert "choose a new one" in page
@@ -127,7 +126,7 @@ def test_after_the_time_that_was_told_one_may_try_again(settings, monkeypatch):
     held = sign_in(PASSWORD, STRANGE)
     seconds = int(held["Retry-After"])
     assert held.status_code == 429 and 2 <= seconds <= 3
-    assert f"Wait <strong>{seconds} seconds</strong>" in held.content.decode()
+    assert f"Wait <strong>{seconds} seconds</strong>" in held.text
     later = time.time() + seconds
     monkeypatch.setattr(time, "time", lambda: later)
     assert sign_in(PASSWORD, STRANGE).status_code == 302
@@ -136,10 +135,6 @@ def test_after_the_time_that_was_told_one_may_try_again(settings, monkeypatch):
 def test_the_time_is_told_in_words():
     texts = ["1 second", "90 seconds", "2 minutes", "5 minutes"]
     assert [duration_text(seconds) for seconds in (1, 90, 91, 300)] == texts
-
-
-def test_signing_in_uses_up_nothing():
-    assert {sign_in(PASSWORD, HOME).status_code for _ in range(7)} == {302}
 
 
 def test_a_new_password_ends_the_wait(settings):
@@ -158,12 +153,9 @@ def test_a_new_password_ends_the_wait(settings):
 
 def test_the_admin_is_entered_by_the_same_page():
     statuses(5, STRANGE)
-    answer = Browser().post(
-        "/admin/login/?next=/admin/",
-        {"username": "fay", "password": PASSWORD, "login": "fay@faber.example"},
-        REMOTE_ADDR=STRANGE,
-        follow=True,
-    )
+    form = {"username": "fay", "password": PASSWORD, "login": "fay@faber.example"}
+    browser = Browser(REMOTE_ADDR=STRANGE)
+    answer = browser.post("/admin/login/?next=/admin/", form, follow=True)
     assert answer.redirect_chain == [(f"{LOGIN}?next=%2Fadmin%2F", 302)]
     assert "_auth_user_id" not in answer.client.session
 
@@ -193,15 +185,13 @@ def test_every_limited_page_tells_how_long_to_wait(settings, fay):
         assert browser.post(path, fields).status_code != 429
         held = browser.post(path, fields)
         assert held.status_code == 429 and 290 <= int(held["Retry-After"]) <= 300, path
-        assert "Wait <strong>5 minutes</strong>" in held.content.decode()
+        assert "Wait <strong>5 minutes</strong>" in held.text
 
 
 def test_a_mailbox_gets_few_links_whoever_asks():
     fields = {"email": "fay@faber.example"}
     for number in range(7):
-        Browser().post(
-            "/accounts/password/reset/", fields, REMOTE_ADDR=f"198.51.100.{number}"
-        )
+        Browser(REMOTE_ADDR=f"198.51.100.{number}").post(RESET, fields)
     assert len(mail.outbox) == 5
 
 
@@ -215,13 +205,10 @@ def test_a_mailbox_gets_one_link_of_confirmation_whoever_asks(settings):
 
 def test_what_is_counted_lies_in_the_broker_and_is_no_pickle():
     statuses(1, STRANGE)
-    [name] = [
-        key
-        for key in rate_limits.redis_client().keys("agency:cache:*")
-        if b"5/300.0/key" in key
-    ]
-    assert re.fullmatch(rb"\[\d+\.\d+\]", rate_limits.redis_client().get(name))
-    assert 0 < rate_limits.redis_client().ttl(name) <= 300
+    broker = rate_limits.redis_client()
+    [name] = [key for key in broker.keys("agency:cache:*") if b"5/300.0/key" in key]
+    assert re.fullmatch(rb"\[\d+\.\d+\]", broker.get(name))
+    assert 0 < broker.ttl(name) <= 300
 
 
 def test_of_many_at_once_as_many_pass_as_may(transactional_db):
@@ -268,10 +255,9 @@ def away(settings, monkeypatch):
 @pytest.fixture(params=["refuses", "unreachable", "silent", "nonsense"])
 def no_server(request, away):
     urls = {
-        "refuses": "redis://127.0.0.1:1/0",
-        "unreachable": "redis://192.0.2.1:6379/0",
+        "refuses": "redis://127.0.0.1:1/0", "unreachable": "redis://192.0.2.1:6379/0",
         "nonsense": "nonsense",
-    }
+    }  # fmt: skip
     away(urls.get(request.param) or request.getfixturevalue("silent_server"))
 
 
@@ -284,9 +270,7 @@ def test_without_the_server_each_process_counts_by_itself(no_server, caplog):
     assert len(told) == 1
 
 
-def test_with_the_server_back_processes_count_together_again(
-    away, settings, monkeypatch
-):
+def test_once_the_server_is_back_processes_count_together(away, settings, monkeypatch):
     url = settings.REDIS_URL
     away("redis://127.0.0.1:1/0")
     statuses(6, STRANGE)

@@ -21,7 +21,7 @@ def school(fay, stored_keys, settings):
 
 
 def part_of(response):
-    [found] = re.findall(r'data-watched hx-get="([^"]*)"', response.content.decode())
+    [found] = re.findall(r'data-watched hx-get="([^"]*)"', response.text)
     return unescape(found)
 
 
@@ -37,9 +37,7 @@ def test_the_first_page_of_events_shows_what_comes(browser, school):
     assert b"data-watched" not in browser.get(events, {"paused": "1"}).content
 
 
-def test_a_delivery_is_shown_as_soon_as_it_is_done_and_found_by_its_status(
-    browser, school
-):
+def test_a_delivery_is_shown_once_done_and_found_by_its_status(browser, school):
     with receiving() as receiver:
         wanted = {"url": receiver.url, "messageTypes": ["connection_invited"]}
         hook = school.post("/webhooks", wanted)["id"]
@@ -63,7 +61,7 @@ def test_a_delivery_says_how_to_check_its_signature(browser, school):
     example = {"messageType": "verification"}
     sent = school.post(f"/webhooks/{hook}/example", example)["deliveryId"]
     address = reverse("studio:delivery", args=[school.tenant.pk, hook, sent])
-    shown = browser.get(address).content.decode()
+    shown = browser.get(address).text
     event = Delivery.objects.get(pk=sent).event
     assert f"<dt>webhook-id</dt><dd><code>{event.message_id}</code>" in shown
     assert "{webhook-id}.{webhook-timestamp}.{body}" in shown

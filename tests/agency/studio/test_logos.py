@@ -3,6 +3,7 @@
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
+from agency.studio import settings_page
 from organizations.provisioning import change_organization
 from tenants.models import Asset, AuditEntry, Tenant
 from tests.agency.studio.conftest import read
@@ -22,44 +23,38 @@ def test_an_uploaded_logo_is_on_the_pages_and_in_invitations(browser, url, stora
     assert upload(browser, url, picture()).status_code == 302
     [stored] = Asset.objects.all()
     assert Tenant.objects.get().image_url == stored.address
-    assert f'src="/assets/{stored.name}"' in browser.get(url).content.decode()
+    assert f'src="/assets/{stored.name}"' in browser.get(url).text
     assert browser.get(f"/assets/{stored.name}").status_code == 200
     entry = AuditEntry.objects.filter(action="organization.changed").latest("pk")
     assert "image_url" in str(entry.details)
-
-
-def test_the_settings_are_saved_again_with_a_logo_of_ours(browser, url, storage):
-    upload(browser, url, picture())
-    address = Tenant.objects.get().image_url
-    saved = browser.send(f"{url}/settings", name="Faber", image_url=address)
-    assert saved.status_code == 302 and Tenant.objects.get().image_url == address
+    # The settings are saved again with a logo of ours.
+    saved = browser.send(f"{url}/settings", name="Faber", image_url=stored.address)
+    assert saved.status_code == 302
+    assert Tenant.objects.get().image_url == stored.address
 
 
 def test_what_is_no_picture_is_refused_beside_its_field(browser, url, storage):
-    page = upload(browser, url, b"no picture").content.decode()
+    page = upload(browser, url, b"no picture").text
     assert 'id="id_logo_error"' in page and "not a picture" in page
     assert not Asset.objects.exists() and not Tenant.objects.get().image_url
 
 
-def test_a_logo_is_not_stored_if_the_form_is_refused_otherwise(
-    browser, url, storage, monkeypatch
-):
+def test_a_logo_of_a_refused_form_is_not_stored(browser, url, storage, monkeypatch):
     def change_while_it_moves(tenant, *rest, **options):
         Tenant.objects.update(frozen_at=timezone.now())
         change_organization(tenant, *rest, **options)
 
-    module = "agency.studio.settings_page.change_organization"
-    monkeypatch.setattr(module, change_while_it_moves)
+    monkeypatch.setattr(settings_page, "change_organization", change_while_it_moves)
     page = upload(browser, url, picture())
-    assert page.status_code == 503 and "organization_frozen" in page.content.decode()
+    assert page.status_code == 503 and "organization_frozen" in page.text
     assert not Asset.objects.exists() and not Tenant.objects.get().image_url
 
 
-def test_no_page_shows_a_picture_of_another_host(browser, college, url):
+def test_no_page_shows_a_picture_of_another_host(browser, url):
     Tenant.objects.update(image_url=ELSEWHERE)
     answer = browser.get(url)
-    assert 'class="logo letter"' in answer.content.decode()
-    assert f'src="{ELSEWHERE}"' not in answer.content.decode()
+    assert 'class="logo letter"' in answer.text
+    assert f'src="{ELSEWHERE}"' not in answer.text
     assert "img-src 'self' data:" in answer["Content-Security-Policy"]
 
 

@@ -19,9 +19,9 @@ def test_a_forgotten_password_is_nobodys_to_send(without_mail, client, fay):
         client.get("/accounts/password/reset/"),
         client.post("/accounts/password/reset/", {"email": fay.email}),
     ):
-        assert "Mail is not set up" in answer.content.decode()
+        assert "Mail is not set up" in answer.text
     client.force_login(fay)
-    assert "Mail is not set up" in client.get("/accounts/email/").content.decode()
+    assert "Mail is not set up" in client.get("/accounts/email/").text
     assert mail.outbox == []
 
 

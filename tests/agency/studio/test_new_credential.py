@@ -15,12 +15,9 @@ from wallets.models import Wallet
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"value_0": "Alice Smith", "value_1": "2020", "automatic_issuance": "on"}
 DEFINITION = {
-    "name": "Degree",
-    "version": "1.0",
-    "attributes": ["name", "year"],
-    "supportRevocation": True,
-    "claims": {"year": {"type": "integer"}},
-}
+    "name": "Degree", "version": "1.0", "attributes": ["name", "year"],
+    "supportRevocation": True, "claims": {"year": {"type": "integer"}},
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -33,7 +30,7 @@ def page(api, url):
 
 def offer(browser, page, **fields):
     answer = browser.send(page, **VALUES | {"confirmed": "yes"} | fields)
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, answer.text
     return Credential.objects.get(pk=answer.url.rpartition("/")[2])
 
 
@@ -50,11 +47,9 @@ def test_without_any_connection_the_form_begins_with_the_values(browser, page):
     assert row.connection.connectionless
 
 
-def test_an_offer_by_link_is_listed_and_found_by_whom_it_is_for(
-    browser, page, url, api
-):
+def test_an_offer_by_link_is_found_by_whom_it_is_for(browser, page, url, api):
     named = {"recipient_name": "Alice in Bern"}
-    preview = browser.send(page, **VALUES, **named).content.decode()
+    preview = browser.send(page, **VALUES, **named).text
     assert "To: <bdi>Alice in Bern (QR code or link" in preview
     row = offer(browser, page, **named)
     [offered] = api.get("/credentials")
@@ -63,27 +58,20 @@ def test_an_offer_by_link_is_listed_and_found_by_whom_it_is_for(
         shown = read(browser, f"{url}/{address}")
         assert "<bdi>Alice in Bern</bdi>" in shown, address
     assert "Degree" not in read(browser, f"{url}/credentials?q=bern")
-    assert "Bern" not in browser.get(row.connection.invitation_url).content.decode()
+    assert "Bern" not in browser.get(row.connection.invitation_url).text
 
 
-def test_over_a_connection_its_name_is_that_of_the_connection(
-    browser, page, api, alice
-):
+def test_over_a_connection_the_name_is_its_name(browser, page, api, alice):
     body = {"connection_id": alice.connection_id, "recipient_name": "Bob"}
     assert offer(browser, page, **body).connection.name == "Alice"
-    given = {
-        "definitionId": CredentialDefinition.objects.get().definition_id,
-        "connectionId": alice.connection_id,
-        "recipientName": "Bob",
-    }
-    error = error_of(api.post, "/credentials", given)
+    definition = CredentialDefinition.objects.get().definition_id
+    to = {"connectionId": alice.connection_id, "recipientName": "Bob"}
+    error = error_of(api.post, "/credentials", to | {"definitionId": definition})
     assert_error(error, 400, "invalid_request")
     assert list(error.body["errors"]) == ["recipientName"]
 
 
-def test_whom_it_is_for_is_the_name_of_the_chosen_connection_at_first(
-    browser, page, alice
-):
+def test_whom_it_is_for_is_first_the_name_of_the_connection(browser, page, alice):
     def whom(shown):
         [field] = re.findall(r'<input[^>]* name="recipient_name"[^>]*>', shown)
         return re.findall(r'value="([^"]*)"', field)
@@ -98,18 +86,18 @@ def test_whom_it_is_for_is_the_name_of_the_chosen_connection_at_first(
     sought = {"look": "yes", "connection_id": alice.connection_id}
     named = sought | {"recipient_name": "Alice in Bern"}
     for fields, name in ((sought, "Alice"), (named, "Alice in Bern")):
-        assert whom(browser.send(page, **fields).content.decode()) == [name]
+        assert whom(browser.send(page, **fields).text) == [name]
 
 
 def test_the_preview_itself_is_what_is_offered(browser, page, api):
-    shown = browser.send(page, **VALUES).content.decode()
+    shown = browser.send(page, **VALUES).text
     assert "What the holder will see" in shown
     assert "<bdi>year</bdi></dt><dd><bdi>2020</bdi>" in shown
     assert "To: <bdi>QR code or link" in shown
     hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown))
     assert not Credential.objects.exists()
     answer = browser.post(page, hidden | {"confirmed": "yes"})
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, answer.text
     [offered] = api.get("/credentials")
     assert offered["values"] == {"name": "Alice Smith", "year": "2020"}
     assert offered["offerUrl"] in read(browser, answer.url)
@@ -118,15 +106,13 @@ def test_the_preview_itself_is_what_is_offered(browser, page, api):
     entry = AuditEntry.objects.get(action="credential.offered")
     assert entry.object_id == offered["credentialId"]
     assert "Alice" not in str(entry.details)
-    seen = browser.send(page, **VALUES).content.decode()
+    seen = browser.send(page, **VALUES).text
     hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', seen))
-    changed = browser.post(page, hidden | {"change": "yes"}).content.decode()
+    changed = browser.post(page, hidden | {"change": "yes"}).text
     assert 'value="Alice Smith"' in changed and len(api.get("/credentials")) == 1
 
 
-def test_over_a_connection_it_is_issued_as_soon_as_it_is_accepted(
-    browser, page, api, alice
-):
+def test_over_a_connection_it_is_issued_once_accepted(browser, page, api, alice):
     row = offer(browser, page, connection_id=alice.connection_id)
     assert row.automatic_issuance and states(api) == ["Offered"]
     alice.accepts_offer()
@@ -138,20 +124,18 @@ def test_the_connection_of_somebody_else_is_no_choice(browser, page, alice):
         state="Invited"
     )
     answer = browser.send(page, **VALUES, connection_id=alice.connection_id)
-    assert "Select a valid choice" in answer.content.decode()
+    assert "Select a valid choice" in answer.text
 
 
 def test_a_number_that_is_none_is_refused_at_its_field(browser, page):
     for text in ("", "soon", "2147483648"):
         fields = VALUES | {"value_1": text, "confirmed": "yes"}
-        shown = browser.send(page, **fields).content.decode()
+        shown = browser.send(page, **fields).text
         assert "Give a whole number" in shown and 'id="id_value_1_error"' in shown
     assert not Credential.objects.exists()
 
 
-def test_without_automatic_issuance_it_is_issued_on_its_page(
-    browser, url, page, api, alice
-):
+def test_unless_it_is_automatic_a_button_issues_it(browser, url, page, api, alice):
     row = offer(
         browser, page, connection_id=alice.connection_id, automatic_issuance=""
     )
@@ -167,9 +151,7 @@ def test_without_automatic_issuance_it_is_issued_on_its_page(
     assert AuditEntry.objects.filter(action="credential.issued").count() == 1
 
 
-def test_an_issued_credential_is_revoked_after_a_question(
-    browser, url, page, api, alice
-):
+def test_what_was_issued_is_revoked_after_a_question(browser, url, page, api, alice):
     row = offer(browser, page, connection_id=alice.connection_id)
     path = f"{url}/credentials/{row.pk}"
     assert "Revoke this" not in read(browser, path)
@@ -184,9 +166,7 @@ def test_an_issued_credential_is_revoked_after_a_question(
     assert AuditEntry.objects.filter(action="credential.revoked").count() == 1
 
 
-def test_an_offer_is_accepted_for_the_holder_of_a_hosted_wallet(
-    browser, url, page, api, alice
-):
+def test_an_offer_is_accepted_for_a_hosted_holder(browser, url, page, api, alice):
     row = offer(browser, page, connection_id=alice.connection_id)
     assert row.wallet != Wallet.objects.get(wallet_id=alice.wallet_id)
     held = Credential.objects.get(role="holder")
@@ -229,19 +209,17 @@ def test_a_date_is_chosen_and_signed_as_a_number(browser, url, api):
     least, day = date.fromisoformat(least), date.fromisoformat(day)
     assert 365 <= (day - least).days <= 366, "no day that is over, but one in a year"
     for wrong in ("", "2026-02-30", "soon", f"{least - timedelta(days=1)}"):
-        refused = browser.send(path, value_1=wrong, confirmed="yes").content.decode()
+        refused = browser.send(path, value_1=wrong, confirmed="yes").text
         assert 'id="id_value_1_error"' in refused, wrong
     last = f"{least.year + 1}-12-31"
-    seen = browser.send(path, value_1=last).content.decode()
+    seen = browser.send(path, value_1=last).text
     hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', seen))
-    changed = browser.post(path, hidden | {"change": "yes"}).content.decode()
+    changed = browser.post(path, hidden | {"change": "yes"}).text
     assert f'value="{last}"' in changed
     offer(browser, path, value_1=last)
     [offered] = api.get("/credentials")
-    assert offered["values"] == {
-        "name": "Alice Smith",
-        "valid until": last.replace("-", ""),
-    }
+    wanted = {"name": "Alice Smith", "valid until": last.replace("-", "")}
+    assert offered["values"] == wanted
 
 
 def test_a_number_that_is_a_day_by_its_name_says_how_it_is_written(browser, url, api):

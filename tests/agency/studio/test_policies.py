@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from unittest import mock
 from urllib.parse import urlencode
 from uuid import uuid4
 
@@ -21,56 +22,38 @@ from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import read
+from tests.support.policies import attribute, policy, predicate
 from verifications.models import Verification, VerificationPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TODAY = object()
 ITEMS = {
-    "name": "Degree check",
-    "version": "1.0",
-    "item_0_name_0": "name",
-    "item_0_kind": "show",
-    "item_1_name_0": "year",
-    "item_1_kind": ">=",
+    "name": "Degree check", "version": "1.0", "item_0_name_0": "name",
+    "item_0_kind": "show", "item_1_name_0": "year", "item_1_kind": ">=",
     "item_1_number": "2015",
-}
+}  # fmt: skip
 VALUES = {"name": "Alice Smith", "year": "2020"}
 # AND within a restriction, OR between them, groups, and what has no field.
-WHOLE = {
-    "name": "Whole",
-    "version": "2.1.0",
-    "attributes": [
-        {
-            "policyName": "Who",
-            "attributeNames": ["name", "city, state"],
-            "restrictions": [
-                {"schemaName": "Degree", "schemaVersion": "1.0", "issuerDid": "did1"},
-                {
-                    "schemaId": "did2:2:Badge:1.0",
-                    "schemaIssuerDid": "did2",
-                    "value": {"attributeName": "city", "attributeValue": " Bern "},
-                },
-                {"credentialDefinitionId": "did3:3:CL:1:default"},
-            ],
-        },
-        {
-            "policyName": "When",
-            "attributeNames": ["date"],
-            "revocationRequirement": {"validAt": "2026-01-31T08:00:00.000000Z"},
-        },
-    ],
-    "predicates": [
-        {
-            "policyName": "old enough",
-            "attributeName": "age",
-            "predicateType": ">=",
-            "predicateValue": -5,
-            "allowText": True,
-            "restrictions": [{"issuerDid": "did1"}, {"issuerDid": "did2"}],
-        }
-    ],
-    "revocationRequirement": {"validAt": "2026-01-31T08:00:00.000000Z"},
-}
+VALID_AT = {"validAt": "2026-01-31T08:00:00.000000Z"}
+RESTRICTIONS = [
+    {"schemaName": "Degree", "schemaVersion": "1.0", "issuerDid": "did1"},
+    {
+        "schemaId": "did2:2:Badge:1.0",
+        "schemaIssuerDid": "did2",
+        "value": {"attributeName": "city", "attributeValue": " Bern "},
+    },
+    {"credentialDefinitionId": "did3:3:CL:1:default"},
+]
+EITHER = [{"issuerDid": "did1"}, {"issuerDid": "did2"}]
+OLD = {"policyName": "old enough", "allowText": True, "restrictions": EITHER}
+WHOLE = policy(
+    attribute("name", "city, state", policyName="Who", restrictions=RESTRICTIONS),
+    attribute("date", policyName="When", revocationRequirement=VALID_AT),
+    name="Whole",
+    version="2.1.0",
+    predicates=[predicate("age", ">=", -5, **OLD)],
+    revocationRequirement=VALID_AT,
+)
 
 
 @pytest.fixture
@@ -82,7 +65,7 @@ def definition(api):
 
 def build(browser, url, **fields):
     answer = browser.send(f"{url}/policies/new", **ITEMS | fields)
-    assert answer.status_code == 302, answer.content.decode()
+    assert answer.status_code == 302, answer.text
     made = VerificationPolicy.objects.latest("pk")
     assert answer.url == f"{url}/policies/{made.pk}"
     return made
@@ -92,27 +75,11 @@ def test_the_fields_of_the_builder_are_the_items(browser, url, api, definition):
     chosen = definition.definition_id
     made = build(browser, url, item_0_any_0_definition=chosen, valid_now="on")
     [shown] = api.get("/verificationPolicies")
-    assert shown == {
-        "policyId": str(made.pk),
-        "name": "Degree check",
-        "version": "1.0",
-        "attributes": [
-            {
-                "policyName": "name",
-                "attributeNames": ["name"],
-                "restrictions": [{"credentialDefinitionId": chosen}],
-            }
-        ],
-        "predicates": [
-            {
-                "policyName": "year >= 2015",
-                "attributeName": "year",
-                "predicateType": ">=",
-                "predicateValue": 2015,
-            }
-        ],
-        "revocationRequirement": {"validNow": True},
-    }
+    items = [attribute("name", restrictions=[{"credentialDefinitionId": chosen}])]
+    year = predicate("year", ">=", 2015, policyName="year >= 2015")
+    wanted = policy(*items, name="Degree check", predicates=[year])
+    now = {"revocationRequirement": {"validNow": True}}
+    assert shown == wanted | now | {"policyId": str(made.pk)}
     entry = AuditEntry.objects.get(action="policy.created")
     assert entry.object_id == str(made.pk)
     page = read(browser, f"{url}/policies/new?view=builder")
@@ -129,11 +96,14 @@ def test_the_page_says_in_words_what_is_asked(browser, url, definition):
         item_1_any_0_definition="did3:3:CL:1:default",
     )
     page = read(browser, f"{url}/policies/{made.pk}")
-    assert "<bdi>name</bdi></strong>: Show the value" in page
-    assert f'<strong title="{chosen}"><bdi>Degree</bdi>' in page
-    assert "Only prove: at least 2015" in page
-    # A definition of somebody else is named by its id.
-    assert "definition <code>did3:3:CL:1:default</code>" in page
+    for words in (
+        "<bdi>name</bdi></strong>: Show the value",
+        f'<strong title="{chosen}"><bdi>Degree</bdi>',
+        "Only prove: at least 2015",
+        # A definition of somebody else is named by its id.
+        "definition <code>did3:3:CL:1:default</code>",
+    ):
+        assert words in page
 
 
 CONDITIONS = {
@@ -162,10 +132,10 @@ REFUSED = [
 ]
 
 
-def test_what_the_api_refuses_is_said_on_the_page(browser, url, college):
+def test_what_the_api_refuses_is_said_on_the_page(browser, url):
     for fields, sentence in REFUSED:
         answer = browser.send(f"{url}/policies/new", **ITEMS | fields)
-        assert answer.status_code == 200 and sentence in answer.content.decode()
+        assert answer.status_code == 200 and sentence in answer.text
     assert not VerificationPolicy.objects.exists()
 
 
@@ -173,7 +143,7 @@ def press(browser, url, do, **fields):
     """The page after a button."""
     answer = browser.send(f"{url}/policies/new", do=do, **fields)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return answer.text
 
 
 def fields_of(page):
@@ -216,13 +186,7 @@ def test_buttons_change_the_draft_and_keep_what_was_written(browser, url):
 
 
 def test_a_button_that_is_not_there_changes_nothing(browser, url):
-    for do in (
-        "remove_item:99",
-        "add_name:",
-        "remove_any:0:9",
-        "remove_any:0",
-        "what",
-    ):
+    for do in ("remove_item:99", "add_name:", "remove_any:0:9", "remove_any:0", "x"):
         page = press(browser, url, do, **ITEMS)
         assert fields_of(page)["item_1_number"] == ["2015"], do
 
@@ -278,21 +242,16 @@ def test_a_policy_larger_than_the_builder_stays_json(browser, url):
     assert fields_of(page)["policy"] == text
 
 
-def test_beside_it_stand_what_the_holder_reads_and_what_was_found(
-    browser, url, api, definition
-):
+def test_the_holders_view_and_findings_are_shown(browser, url, api, definition):
     page = press(browser, url, "check", **ITEMS)
     assert "<bdi>year</bdi>: <bdi>at least 2015</bdi>" in page
-    tried = api.post("/verificationPolicies/try", policy_of(ITEMS))
+    draft = read_draft(QueryDict(urlencode(ITEMS)))
+    tried = api.post("/verificationPolicies/try", draft.body())
     assert tried["lint"]
     for finding in tried["lint"]:
         assert html.escape(finding["message"]) in page
     page = press(browser, url, "check", **ITEMS | {"item_1_number": "x"})
     assert "Complete the policy" in page
-
-
-def policy_of(fields):
-    return read_draft(QueryDict(urlencode(fields))).body()
 
 
 def test_a_policy_is_tried_on_samples(browser, url, definition):
@@ -306,11 +265,9 @@ def test_a_policy_is_tried_on_samples(browser, url, definition):
     page = press(browser, url, "run", **sample | {"sample_0_value": ["Ann", "2000"]})
     assert "could not answer all of it" in page
     assert "The comparison does not hold." in page
-    any_other = fields_of(
-        press(browser, url, "add_sample", **chosen | {"sample_of": ""})
-    )
-    assert any_other["sample_0_name"] == sample["sample_0_name"]
-    assert any_other["sample_0_value"] == sample["sample_0_value"]
+    any_other = press(browser, url, "add_sample", **chosen | {"sample_of": ""})
+    for part in ("sample_0_name", "sample_0_value"):
+        assert fields_of(any_other)[part] == sample[part]
 
 
 def test_samples_stay_while_the_policy_is_changed(browser, url, definition):
@@ -327,16 +284,12 @@ def test_samples_stay_while_the_policy_is_changed(browser, url, definition):
 
 
 EXAMPLES = {
-    ("Full Name", ""): "Ada Lovelace",
-    ("first_name", ""): "Ada",
-    ("Family name", ""): "Lovelace",
-    ("E-Mail", ""): "ada@example.org",
-    ("level", "integer"): "42",
-    ("admitted", "date"): TODAY,
-    ("valid until", "integer"): TODAY,
-    ("birthdate_dateint", ""): TODAY,
+    ("Full Name", ""): "Ada Lovelace", ("first_name", ""): "Ada",
+    ("Family name", ""): "Lovelace", ("E-Mail", ""): "ada@example.org",
+    ("level", "integer"): "42", ("admitted", "date"): TODAY,
+    ("valid until", "integer"): TODAY, ("birthdate_dateint", ""): TODAY,
     ("city", ""): "city",
-}
+}  # fmt: skip
 
 
 def test_an_example_fits_the_name_and_the_type():
@@ -345,9 +298,7 @@ def test_an_example_fits_the_name_and_the_type():
         assert example_value(name, kind) == (today if example is TODAY else example)
 
 
-def test_a_new_version_stands_beside_the_old_one_and_a_copy_has_its_own_name(
-    browser, url, api
-):
+def test_a_new_version_stands_beside_the_old_one_and_a_copy(browser, url, api):
     made = build(browser, url)
     path = f"{url}/policies/new?policy={made.pk}"
     page = read(browser, path)
@@ -361,9 +312,8 @@ def test_a_new_version_stands_beside_the_old_one_and_a_copy_has_its_own_name(
 
 
 def test_the_next_version_counts_the_last_number():
-    versions = ("1.0", "1", "1.0.9", "1.0.0-beta")
-    following = ["1.1", "2", "1.0.10", "1.0.1"]
-    assert [next_version(one) for one in versions] == following
+    following = {"1.0": "1.1", "1": "2", "1.0.9": "1.0.10", "1.0.0-beta": "1.0.1"}
+    assert {one: next_version(one) for one in following} == following
 
 
 @pytest.fixture
@@ -389,13 +339,11 @@ def test_asking_over_a_connection_is_answered_there(browser, url, api, alice):
     assert AuditEntry.objects.filter(action="verification.requested").count() == 1
 
 
-def test_a_connection_that_has_gone_is_not_asked_by_a_link(
-    browser, url, alice, monkeypatch
-):
+def test_a_connection_that_is_gone_gets_no_link(browser, url, alice, monkeypatch):
     path = f"{url}/verifications/new?policy={build(browser, url).pk}"
     # It was deleted after the form had been checked.
     monkeypatch.setattr(policies, "find_in_scope", lambda *_: None)
-    page = browser.send(path, connection_id=alice.connection_id).content.decode()
+    page = browser.send(path, connection_id=alice.connection_id).text
     assert "There is no such connection" in page
     assert not Verification.objects.exists()
 
@@ -417,9 +365,8 @@ def test_after_a_verdict_the_next_one_is_asked_with_one_click(browser, url, alic
     alice.auto_selects()
     page = read(browser, first)
     before = page.partition("Check the next one")[0]
-    [*_, action] = re.findall(
-        r'<form class="actions" method="post" action="([^"]+)"', before
-    )
+    form = r'<form class="actions" method="post" action="([^"]+)"'
+    [*_, action] = re.findall(form, before)
     assert action == path
     following = browser.send(action)
     assert "qr.svg" in read(browser, following.url)
@@ -427,32 +374,23 @@ def test_after_a_verdict_the_next_one_is_asked_with_one_click(browser, url, alic
     assert "Check the next one" not in read(browser, first)
 
 
-def test_saving_and_asking_is_one_button_that_leads_to_the_qr_code(browser, url, api):
+def test_saving_and_asking_is_one_button(browser, url, api, monkeypatch):
     answer = browser.send(f"{url}/policies/new", do="save_and_ask", **ITEMS)
     [asked] = api.get("/verifications")
     assert answer.url == f"{url}/verifications/{asked['verificationId']}"
     assert "qr.svg" in read(browser, answer.url)
     made = VerificationPolicy.objects.get()
     assert Verification.objects.get().policy_id == made.pk
+    refusal = Conflict("quota_exceeded", "No more requests this month.")
+    monkeypatch.setattr(policies, "send_request", mock.Mock(side_effect=refusal))
+    second = ITEMS | {"version": "2.0"}
+    answer = browser.send(f"{url}/policies/new", do="save_and_ask", **second)
+    made = VerificationPolicy.objects.latest("pk")
+    assert (answer.url, made.version) == (f"{url}/policies/{made.pk}", "2.0")
+    assert "No more requests this month." in read(browser, answer.url)
 
 
-def test_a_refused_request_leaves_the_policy_and_says_why(
-    browser, url, api, monkeypatch
-):
-    def refuse(*_):
-        raise Conflict("quota_exceeded", "No more requests this month.")
-
-    monkeypatch.setattr(policies, "send_request", refuse)
-    answer = browser.send(f"{url}/policies/new", do="save_and_ask", **ITEMS)
-    made = VerificationPolicy.objects.get()
-    assert answer.url == f"{url}/policies/{made.pk}"
-    page = read(browser, answer.url)
-    assert "No more requests this month." in page
-
-
-def test_a_policy_is_asked_for_by_a_link_with_one_button_of_its_pages(
-    browser, url, api
-):
+def test_a_policy_is_asked_for_by_a_link_with_one_button(browser, url, api):
     made = build(browser, url)
     path = f"{url}/verifications/new?policy={made.pk}"
     for page in ("policies", f"policies/{made.pk}"):
@@ -482,15 +420,19 @@ def test_the_first_page_asks_for_the_policy_if_there_are_several(browser, url, a
     assert browser.get(chosen).status_code == 404
 
 
-def ask_about(browser, url, path):
-    page = read(browser, path)
-    assert "Ask for a proof" in page
-    return browser.get(f"{url}/verifications/new?credential={path[-36:]}").url
+def ask_about(browser, url, credential):
+    assert "Ask for a proof" in read(browser, f"{url}/credentials/{credential.pk}")
+    return browser.get(f"{url}/verifications/new?credential={credential.pk}").url
 
 
-def test_a_credential_leads_to_a_policy_and_to_its_holder(browser, url, alice):
-    row = Credential.objects.get(role="issuer")
-    builder = ask_about(browser, url, f"{url}/credentials/{row.pk}")
+@pytest.fixture
+def issued(alice):
+    """The credential of Alice, at its issuer."""
+    return Credential.objects.get(role="issuer")
+
+
+def test_a_credential_leads_to_a_policy_and_to_its_holder(browser, url, alice, issued):
+    builder = ask_about(browser, url, issued)
     page = read(browser, builder)
     fields = fields_of(page)
     assert "Save and ask" in page and fields["name"] == ["Check of Degree"]
@@ -510,70 +452,56 @@ def check(browser, url, credential):
     return asked
 
 
-def test_a_card_is_checked_with_one_button_over_its_connection(browser, url, alice):
-    row = Credential.objects.get(role="issuer")
-    asked = check(browser, url, row)
+def test_a_card_is_checked_with_one_button(browser, url, alice, issued):
+    asked = check(browser, url, issued)
     assert asked.connection.connection_id == alice.connection_id
     made = VerificationPolicy.objects.get()
     assert (asked.policy_id, made.name) == (made.pk, "Check of Degree")
     alice.auto_selects()
-    page = read(browser, f"{url}/verifications/{asked.pk}")
-    assert "The proof is valid" in page
-    assert check(browser, url, row).policy_id == made.pk
+    assert "The proof is valid" in read(browser, f"{url}/verifications/{asked.pk}")
+    assert check(browser, url, issued).policy_id == made.pk
     assert VerificationPolicy.objects.count() == 1
     assert AuditEntry.objects.filter(action="verification.requested").count() == 2
 
 
-def test_a_card_that_was_issued_by_a_link_is_checked_by_a_link(
-    browser, url, api, alice, definition
-):
+def test_a_card_by_a_link_is_checked_by_one(browser, url, api, alice, definition):
     body = {"definitionId": definition.definition_id, "credentialValues": VALUES}
     made = api.post("/credentials", body | {"automaticIssuance": True})
     alice.put_form("/credentials/fromData", credentialData=made["offerData"])
     row = Credential.objects.get(pk=made["credentialId"])
     asked = check(browser, url, row)
     assert asked.connection.connectionless
-    page = read(browser, f"{url}/verifications/{asked.pk}")
-    assert "qr.svg" in page
+    assert "qr.svg" in read(browser, f"{url}/verifications/{asked.pk}")
     VerificationPolicy.objects.all().delete()
-    builder = ask_about(browser, url, f"{url}/credentials/{row.pk}")
+    builder = ask_about(browser, url, row)
     fields = fields_of(read(browser, builder))
     saved = browser.send(builder, do="save_and_ask", **fields)
     assert "qr.svg" in read(browser, saved.url)
 
 
-def test_a_card_whose_connection_has_ended_is_not_checked_by_a_link(
-    browser, url, alice
-):
-    row = Credential.objects.get(role="issuer")
+def test_a_card_whose_connection_ended_is_not_checked(browser, url, issued):
     for end in (Connection.end, Connection.remove):
         with transactions.atomic():
-            end(row.connection)
-        answer = browser.send(f"{url}/credentials/{row.pk}/check")
+            end(issued.connection)
+        answer = browser.send(f"{url}/credentials/{issued.pk}/check")
         assert "nobody was asked" in read(browser, answer.url)
     assert not Verification.objects.exists()
 
 
-def test_a_credential_leads_to_the_choice_where_there_are_policies(
-    browser, url, alice, definition
-):
+def test_a_credential_leads_to_the_choice(browser, url, issued, definition):
     made = build(browser, url)
-    row = Credential.objects.get(role="issuer")
-    choice = ask_about(browser, url, f"{url}/credentials/{row.pk}")
-    page = read(browser, choice)
-    connection = f"connection={row.connection_id}"
+    page = read(browser, ask_about(browser, url, issued))
+    connection = f"connection={issued.connection_id}"
     assert f"?policy={made.pk}&amp;{connection}" in page
     assert f"/policies/new?{connection}&amp;definition={definition.pk}" in page
 
 
-def test_the_only_policy_of_a_credential_is_not_chosen(browser, url, alice):
-    row = Credential.objects.get(role="issuer")
-    builder = ask_about(browser, url, f"{url}/credentials/{row.pk}")
-    fields = fields_of(read(browser, builder))
-    browser.send(builder, do="save", **fields)
+def test_the_only_policy_of_a_credential_is_not_chosen(browser, url, alice, issued):
+    builder = ask_about(browser, url, issued)
+    browser.send(builder, do="save", **fields_of(read(browser, builder)))
     made = VerificationPolicy.objects.get()
-    choice = ask_about(browser, url, f"{url}/credentials/{row.pk}")
-    page = browser.get(choice, follow=True).content.decode()
+    choice = ask_about(browser, url, issued)
+    page = browser.get(choice, follow=True).text
     assert f"/policies/{made.pk}" in page
     assert f'value="{alice.connection_id}" selected' in page
     other = re.search(r'href="(\?q=[^"]*)">Ask by another policy', page)[1]
@@ -589,14 +517,12 @@ def test_of_one_policy_none_is_chosen_for_a_connection(browser, url, alice):
     for kind in ("credentials", "verifications"):
         assert f"{url}/{kind}/new?connection={row.pk}" in page
     path = f"{url}/verifications/new?connection={row.pk}"
-    form = browser.get(path, follow=True).content.decode()
+    form = browser.get(path, follow=True).text
     assert f'value="{alice.connection_id}" selected' in form
     assert f"/policies/{made.pk}" in form
 
 
-def test_only_ones_own_issued_credentials_are_checked(
-    browser, url, api, alice, definition
-):
+def test_only_own_issued_credentials_are_checked(browser, url, api, alice, definition):
     held = Credential.objects.get(role="holder")
     path = f"{url}/verifications/new?credential={held.pk}"
     assert browser.get(path).status_code == 404

@@ -27,14 +27,10 @@ def scanned(invited):
     [code] = zxingcpp.read_barcodes(
         picture(answer.content), zxingcpp.BarcodeFormat.QRCode
     )
-    return code.text, version_of(invited)
-
-
-def version_of(invited):
-    row = Connection.objects.get(connection_id=invited["connectionId"])
-    svg = Client().get(f"{urlsplit(invited['invitationUrl']).path}/qr.svg")
+    svg = Client().get(f"{path}/qr.svg")
     assert svg.status_code == 200 and b"<svg" in svg.content
-    return qr_codes.code_of(row).version
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    return code.text, qr_codes.code_of(row).version
 
 
 def carried(text, name="c_i"):

@@ -33,17 +33,17 @@ def revoked():
 
 def test_the_definition_leads_there_once_there_is_a_credential(browser, page):
     definition = page.removesuffix("/revoke")
-    assert "Revoke many" in browser.get(definition).content.decode()
+    assert "Revoke many" in browser.get(definition).text
     Credential.objects.all().delete()
-    assert "Revoke many" not in browser.get(definition).content.decode()
+    assert "Revoke many" not in browser.get(definition).text
 
 
 def test_it_counts_then_revokes_and_the_holders_are_told(browser, page):
-    counted = browser.send(page).content.decode()
+    counted = browser.send(page).text
     assert "2 credentials can be revoked" in counted and not revoked()
     response = browser.send(page, confirmed="yes")
     assert response.status_code == 302
-    assert "2 of them are revoked now." in browser.get(response.url).content.decode()
+    assert "2 of them are revoked now." in browser.get(response.url).text
     assert set(Credential.objects.values_list("state", flat=True)) == {"Revoked"}
     assert AuditEntry.objects.filter(action="credential.many_revoked").count() == 1
 
@@ -51,11 +51,11 @@ def test_it_counts_then_revokes_and_the_holders_are_told(browser, page):
 def test_only_those_of_the_chosen_time_are_revoked(browser, page):
     yesterday = (now() - timedelta(days=1)).date().isoformat()
     fields = {"issued_before": yesterday}
-    counted = browser.send(page, **fields).content.decode()
+    counted = browser.send(page, **fields).text
     assert "1 credential can be revoked" in counted
     browser.send(page, confirmed="yes", **fields)
     assert revoked() == 1
-    left = browser.send(page, issued_after=yesterday).content.decode()
+    left = browser.send(page, issued_after=yesterday).text
     assert "1 credential can be revoked" in left
 
 

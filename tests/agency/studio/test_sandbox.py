@@ -30,15 +30,17 @@ def test_the_mark_is_chosen_when_an_organization_is_created(browser, url):
     assert MARK not in page and "/sandbox" not in page
     refused = read(browser, f"/studio/organizations/{real.pk}/sandbox")
     assert "Not for tests" in refused and "Set up the samples" not in refused
-
-
-def test_pages_of_a_test_organization_have_a_mark(browser, url):
     for path in ("", "/connections", "/settings", "/sandbox"):
         page = read(browser, url + path)
         assert MARK in page and f"{url}/sandbox" in page
 
 
 def test_a_holder_is_made_changed_and_deleted(browser, url):
+    wrong = {"name": "", "behaviour": "dances", "delay_seconds": "601"}
+    page = browser.send(f"{url}/sandbox/holders/new", **wrong).text
+    assert "This field is required." in page
+    assert "less than or equal to 600" in page and "dances is not one" in page
+    assert not SimulatedHolder.objects.exists()
     browser.send(f"{url}/sandbox/holders/new", **REX)
     holder = SimulatedHolder.objects.get()
     assert (holder.behaviour, holder.delay_seconds) == ("decline", 5)
@@ -52,14 +54,6 @@ def test_a_holder_is_made_changed_and_deleted(browser, url):
     browser.send(page, delete="1")
     assert not SimulatedHolder.objects.exists()
     assert browser.get(page).status_code == 404
-
-
-def test_what_the_api_refuses_stands_at_the_form(browser, url):
-    wrong = {"name": "", "behaviour": "dances", "delay_seconds": "601"}
-    page = browser.send(f"{url}/sandbox/holders/new", **wrong).content.decode()
-    assert "This field is required." in page
-    assert "less than or equal to 600" in page and "dances is not one" in page
-    assert not SimulatedHolder.objects.exists()
 
 
 def test_the_samples_lead_to_a_proof(browser, url, college):

@@ -10,18 +10,13 @@ from tests.agency.studio.conftest import read
 from tests.factories import DailyUsageFactory
 
 pytestmark = pytest.mark.django_db
+APP, PLAY = "https://apps.apple.com/app/id1", "https://play.google.com/x"
 SETTINGS = {
-    "primary_color": "#0B6B62",
-    "secondary_color": "",
-    "default_language": "ar",
-    "wallet_apps": (
-        "Example Wallet https://apps.apple.com/app/id1 https://play.google.com/x\r\n"
-        "\r\nOther https://other.example"
-    ),
+    "primary_color": "#0B6B62", "secondary_color": "", "default_language": "ar",
+    "wallet_apps": f"Example Wallet {APP} {PLAY}\r\n\r\nOther https://other.example",
     "return_urls": "https://shop.example/done\r\nhttps://other.example",
-    "values_kept_days": "30",
-    "exchanges_kept_days": "400",
-}
+    "values_kept_days": "30", "exchanges_kept_days": "400",
+}  # fmt: skip
 
 
 def test_they_are_saved_and_shown_again(browser, college, url):
@@ -29,15 +24,12 @@ def test_they_are_saved_and_shown_again(browser, college, url):
     tenant = Tenant.objects.get(pk=college.tenant.pk)
     assert (tenant.primary_color, tenant.default_language) == ("#0b6b62", "ar")
     assert tenant.wallet_apps == [
-        {
-            "name": "Example Wallet",
-            "urls": ["https://apps.apple.com/app/id1", "https://play.google.com/x"],
-        },
+        {"name": "Example Wallet", "urls": [APP, PLAY]},
         {"name": "Other", "urls": ["https://other.example"]},
     ]
     assert tenant.return_urls == ["https://shop.example/done", "https://other.example"]
     assert (tenant.values_kept_days, tenant.exchanges_kept_days) == (30, 400)
-    page = browser.get(f"{url}/settings").content.decode()
+    page = browser.get(f"{url}/settings").text
     assert "Other https://other.example" in page
     assert 'value="#0b6b62"' in page
     browser.send(f"{url}/settings", **SETTINGS, invalid_proof_answer="ack")
@@ -45,17 +37,11 @@ def test_they_are_saved_and_shown_again(browser, college, url):
     tenant.refresh_from_db()
     assert tenant.invalid_proof_answer == "ack"
     assert tenant.short_qr_codes
-    assert (tenant.primary_color, tenant.wallet_apps, tenant.return_urls) == (
-        "",
-        [],
-        [],
-    )
-
-
-def test_days_that_a_request_leaves_out_stay(browser, college, url):
-    browser.send(f"{url}/settings", **SETTINGS)
+    assert tenant.primary_color == "" and not tenant.wallet_apps
+    assert tenant.return_urls == []
+    # Days that a request leaves out stay.
     browser.send(f"{url}/settings", values_kept_days="")
-    tenant = Tenant.objects.get(pk=college.tenant.pk)
+    tenant.refresh_from_db()
     assert (tenant.values_kept_days, tenant.exchanges_kept_days) == (None, 400)
 
 
@@ -80,7 +66,7 @@ WRONG = [
 def test_a_wrong_one_is_said_and_nothing_is_saved(browser, college, url):
     for field, value, message in WRONG:
         response = browser.send(f"{url}/settings", **SETTINGS | {field: value})
-        page = response.content.decode()
+        page = response.text
         assert response.status_code == 200 and f'id="id_{field}_error"' in page
         assert message in page and "<bdi>Faber College</bdi>" in page
         assert "https://other.example" in page or field == "wallet_apps"
@@ -88,7 +74,7 @@ def test_a_wrong_one_is_said_and_nothing_is_saved(browser, college, url):
     assert (tenant.name, tenant.return_urls) == ("Faber College", None)
 
 
-def test_the_name_and_the_logo_are_changed(browser, college, url):
+def test_the_name_and_the_logo_are_changed(browser, url):
     logo = "https://faber.example/logo.png"
     for fields in ({"name": "Faber University", "image_url": logo}, {"image_url": ""}):
         browser.send(f"{url}/settings", **fields)
@@ -97,22 +83,18 @@ def test_the_name_and_the_logo_are_changed(browser, college, url):
         assert found == ("Faber University", fields["image_url"])
 
 
-def test_the_page_shows_the_usage_of_twelve_months(browser, college, url):
+def test_the_page_shows_usage_and_quotas(browser, college, url, settings):
+    settings.QUOTA_WALLETS, settings.QUOTA_CONNECTIONS = 25, 0
     used = {"connections": 4711, "credentials": 812, "verifications": 307}
     today = DailyUsageFactory(tenant=college.tenant, **used, webhook_calls=9090).day
-    page = browser.get(f"{url}/settings").content.decode()
+    page = browser.get(f"{url}/settings").text
     row = page.partition(f"{today:%B %Y}</th>")[2].partition("</tr>")[0]
     assert re.findall(r">(\d+)</td>", row) == ["4711", "812", "307", "9090"]
     assert page.count('data-label="Webhook calls"') == 12
-
-
-def test_the_page_shows_quotas_where_there_are_some(browser, college, url, settings):
-    settings.QUOTA_WALLETS, settings.QUOTA_CONNECTIONS = 25, 0
-    page = browser.get(f"{url}/settings").content.decode()
     assert re.search(r"Wallets</th><td[^>]*>0</td><td[^>]*>25</td>", page)
     assert "Connections and open" not in page
     type(college.tenant.provider).objects.update(has_quotas=False)
-    assert "Quotas" not in browser.get(f"{url}/settings").content.decode()
+    assert "Quotas" not in browser.get(f"{url}/settings").text
 
 
 def test_an_organization_is_deleted_after_its_name_is_typed(browser, college, url):
@@ -120,7 +102,7 @@ def test_an_organization_is_deleted_after_its_name_is_typed(browser, college, ur
     page = browser.get(f"{url}/delete")
     assert page.status_code == 200 and Tenant.objects.exists()
     wrong = browser.send(f"{url}/delete", typed_name="faber college")
-    assert "This is not the name of the organization." in wrong.content.decode()
+    assert "This is not the name of the organization." in wrong.text
     assert Tenant.objects.exists()
     done = browser.send(f"{url}/delete", typed_name="Faber College")
     assert done["Location"] == "/studio/"
@@ -131,9 +113,7 @@ def test_an_organization_is_deleted_after_its_name_is_typed(browser, college, ur
     assert entry.details == {"name": "Faber College"}
 
 
-def test_an_organization_needs_a_confirmed_address_where_that_is_asked(
-    browser, fay, settings
-):
+def test_an_organization_may_need_a_confirmed_address(browser, fay, settings):
     settings.STUDIO_VERIFY_EMAIL = True
     form = {"name": "Faber", "network_id": "local"}
     address = EmailAddress.objects.create(user=fay, email=fay.email)

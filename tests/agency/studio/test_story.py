@@ -67,14 +67,14 @@ def test_the_keys_are_folded_and_on_no_other_page():
     response = created(browser)
     tenant, secrets = response.context["tenant"], secrets_on(response)
     assert len(secrets) == 3
-    page, own = response.content.decode(), f"/studio/organizations/{tenant.pk}"
+    page, own = response.text, f"/studio/organizations/{tenant.pk}"
     before, _, folded = page.partition("Keys for developers</summary>")
     assert f'<details class="small" data-address="{own}">' in before
     assert not [secret for secret in secrets if secret in before]
     assert f'<a class="button" href="{own}/definitions/new">Next step</a>' in folded
     assert f'<a href="{own}" aria-current="page">Overview</a>' in page
     for path in ("/studio/", own, NEW):
-        page = browser.get(path).content.decode()
+        page = browser.get(path).text
         assert not [secret for secret in secrets if secret in page]
     assert not [secret for secret in secrets if secret in str(dict(browser.session))]
 
@@ -91,7 +91,7 @@ def test_a_double_click_makes_one_organization():
     answers = at_once(click, click, click)
     assert sorted(len(secrets_on(answer)) for answer in answers) == [0, 0, 3]
     reloaded = browser.post(NEW, form, follow=True)
-    assert not secrets_on(reloaded) and "counts once" in reloaded.content.decode()
+    assert not secrets_on(reloaded) and "counts once" in reloaded.text
     assert len(reloaded.context["memberships"]) == 1
     assert Tenant.objects.count() == 1
 
@@ -102,7 +102,7 @@ def test_one_organization_too_many_is_refused_with_a_sentence(settings):
     created(browser)
     response = created(browser)
     assert response.status_code == 409
-    page = response.content.decode()
+    page = response.text
     assert "You may have 1 organizations (QUOTA_ORGANIZATIONS)." in page
     assert 'value="Faber College"' in page, "the form is still filled in"
     assert Tenant.objects.count() == 1

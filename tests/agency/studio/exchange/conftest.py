@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.agency.studio.conftest import browser, fay, pages, stranger, viewer
+from tests.agency.studio.conftest import browser, fay, stranger, viewer
 from tests.support.people import Organization
 from tests.support.walks import Walk
 
-__all__ = ["browser", "fay", "pages", "stranger", "viewer"]
+__all__ = ["browser", "fay", "stranger", "viewer"]
 
 
 @pytest.fixture
@@ -30,4 +30,4 @@ def url_of(row):
 
 def text(response):
     assert response.status_code == 200, response.status_code
-    return response.content.decode()
+    return response.text

@@ -4,6 +4,7 @@ import json
 import re
 from datetime import timedelta
 from html import unescape
+from unittest import mock
 
 import pytest
 from django.utils import timezone
@@ -16,6 +17,7 @@ from tenants.models import AuditEntry, Tenant
 from tests.agency.studio.conftest import browser_with
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support import walks
+from tests.support.policies import attribute, policy
 from verifications.models import Verification
 
 VALUES = {"name": "Alice", "year": "1999"}
@@ -36,20 +38,23 @@ def given_up(phone, faber):
     return row, sent
 
 
-@pytest.mark.parametrize(
-    "reach, role, state, label",
-    [
-        (walks.credential, "issuer", "Offered", "Cancel the offer"),
-        (walks.credential, "holder", "Offered", "Decline for the holder"),
-        (walks.credential, "issuer", "Requested", "Cancel the offer"),
-        (walks.credential, "issuer", "Proposed", "Cancel the offer"),
-        (walks.verification, "verifier", "Requested", "Cancel the request"),
-        (walks.verification, "prover", "Requested", "Decline for the holder"),
-    ],
-)
-def test_an_open_exchange_is_cancelled_for_both_sides(
-    browser, walk, reach, role, state, label
-):
+OPEN = [
+    (walks.credential, "issuer", "Offered", "Cancel the offer"),
+    (walks.credential, "holder", "Offered", "Decline for the holder"),
+    (walks.credential, "issuer", "Requested", "Cancel the offer"),
+    (walks.credential, "issuer", "Proposed", "Cancel the offer"),
+    (walks.verification, "verifier", "Requested", "Cancel the request"),
+    (walks.verification, "prover", "Requested", "Decline for the holder"),
+]
+FINISHED = [
+    (walks.credential, "issuer", "Issued"),
+    (walks.credential, "issuer", "Rejected"),
+    (walks.verification, "verifier", "Accepted"),
+]
+
+
+@pytest.mark.parametrize("reach, role, state, label", OPEN)
+def test_both_cancel_an_open_exchange(browser, walk, reach, role, state, label):
     row = reach(walk, role, state)
     assert label in text(browser.get(url_of(row)))
     browser.send(f"{url_of(row)}/cancel")
@@ -60,14 +65,7 @@ def test_an_open_exchange_is_cancelled_for_both_sides(
     assert (entry.object_id, entry.actor_name) == (str(row.pk), "fay@faber.example")
 
 
-@pytest.mark.parametrize(
-    "reach, role, state",
-    [
-        (walks.credential, "issuer", "Issued"),
-        (walks.credential, "issuer", "Rejected"),
-        (walks.verification, "verifier", "Accepted"),
-    ],
-)
+@pytest.mark.parametrize("reach, role, state", FINISHED)
 def test_a_finished_exchange_is_not_cancelled(browser, walk, reach, role, state):
     row = reach(walk, role, state)
     browser.send(f"{url_of(row)}/cancel")
@@ -82,9 +80,8 @@ def test_a_message_that_was_given_up_is_sent_again(browser, given_up):
     [action] = re.findall(r'action="([^"]+/resend)"', page)
     browser.send(action)
     assert sent.get().status == "pending" and sent.get().attempts == 0
-    assert AuditEntry.objects.get(action="message.resent").object_id == str(
-        sent.get().pk
-    )
+    entry = AuditEntry.objects.get(action="message.resent")
+    assert entry.object_id == str(sent.get().pk)
 
 
 def test_a_message_that_was_sent_or_is_being_sent_is_not_sent_again(browser, given_up):
@@ -129,15 +126,10 @@ def test_a_connection_is_deleted_after_its_name_is_typed(browser, walk):
     assert remove(browser, row).status_code == 404
 
 
-def test_why_a_connection_is_not_deleted_is_said_on_its_page(
-    browser, walk, monkeypatch
-):
+def test_why_a_connection_is_not_deleted_is_said(browser, walk, monkeypatch):
     row = walks.connection(walk, "inviter", "Connected")
-
-    def refuse(self):
-        raise Conflict("wrong_state", "It changed meanwhile.")
-
-    monkeypatch.setattr(Connection, "remove", refuse)
+    refusal = Conflict("wrong_state", "It changed meanwhile.")
+    monkeypatch.setattr(Connection, "remove", mock.Mock(side_effect=refusal))
     refused = remove(browser, row)
     assert refused["Location"] == url_of(row)
     assert "It changed meanwhile." in text(browser.get(url_of(row)))
@@ -145,9 +137,8 @@ def test_why_a_connection_is_not_deleted_is_said_on_its_page(
 
 
 def test_a_form_sent_twice_counts_once(browser, offered):
-    form = {"form_token": "1"}
-    browser.post(f"{url_of(offered)}/cancel", form)
-    browser.post(f"{url_of(offered)}/cancel", form)
+    for _ in range(2):
+        browser.post(f"{url_of(offered)}/cancel", {"form_token": "1"})
     assert "counts once" in text(browser.get(url_of(offered)))
 
 
@@ -169,8 +160,7 @@ def test_a_connection_is_neither_cancelled_nor_revealed(browser, walk, faber):
     for action in ("cancel", "reveal"):
         assert browser.send(f"{url_of(row)}/{action}").status_code == 404
     # That of a link alone has no page.
-    items = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
-    faber.post("/verifications/policy", items)
+    faber.post("/verifications/policy", policy(attribute("name")))
     hidden = Connection.objects.get(connectionless=True)
     assert browser.get(url_of(hidden)).status_code == 404
 
@@ -223,9 +213,7 @@ def test_a_viewer_gets_no_link_with_which_to_take_part(browser, viewer, faber):
     definition = faber.defines("name", "year")["definitionId"]
     body = {"definitionId": definition, "credentialValues": VALUES}
     faber.post("/credentials", body)
-    items = [{"policyName": "name", "attributeNames": ["name"]}]
-    policy = {"name": "Policy", "version": "1.0", "attributes": items}
-    faber.post("/verifications/policy", policy)
+    faber.post("/verifications/policy", policy(attribute("name")))
     for kind in KINDS.values():
         row = kind.with_related().earliest("pk")
         link = connection_of(row).invitation_url

@@ -18,14 +18,6 @@ def judged(walk):
     return walks.verification(walk, "verifier", "Accepted")
 
 
-def store_checks(row, *checks):
-    keys = ("policy_name", "rule", "status", "code", "message")
-    listed = [dict(zip(keys, check, strict=True)) for check in checks]
-    Verification.objects.filter(pk=row.pk).update(
-        checks=vault.sealed_value(row, "checks", listed)
-    )
-
-
 def test_a_proof_without_a_credential_says_what_to_do_to_the_verifier(browser, judged):
     page = unescape(text(browser.get(url_of(judged))))
     assert "The holder did not answer this item." in page
@@ -37,13 +29,16 @@ def test_a_proof_without_a_credential_says_what_to_do_to_the_verifier(browser, j
 
 
 def test_a_failure_of_every_code_is_shown(browser, judged):
+    keys = ("policy_name", "rule", "status", "code", "message")
+    others = [
+        (None, "identifiers", "pass", None, ""),
+        ("name", "definition", "skipped", None, "Not checked."),
+    ]
     for code, failure in failures.FAILURES.items():
-        store_checks(
-            judged,
-            (None, "identifiers", "pass", None, ""),
-            ("name", "answered", "fail", code, failure.message),
-            ("name", "definition", "skipped", None, "Not checked."),
-        )
+        failed = ("name", "answered", "fail", code, failure.message)
+        listed = [dict(zip(keys, check, strict=True)) for check in (*others, failed)]
+        sealed = vault.sealed_value(judged, "checks", listed)
+        Verification.objects.filter(pk=judged.pk).update(checks=sealed)
         page = unescape(text(browser.get(url_of(judged))))
         words = (failure.message, failure.advice, "Not checked: 1", "Passed: 1")
         positions = [page.index(one) for one in words]

@@ -16,13 +16,11 @@ from tests.support import walks
 from verifications.models import Verification
 from webhooks.events.types import Type
 
+REACHED = (walks.connection, walks.credential, walks.verification)
+MODELS = (Connection, Credential, Verification)
 STATES = [
     (walk, role, state)
-    for walk, model in (
-        (walks.connection, Connection),
-        (walks.credential, Credential),
-        (walks.verification, Verification),
-    )
+    for walk, model in zip(REACHED, MODELS, strict=True)
     for role, state in model.EVENTS
 ]
 
@@ -64,8 +62,12 @@ def test_what_waits_behind_a_link_begins_with_its_qr_code(browser, faber):
     assert "Nobody has accepted it yet." in page
 
 
-def test_what_ends_something_is_the_last_on_the_page(browser, walk):
+def test_wallets_are_linked_and_what_ends_something_is_last(browser, walk):
     offered, asked = walk.offers()["issuer"], walk.asks()["verifier"]
+    held = Credential.objects.get(role="holder")
+    wallet = f"/studio/organizations/{held.tenant_id}/wallets/{held.wallet_id}"
+    assert f'href="{wallet}"' in text(browser.get(url_of(held)))
+    assert browser.get(wallet).status_code == 200
     for row in (offered.connection, offered, asked):
         page = text(browser.get(url_of(row))).partition("<main")[2]
         first = page.index("button destructive")
@@ -76,7 +78,7 @@ def test_what_ends_something_is_the_last_on_the_page(browser, walk):
 def test_every_state_of_every_role_has_a_next_step():
     assert set(words.NEXT_STEPS) == {
         (model.OBJECT_TYPE, role, state)
-        for model in (Connection, Credential, Verification)
+        for model in MODELS
         for role, state in model.EVENTS
     }
 
@@ -96,19 +98,10 @@ def test_an_ended_connection_says_so(browser, walk):
     assert "One side has ended the connection" in page
 
 
-def test_the_states_passed_before_the_end_are_shown_and_it_is_read_no_more(
-    browser, walk, monkeypatch
-):
+def test_the_states_before_the_end_are_shown_and_it_rests(browser, walk, monkeypatch):
     row = walks.credential(walk, "issuer", "Rejected")
     page = text(browser.get(url_of(row)))
     assert "data-watched" in page, "as webhooks are called soon"
     monkeypatch.setattr("agency.studio.exchange.page.WATCHED_AFTER_CHANGE", 0)
     assert "data-watched" not in text(browser.get(url_of(row)))
     assert re.findall(r"<li[^>]*>(\w+)</li>", page)[:2] == ["Offered", "Rejected"]
-
-
-def test_an_object_of_a_hosted_wallet_links_its_wallet(browser, walk):
-    row = walks.credential(walk, "holder", "Offered")
-    path = f"/studio/organizations/{row.tenant_id}/wallets/{row.wallet_id}"
-    assert f'href="{path}"' in text(browser.get(url_of(row)))
-    assert browser.get(path).status_code == 200

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from unittest import mock
 
 import pytest
 
@@ -11,33 +12,18 @@ from connections.models import Connection
 from credentials.models import Credential
 from tenants.models import AuditEntry
 from tests.agency.studio.exchange.conftest import text, url_of
+from tests.support.policies import attribute, policy, predicate
 from verifications.models import Verification
 
 NAME, YEAR, REQUIRED = "Balthazar-4711", "-19990417", "Melchior-0815"
 VALUES = {"Full Name": NAME, "year": YEAR}
 REASON = "The holder called about a typing error."
-POLICY = {
-    "name": "Policy",
-    "version": "1.0",
-    "attributes": [
-        {"policyName": "who", "attributeNames": ["Full Name"]},
-        {
-            "policyName": "required",
-            "attributeNames": ["year"],
-            "restrictions": [
-                {"value": {"attributeName": "Full Name", "attributeValue": REQUIRED}}
-            ],
-        },
-    ],
-    "predicates": [
-        {
-            "policyName": "old",
-            "attributeName": "year",
-            "predicateType": "<",
-            "predicateValue": 2023,
-        }
-    ],
-}
+HIDDEN = {"value": {"attributeName": "Full Name", "attributeValue": REQUIRED}}
+POLICY = policy(
+    attribute("Full Name", policyName="who"),
+    attribute("year", policyName="required", restrictions=[HIDDEN]),
+    predicates=[predicate("year", "<", 2023, policyName="old")],
+)
 
 
 def holds_value(page):
@@ -63,30 +49,19 @@ def rows(faber):
     faber.post("/verifications/policy", POLICY)
     faber.asks(alice, **POLICY)
     alice.auto_selects()
-    proposal = {
-        "definitionId": definition,
-        "credentialValues": VALUES,
-        "comment": NAME,
-    }
-    alice.put(f"/credentials/propose/{alice.known[faber][1]}", proposal)
-    models = (Connection, Credential, Verification)
-    return [
-        row
-        for model in models
-        for row in model.objects.all()
-        if not getattr(row, "connectionless", False)
-    ]
+    path = f"/credentials/propose/{alice.known[faber][1]}"
+    alice.put(path, body | {"comment": NAME})
+    connections = Connection.objects.filter(connectionless=False)
+    return [*connections, *Credential.objects.all(), *Verification.objects.all()]
 
 
-def test_no_page_holds_a_value(browser, rows, faber):
+def test_no_page_holds_a_value(browser, rows):
     assert holds_value(encode_url(VALUES)) and holds_value(f"<b>{NAME}</b>")
     assert len(rows) >= 9
     for row in rows:
         for path in (url_of(row), f"{url_of(row)}/live"):
-            assert not holds_value(text(browser.get(path))), (
-                row.OBJECT_TYPE,
-                row.role,
-            )
+            where = (row.OBJECT_TYPE, row.role)
+            assert not holds_value(text(browser.get(path))), where
 
 
 @pytest.fixture
@@ -106,12 +81,10 @@ def ask_alice(faber, alice, *attributes):
     """The verification of a proof of Alice, who shows attributes and proves one."""
     faber.asks(alice, **POLICY | {"attributes": list(attributes)})
     alice.auto_selects()
-    return Verification.objects.get(role="verifier", state="Accepted")
+    return Verification.objects.filter(role="verifier", state="Accepted").latest("pk")
 
 
-def test_the_values_of_a_credential_are_revealed_once_with_a_reason(
-    browser, credential
-):
+def test_values_of_a_credential_are_revealed_once_with_a_reason(browser, credential):
     path = f"{url_of(credential)}/reveal"
     page = browser.post(path, {"form_token": "1", "reason": REASON})
     assert f"<bdi>{NAME}</bdi>" in text(page) and f"<bdi>{YEAR}</bdi>" in text(page)
@@ -134,23 +107,16 @@ def test_the_values_in_a_hosted_wallet_are_the_holders(browser, rows):
     assert not AuditEntry.objects.filter(action="values.revealed").exists()
 
 
-def test_without_a_reason_nothing_is_revealed(browser, credential):
+def test_without_reason_or_log_nothing_is_revealed(browser, credential, monkeypatch):
     for reason in ("", "    ", "abc", "x" * 501):
         page = text(browser.send(f"{url_of(credential)}/reveal", reason=reason))
         assert 'id="id_reason_error"' in page and not holds_value(page)
     assert not AuditEntry.objects.filter(action="values.revealed").exists()
-
-
-def test_if_the_log_cannot_be_written_nothing_is_revealed(
-    browser, credential, monkeypatch
-):
-    def fail(*_, **__):
-        raise RuntimeError("the log is full")
-
-    monkeypatch.setattr(AuditEntry.objects, "create", fail)
+    full = mock.Mock(side_effect=RuntimeError("the log is full"))
+    monkeypatch.setattr(AuditEntry.objects, "create", full)
     browser.raise_request_exception = False
     answer = browser.send(f"{url_of(credential)}/reveal", reason=REASON)
-    assert answer.status_code == 500 and not holds_value(answer.content.decode())
+    assert answer.status_code == 500 and not holds_value(answer.text)
 
 
 def test_a_request_without_an_answer_has_neither_verdict_nor_values(browser, faber):
@@ -183,11 +149,8 @@ def test_the_verdict_stands_on_top_with_a_button_for_the_values(browser, faber, 
     assert "Show the values" not in page and "data-watched" not in page
     entry = AuditEntry.objects.get(action="values.revealed")
     assert (entry.reason, entry.object_id) == (reason, str(row.pk))
-
-
-def test_what_was_only_proven_has_no_form_for_values(browser, faber, alice):
     page = text(browser.get(url_of(ask_alice(faber, alice))))
-    assert "less than 2023" in page and 'id="id_reason"' not in page
+    assert "less than 2023" in page and 'id="id_reason"' not in page, "only proven"
 
 
 def test_a_request_that_was_declined_has_a_cross_and_no_form(browser, faber):
@@ -202,9 +165,7 @@ def test_a_request_that_was_declined_has_a_cross_and_no_form(browser, faber):
     assert 'id="id_reason"' not in page
 
 
-def test_a_proof_that_is_not_valid_has_a_cross_and_the_reason_on_top(
-    browser, faber, alice
-):
+def test_an_invalid_proof_has_a_cross_and_the_reason_on_top(browser, faber, alice):
     row = ask_alice(faber, alice, *POLICY["attributes"])
     page = text(browser.get(url_of(row)))
     top = page.partition('id="state"')[0]
