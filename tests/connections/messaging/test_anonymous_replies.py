@@ -28,9 +28,7 @@ def answers(phone, anonymous=True, thread=None):
         asked = phone.inbox[-1]
         if asked.type == basic_message.MESSAGE:
             body = phone.build(
-                basic_message.MESSAGE,
-                thread or asked.thread_id,
-                content="reply",
+                basic_message.MESSAGE, thread or asked.thread_id, content="reply"
             )
             phone.answers = phone.pack(body, anonymous=anonymous)
 

@@ -14,13 +14,7 @@ from connections.protocols import did_rotate, handshakes
 from credentials.models import Credential
 from tests.agency.core.test_plans import NEW_ID, explain, multiply, nodes
 from tests.support import queues
-from tests.support.races import (
-    PATIENCE,
-    at_once,
-    elsewhere,
-    is_waited_for,
-    wait_until,
-)
+from tests.support.races import PATIENCE, at_once, elsewhere, is_waited_for, wait_until
 from wallets.models import Key, Wallet
 
 ROLES = ("inviter", "invitee")
