@@ -78,14 +78,10 @@ def test_a_did_key_is_a_party_without_an_endpoint():
 X = base64.urlsafe_b64encode(keys.decode_key(VERKEY_B)).decode().rstrip("=")
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        {"publicKeyBase58": VERKEY_B},
-        {"publicKeyMultibase": MULTIBASE_B},
-        {"publicKeyJwk": {"kty": "OKP", "crv": "Ed25519", "x": X}},
-    ],
-)
+@pytest.mark.parametrize("key", [
+    {"publicKeyBase58": VERKEY_B}, {"publicKeyMultibase": MULTIBASE_B},
+    {"publicKeyJwk": {"kty": "OKP", "crv": "Ed25519", "x": X}},
+])  # fmt: skip
 def test_a_key_is_read_in_each_of_its_forms(key):
     method = {"id": "#1", "type": "Ed25519VerificationKey2020", **key}
     found = dids.of_document("x", {"authentication": [method]})
@@ -113,17 +109,14 @@ OTHER_KIND = {"type": "X25519KeyAgreementKey2019", **BASE58_A}
 OTHER_LENGTH = {"publicKeyBase58": keys.encode_key(b"\x02" * 33)}  # secp256k1
 
 
-@pytest.mark.parametrize(
-    "methods",
-    [
-        [{"id": "#1", **BASE58_B}, {"id": "#1", **OTHER_KIND}],
-        [{"id": "#1", **OTHER_KIND}, {"id": "#1", **BASE58_B}],
-        [{"id": "#1", **BASE58_B}, {"id": "#1", **OTHER_LENGTH}],
-        [{"id": "#1", **BASE58_B}, {"id": "#1", "publicKeyMultibase": MULTIBASE_B}],
-        [{"id": "x#1", **BASE58_B}, {"id": "y#1", **BASE58_A}],
-        [{"id": "y#1", **BASE58_A}, {"id": "#1", **BASE58_B}],
-    ],
-)
+@pytest.mark.parametrize("methods", [
+    [{"id": "#1", **BASE58_B}, {"id": "#1", **OTHER_KIND}],
+    [{"id": "#1", **OTHER_KIND}, {"id": "#1", **BASE58_B}],
+    [{"id": "#1", **BASE58_B}, {"id": "#1", **OTHER_LENGTH}],
+    [{"id": "#1", **BASE58_B}, {"id": "#1", "publicKeyMultibase": MULTIBASE_B}],
+    [{"id": "x#1", **BASE58_B}, {"id": "y#1", **BASE58_A}],
+    [{"id": "y#1", **BASE58_A}, {"id": "#1", **BASE58_B}],
+])  # fmt: skip
 @pytest.mark.parametrize("named", ["#1", "x#1"])
 def test_of_keys_with_one_fragment_the_usable_one_of_the_document_counts(
     methods, named

@@ -162,30 +162,25 @@ def test_any_json_in_place_of_a_member_of_the_recipient_is_refused(member, value
     assert_cannot_open(with_header(data, recipients=[entry | {member: value}]))
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        with_header(packed(), recipients=[]),
-        with_header(packed(), recipients=[{"header": {"kid": VERKEY_B}}] * 1000),
-        with_header(packed(), alg="none"),
-        with_header(packed(), alg="Anoncrypt"),
-        with_header(packed(None), alg="Authcrypt"),
-        with_header(packed(), enc="A256GCM"),
-        with_entry(packed(), header={"sender": None}),
-        with_entry(packed(), header={"iv": None}),
-        with_entry(packed(), header={"iv": ""}),
-        with_entry(packed(), header={"sender": encode_bytes(b"short")}),
-        with_entry(packed(), header={"kid": "ключ"}),
-        with_entry(packed(), encrypted_key=""),
-        with_entry(packed(), encrypted_key=encode_bytes(bytes(48))),
-        json.dumps(packed() | {"iv": ""}).encode(),
-        json.dumps(packed() | {"iv": encode_bytes(bytes(24))}).encode(),
-        json.dumps(packed() | {"tag": ""}).encode(),
-        json.dumps(packed() | {"tag": "ü"}, ensure_ascii=False).encode(),
-        b'{"protected":' + b"[" * 10_000,
-        json.dumps(packed()).encode("utf-16"),
-    ],
-)
+@pytest.mark.parametrize("data", [
+    with_header(packed(), recipients=[]),
+    with_header(packed(), recipients=[{"header": {"kid": VERKEY_B}}] * 1000),
+    with_header(packed(), alg="none"), with_header(packed(), alg="Anoncrypt"),
+    with_header(packed(None), alg="Authcrypt"),
+    with_header(packed(), enc="A256GCM"),
+    with_entry(packed(), header={"sender": None}),
+    with_entry(packed(), header={"iv": None}),
+    with_entry(packed(), header={"iv": ""}),
+    with_entry(packed(), header={"sender": encode_bytes(b"short")}),
+    with_entry(packed(), header={"kid": "ключ"}),
+    with_entry(packed(), encrypted_key=""),
+    with_entry(packed(), encrypted_key=encode_bytes(bytes(48))),
+    json.dumps(packed() | {"iv": ""}).encode(),
+    json.dumps(packed() | {"iv": encode_bytes(bytes(24))}).encode(),
+    json.dumps(packed() | {"tag": ""}).encode(),
+    json.dumps(packed() | {"tag": "ü"}, ensure_ascii=False).encode(),
+    b'{"protected":' + b"[" * 10_000, json.dumps(packed()).encode("utf-16"),
+])  # fmt: skip
 def test_a_hostile_envelope_is_refused(data):
     assert_cannot_open(data)
 

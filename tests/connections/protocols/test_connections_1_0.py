@@ -171,22 +171,15 @@ def test_the_time_in_front_is_not_judged(time):
     assert connections_1_0.read_signed(signed, VERKEY_B) == {"DID": DID}
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        None,
-        {},
-        SIGNED | {"signer": VERKEY_A},
-        SIGNED | {"signer": "x"},
-        SIGNED | {"signature": ""},
-        SIGNED | {"signature": "AAAA"},
-        SIGNED | {"sig_data": "AAAA"},
-        SIGNED | {"sig_data": SIGNED["sig_data"].replace("e", "f", 1)},
-        SIGNED | {"signature": [SIGNED["signature"]]},
-        connections_1_0.sign(VECTORS["connection_value"], SEED_A, message.PREFIX),
-        connections_1_0.sign([1], SEED_B, message.PREFIX),
-    ],
-)
+@pytest.mark.parametrize("broken", [
+    None, {}, SIGNED | {"signer": VERKEY_A}, SIGNED | {"signer": "x"},
+    SIGNED | {"signature": ""}, SIGNED | {"signature": "AAAA"},
+    SIGNED | {"sig_data": "AAAA"},
+    SIGNED | {"sig_data": SIGNED["sig_data"].replace("e", "f", 1)},
+    SIGNED | {"signature": [SIGNED["signature"]]},
+    connections_1_0.sign(VECTORS["connection_value"], SEED_A, message.PREFIX),
+    connections_1_0.sign([1], SEED_B, message.PREFIX),
+])  # fmt: skip
 def test_a_broken_signature_is_refused(broken):
     with pytest.raises(PeerError):
         connections_1_0.read_signed(broken, VERKEY_B)

@@ -213,18 +213,14 @@ def test_a_ping_is_answered_unless_no_answer_is_asked_for(row, phone):
     assert len(phone.inbox) == inbox_size
 
 
-@pytest.mark.parametrize(
-    "members, code",
-    [
-        ({"description": {"code": "no", "en": "x"}}, "no"),
-        ({"description": "plain text"}, "plain text"),
-        ({"explain-ltxt": "old"}, "old"),
-        ({"problem-code": "older"}, "older"),
-        ({"description": {"code": "x" * 500}}, "x" * 100),
-        ({}, "problem"),
-        ({"description": {"code": 7}}, "problem"),
-    ],
-)
+@pytest.mark.parametrize("members, code", [
+    ({"description": {"code": "no", "en": "x"}}, "no"),
+    ({"description": "plain text"}, "plain text"),
+    ({"explain-ltxt": "old"}, "old"), ({"problem-code": "older"}, "older"),
+    ({"description": {"code": "x" * 500}}, "x" * 100),
+    ({}, "problem"),
+    ({"description": {"code": 7}}, "problem"),
+])  # fmt: skip
 def test_the_code_of_a_problem_report_is_read_in_every_form(members, code):
     body = didcomm.build("issue-credential/1.0/problem_report", **members)
     assert didcomm.problem_code(didcomm.read(body)) == code

@@ -239,16 +239,10 @@ def test_a_did_without_endpoint_invites_nobody(faber):
     assert not Connection.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "parent, version",
-    [
-        ("{}", "1.0"),
-        ("did:sov:{}", "1.1"),
-        ("did:sov:{}#did-communication", "1.1"),
-        ("", "1.0"),
-        ("", "1.1"),
-    ],
-)
+@pytest.mark.parametrize("parent, version", [
+    ("{}", "1.0"), ("did:sov:{}", "1.1"), ("did:sov:{}#did-communication", "1.1"),
+    ("", "1.0"), ("", "1.1"),
+])  # fmt: skip
 def test_a_request_to_the_public_did_is_answered_without_invitation(
     open_faber, phone, parent, version
 ):

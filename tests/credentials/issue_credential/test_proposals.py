@@ -360,25 +360,16 @@ def attributes(*listed):
     return {"credential_proposal": {"attributes": list(listed)}}
 
 
-@pytest.mark.parametrize(
-    "members",
-    [
-        {"comment": 7},
-        {"cred_def_id": ["x"]},
-        {"schema_id": "x" * 301},
-        {"credential_proposal": 7},
-        {"credential_proposal": {}},
-        attributes(),
-        attributes(7),
-        attributes({"name": 7, "value": "x"}),
-        attributes({"name": "a", "value": 7}),
-        attributes({"name": "", "value": "x"}),
-        attributes({"name": "a", "value": "x"}, {"name": "a", "value": "y"}),
-        attributes({"name": "x" * 257, "value": "x"}),
-        attributes({"name": "a", "value": "x" * 200_000}),
-        attributes(*[{"name": str(n), "value": ""} for n in range(126)]),
-    ],
-)
+@pytest.mark.parametrize("members", [
+    {"comment": 7}, {"cred_def_id": ["x"]}, {"schema_id": "x" * 301},
+    {"credential_proposal": 7}, {"credential_proposal": {}}, attributes(),
+    attributes(7), attributes({"name": 7, "value": "x"}),
+    attributes({"name": "a", "value": 7}), attributes({"name": "", "value": "x"}),
+    attributes({"name": "a", "value": "x"}, {"name": "a", "value": "y"}),
+    attributes({"name": "x" * 257, "value": "x"}),
+    attributes({"name": "a", "value": "x" * 200_000}),
+    attributes(*[{"name": str(n), "value": ""} for n in range(126)]),
+])  # fmt: skip
 def test_a_proposal_that_cannot_be_read_is_refused(members):
     refusal(PeerError, read, didcomm.build(PROPOSE, **members))
 

@@ -10,13 +10,9 @@ from verifications.proofs import proof_policy
 UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
 COMPARED = {"name": "age", "predicateType": ">=", "predicateValue": 18}
 NAMED = {
-    "schemaId": "s",
-    "schemaIssuerDid": "d",
-    "schemaName": "n",
-    "schemaVersion": "1.0",
-    "issuerDid": "i",
-    "credentialDefinitionId": "c",
-}
+    "schemaId": "s", "schemaIssuerDid": "d", "schemaName": "n", "schemaVersion": "1.0",
+    "issuerDid": "i", "credentialDefinitionId": "c",
+}  # fmt: skip
 VALUED = {"attributeValue": {"name": "degree", "value": "Maths"}}
 CAMEL = {
     "name": "Licence check",
@@ -30,13 +26,9 @@ CAMEL = {
     "nonRevoked": {"from": 1768000000, "to": 1769846400},
 }
 NAMED_IN_SNAKE = {
-    "schema_id": "s",
-    "schema_issuer_did": "d",
-    "schema_name": "n",
-    "schema_version": "1.0",
-    "issuer_did": "i",
-    "cred_def_id": "c",
-}
+    "schema_id": "s", "schema_issuer_did": "d", "schema_name": "n",
+    "schema_version": "1.0", "issuer_did": "i", "cred_def_id": "c",
+}  # fmt: skip
 SNAKE = {
     "name": "Licence check",
     "version": "1.0",
@@ -128,10 +120,7 @@ def test_an_items_interval_counts_too(faber):
 
 PAIR = {"names": ["a", "b"]}
 BAD = [
-    {"name": None},
-    {"version": None},
-    {"version": "one"},
-    {"requestedAttributes": []},
+    {"name": None}, {"version": None}, {"version": "one"}, {"requestedAttributes": []},
     {"requestedAttributes": {"Name": 7}},
     {"requestedAttributes": {"": {"name": "name"}}},
     {"requestedAttributes": {"Name": {"name": "a", "names": ["b"]}}},
@@ -142,10 +131,9 @@ BAD = [
     {"requestedPredicates": {"A": COMPARED | {"predicateType": "!="}}},
     {"requestedPredicates": {"A": {"name": "a", "p_type": ">=", "p_value": 2**31}}},
     {"requestedPredicates": {"A": PAIR | {"p_type": ">=", "p_value": 1}}},
-    {"nonRevoked": {"to": -1}},
-    {"nonRevoked": {"to": 10**15}},
+    {"nonRevoked": {"to": -1}}, {"nonRevoked": {"to": 10**15}},
     {"requestedAttributes": {}, "requestedPredicates": {}},
-]
+]  # fmt: skip
 
 
 def test_a_bad_definition_is_400(faber, subtests):

@@ -74,15 +74,12 @@ def test_lint_finds_an_item_without_restrictions():
     ]
 
 
-@pytest.mark.parametrize(
-    ("restriction", "codes"),
-    [
-        ({"schemaId": DEGREE.schema_id}, ["no_issuer"]),
-        ({"schemaName": "Degree"}, ["no_issuer"]),
-        (required("name", "A"), ["no_issuer"]),
-        ({"schemaName": "Degree", "issuerDid": "anybody"}, []),
-    ],
-)
+@pytest.mark.parametrize(("restriction", "codes"), [
+    ({"schemaId": DEGREE.schema_id}, ["no_issuer"]),
+    ({"schemaName": "Degree"}, ["no_issuer"]),
+    (required("name", "A"), ["no_issuer"]),
+    ({"schemaName": "Degree", "issuerDid": "anybody"}, []),
+])  # fmt: skip
 def test_a_restriction_without_an_issuer(restriction, codes):
     place = "attributes[0].restrictions[1]"
     items = [attribute("name", {"issuerDid": "Faber"}, restriction)]
@@ -98,16 +95,13 @@ def test_a_definition_or_a_schema_that_is_nowhere():
     ]
 
 
-@pytest.mark.parametrize(
-    ("restriction", "is_wrong"),
-    [
-        (DEGREES | {"issuerDid": "Acme"}, True),
-        (DEGREES | {"schemaVersion": "2.0"}, True),
-        (DEGREES | {"schemaId": BADGE.schema_id}, True),
-        (DEGREES | {"schemaId": DEGREE.schema_id, "schemaName": "Degree"}, False),
-        ({"issuerDid": "Faber", "schemaName": "Badge"} | DEGREE_SCHEMA, True),
-    ],
-)
+@pytest.mark.parametrize(("restriction", "is_wrong"), [
+    (DEGREES | {"issuerDid": "Acme"}, True),
+    (DEGREES | {"schemaVersion": "2.0"}, True),
+    (DEGREES | {"schemaId": BADGE.schema_id}, True),
+    (DEGREES | {"schemaId": DEGREE.schema_id, "schemaName": "Degree"}, False),
+    ({"issuerDid": "Faber", "schemaName": "Badge"} | DEGREE_SCHEMA, True),
+])  # fmt: skip
 def test_a_restriction_that_contradicts_itself(restriction, is_wrong):
     place = ("restriction_never_met", "attributes[0].restrictions[0]")
     expected = [place] if is_wrong else []
@@ -119,16 +113,13 @@ LEVEL = predicate("level", "<", {"issuerDid": "x"}, DEGREES)
 OTHER = required("b", "c")
 
 
-@pytest.mark.parametrize(
-    ("item", "place"),
-    [
-        (attribute("salutation", DEGREES), "attributes[0].restrictions[0]"),
-        (BOTH, "attributes[0].restrictions[0]"),
-        (LEVEL, "predicates[0].restrictions[1]"),
-        (attribute("name", DEGREES | OTHER), "attributes[0].restrictions[0]"),
-        (attribute("N a m e", DEGREES), None),
-    ],
-)
+@pytest.mark.parametrize(("item", "place"), [
+    (attribute("salutation", DEGREES), "attributes[0].restrictions[0]"),
+    (BOTH, "attributes[0].restrictions[0]"),
+    (LEVEL, "predicates[0].restrictions[1]"),
+    (attribute("name", DEGREES | OTHER), "attributes[0].restrictions[0]"),
+    (attribute("N a m e", DEGREES), None),
+])  # fmt: skip
 def test_an_attribute_that_the_allowed_credentials_do_not_have(item, place):
     assert findings_of(item) == ([("attribute_not_in_schema", place)] if place else [])
 
@@ -149,36 +140,20 @@ def test_an_attribute_that_is_compared_and_shown():
     assert findings_of(shown, other) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "is_found"),
-    [
-        ("degree", "Maths", False),
-        ("degree", "7", True),
-        ("degree", "2147483648", False),
-        ("age", "old", True),
-        ("name", "Age", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "is_found"), [
+    ("degree", "Maths", False), ("degree", "7", True), ("degree", "2147483648", False),
+    ("age", "old", True), ("name", "Age", False),
+])  # fmt: skip
 def test_a_number_that_is_shown(name, value, is_found):
     findings = findings_of(attribute(name, DEGREES), samples=[degree(**{name: value})])
     assert findings == ([("revealed_number", "attributes[0]")] if is_found else [])
 
 
-@pytest.mark.parametrize(
-    ("name", "is_found"),
-    [
-        ("dateOfBirth", True),
-        ("Birth Date", True),
-        ("minimumAge", True),
-        ("AGE", True),
-        ("dob", True),
-        ("net income", True),
-        ("language", False),
-        ("Image", False),
-        ("packages", False),
-        ("doberman", False),
-    ],
-)
+@pytest.mark.parametrize(("name", "is_found"), [
+    ("dateOfBirth", True), ("Birth Date", True), ("minimumAge", True), ("AGE", True),
+    ("dob", True), ("net income", True), ("language", False), ("Image", False),
+    ("packages", False), ("doberman", False),
+])  # fmt: skip
 def test_a_name_that_speaks_of_age_or_money(name, is_found):
     findings = findings_of(attribute(name, {"issuerDid": "Faber"}))
     assert findings == ([("revealed_number", "attributes[0]")] if is_found else [])
@@ -220,19 +195,16 @@ def test_a_date_that_goes_stale(kind, value, is_found):
     assert findings_of(item) == ([place] if is_found else [])
 
 
-@pytest.mark.parametrize(
-    ("kind", "day", "today", "words"),
-    [
-        (">=", date(2026, 12, 31), date(2026, 11, 23), "today"),
-        ("<=", date(2026, 11, 23), date(2026, 11, 23), "today"),
-        ("<=", date(2025, 11, 23), date(2026, 11, 23), "1 year ago"),
-        ("<=", date(2008, 11, 1), date(2026, 11, 23), "18 years ago"),
-        ("<=", date(2008, 12, 23), date(2027, 1, 10), "18 years ago"),
-        ("<=", date(2008, 2, 29), date(2026, 3, 1), "18 years ago"),
-        ("<=", date(2030, 11, 23), date(2026, 11, 23), ""),
-        ("==", date(2026, 11, 23), date(2026, 11, 23), ""),
-    ],
-)
+@pytest.mark.parametrize(("kind", "day", "today", "words"), [
+    (">=", date(2026, 12, 31), date(2026, 11, 23), "today"),
+    ("<=", date(2026, 11, 23), date(2026, 11, 23), "today"),
+    ("<=", date(2025, 11, 23), date(2026, 11, 23), "1 year ago"),
+    ("<=", date(2008, 11, 1), date(2026, 11, 23), "18 years ago"),
+    ("<=", date(2008, 12, 23), date(2027, 1, 10), "18 years ago"),
+    ("<=", date(2008, 2, 29), date(2026, 3, 1), "18 years ago"),
+    ("<=", date(2030, 11, 23), date(2026, 11, 23), ""),
+    ("==", date(2026, 11, 23), date(2026, 11, 23), ""),
+])  # fmt: skip
 def test_what_is_probably_meant_by_a_fixed_day(kind, day, today, words):
     assert lint.meant_day(kind, day, today) == words
 
@@ -272,16 +244,13 @@ def test_a_date_stands_beside_the_requirement(name):
     assert ALONE not in findings_of(attribute("name", DEGREES), **now)
 
 
-@pytest.mark.parametrize(
-    ("more", "codes"),
-    [
-        ({}, ["integer_not_declared"]),
-        ({"allowText": True}, ["text_satisfies"]),
-        ({"predicateValue": -1}, ["text_satisfies"]),
-        ({"predicateType": "<"}, []),
-        ({"predicateType": "=="}, ["equality_predicate"]),
-    ],
-)
+@pytest.mark.parametrize(("more", "codes"), [
+    ({}, ["integer_not_declared"]),
+    ({"allowText": True}, ["text_satisfies"]),
+    ({"predicateValue": -1}, ["text_satisfies"]),
+    ({"predicateType": "<"}, []),
+    ({"predicateType": "=="}, ["equality_predicate"]),
+])  # fmt: skip
 def test_a_comparison_of_what_nobody_declared_a_number(more, codes):
     item = predicate("age", ">", DEGREES) | more
     place = "predicates[0]"
@@ -293,16 +262,10 @@ def test_a_comparison_of_what_nobody_declared_a_number(more, codes):
     assert findings_of(both) == [(code, place) for code in codes]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "code"),
-    [
-        (-86_401, "valid_at_past"),
-        (-86_400, None),
-        (0, None),
-        (60, None),
-        (61, "not_yet_due"),
-    ],
-)
+@pytest.mark.parametrize(("seconds", "code"), [
+    (-86_401, "valid_at_past"), (-86_400, None), (0, None), (60, None),
+    (61, "not_yet_due"),
+])  # fmt: skip
 def test_a_moment_far_in_the_past_or_to_come(seconds, code):
     moment = datetime.fromtimestamp(NOW + seconds, UTC).isoformat()
     findings = findings_of(attribute("Full Name", BADGES), **requiring(validAt=moment))

@@ -180,28 +180,19 @@ def proposing(phone, name, thread=None):
     return phone.build(PROPOSAL, thread, presentation_proposal=preview)
 
 
-@pytest.mark.parametrize(
-    "preview",
-    [
-        None,
-        7,
-        [],
-        {},
-        {"attributes": 7},
-        {"attributes": [7]},
-        {"attributes": [{}]},
-        {"attributes": [{"name": 7}]},
-        {"attributes": [{"name": "a"}, {"name": "a"}]},
-        {"attributes": [{"name": "x" * 20_000}]},
-        {"attributes": [{"name": "a", "value": {"b": 1}}]},
-        {"attributes": [{"name": "a"}] * 2000},
-        {"predicates": [{"name": "a", "predicate": "==", "threshold": 1}]},
-        {"predicates": [{"name": "a", "predicate": ">=", "threshold": "many"}]},
-        {"predicates": [{"name": "a", "predicate": ">=", "threshold": "today"}]},
-        {"predicates": [{"name": "a", "predicate": ">=", "threshold": 2**31}]},
-        {"predicates": [{"name": "a", "predicate": [">="]}]},
-    ],
-)
+@pytest.mark.parametrize("preview", [
+    None, 7, [], {}, {"attributes": 7}, {"attributes": [7]}, {"attributes": [{}]},
+    {"attributes": [{"name": 7}]},
+    {"attributes": [{"name": "a"}, {"name": "a"}]},
+    {"attributes": [{"name": "x" * 20_000}]},
+    {"attributes": [{"name": "a", "value": {"b": 1}}]},
+    {"attributes": [{"name": "a"}] * 2000},
+    {"predicates": [{"name": "a", "predicate": "==", "threshold": 1}]},
+    {"predicates": [{"name": "a", "predicate": ">=", "threshold": "many"}]},
+    {"predicates": [{"name": "a", "predicate": ">=", "threshold": "today"}]},
+    {"predicates": [{"name": "a", "predicate": ">=", "threshold": 2**31}]},
+    {"predicates": [{"name": "a", "predicate": [">="]}]},
+])  # fmt: skip
 def test_a_proposal_that_cannot_be_asked_for_is_refused(preview):
     body = didcomm.build(PROPOSAL, presentation_proposal=preview)
     refusal(PeerError, previews.read_proposal, didcomm.read(body))

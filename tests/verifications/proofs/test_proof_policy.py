@@ -95,17 +95,10 @@ def test_nothing_else_is_a_predicate_value(value):
     assert errors(predicate("age", ">=", value)) == {"predicates[0].predicateValue"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "fits"),
-    [
-        (">", 2**31 - 1, False),
-        (">", 2**31 - 2, True),
-        (">=", 2**31 - 1, True),
-        ("<", -(2**31), False),
-        ("<", -(2**31) + 1, True),
-        ("<=", -(2**31), True),
-    ],
-)
+@pytest.mark.parametrize(("kind", "value", "fits"), [
+    (">", 2**31 - 1, False), (">", 2**31 - 2, True), (">=", 2**31 - 1, True),
+    ("<", -(2**31), False), ("<", -(2**31) + 1, True), ("<=", -(2**31), True),
+])  # fmt: skip
 def test_the_next_number_must_fit_32_bits_too(kind, value, fits):
     compared = predicate("age", kind, value)
     if fits:
@@ -128,14 +121,11 @@ def test_attribute_names_are_distinct_texts(names):
     assert found == {"attributes[0].attributeNames"}
 
 
-@pytest.mark.parametrize(
-    "items",
-    [
-        (NAME, NAME),
-        (attribute("age"), predicate("age", ">", 1)),
-        (predicate("age", ">", 1), predicate("age", "<", 9)),
-    ],
-)
+@pytest.mark.parametrize("items", [
+    (NAME, NAME),
+    (attribute("age"), predicate("age", ">", 1)),
+    (predicate("age", ">", 1), predicate("age", "<", 9)),
+])  # fmt: skip
 def test_two_items_may_not_have_one_name(items):
     assert {path.split(".")[1] for path in errors(*items)} == {"policyName"}
 
@@ -145,18 +135,12 @@ def test_an_attribute_item_needs_its_name_and_a_predicate_its_attribute():
     assert found == {"attributes[0].policyName", "predicates[0].attributeName"}
 
 
-@pytest.mark.parametrize(
-    ("restriction", "path"),
-    [
-        ({}, ""),
-        ({"colour": "red"}, ""),
-        ({"schemaId": ""}, ".schemaId"),
-        ({"issuerDid": 7}, ".issuerDid"),
-        ({"value": {}}, ".value.attributeName"),
-        (required("a", None), ".value.attributeValue"),
-        ({"value": "x"}, ".value.attributeValue"),
-    ],
-)
+@pytest.mark.parametrize(("restriction", "path"), [
+    ({}, ""), ({"colour": "red"}, ""), ({"schemaId": ""}, ".schemaId"),
+    ({"issuerDid": 7}, ".issuerDid"), ({"value": {}}, ".value.attributeName"),
+    (required("a", None), ".value.attributeValue"),
+    ({"value": "x"}, ".value.attributeValue"),
+])  # fmt: skip
 def test_a_restriction_says_something(restriction, path):
     found = errors(attribute("name", {"schemaName": "Degree"}, restriction))
     assert f"attributes[0].restrictions[1]{path}" in found
@@ -233,17 +217,12 @@ def requiring(**requirement):
     return normalise(NAME, revocationRequirement=requirement or None)
 
 
-@pytest.mark.parametrize(
-    ("requirement", "time"),
-    [
-        ({}, None),
-        ({"validNow": False}, None),
-        ({"validNow": True}, NOON),
-        ({"validAt": "2023-11-14T22:13:19.9Z"}, NOON - 1),
-        ({"validAt": "2023-11-14T22:14:20Z", "validNow": False}, NOON),
-        ({"validAt": "1969-12-31T23:59:59Z"}, 0),
-    ],
-)
+@pytest.mark.parametrize(("requirement", "time"), [
+    ({}, None), ({"validNow": False}, None), ({"validNow": True}, NOON),
+    ({"validAt": "2023-11-14T22:13:19.9Z"}, NOON - 1),
+    ({"validAt": "2023-11-14T22:14:20Z", "validNow": False}, NOON),
+    ({"validAt": "1969-12-31T23:59:59Z"}, 0),
+])  # fmt: skip
 def test_a_requirement_becomes_a_moment_when_it_is_sent(requirement, time):
     written = requiring(**requirement)
     assert proof_policy.non_revoked_at(written, NOON) == time
@@ -270,15 +249,10 @@ def test_the_moment_to_come_is_named():
     assert list(refused.errors) == [named]
 
 
-@pytest.mark.parametrize(
-    ("given", "path"),
-    [
-        ({"validNow": True}, ".validNow"),
-        ({}, ""),
-        ("now", ""),
-        ({"validFrom": "2030-01-31T12:00:00Z"}, ""),
-    ],
-)
+@pytest.mark.parametrize(("given", "path"), [
+    ({"validNow": True}, ".validNow"), ({}, ""), ("now", ""),
+    ({"validFrom": "2030-01-31T12:00:00Z"}, ""),
+])  # fmt: skip
 def test_an_item_has_times_only(given, path):
     found = errors(NAME | {"revocationRequirement": given})
     assert found == {f"attributes[0].revocationRequirement{path}"}

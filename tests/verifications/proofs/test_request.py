@@ -21,13 +21,10 @@ ADULT = predicate("age", ">=", 18)
 VALUE = required("degree", "Maths")
 MATHS = {"restrictions": [{"attr::degree::value": "Maths"}]}
 WIRE_NAMES = {
-    "schemaId": "schema_id",
-    "schemaIssuerDid": "schema_issuer_did",
-    "schemaName": "schema_name",
-    "schemaVersion": "schema_version",
-    "issuerDid": "issuer_did",
-    "credentialDefinitionId": "cred_def_id",
-}
+    "schemaId": "schema_id", "schemaIssuerDid": "schema_issuer_did",
+    "schemaName": "schema_name", "schemaVersion": "schema_version",
+    "issuerDid": "issuer_did", "credentialDefinitionId": "cred_def_id",
+}  # fmt: skip
 
 
 def foreign(attributes=None, predicates=None, **head):
@@ -105,16 +102,11 @@ def test_a_comparison_that_a_text_meets_is_asked_with_a_bound_and_read_as_one_it
     assert (shown["policyName"], shown["predicateType"]) == ("age", kind)
 
 
-@pytest.mark.parametrize(
-    "item",
-    [
-        predicate("age", "<=", 18),
-        predicate("age", "<", 18),
-        predicate("age", ">=", -1),
-        predicate("age", ">", -1),
-        predicate("age", ">=", 18, allowText=True),
-    ],
-)
+@pytest.mark.parametrize("item", [
+    predicate("age", "<=", 18), predicate("age", "<", 18), predicate("age", ">=", -1),
+    predicate("age", ">", -1),
+    predicate("age", ">=", 18, allowText=True),
+])  # fmt: skip
 def test_no_other_comparison_is_asked_with_a_bound(item):
     asked = ask(item)
     assert list(asked["requested_predicates"]) == ["age"]
@@ -247,14 +239,11 @@ def test_the_interval_of_an_item_takes_the_place_of_that_of_the_request():
     )
 
 
-@pytest.mark.parametrize(
-    ("intervals", "shown"),
-    [
-        ([{"to": 7}, {"to": 8}], {"validAt": "1970-01-01T00:00:08.000000Z"}),
-        ([{"to": 7}, {"from": 3}], {"validNow": True}),
-        ([None, {"to": 7}], {"validAt": "1970-01-01T00:00:07.000000Z"}),
-    ],
-)
+@pytest.mark.parametrize(("intervals", "shown"), [
+    ([{"to": 7}, {"to": 8}], {"validAt": "1970-01-01T00:00:08.000000Z"}),
+    ([{"to": 7}, {"from": 3}], {"validNow": True}),
+    ([None, {"to": 7}], {"validAt": "1970-01-01T00:00:07.000000Z"}),
+])  # fmt: skip
 def test_the_latest_interval_of_the_items_is_shown(intervals, shown):
     items = {
         str(n): {"name": "a", "non_revoked": one} for n, one in enumerate(intervals)
@@ -342,109 +331,72 @@ def test_an_alternative_that_demands_nothing_lifts_the_restrictions(empty):
     assert item.restrictions == []
 
 
-@pytest.mark.parametrize(
-    "pair",
-    [
-        {"x#min": compare(">="), "x#max": compare("<=", 19)},
-        {"x#min": compare("<="), "x#max": compare(">=")},
-        {"x#min": compare(">="), "x#max": compare("<=", name="Age")},
-        {"x#min": compare(">="), "x#max": compare("<=", **MATHS)},
-        {"x#min": compare(">="), "x#max": compare("<="), "x": compare(">")},
-        {"x#min": compare(">=")},
-        {"x#max": compare("<=")},
-    ],
-)
+@pytest.mark.parametrize("pair", [
+    {"x#min": compare(">="), "x#max": compare("<=", 19)},
+    {"x#min": compare("<="), "x#max": compare(">=")},
+    {"x#min": compare(">="), "x#max": compare("<=", name="Age")},
+    {"x#min": compare(">="), "x#max": compare("<=", **MATHS)},
+    {"x#min": compare(">="), "x#max": compare("<="), "x": compare(">")},
+    {"x#min": compare(">=")}, {"x#max": compare("<=")},
+])  # fmt: skip
 def test_only_a_true_equality_is_folded(pair):
     assert names_read({}, pair) == list(pair)
 
 
-@pytest.mark.parametrize(
-    "companion",
-    [
-        {"name": "degree"},
-        {"name": "age"},
-        {"names": ["degree", "age"]} | MATHS,
-        {"name": "degree", "restrictions": [{"attr::degree::value": "Law"}]},
-    ],
-)
+@pytest.mark.parametrize("companion", [
+    {"name": "degree"}, {"name": "age"}, {"names": ["degree", "age"]} | MATHS,
+    {"name": "degree", "restrictions": [{"attr::degree::value": "Law"}]},
+])  # fmt: skip
 def test_only_a_true_companion_is_folded(companion):
     shown = {"n": {"name": "name"} | MATHS, "n#value:degree": companion}
     assert names_read(shown) == list(shown)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        None,
-        [],
-        {},
-        foreign(),
-        foreign({"n": {"name": "name"}}, name=None),
-        foreign({"n": {"name": "name"}}, version=1),
-        foreign({"n": {"name": "name"}}, nonce="-5"),
-        foreign({"n": {"name": "name"}}, nonce="b0b"),
-        foreign({"n": {"name": "name"}}, nonce="٣"),
-        foreign({"n": {"name": "name"}}, nonce=5),
-        foreign(["name"]),
-        foreign({"n": "name"}),
-        foreign({"n": {}}),
-        foreign({"n": {"name": " "}}),
-        foreign({"n": {"name": "a", "names": ["b"]}}),
-        foreign({"n": {"names": []}}),
-        foreign({"n": {"names": ["a", "A"]}}),
-        foreign({}, {"p": compare(name=None)}),
-        foreign({"x": {"name": "age"}}, {"x": compare()}),
-    ],
-)
+@pytest.mark.parametrize("wrong", [
+    None, [], {}, foreign(),
+    foreign({"n": {"name": "name"}}, name=None),
+    foreign({"n": {"name": "name"}}, version=1),
+    foreign({"n": {"name": "name"}}, nonce="-5"),
+    foreign({"n": {"name": "name"}}, nonce="b0b"),
+    foreign({"n": {"name": "name"}}, nonce="٣"),
+    foreign({"n": {"name": "name"}}, nonce=5),
+    foreign(["name"]), foreign({"n": "name"}), foreign({"n": {}}),
+    foreign({"n": {"name": " "}}),
+    foreign({"n": {"name": "a", "names": ["b"]}}),
+    foreign({"n": {"names": []}}), foreign({"n": {"names": ["a", "A"]}}),
+    foreign({}, {"p": compare(name=None)}),
+    foreign({"x": {"name": "age"}}, {"x": compare()}),
+])  # fmt: skip
 def test_a_request_of_another_shape_is_the_peers_fault(wrong):
     assert refusal(PeerError, read_items, wrong).code == "request_malformed"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        compare("=="),
-        compare(None),
-        compare([]),
-        compare(value="18"),
-        compare(value=True),
-        compare(value=18.0),
-        compare(value=2**31),
-        compare(">", 2**31 - 1),
-        compare("<", -(2**31)),
-    ],
-)
+@pytest.mark.parametrize("wrong", [
+    compare("=="), compare(None), compare([]), compare(value="18"),
+    compare(value=True), compare(value=18.0), compare(value=2**31),
+    compare(">", 2**31 - 1), compare("<", -(2**31)),
+])  # fmt: skip
 def test_a_predicate_that_cannot_be_proven_is_the_peers_fault(wrong):
     assert code_of_refusal({}, {"p": wrong}) == "predicate_unsupported"
 
 
-@pytest.mark.parametrize(
-    "restrictions",
-    [
-        {"$or": []},
-        ["text"],
-        [{"rev_reg_id": "r"}],
-        [{"$not": {"schema_id": "s"}}],
-        [{"schema_id": 7}],
-        [{"attr::degree::marker": "1"}],
-        [{"attr::a::value": "1", "attr::b::value": "2"}],
-        [{"issuer_id": "i", "issuer_did": "i"}],
-    ],
-)
+@pytest.mark.parametrize("restrictions", [
+    {"$or": []}, ["text"], [{"rev_reg_id": "r"}], [{"$not": {"schema_id": "s"}}],
+    [{"schema_id": 7}], [{"attr::degree::marker": "1"}],
+    [{"attr::a::value": "1", "attr::b::value": "2"}],
+    [{"issuer_id": "i", "issuer_did": "i"}],
+])  # fmt: skip
 def test_a_restriction_we_cannot_keep_is_not_ignored(restrictions):
     item = {"name": "name", "restrictions": restrictions}
     assert code_of_refusal({"n": item}) == "restriction_unsupported"
 
 
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        {str(index): {"name": "a"} for index in range(101)},
-        {str(index): {"name": "a"} for index in range(1001)},
-        {"n": {"names": [str(index) for index in range(126)]}},
-        {"n": {"name": "a", "restrictions": [{"schema_id": "s"}] * 101}},
-    ],
-)
+@pytest.mark.parametrize("attributes", [
+    {str(index): {"name": "a"} for index in range(101)},
+    {str(index): {"name": "a"} for index in range(1001)},
+    {"n": {"names": [str(index) for index in range(126)]}},
+    {"n": {"name": "a", "restrictions": [{"schema_id": "s"}] * 101}},
+])  # fmt: skip
 def test_a_request_is_bounded(attributes):
     assert code_of_refusal(attributes) == "request_too_large"
 

@@ -179,16 +179,13 @@ def test_a_proof_that_is_not_asked_for_may_be_there_if_it_is_true():
     assert codes(judge(*unasked(2))) == {"signature"}
 
 
-@pytest.mark.parametrize(
-    ("named", "code"),
-    [
-        ({"rev_reg_id": None}, "registry_mismatch"),
-        ({"rev_reg_id": "nobody's"}, "registry_mismatch"),
-        ({"timestamp": None}, "unknown_timestamp"),
-        ({"timestamp": SECOND_LIST + 1}, "unknown_timestamp"),
-        ({"timestamp": FIRST_LIST}, "signature"),
-    ],
-)
+@pytest.mark.parametrize(("named", "code"), [
+    ({"rev_reg_id": None}, "registry_mismatch"),
+    ({"rev_reg_id": "nobody's"}, "registry_mismatch"),
+    ({"timestamp": None}, "unknown_timestamp"),
+    ({"timestamp": SECOND_LIST + 1}, "unknown_timestamp"),
+    ({"timestamp": FIRST_LIST}, "signature"),
+])  # fmt: skip
 def test_a_proof_that_is_not_asked_for_names_a_list_that_exists(named, code):
     asked, sent = unasked(3)
     identifiers = [sent["identifiers"][0] | named]

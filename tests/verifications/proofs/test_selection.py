@@ -44,20 +44,15 @@ def test_a_group_needs_one_credential_with_all_of_its_names():
     assert fitting(asked, candidate("degree")) == [("who", ["degree"]), ("level", [])]
 
 
-@pytest.mark.parametrize(
-    ("restriction", "fits"),
-    [
-        ({"credentialDefinitionId": DEGREE}, True),
-        ({"credentialDefinitionId": BADGE}, False),
-        ({"issuerDid": FABER, "schemaName": "Degree", "schemaVersion": "1.0"}, True),
-        ({"issuerDid": FABER, "schemaName": "degree"}, False),
-        ({"schemaIssuerDid": FABER, "schemaId": f"{FABER}:2:Degree:1.0"}, True),
-        ({"schemaIssuerDid": "Acme"}, False),
-        (degree_of("Maths"), True),
-        (degree_of("maths"), False),
-        (required("level", "7"), False),
-    ],
-)
+@pytest.mark.parametrize(("restriction", "fits"), [
+    ({"credentialDefinitionId": DEGREE}, True),
+    ({"credentialDefinitionId": BADGE}, False),
+    ({"issuerDid": FABER, "schemaName": "Degree", "schemaVersion": "1.0"}, True),
+    ({"issuerDid": FABER, "schemaName": "degree"}, False),
+    ({"schemaIssuerDid": FABER, "schemaId": f"{FABER}:2:Degree:1.0"}, True),
+    ({"schemaIssuerDid": "Acme"}, False), (degree_of("Maths"), True),
+    (degree_of("maths"), False), (required("level", "7"), False),
+])  # fmt: skip
 def test_a_credential_fits_if_it_meets_all_of_a_restriction(restriction, fits):
     found = fitting(ask(attribute("name", restriction)), candidate("degree"))
     assert found == [("name", ["degree"] if fits else [])]
@@ -68,18 +63,10 @@ def test_a_credential_fits_if_it_meets_one_of_the_restrictions():
     assert fitting(asked, candidate("degree")) == [("name", ["degree"])]
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "fits"),
-    [
-        (">=", 28, True),
-        (">", 28, False),
-        ("<=", 28, True),
-        ("<", 28, False),
-        ("<", 29, True),
-        ("==", 28, True),
-        ("==", 27, False),
-    ],
-)
+@pytest.mark.parametrize(("kind", "value", "fits"), [
+    (">=", 28, True), (">", 28, False), ("<=", 28, True), ("<", 28, False),
+    ("<", 29, True), ("==", 28, True), ("==", 27, False),
+])  # fmt: skip
 def test_a_credential_fits_if_the_predicate_holds(kind, value, fits):
     asked = ask(predicate("age", kind, value))
     assert fitting(asked, candidate("degree")) == [("age", ["degree"] if fits else [])]
@@ -204,16 +191,13 @@ def test_a_predicate_that_does_not_hold_is_left_empty_even_if_chosen():
     assert outcome.proof["age"]["value"] == "false"
 
 
-@pytest.mark.parametrize(
-    ("chosen", "code", "path"),
-    [
-        (Selection("salary", "degree"), "unknown_policy", "[0].policyName"),
-        (Selection("name", "other"), "unknown_credential", "[0].credentialId"),
-        (Selection("name", "badge"), "attribute_missing", "[0].credentialId"),
-        (Selection("degree", "degree"), "restriction_not_met", "[0].credentialId"),
-        (Selection("name", "degree", hidden=True), "hidden_not_allowed", "[0].hidden"),
-    ],
-)
+@pytest.mark.parametrize(("chosen", "code", "path"), [
+    (Selection("salary", "degree"), "unknown_policy", "[0].policyName"),
+    (Selection("name", "other"), "unknown_credential", "[0].credentialId"),
+    (Selection("name", "badge"), "attribute_missing", "[0].credentialId"),
+    (Selection("degree", "degree"), "restriction_not_met", "[0].credentialId"),
+    (Selection("name", "degree", hidden=True), "hidden_not_allowed", "[0].hidden"),
+])  # fmt: skip
 def test_a_wrong_selection_is_refused(chosen, code, path):
     other = attribute("degree", {"issuerDid": "Acme"})
     asked = ask(attribute("name", degree_of("Maths")), other)

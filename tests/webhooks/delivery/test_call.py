@@ -44,15 +44,11 @@ def again(row):
     return fresh(row)
 
 
-@pytest.mark.parametrize(
-    "statuses, result",
-    [
-        ([200, 201, 204, 299], Result.DELIVERED),
-        ([300, 301, 302, 307, 400, 401, 404, 408, 500, 503], Result.FAILED),
-        ([429, 502, 504], Result.THROTTLED),
-        ([410], Result.GONE),
-    ],
-)
+@pytest.mark.parametrize("statuses, result", [
+    ([200, 201, 204, 299], Result.DELIVERED),
+    ([300, 301, 302, 307, 400, 401, 404, 408, 500, 503], Result.FAILED),
+    ([429, 502, 504], Result.THROTTLED), ([410], Result.GONE),
+])  # fmt: skip
 def test_any_2xx_is_a_success_and_nothing_else(statuses, result):
     answers = [http.Response(status, {}, b"", True, 0.1) for status in statuses]
     assert {outcome_of_response(one, None).result for one in answers} == {result}

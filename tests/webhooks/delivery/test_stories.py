@@ -116,13 +116,10 @@ def assert_told_every_step_once(calls, ids):
 
 
 PLACES = {
-    "new_connection": "connections",
-    "credential_request": "credentials",
-    "verification": "verifications",
-    "new_inbox_message": "messages",
-    "credential_offer": "credentials",
-    "verification_request": "verifications",
-}
+    "new_connection": "connections", "credential_request": "credentials",
+    "verification": "verifications", "new_inbox_message": "messages",
+    "credential_offer": "credentials", "verification_request": "verifications",
+}  # fmt: skip
 
 
 @pytest.fixture
