@@ -81,9 +81,7 @@ def test_a_deleted_connection_is_found_nowhere(faber, row, few):
     assert faber.get(f"/connections/{row.connection_id}") == made, "its id is free"
 
 
-def test_its_peer_is_told_in_the_call_and_the_worker_leaves_exchanges_and_tombstones(
-    faber, alice, row, few
-):
+def test_its_peer_is_told_and_exchanges_and_tombstones_stay(faber, alice, row, few):
     deletes(faber, row)
     left = ["Rejected"] * 2 + ["Issued"]
     assert states_of(alice) == states_of(faber) == left
@@ -139,9 +137,7 @@ def test_many_open_exchanges_end_after_the_call(faber, alice, open_offers):
     assert not Connection._base_manager.filter(pk=open_offers.pk).exists()
 
 
-def test_a_worker_ends_them_before_the_wallet_that_is_deleted_too(
-    faber, alice, open_offers
-):
+def test_a_worker_ends_them_before_the_wallet_deleted_too(faber, alice, open_offers):
     peer = row_of_peer(open_offers)
     alice.delete(f"/connections/{peer.connection_id}")
     assert_error(error_of(alice.accepts_offer), 409, "connection_gone")
@@ -152,9 +148,7 @@ def test_a_worker_ends_them_before_the_wallet_that_is_deleted_too(
     assert not Connection._base_manager.filter(pk=peer.pk).exists()
 
 
-def test_its_peers_are_told_when_the_organization_is_deleted_too(
-    faber, acme, badge, few
-):
+def test_peers_are_told_when_the_organization_is_deleted_too(faber, acme, badge, few):
     bob = acme.hosts("Bob")
     for _ in range(3):
         faber.offers(bob, badge, VALUES)

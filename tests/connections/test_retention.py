@@ -93,9 +93,7 @@ def count_deleted():
 
 
 @pytest.mark.parametrize("is_answered_at_once", [False, True])
-def test_an_old_message_that_comes_again_changes_nothing(
-    row, phone, is_answered_at_once
-):
+def test_an_old_message_told_again_changes_nothing(row, phone, is_answered_at_once):
     """A phone may ask for its answer in the call: the same request handles it."""
     body = hello(phone)
     says = phone.asks if is_answered_at_once else phone.says

@@ -41,9 +41,7 @@ deletions = pytest.mark.parametrize(
 
 
 @deletions
-def test_open_exchanges_become_rejected_at_the_peer_and_its_next_message_is_409(
-    faber, alice, badge, deletes
-):
+def test_a_peers_exchanges_are_rejected_and_it_gets_409(faber, alice, badge, deletes):
     alice.receives(faber, badge, VALUES)
     mine = Connection.objects.get(connection_id=alice.known[faber][1]).my_key
     faber.offers(alice, badge, VALUES)
@@ -86,9 +84,7 @@ def test_a_withdrawn_invitation_is_409(faber, alice):
     assert_error(error, 409, "invitation_gone")
 
 
-def test_what_waited_to_be_sent_still_goes_after_the_keys_are_gone(
-    faber, alice, badge, crashed
-):
+def test_what_waited_still_goes_after_the_keys_are_gone(faber, alice, badge, crashed):
     offered = faber.offers(alice, badge, VALUES)
     with crashed():
         deletes_her_wallet(faber, alice)
@@ -97,9 +93,7 @@ def test_what_waited_to_be_sent_still_goes_after_the_keys_are_gone(
     assert state_of(faber, offered) == "Rejected"
 
 
-def test_what_waited_goes_before_the_end_of_the_connection(
-    faber, alice, badge, crashed
-):
+def test_what_waited_goes_before_the_connections_end(faber, alice, badge, crashed):
     """Else the holder is told of the end first, and then has an offer of nobody."""
     with crashed():
         faber.offers(alice, badge, VALUES)
@@ -110,9 +104,7 @@ def test_what_waited_goes_before_the_end_of_the_connection(
         assert [row["state"] for row in party.get("/credentials")] == ["Rejected"]
 
 
-def test_a_message_to_a_peer_that_went_meanwhile_ends_the_exchange(
-    faber, alice, badge, crashed
-):
+def test_a_message_to_a_peer_that_left_ends_the_exchange(faber, alice, badge, crashed):
     with crashed():
         offered, gone = (faber.offers(alice, badge, VALUES) for _ in range(2))
         remove_credential(Credential.objects.get(pk=gone["credentialId"]))
@@ -123,9 +115,7 @@ def test_a_message_to_a_peer_that_went_meanwhile_ends_the_exchange(
     assert not queues.pending().exists(), "one whose exchange is gone stops nothing"
 
 
-def test_a_request_that_was_on_its_way_when_its_wallet_went_ends_as_rejected(
-    faber, alice, badge, crashed
-):
+def test_a_request_of_a_wallet_that_left_is_rejected(faber, alice, badge, crashed):
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with crashed():
         alice.accepts_offer()
@@ -137,9 +127,7 @@ def test_a_request_that_was_on_its_way_when_its_wallet_went_ends_as_rejected(
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
-def test_an_offer_by_link_that_is_deleted_in_use_ends_at_the_holder(
-    faber, alice, monkeypatch, is_broken
-):
+def test_a_deleted_offer_ends_at_the_holder(faber, alice, monkeypatch, is_broken):
     """Also if the message could not be handled while the connection existed."""
     definition = faber.defines("name", "level")["definitionId"]
     body = {"definitionId": definition, "credentialValues": VALUES}
@@ -163,9 +151,7 @@ def test_a_party_that_left_a_tombstone_cannot_be_written_to(faber, alice):
     assert refused.value.code == "connection_gone"
 
 
-def test_a_message_that_cannot_be_encrypted_does_not_stop_a_deletion(
-    faber, alice, badge, monkeypatch
-):
+def test_what_cannot_be_encrypted_stops_no_deletion(faber, alice, badge, monkeypatch):
     """An older release stored keys of peers that are no points of the curve."""
     with monkeypatch.context() as patched:
         for name in ("_handle_or_refuse", "_deliver"):

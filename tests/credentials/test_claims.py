@@ -64,9 +64,7 @@ def test_a_text_is_not_offered(faber, licence, alice, subtests):
             assert not alice.get("/credentials")
 
 
-def test_an_integer_is_offered_and_issued_as_it_is_written(
-    faber, licence, alice, subtests
-):
+def test_an_integer_is_offered_and_issued_as_written(faber, licence, alice, subtests):
     for age in ("28", "-5", "01067", "-0", "2147483647", "-2147483648", "+5"):
         with subtests.test(age):
             faber.offers(alice, licence, values(age), automaticIssuance=True)

@@ -161,7 +161,7 @@ def all_lists():
     return [(one.timestamp, one.body["revocationList"]) for one in lists]
 
 
-def test_lists_of_one_second_replace_one_another_while_nobody_has_one(
+def test_lists_of_one_second_replace_each_other_until_given(
     faber, badge, alice, clock
 ):
     started = StatusList.objects.get().timestamp
@@ -174,9 +174,7 @@ def test_lists_of_one_second_replace_one_another_while_nobody_has_one(
     assert stored["timestamp"] == int(clock.now)
 
 
-def test_a_process_that_ends_while_it_replaces_a_list_leaves_the_former(
-    faber, badge, alice, clock, monkeypatch
-):
+def test_a_killed_replacement_leaves_the_list(faber, badge, alice, clock, monkeypatch):
     first, second = issue(faber, alice, badge, 2)
     revoke(faber, first)
     lists, replace = all_lists(), StatusList.replace
@@ -195,9 +193,7 @@ def path_of_list():
     return f"/ledger/local/revocation-registries/{registry_id}/status-list"
 
 
-def test_a_list_that_somebody_was_given_is_never_replaced(
-    faber, badge, alice, clock, client
-):
+def test_a_list_that_was_given_is_never_replaced(faber, badge, alice, clock, client):
     first, second = issue(faber, alice, badge, 2)
     revoke(faber, first)
     path = path_of_list()
@@ -267,9 +263,7 @@ def test_a_proof_in_a_transaction_makes_its_list_final_outside_of_it(faber, badg
     assert StatusList.objects.get().is_final
 
 
-def test_a_list_that_is_given_while_it_is_replaced_is_one_or_the_other(
-    faber, badge, alice, clock, client
-):
+def test_a_list_given_while_replaced_is_either(faber, badge, alice, clock, client):
     """Whichever is first: what was given is what is stored in the end."""
     credentials = issue(faber, alice, badge, 3)
     path, given = path_of_list(), []
@@ -346,9 +340,7 @@ def test_a_list_that_another_one_precedes_is_made_again(
     assert newest_list() == [0, 1, 1, 1]
 
 
-def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(
-    faber, badge
-):
+def test_three_registries_of_eight_threads_lose_and_repeat_no_place(faber, badge):
     holders = [faber.hosts(f"Holder {number}") for number in range(8)]
     for holder in holders:
         holder.known_as(faber)
@@ -361,9 +353,7 @@ def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(
     assert RevocationRegistry.objects.count() >= 3
 
 
-def test_a_place_is_given_out_once_and_the_next_registry_is_built_before_it_is_needed(
-    badge, small
-):
+def test_a_place_is_given_once_and_the_next_registry_is_built_in_time(badge, small):
     small.REVOCATION_REGISTRY_SIZE = 6
     [row] = CredentialDefinition.objects.select_related("tenant__network")
     registries = RevocationRegistry.objects.order_by("pk")
@@ -387,9 +377,7 @@ def test_a_place_is_burnt_when_the_issue_fails(faber, badge, alice, monkeypatch)
     assert Credential.objects.get(role="issuer").revocation_index == 2
 
 
-def test_the_lists_are_read_once_for_all_credentials_of_a_registry(
-    faber, badge, alice
-):
+def test_lists_are_read_once_for_all_credentials_of_a_registry(faber, badge, alice):
     def lists_read():
         faber.asks(alice, **POLICY)
         seen = alice.newest("verifications")["verificationId"]
@@ -436,9 +424,7 @@ def test_a_false_notice_of_revocation_changes_nothing(faber, badge, alice):
     assert alice.newest("credentials")["state"] == "Issued"
 
 
-def test_a_notice_of_another_connections_credential_locks_both_in_order(
-    faber, badge, alice, phone
-):
+def test_a_notice_from_elsewhere_locks_both_in_order(faber, badge, alice, phone):
     """Whoever has the first connection may lock the second one too."""
     found, [credential] = [], issue(faber, alice, badge)
     held = Credential.objects.select_related("connection").get(role="holder")
@@ -455,9 +441,7 @@ def test_a_notice_of_another_connections_credential_locks_both_in_order(
     assert alice.newest("credentials")["state"] == "Revoked"
 
 
-def test_a_revocation_whose_process_ended_is_published_later(
-    faber, badge, alice, monkeypatch
-):
+def test_a_revocation_left_behind_is_published_later(faber, badge, alice, monkeypatch):
     [credential] = issue(faber, alice, badge)
     path = f"/credentials/{credential['credentialId']}"
     with monkeypatch.context() as killed:
@@ -471,9 +455,7 @@ def test_a_revocation_whose_process_ended_is_published_later(
     assert verdict(faber, alice) is False
 
 
-def test_a_revocation_while_the_row_is_being_deleted_is_published_first(
-    faber, badge, alice, monkeypatch
-):
+def test_a_revocation_during_a_deletion_is_published(faber, badge, alice, monkeypatch):
     """A list is made from the rows: without this one nobody would learn of it."""
     alice.receives(faber, badge, VALUES)
     row = Credential.objects.get(role="issuer")
@@ -491,9 +473,7 @@ def test_a_revocation_while_the_row_is_being_deleted_is_published_first(
     removal.remove_credential(row)  # what was deleted meanwhile is not deleted again
 
 
-def test_what_cannot_be_published_does_not_stand_before_the_others(
-    faber, badge, alice, monkeypatch
-):
+def test_what_is_not_published_does_not_block_others(faber, badge, alice, monkeypatch):
     issue(faber, alice, badge, 3)
     rows = Credential.objects.filter(role="issuer")
     rows.update(state="Revoked", updated_at=timezone.now() - timedelta(hours=1))

@@ -31,9 +31,7 @@ def revokes(faber, path="/credentials/revoke", **body):
     return faber.post(path, body)
 
 
-def test_all_of_a_definition_are_counted_and_revoked_in_one_list(
-    faber, alice, definition
-):
+def test_all_of_a_definition_are_revoked_in_one_list(faber, alice, definition):
     issued(faber, alice, definition, 3)
     body = {"definitionId": definition["definitionId"]}
     lists = StatusList.objects.count()
@@ -64,9 +62,7 @@ def test_only_those_named_are_revoked_and_nobody_elses(faber, acme, alice, defin
     assert revokes(faber, **body, issuedBefore=moment) == {"issued": 0, "revoked": 1}
 
 
-def test_a_call_revokes_so_many_and_tells_how_many_are_left(
-    faber, alice, definition, monkeypatch
-):
+def test_a_call_revokes_some_and_tells_the_rest(faber, alice, definition, monkeypatch):
     monkeypatch.setattr("credentials.revocation.REVOKED_AT_ONCE", 2)
     issued(faber, alice, definition, 3)
     body = {"definitionId": definition["definitionId"]}

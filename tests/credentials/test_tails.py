@@ -69,9 +69,7 @@ def test_a_damaged_file_is_not_proven_with(degree, object_store):
     assert list(object_store.glob("agency-tails-*/*")) == []
 
 
-def test_files_of_one_address_are_read_each_by_its_hash(
-    transactional_db, object_store, monkeypatch
-):
+def test_files_are_read_each_by_its_hash(transactional_db, object_store, monkeypatch):
     contents = {}
     for data in (b"one", b"two"):
         path = object_store / data.decode()

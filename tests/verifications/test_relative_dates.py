@@ -66,9 +66,7 @@ def cards_for(holder):
     return len(adult["availableCredentials"])
 
 
-def test_the_same_policy_asks_for_the_date_of_each_day(
-    faber, holders, policy_id, clock
-):
+def test_one_policy_asks_for_the_date_of_each_day(faber, holders, policy_id, clock):
     verdicts = []
     for clock.now in (LAST_SECOND, LAST_SECOND + 1):
         for holder in holders.values():
@@ -88,9 +86,7 @@ def test_the_same_policy_asks_for_the_date_of_each_day(
     assert threshold_of({"policy": stored}) == "today-18y"
 
 
-def test_a_request_keeps_its_date_until_it_is_answered(
-    faber, holders, policy_id, clock
-):
+def test_a_request_keeps_its_date_until_answered(faber, holders, policy_id, clock):
     bob = holders["Bob"]
     asked = ask(faber, bob, policy_id)
     clock.now += 1

@@ -61,9 +61,7 @@ def test_without_automatic_issuance_the_issuer_issues(faber, alice, offer):
     assert alice.newest("credentials")["state"] == "Issued"
 
 
-def test_the_same_wallet_again_gets_the_same_credential_and_another_409(
-    alice, acme, offer
-):
+def test_the_wallet_again_gets_the_same_credential_and_another_409(alice, acme, offer):
     offered, bob = offer(), acme.hosts("Bob")
     first = takes(alice, offered["offerUrl"])
     assert takes(alice, offered["offerData"]) == first
@@ -93,9 +91,7 @@ def test_a_proof_is_asked_for_by_link(alice, acme, offer):
     assert error_of(answers, alice, asked["verificationRequestUrl"]).status == 409
 
 
-def test_looking_at_a_request_takes_nothing_and_choosing_answers_it(
-    faber, alice, offer
-):
+def test_seeing_a_request_takes_nothing_and_choosing_answers_it(faber, alice, offer):
     bob = faber.hosts("Bob")
     takes(alice, offer()["offerUrl"])
     stored = faber.post("/verificationPolicies", POLICY)["policyId"]

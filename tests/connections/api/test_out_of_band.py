@@ -87,9 +87,7 @@ def test_the_handshake_is_the_one_chosen(faber, alice, handshake):
     assert set(connected.values_list("handshake", flat=True)) == {handshake}
 
 
-def test_an_offer_in_an_invitation_without_a_handshake_is_taken_without_a_connection(
-    alice, offer
-):
+def test_an_offer_without_a_handshake_is_taken_without_a_connection(alice, offer):
     kind = "https://didcomm.org/issue-credential/2.0/offer-credential"
     for form in ("offerUrl", "offerData"):
         offered = offer(**OUT_OF_BAND, goalCode="issue-vc")
@@ -103,9 +101,7 @@ def test_an_offer_in_an_invitation_without_a_handshake_is_taken_without_a_connec
     assert alice.get("/connections") == []
 
 
-def test_an_offer_in_an_invitation_with_a_handshake_comes_after_connecting(
-    faber, alice, offer
-):
+def test_an_offer_with_a_handshake_comes_after_connecting(faber, alice, offer):
     offered = offer(**CONNECTING)
     mine = alice.accepts_invitation(offered["offerUrl"])
     assert mine["state"] == "Connected"
@@ -117,9 +113,7 @@ def test_an_offer_in_an_invitation_with_a_handshake_comes_after_connecting(
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_a_proof_is_asked_for_by_an_out_of_band_invitation(
-    faber, alice, offer, is_stored
-):
+def test_an_out_of_band_invitation_asks_for_a_proof(faber, alice, offer, is_stored):
     alice.put_form("/credentials/fromData", credentialData=offer()["offerData"])
     path = "/verifications/policy"
     if is_stored:
@@ -136,9 +130,7 @@ def test_a_proof_is_asked_for_by_an_out_of_band_invitation(
 
 
 @pytest.mark.parametrize("is_connected", [False, True])
-def test_a_proof_is_asked_for_after_connecting_or_where_both_are_connected(
-    faber, alice, is_connected
-):
+def test_a_proof_is_asked_for_after_or_without_connecting(faber, alice, is_connected):
     terms = CONNECTING
     if is_connected:
         terms = CONNECTING | {"reuse": True}
@@ -194,9 +186,7 @@ def test_a_used_or_withdrawn_invitation_under_a_lasting_key_is_409(faber, acme, 
     assert ids_of_connections(faber) == [used["connectionId"]]
 
 
-def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(
-    faber, offer, pages
-):
+def test_a_link_gives_browsers_the_page_and_wallets_the_message(faber, offer, pages):
     for url, heading in (
         (faber.invites(**OUT_OF_BAND)["invitationUrl"], b"invites you to connect"),
         (offer(**OUT_OF_BAND)["offerUrl"], b"offers you a credential"),

@@ -118,9 +118,7 @@ OTHER_LENGTH = {"publicKeyBase58": keys.encode_key(b"\x02" * 33)}  # secp256k1
     [{"id": "y#1", **BASE58_A}, {"id": "#1", **BASE58_B}],
 ])  # fmt: skip
 @pytest.mark.parametrize("named", ["#1", "x#1"])
-def test_of_keys_with_one_fragment_the_usable_one_of_the_document_counts(
-    methods, named
-):
+def test_of_keys_of_one_fragment_the_usable_one_of_the_document_counts(methods, named):
     service = {"type": "did-communication", "recipientKeys": [named]}
     document = {"verificationMethod": methods, "service": [service]}
     assert dids.of_document("x", document).verkey == VERKEY_B

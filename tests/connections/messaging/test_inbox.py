@@ -46,9 +46,7 @@ def test_a_valid_envelope_is_stored_and_answered_202(row, phone, subtests):
             assert (stored.status, stored.sender_key) == ("pending", phone.verkey)
 
 
-def test_of_several_recipients_a_key_that_is_not_retired_opens_the_envelope(
-    row, phone, django_assert_num_queries
-):
+def test_of_several_recipients_a_live_key_opens(row, phone, django_assert_num_queries):
     retired, live, newer = [row.wallet.create_key() for _ in range(3)]
     retired.retire()
     body = json.dumps(phone.build(trust_ping.PING)).encode()
@@ -109,9 +107,7 @@ def test_a_stored_message_that_cannot_be_read_any_more_stops_no_other(row, phone
     assert (left.attempts, left.last_error) == (1, "internal_error")
 
 
-def test_a_message_whose_turn_comes_after_its_lease_is_left_to_whoever_has_it_now(
-    row, phone
-):
+def test_a_message_whose_turn_comes_after_its_lease_is_left_to_its_owner(row, phone):
     phone.post(phone.pack(phone.build(trust_ping.PING)))
     [late] = InboundMessage.claim(10)
     late.lease_until = timezone.now()
@@ -190,9 +186,7 @@ def test_a_sender_that_is_no_key_is_refused(row, phone, subtests, monkeypatch):
             assert_cannot_open(phone.post(data))
 
 
-def test_a_stranger_who_knows_the_key_and_nobody_anonymous_are_not_the_peer(
-    row, phone
-):
+def test_a_stranger_with_the_key_and_nobody_anonymous_are_not_the_peer(row, phone):
     stranger = Agent()
     stranger.their_key = phone.their_key
     ping = stranger.says(stranger.build(trust_ping.PING))

@@ -115,9 +115,7 @@ def test_the_worker_completes_what_a_broken_handler_left(faber, alice, badge, br
     assert not queues.pending().exists()
 
 
-def test_an_offer_that_waits_is_withdrawn_when_its_holder_declines(
-    faber, alice, badge, breaks
-):
+def test_a_waiting_offer_is_withdrawn_by_a_decline(faber, alice, badge, breaks):
     """Else a holder who has deleted the row by then would see it offered anew."""
     offered = faber.offers(alice, badge, VALUES)
     mine = alice.newest("credentials")["credentialId"]
@@ -135,9 +133,7 @@ def test_an_offer_that_waits_is_withdrawn_when_its_holder_declines(
 
 
 @pytest.mark.parametrize("ended_by", ["holder", "issuer"])
-def test_nobody_acts_on_what_the_other_side_has_ended(
-    faber, alice, badge, breaks, ended_by
-):
+def test_nobody_acts_on_what_the_other_ended(faber, alice, badge, breaks, ended_by):
     """Else one side would be Issued and the other one Rejected for good."""
     offered = faber.offers(alice, badge, VALUES)
     decline = f"/credentials/{alice.accepts_offer()}/decline"
@@ -152,9 +148,7 @@ def test_nobody_acts_on_what_the_other_side_has_ended(
     assert (issuers_state(faber, offered), held_by(alice)) == (state, [state])
 
 
-def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
-    faber, alice, badge, breaks
-):
+def test_a_handler_that_breaks_leaves_nothing_half_done(faber, alice, badge, breaks):
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with breaks("credentials.issue_credential.handlers.attachment_of"):
         alice.accepts_offer()
@@ -165,9 +159,7 @@ def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
     assert held_by(alice) == ["Issued"]
 
 
-def test_an_automatic_issue_that_breaks_is_made_up_for(
-    faber, alice, badge, breaks, monkeypatch
-):
+def test_a_broken_automatic_issue_is_mended(faber, alice, badge, breaks, monkeypatch):
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with breaks("credentials.issue_credential.messages.build_issue"):
         alice.accepts_offer()
@@ -180,9 +172,7 @@ def test_an_automatic_issue_that_breaks_is_made_up_for(
     assert held_by(alice) == ["Issued"]
 
 
-def test_a_refusal_is_answered_in_the_transaction_of_the_sender(
-    alice, badge, connection, monkeypatch
-):
+def test_a_refusal_is_of_the_same_transaction(alice, badge, connection, monkeypatch):
     """And what the handler did before it refused is undone."""
     insert, seen = Credential.insert_within_quota, []
     sent = queues.record_sent(monkeypatch)
@@ -206,9 +196,7 @@ def test_a_refusal_is_answered_in_the_transaction_of_the_sender(
 
 
 @failing
-def test_what_follows_a_message_that_became_a_row_does_not_overtake_it(
-    alice, badge, connection, monkeypatch, error
-):
+def test_nothing_overtakes_what_is_a_row(alice, badge, connection, monkeypatch, error):
     fails_first(monkeypatch, READ_OFFER, error)
     with transactions.atomic():
         for level in "123":
@@ -218,9 +206,7 @@ def test_what_follows_a_message_that_became_a_row_does_not_overtake_it(
     assert levels_of(alice) == ["1", "2", "3"]
 
 
-def test_a_message_that_became_a_row_holds_up_no_other_peer(
-    faber, alice, badge, connection, monkeypatch
-):
+def test_a_row_holds_up_no_other_peer(faber, alice, badge, connection, monkeypatch):
     bob = faber.hosts("Bob")
     bob.meets(faber)
     with monkeypatch.context() as broken:
@@ -234,9 +220,7 @@ def test_a_message_that_became_a_row_holds_up_no_other_peer(
 
 
 @failing
-def test_a_handler_that_fails_after_its_transition_is_undone_and_done_again(
-    faber, alice, badge, monkeypatch, error
-):
+def test_a_failed_transition_is_done_again(faber, alice, badge, monkeypatch, error):
     """The objects that the transaction shares have the undone state in memory."""
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     fails_first(monkeypatch, "credentials.issue_credential.messages.build_ack", error)
@@ -252,9 +236,7 @@ def test_a_handler_that_fails_after_its_transition_is_undone_and_done_again(
     assert [kind.rpartition("/")[2] for kind in sent] == STEPS[1:]
 
 
-def test_a_slow_owner_keeps_its_message_until_a_worker_takes_it_over(
-    faber, alice, badge, crashed
-):
+def test_a_slow_owner_keeps_its_message_until_taken_over(faber, alice, badge, crashed):
     with crashed() as left:
         faber.offers(alice, badge, VALUES)
     tasks.sweep()
@@ -267,9 +249,7 @@ def test_a_slow_owner_keeps_its_message_until_a_worker_takes_it_over(
     assert not queues.pending().exists()
 
 
-def test_an_owner_that_lost_its_lease_meanwhile_keeps_nothing_of_its_attempt(
-    faber, alice, badge, monkeypatch
-):
+def test_an_owner_that_lost_its_lease_keeps_nothing(faber, alice, badge, monkeypatch):
     pack = delivery.pack_message
 
     def pack_slowly(row):
@@ -285,9 +265,7 @@ def test_an_owner_that_lost_its_lease_meanwhile_keeps_nothing_of_its_attempt(
     assert held_by(alice) == ["Offered"]
 
 
-def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
-    faber, alice, badge, monkeypatch
-):
+def test_what_a_long_drain_leaves_goes_to_the_worker(faber, alice, badge, monkeypatch):
     queues.deliver_by_rows(monkeypatch)
     monkeypatch.setattr(delivery, "MAX_ROWS_PER_CALL", 1)
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
@@ -300,9 +278,7 @@ def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
     assert held_by(alice) == ["Issued"]
 
 
-def test_more_messages_than_a_transaction_handles_all_arrive_in_order(
-    faber, alice, badge, connection
-):
+def test_too_many_for_a_transaction_arrive_in_order(faber, alice, badge, connection):
     count = delivery.MAX_HANDLED_BEFORE_COMMIT + 4
     numbers = [str(number) for number in range(count)]
     with transactions.atomic():
@@ -315,9 +291,7 @@ def test_more_messages_than_a_transaction_handles_all_arrive_in_order(
 
 
 @by_either
-def test_messages_are_handled_one_after_the_other(
-    faber, alice, badge, monkeypatch, by_rows
-):
+def test_messages_are_handled_one_by_one(faber, alice, badge, monkeypatch, by_rows):
     if by_rows:
         queues.deliver_by_rows(monkeypatch)
     handle, running, handled = inbox.handle, [], []
@@ -334,9 +308,7 @@ def test_messages_are_handled_one_after_the_other(
     assert [one.type.rpartition("/")[2] for one in handled] == STEPS
 
 
-def test_a_transaction_that_fails_after_the_peers_part_leaves_nothing_of_either(
-    alice, badge, connection, monkeypatch
-):
+def test_a_failed_transaction_leaves_no_part(alice, badge, connection, monkeypatch):
     """The peer has handled the offer already, in the same transaction."""
     before, events, seen = walks.everything(), Event.objects.count(), []
     sent = queues.record_sent(monkeypatch)
@@ -352,9 +324,7 @@ def test_a_transaction_that_fails_after_the_peers_part_leaves_nothing_of_either(
     assert walks.everything() == before and Event.objects.count() == events
 
 
-def test_what_a_savepoint_sent_is_dropped_with_it(
-    alice, badge, connection, monkeypatch
-):
+def test_what_a_savepoint_sent_goes_with_it(alice, badge, connection, monkeypatch):
     sent = queues.record_sent(monkeypatch)
     with transactions.atomic():
         offer(connection, "1")
@@ -392,9 +362,7 @@ def test_an_earlier_message_to_the_same_peer_goes_first(faber, alice, badge, cra
     assert issuers_state(faber, first) == issuers_state(faber, second) == "Offered"
 
 
-def test_an_exhausted_message_no_longer_holds_up_the_next(
-    faber, alice, badge, crashed
-):
+def test_an_exhausted_message_holds_up_the_next_no_more(faber, alice, badge, crashed):
     with crashed():
         faber.offers(alice, badge, VALUES)
     queues.pending().update(status=OutboundMessage.Status.EXHAUSTED)
@@ -440,9 +408,7 @@ def test_a_whole_story_survives_a_crash_after_every_commit(faber, monkeypatch):
 
 
 @by_either
-def test_offers_to_one_peer_at_once_all_arrive_without_a_worker(
-    faber, alice, badge, monkeypatch, by_rows
-):
+def test_offers_at_once_need_no_worker(faber, alice, badge, monkeypatch, by_rows):
     if by_rows:
         queues.deliver_by_rows(monkeypatch)
     offers = at_once(*[lambda: faber.offers(alice, badge, VALUES)] * 6)
@@ -451,9 +417,7 @@ def test_offers_to_one_peer_at_once_all_arrive_without_a_worker(
     assert not queues.pending().exists()
 
 
-def test_a_message_waits_for_one_that_our_former_key_sends(
-    faber, alice, badge, crashed
-):
+def test_a_message_waits_for_one_of_our_former_key(faber, alice, badge, crashed):
     """The peer accepts the former key only until it sees the new one."""
     with crashed():
         for level in ("1", "2"):

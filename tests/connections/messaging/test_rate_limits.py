@@ -39,9 +39,7 @@ def time_passes(seconds):
         server.set(key, float(server.get(key)) - seconds, keepttl=True)
 
 
-def test_an_address_that_sends_too_fast_waits(
-    row, phone, settings, elsewhere, monkeypatch
-):
+def test_a_too_fast_address_waits(row, phone, settings, elsewhere, monkeypatch):
     settings.INBOX_PER_ADDRESS, before = 3, refusals_by("address")
     answers = pings(phone, 3, REMOTE_ADDR=elsewhere)
     assert [one.status_code for one in answers] == [202] * 3
@@ -60,9 +58,7 @@ def test_an_address_that_sends_too_fast_waits(
     assert InboundMessage.objects.get(message_id=ping["@id"]).status == "done"
 
 
-def test_one_recipient_that_gets_too_much_does_not_hurt_another(
-    row, faber, phone, settings, monkeypatch
-):
+def test_a_flood_for_one_hurts_no_other(row, faber, phone, settings, monkeypatch):
     other = phone.with_next_key()
     phone.receives = other.receives
     other.connects(faber)
@@ -73,9 +69,7 @@ def test_one_recipient_that_gets_too_much_does_not_hurt_another(
     assert [one.status_code for one in pings(other)] == [202]
 
 
-def test_rubbish_for_a_key_uses_up_nothing_of_its_peers(
-    row, phone, settings, monkeypatch
-):
+def test_rubbish_for_a_key_costs_its_peers_nothing(row, phone, settings, monkeypatch):
     settings.INBOX_PER_RECIPIENT = 2
     monkeypatch.setattr(rate_limits, "KEY_PREFIX", f"{uuid4()}:")
     data = bytearray(phone.pack(phone.build(trust_ping.PING)))

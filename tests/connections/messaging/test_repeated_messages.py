@@ -83,9 +83,7 @@ def test_a_stranger_is_still_told_that_the_invitation_was_used(row, phone):
 
 
 @pytest.mark.parametrize("is_automatic", [False, True])
-def test_a_request_for_a_credential_changes_nothing_and_another_one_is_refused(
-    faber, phone, client, is_automatic
-):
+def test_a_repeated_or_new_request_changes_nothing(faber, phone, client, is_automatic):
     definition, path = offered_to(phone, faber, automaticIssuance=is_automatic)
     asked = (phone, client, phone.newest(ISSUE + "offer-credential"))
     phone.says(request_for(*asked, definition["definitionId"])[0])
@@ -143,9 +141,7 @@ def test_between_hosted_parties_a_step_told_again_changes_no_state(
             assert not any(one.endswith("problem-report") for one in sent)
 
 
-def test_an_offer_or_proposal_told_again_before_its_answer_changes_no_state(
-    faber, received_messages
-):
+def test_an_offer_or_proposal_told_again_changes_no_state(faber, received_messages):
     alice = faber.hosts("Alice")
     alice.meets(faber)
     faber.offers(alice, faber.defines("name", "level"), VALUES)

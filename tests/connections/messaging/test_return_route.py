@@ -67,9 +67,7 @@ def test_the_answer_has_the_content_type_of_the_call(row, pocket, subtests):
             assert pocket.newest(trust_ping.PING_RESPONSE).sender == row.my_key.verkey
 
 
-def test_without_anything_to_say_or_asked_for_the_answer_is_empty(
-    row, pocket, subtests
-):
+def test_with_nothing_to_say_or_asked_for_the_answer_is_empty(row, pocket, subtests):
     answer = pocket.asks(quiet(pocket))
     assert (answer.status_code, answer.content) == (202, b"")
     for route in ("none", None, 7, "sometimes", {}):
@@ -159,9 +157,7 @@ def test_a_peer_with_an_endpoint_may_take_its_reply_in_the_answer_too(faber, pho
     assert len(phone.inbox) == 1, "and it is not posted once more"
 
 
-def test_what_was_packed_for_a_mediator_is_posted_and_nothing_overtakes_it(
-    faber, phone
-):
+def test_what_is_packed_for_a_mediator_is_posted_and_not_overtaken(faber, phone):
     row = phone.connects(faber)
     mediator, phone.status = keys.generate_seed(), 500
     put_behind_a_mediator(row, keys.verkey_of(mediator))
@@ -222,9 +218,7 @@ def test_calls_at_once_hand_over_each_message_once(row, pocket):
     assert sorted(texts(pocket)) == ["0", "1", "2", "3"]
 
 
-def test_a_handler_that_breaks_leaves_the_message_to_the_worker(
-    row, pocket, monkeypatch
-):
+def test_a_broken_handler_leaves_the_message_to_the_worker(row, pocket, monkeypatch):
     asked = pocket.build(basic_message.MESSAGE, content="Hi")
     with monkeypatch.context() as broken:
         broken.setattr(basic_message, "read_message", lambda *arguments: 1 / 0)

@@ -86,9 +86,7 @@ def credential_in_last_message(pocket, keys):
     return anoncreds.process_credential(credential, metadata, LINK_SECRET, definition)
 
 
-def test_a_phone_without_an_address_gets_its_credential_in_the_answer(
-    faber, pocket, client, form
-):
+def test_a_phone_gets_its_credential_in_the_answer(faber, pocket, client, form):
     made, other = offer_by_link(faber, form), Agent()
     theirs, _ = answer_to(other, client, made)
     body, keys = answer_to(pocket, client, made)
@@ -103,9 +101,7 @@ def test_a_phone_without_an_address_gets_its_credential_in_the_answer(
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["same id", "new id"])
-def test_without_automatic_issuance_the_credential_waits(
-    faber, pocket, client, form, is_new
-):
+def test_unless_automatic_the_credential_waits(faber, pocket, client, form, is_new):
     made = offer_by_link(faber, form, is_automatic=False)
     body, keys = answer_to(pocket, client, made)
     again = body | ({"@id": pocket.build("x/1.0/y")["@id"]} if is_new else {})
@@ -116,9 +112,7 @@ def test_without_automatic_issuance_the_credential_waits(
 
 
 @pytest.mark.parametrize("is_anonymous", [False, True])
-def test_a_phone_without_an_address_proves_and_gets_the_verdict(
-    faber, pocket, client, form, is_anonymous
-):
+def test_a_phone_proves_and_gets_a_verdict(faber, pocket, client, form, is_anonymous):
     """Some wallets pack it without a sender: then the verdict goes nowhere."""
     body, keys = answer_to(pocket, client, offer_by_link(faber, {}))
     pocket.asks(body)

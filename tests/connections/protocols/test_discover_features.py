@@ -74,9 +74,7 @@ def kinds(phone):
 
 
 @pytest.mark.parametrize("newest", ["1.0", "2.0"])
-def test_the_first_offer_has_the_version_that_the_peer_discloses(
-    faber, phone, link, definition, waits, newest
-):
+def test_a_disclosed_version_is_offered(faber, phone, link, definition, waits, newest):
     end = answers_when_asked(phone, f"issue-credential/{newest}", "trust_ping/1.0")
     offers(faber, link, definition)
     end()
@@ -90,9 +88,7 @@ def test_the_first_offer_has_the_version_that_the_peer_discloses(
     assert kinds(phone).count(QUERY) == 1
 
 
-def test_a_peer_that_does_not_answer_gets_the_usual_version(
-    faber, phone, link, definition
-):
+def test_a_peer_without_answer_gets_the_usual_version(faber, phone, link, definition):
     offers(faber, link, definition)
     asks(faber, link)
     queues.sweep()
@@ -115,9 +111,7 @@ def test_the_wait_ends(faber, phone, link, definition, monkeypatch):
     assert kinds(phone)[-1] == OFFER.format("1.0")
 
 
-def test_what_the_peer_wrote_counts_more_than_what_it_discloses_later(
-    faber, phone, link, definition
-):
+def test_what_the_peer_wrote_outweighs_its_disclosure(faber, phone, link, definition):
     phone.says(phone.build("issue-credential/1.0/propose-credential"))
     discloses(phone, *BOTH)
     offers(faber, link, definition)
@@ -160,9 +154,7 @@ def test_exchanges_begun_at_once_ask_once(faber, phone, link, definition):
     assert kinds(phone).count(OFFER.format("1.0")) == 4
 
 
-def test_an_agent_that_refuses_the_question_gets_the_offer_at_once(
-    faber, phone, link, definition
-):
+def test_who_refuses_to_answer_gets_the_offer_at_once(faber, phone, link, definition):
     phone.status = 500
     discover_features.ask_once(Connection.objects.get().pk)
     queues.sweep()
@@ -174,9 +166,7 @@ def test_an_agent_that_refuses_the_question_gets_the_offer_at_once(
     assert (row.status, row.last_error, row.body) == ("done", "endpoint_refused", None)
 
 
-def test_the_question_survives_a_caller_that_dies_while_it_waits(
-    faber, phone, link, definition
-):
+def test_the_question_survives_a_caller_that_dies(faber, phone, link, definition):
     """The question is a row, and so is the answer; the exchange has not begun."""
     discover_features.ask_once(Connection.objects.get().pk)
     queues.worker_catches_up()

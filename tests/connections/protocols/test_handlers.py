@@ -149,7 +149,7 @@ def test_an_ack_before_its_time_changes_nothing(thread, phone):
         assert exchanges() == before and unhandled() == 0, name
 
 
-def test_before_the_request_there_is_no_credential_and_offers_are_replaced(
+def test_before_its_request_no_credential_comes_and_offers_change(
     faber, phone, caplog
 ):
     holder = offered_by(phone, faber)

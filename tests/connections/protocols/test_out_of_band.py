@@ -70,9 +70,7 @@ def responds(phone, asked):
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_alice_accepts_an_out_of_band_invitation_of_another_agent(
-    alice, phone, version
-):
+def test_alice_accepts_an_out_of_band_invitation_from_outside(alice, phone, version):
     mine = alice.accepts_invitation(json.dumps(invitation_of(phone, version)))
     queues.sweep()
     asked = phone.newest(f"didexchange/{version}/request")
@@ -142,9 +140,7 @@ def test_what_waits_for_a_phone_goes_to_its_new_key(pocket, pocket_row):
     assert other.newest(basic_message.MESSAGE).body["content"] == "waits"
 
 
-def test_what_waits_for_a_phone_is_sent_to_the_mediator_it_got(
-    pocket, pocket_row, phone
-):
+def test_what_waits_for_a_phone_goes_to_the_mediator_it_got(pocket, pocket_row, phone):
     basic_message.send_text(pocket_row, "waits")
     phone.their_key = pocket.their_key
     pocket.asks(rotation(pocket, phone.verkey, phone.endpoint))
@@ -204,9 +200,7 @@ def test_a_word_of_a_handshake_to_an_offer_without_one_is_refused_once(faber, ph
     assert InboundMessage.objects.get().status == "done"
 
 
-def test_an_attachment_that_cannot_be_read_is_refused_with_its_invitation(
-    alice, invited
-):
+def test_an_unreadable_attachment_is_refused_with_its_invitation(alice, invited):
     attached = {"@type": "https://didcomm.org/x"}
     carrying = out_of_band.with_attachment(invited.invitation, attached)
     error = error_of(alice.accepts_invitation, message.encode_url(carrying))

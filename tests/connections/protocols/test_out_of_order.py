@@ -107,9 +107,7 @@ def reply_after(phone, body):
     return reply_to(phone)
 
 
-def test_a_message_out_of_order_changes_nothing_and_is_answered_once(
-    row, any_phone, subtests
-):
+def test_a_message_out_of_order_is_only_answered_once(row, any_phone, subtests):
     for kind, answer in TABLE:
         thread, member = str(uuid4()), ATTACHED.get(kind.rpartition("/")[2])
         members = {member: [json_attachment("x", {"a": 1})]} if member else {}
@@ -137,9 +135,7 @@ def open_offer_thread(faber, row, version):
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_an_exchange_is_answered_by_its_own_peer_in_its_own_part_only(
-    faber, row, any_phone, version
-):
+def test_only_its_peer_answers_an_exchange_in_its_part(faber, row, any_phone, version):
     """The holder of our offer does not issue, and the prover does not ask.
 
     Another peer of the organization knows the threads, but cannot change them.

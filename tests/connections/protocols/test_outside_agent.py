@@ -137,9 +137,7 @@ def test_a_message_that_the_endpoint_refuses_is_tried_again(row, phone, subtests
             assert done.count() == 1 + number and not queues.pending().exists()
 
 
-def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(
-    row, phone, settings
-):
+def test_an_endpoint_on_this_machine_is_refused_unless_allowed(row, phone, settings):
     settings.OUTGOING_ALLOW_LOOPBACK = False
     phone.says(phone.build(trust_ping.PING))
     assert queues.pending().get().last_error == "address_refused"

@@ -56,9 +56,7 @@ def responds(agent, kind="didexchange/1.1/request"):
 
 
 @pytest.mark.parametrize("version, prefix", [("1.0", ""), ("1.1", "did:sov:")])
-def test_an_invitation_whose_service_is_a_did_is_answered(
-    alice, shop, version, prefix
-):
+def test_an_invitation_with_a_did_as_service_is_answered(alice, shop, version, prefix):
     body = invitation_of(shop, f"didexchange/{version}", prefix=prefix)
     mine = alice.accepts_invitation(json.dumps(body))
     asked = responds(shop, f"didexchange/{version}/request")
@@ -184,9 +182,7 @@ PROTOCOLS = {
 @pytest.mark.parametrize(
     "name, is_for_many", [*product(PROTOCOLS, [True]), ("out-of-band", False)]
 )
-def test_a_wallet_here_accepts_an_invitation_by_public_did(
-    open_faber, acme, name, is_for_many
-):
+def test_a_wallet_here_is_invited_by_public_did(open_faber, acme, name, is_for_many):
     body = PROTOCOLS[name] | {"usePublicDid": True, "multiParty": is_for_many}
     invited = open_faber.invites(**body)
     mine = acme.hosts("Alice").accepts_invitation(invited["invitation"])
@@ -199,9 +195,7 @@ def test_a_wallet_here_accepts_an_invitation_by_public_did(
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_an_agent_elsewhere_accepts_an_invitation_by_public_did(
-    open_faber, phone, name
-):
+def test_an_outside_agent_accepts_an_invitation_by_public_did(open_faber, phone, name):
     invited = open_faber.invites(**PROTOCOLS[name], usePublicDid=True)
     verkey = verkey_of(open_faber)
     parent = message.decode_json(invited["invitation"])["@id"]
@@ -243,9 +237,7 @@ def test_a_did_without_endpoint_invites_nobody(faber):
     ("{}", "1.0"), ("did:sov:{}", "1.1"), ("did:sov:{}#did-communication", "1.1"),
     ("", "1.0"), ("", "1.1"),
 ])  # fmt: skip
-def test_a_request_to_the_public_did_is_answered_without_invitation(
-    open_faber, phone, parent, version
-):
+def test_a_request_without_invitation_is_answered(open_faber, phone, parent, version):
     asks(phone, open_faber, parent.format(did_of(open_faber)), version)
     answered = phone.newest(f"didexchange/{version}/response")
     verkey = verkey_of(open_faber)
@@ -305,9 +297,7 @@ def test_a_refusal_is_tried_once(published, phone):
 
 
 @pytest.mark.parametrize("returns", [True, False])
-def test_a_requester_without_endpoint_gets_the_refusal_in_the_response(
-    published, pocket, returns
-):
+def test_without_endpoint_the_refusal_is_in_the_response(published, pocket, returns):
     says = pocket.asks if returns else pocket.says
     says(request(pocket, did_of(published)), to=verkey_of(published))
     assert [one.type for one in pocket.inbox] == REPORTS[: 1 if returns else 0]

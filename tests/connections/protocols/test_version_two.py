@@ -44,9 +44,7 @@ def types_sent(monkeypatch):
     ]
 
 
-def test_credentials_and_proofs_are_given_and_revoked_in_2_0(
-    faber, alice, form, types_sent
-):
+def test_credentials_are_issued_proven_revoked_in_2_0(faber, alice, form, types_sent):
     badge = faber.defines("name", "degree", supportRevocation=True)
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     alice.accepts_offer()
@@ -89,9 +87,7 @@ def test_either_side_declines_in_2_0(faber, alice):
         assert [row.state for row in model.objects.all()] == ["Rejected"] * 2
 
 
-def test_a_phone_that_changes_the_format_is_answered_in_its_own(
-    faber, phone, client, monkeypatch
-):
+def test_a_phone_is_answered_in_its_own_format(faber, phone, client, monkeypatch):
     written = MessageFormat(message.PREFIX, "2.0", exchange.HLINDY)
     monkeypatch.setattr(Connection, "message_format_for", lambda *given: written)
     definition, path = offered_to(phone, faber, automaticIssuance=True)

@@ -29,9 +29,7 @@ def newest_id(organization):
     return organization.get("/credentials")[0]["credentialId"]
 
 
-def test_an_issued_credential_is_deleted_and_stays_with_its_holder(
-    faber, alice, definition
-):
+def test_a_deleted_issued_credential_stays_with_its_holder(faber, alice, definition):
     alice.receives(faber, definition, VALUES)
     assert faber.delete(f"/credentials/delete/{newest_id(faber)}") is None
     assert states(faber) == []

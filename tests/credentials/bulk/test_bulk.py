@@ -137,9 +137,7 @@ UNREADABLE = [
 ]
 
 
-def test_a_file_that_cannot_be_read_to_its_end_leaves_nothing(
-    faber, licence, subtests, monkeypatch
-):
+def test_an_unreadable_file_leaves_nothing(faber, licence, subtests, monkeypatch):
     monkeypatch.setattr(checking, "MAX_ROWS", 4)
     monkeypatch.setattr(checking, "CHUNK_ROWS", 2)
     for data, code in UNREADABLE:
@@ -204,9 +202,7 @@ def test_failed_rows_are_tried_again_when_they_may_succeed(faber, licence):
     assert len(alice.get("/credentials")) == 1
 
 
-def test_a_done_bulk_is_not_tried_again_beside_too_many_others(
-    faber, licence, monkeypatch
-):
+def test_a_done_bulk_is_not_tried_again_beside_too_many(faber, licence, monkeypatch):
     alice = faber.hosts("Alice")
     text = f"name,year,walletId\nAl,1,{alice.wallet_id}\n"
     done = sent(faber, licence, text)
@@ -280,9 +276,7 @@ def test_an_organization_has_one_worker_at_a_time(faber, acme, licence):
     assert claimed[2] is None
 
 
-def test_a_worker_that_lost_its_lease_offers_nothing_twice_and_tells_no_end(
-    faber, licence
-):
+def test_a_worker_that_lost_its_lease_offers_and_tells_nothing_twice(faber, licence):
     bulk = sent(faber, licence, ["Al,1", "Bo,2"])
     paused = Bulk.claim_next()
     keys = list(paused.rows.order_by("number").values_list("pk", flat=True))
@@ -312,9 +306,7 @@ def test_there_is_a_limit_of_unfinished_bulks(faber, licence, monkeypatch):
     sent(faber, licence, ["Al,1"])
 
 
-def test_files_that_are_sent_at_once_do_not_pass_the_limit(
-    faber, licence, monkeypatch
-):
+def test_files_sent_at_once_do_not_pass_the_limit(faber, licence, monkeypatch):
     def save_late(bulk, **options):
         if "update_fields" not in options:  # it is new
             counted.append(bulk)  # without the lock, all count before one has saved
@@ -416,9 +408,7 @@ def test_a_bulk_at_rest_is_deleted_and_what_it_offered_stays(faber, acme, licenc
     assert AuditEntry.objects.filter(action="bulk.deleted").count() == 1
 
 
-def test_a_paused_bulk_that_is_deleted_in_a_turn_is_offered_no_further(
-    faber, licence, monkeypatch
-):
+def test_a_bulk_deleted_in_a_turn_is_offered_no_further(faber, licence, monkeypatch):
     path = f"/credentials/bulk/{sent(faber, licence, ['Al,1', 'Bo,2'])['bulkId']}"
     turn = Bulk.claim_next()
     keys = list(turn.rows.order_by("number").values_list("pk", flat=True))

@@ -79,9 +79,7 @@ def wanted(definition):
     return {"definitionId": definition, "credentialValues": VALUES}
 
 
-def test_a_phone_proposes_and_is_issued_it_in_the_same_thread(
-    faber, any_phone, client, definition, wanted
-):
+def test_a_phone_proposes_and_is_issued(faber, any_phone, client, definition, wanted):
     any_phone.connects(faber)
     sent = proposes(any_phone, **wanted)
     assert newest_credential(faber)["proposal"] == wanted
@@ -165,9 +163,7 @@ def test_a_proposal_after_the_request_is_too_late(faber, phone, client, wanted):
         assert rows() == before and len(phone.inbox) == inbox_size + 1
 
 
-def test_what_names_no_definition_of_ours_waits_for_the_issuers_word(
-    faber, phone, definition
-):
+def test_what_names_no_definition_here_waits_for_the_issuer(faber, phone, definition):
     phone.connects(faber)
     for named in ({"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x"}, {}):
         proposes(phone, **named)
@@ -188,9 +184,7 @@ def test_a_proposal_in_a_thread_that_is_not_here_is_refused(faber, phone):
     assert is_refused(phone) and rows() == []
 
 
-def test_a_proposal_in_the_thread_of_another_connection_changes_nothing(
-    faber, phone, definition
-):
+def test_a_proposal_on_another_connection_changes_nothing(faber, phone, definition):
     phone.connects(faber)
     sent = proposes(phone, definitionId=definition)
     before, other = rows(), Agent()
@@ -333,9 +327,7 @@ NOT_FITTING = [
 ]
 
 
-def test_an_offer_in_a_thread_of_its_own_answers_the_proposal_that_it_fits(
-    alice, phone, subtests
-):
+def test_an_offer_in_its_own_thread_answers_what_it_fits(alice, phone, subtests):
     """As ACA-Py does in 1.0."""
     for named in (*FITTING, *NOT_FITTING):
         with subtests.test(str(named)):
@@ -363,9 +355,7 @@ def hosted(faber, definition):
     return alice
 
 
-def test_between_hosted_parties_an_offer_in_another_thread_is_another_one(
-    faber, hosted, definition
-):
+def test_here_an_offer_in_another_thread_is_another_one(faber, hosted, definition):
     alice = hosted
     faber.offers(alice, {"definitionId": definition}, VALUES)
     held = {(one["state"], "proposal" in one) for one in alice.get("/credentials")}
@@ -415,9 +405,7 @@ def test_a_proposal_ends_with_its_holder(faber, hosted, ends):
     assert newest_credential(faber)["state"] == "Rejected"
 
 
-def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(
-    faber, phone, wanted
-):
+def test_a_phone_without_address_gets_the_offer_in_an_answer(faber, phone, wanted):
     phone.connects(faber)
     Connection.objects.update(their_endpoint="")
     assert phone.asks(proposal(phone, **wanted)).content == b""

@@ -101,9 +101,7 @@ def test_the_issuer_offers_something_else(faber, alice, definition):
     assert got["proposal"]["definitionId"] == definition, "it stays to be read"
 
 
-def test_a_holder_answers_an_offer_with_a_proposal_and_gets_it(
-    faber, alice, definition
-):
+def test_a_holder_answers_an_offer_by_a_proposal_and_gets_it(faber, alice, definition):
     faber.offers(alice, {"definitionId": definition}, VALUES)
     countered = counters(alice, credentialValues=BETTER, comment="It was physics")
     assert states() == {"issuer": "Proposed", "holder": "Proposed"}
@@ -225,9 +223,7 @@ def test_without_any_values_they_follow_when_it_is_issued(faber, alice, definiti
     assert alice.newest("credentials")["values"] == VALUES
 
 
-def test_of_several_answers_at_once_one_wins_and_a_later_one_comes_too_late(
-    faber, alice, definition
-):
+def test_of_answers_at_once_one_wins_and_later_ones_are_late(faber, alice, definition):
     proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
     got = races.at_once(*[lambda: answers(faber)] * 4)
     assert races.error_codes(got) == ["wrong_state"] * 3
@@ -235,9 +231,7 @@ def test_of_several_answers_at_once_one_wins_and_a_later_one_comes_too_late(
     assert_error(error_of(answers, faber), 409, "wrong_state")
 
 
-def test_before_it_is_offered_it_is_neither_accepted_nor_issued(
-    faber, alice, definition
-):
+def test_before_its_offer_it_is_neither_accepted_nor_issued(faber, alice, definition):
     mine = proposes(alice, faber, definitionId=definition)["credentialId"]
     [seen] = faber.get("/credentials")
     for call in (
@@ -249,9 +243,7 @@ def test_before_it_is_offered_it_is_neither_accepted_nor_issued(
         assert_error(error_of(call), 409, "wrong_state")
 
 
-def test_either_side_deletes_a_proposed_credential_which_ends_it_first(
-    faber, alice, definition
-):
+def test_either_side_deletes_a_proposed_one_which_ends_it(faber, alice, definition):
     mine = proposes(alice, faber, definitionId=definition)["credentialId"]
     alice.delete(f"/credentials/{mine}")
     assert states() == {"issuer": "Rejected"}
@@ -262,9 +254,7 @@ def test_either_side_deletes_a_proposed_credential_which_ends_it_first(
     assert states() == {"holder": "Rejected"}
 
 
-def test_lists_find_it_by_its_state_and_a_purge_once_it_is_declined(
-    faber, alice, definition
-):
+def test_lists_find_it_by_state_and_a_purge_once_declined(faber, alice, definition):
     mine = proposes(alice, faber, definitionId=definition)
     for one in (faber, alice):
         assert len(one.get("/credentials", state="Proposed")) == 1

@@ -88,9 +88,7 @@ def test_a_definition_that_fails_leaves_no_schema(faber, monkeypatch):
     assert sequences() == before and not Schema.objects.exists()
 
 
-def test_of_many_wallets_or_connections_with_one_id_an_organization_makes_one(
-    faber, acme
-):
+def test_of_wallets_or_connections_with_one_id_an_organization_makes_one(faber, acme):
     ids = {"/api/wallets": "wallet_id", "/connections": "connection_id"}
     for path, name in ids.items():
         body = {f"{name.partition('_')[0]}Id": "rex"}

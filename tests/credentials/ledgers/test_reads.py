@@ -28,9 +28,7 @@ def registry_of(places):
 @pytest.mark.parametrize(
     "places, is_found", [(0, False), (-1, False), (10, True), (11, False)]
 )
-def test_a_registry_is_as_large_as_its_tails_file_may_be(
-    answers, settings, places, is_found
-):
+def test_a_registry_is_as_large_as_tails_may_be(answers, settings, places, is_found):
     settings.MAX_PLACES = 10
     answers(registry_of(places))
     assert bool(reads.fetch_registry(None, REGISTRY_ID)) is is_found

@@ -67,9 +67,7 @@ def verdict(acme, alice):
     return acme.get(f"/verifications/{asked['verificationId']}")["isValid"]
 
 
-def test_what_was_accepted_already_is_refused_without_asking(
-    faber, badge, alice, ledger
-):
+def test_what_was_accepted_before_is_refused_unasked(faber, badge, alice, ledger):
     alice.receives(faber, badge, VALUES)
     ledger.silent_about.update({"definition", "registry"})
     ledger.kinds()
@@ -81,9 +79,7 @@ def test_what_was_accepted_already_is_refused_without_asking(
 
 
 @pytest.mark.parametrize("caller", [without, with_a_key])
-def test_a_credential_is_received_proven_and_revoked(
-    faber, acme, badge, alice, ledger, caller
-):
+def test_a_credential_goes_all_the_way(faber, acme, badge, alice, ledger, caller):
     caller(alice).receives(faber, badge, VALUES)
     assert alice.newest("credentials")["state"] == "Issued"
     assert ledger.kinds() == {"definition", "registry"}
@@ -119,9 +115,7 @@ def test_a_credential_waits_for_its_ledger(faber, badge, alice, ledger):
     assert alice.newest("credentials")["state"] == "Issued"
 
 
-def test_nothing_is_accepted_or_shown_while_the_ledger_is_away(
-    faber, acme, badge, alice, ledger
-):
+def test_nothing_goes_on_while_the_ledger_is_away(faber, acme, badge, alice, ledger):
     faber.offers(alice, badge, VALUES, automaticIssuance=True)
     ledger.silent_about = {"definition", "status_list"}
     assert_error(error_of(alice.accepts_offer), 503, "ledger_unavailable")
@@ -133,9 +127,7 @@ def test_nothing_is_accepted_or_shown_while_the_ledger_is_away(
     assert alice.newest("verifications")["state"] == "Requested"
 
 
-def test_a_holder_looks_again_at_a_ledger_that_may_be_behind(
-    faber, badge, alice, ledger
-):
+def test_a_holder_asks_again_a_ledger_that_may_be_behind(faber, badge, alice, ledger):
     alice.receives(faber, badge, VALUES)
     ledger.stale_answers = 2
     StatusList.objects.update(is_final=True)  # so the next list is another row

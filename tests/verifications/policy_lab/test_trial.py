@@ -87,9 +87,7 @@ def test_it_says_why_a_sample_does_not_satisfy_an_item(faber):
         assert codes(tried(faber, {"values": values}, **policy)) == [code]
 
 
-def test_a_revoked_sample_satisfies_only_where_nothing_is_asked_and_is_not_selected(
-    faber,
-):
+def test_a_revoked_sample_fits_only_where_nothing_is_asked_and_is_not_selected(faber):
     revoked = {"values": {"name": "A"}, "revoked": True}
     asked = tried(faber, revoked, revocationRequirement={"validNow": True})
     assert codes(asked) == ["revoked_or_invalid"]

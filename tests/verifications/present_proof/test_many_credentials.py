@@ -44,9 +44,7 @@ def definition(faber):
     return faber.defines("name", "age")
 
 
-def test_no_more_than_the_first_batch_is_decrypted_if_it_fits(
-    faber, alice, definition
-):
+def test_only_the_first_batch_is_decrypted_if_it_fits(faber, alice, definition):
     for _ in range(FIRST_BATCH):
         alice.receives(faber, definition, {"name": "Alice", "age": "18"})
     held = alice.newest("credentials")["credentialId"]
@@ -61,9 +59,7 @@ def test_no_more_than_the_first_batch_is_decrypted_if_it_fits(
     assert is_found_valid(faber, asked)
 
 
-def test_the_only_one_that_fits_is_found_behind_the_first_batch(
-    faber, alice, definition
-):
+def test_the_one_that_fits_is_found_behind_the_first_batch(faber, alice, definition):
     for _ in range(FIRST_BATCH):
         alice.receives(faber, definition, {"name": "Alice", "age": "17"})
     alice.receives(faber, definition, {"name": "Alice", "age": "18"})

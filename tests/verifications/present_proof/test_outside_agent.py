@@ -204,9 +204,7 @@ def test_an_ack_says_what_was_found(child, phone, version):
     assert ack.body["verification_result"] == "true"
 
 
-def test_a_false_proof_gets_the_answer_that_the_organization_chose(
-    faber, child, phone, version
-):
+def test_a_false_proof_gets_the_answer_that_was_chosen(faber, child, phone, version):
     tenants = Tenant.objects.filter(pk=faber.tenant.pk)
     tenants.update(invalid_proof_answer="ack")
     lie = child.forges(child.is_asked(NAME, ADULT), adult=40)

@@ -61,9 +61,7 @@ def prover(faber, phone):
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
-def test_a_proof_without_a_verdict_is_proposed_once_in_the_other_format(
-    prover, is_answered
-):
+def test_an_unjudged_proof_is_proposed_once_in_the_other_format(prover, is_answered):
     """But in the same one while it may still be verified."""
     prover.is_asked_and_shows(*prover.proposes())
     assert prover.proposes()[1] == HLINDY

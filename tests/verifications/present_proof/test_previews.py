@@ -159,9 +159,7 @@ def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
     assert asked.thread_id == sent["@id"]
 
 
-def test_a_later_proposal_in_the_thread_replaces_the_first_until_it_is_answered(
-    faber, phone
-):
+def test_a_later_proposal_in_the_thread_replaces_an_unanswered_one(faber, phone):
     row = phone.connects(faber)
     sent = phone.says(proposing(phone, "name"))
     phone.says(proposing(phone, "degree", sent["@id"]))

@@ -87,9 +87,7 @@ def test_an_equality_is_asked_as_two_bounds_and_read_as_one_item():
 
 @pytest.mark.parametrize("kind", [">=", ">"])
 @pytest.mark.parametrize("value", [0, 18])
-def test_a_comparison_that_a_text_meets_is_asked_with_a_bound_and_read_as_one_item(
-    kind, value
-):
+def test_a_comparison_that_a_text_meets_has_a_bound_and_is_one_item(kind, value):
     asked = ask(predicate("age", kind, value, VALUE), at=7)
     compared = asked["requested_predicates"]
     bound = {"p_type": "<=", "p_value": 2147483647}
@@ -127,9 +125,7 @@ def test_no_other_comparison_is_asked_with_a_bound(item):
         ([{"credentialDefinitionId": "none"}], True),
     ],
 )
-def test_no_bound_is_asked_where_nothing_but_integers_meets_the_item(
-    restrictions, has_bound
-):
+def test_no_bound_is_asked_where_only_integers_meet_the_item(restrictions, has_bound):
     written = normalise(predicate("A ge", ">", 1, *restrictions))
     integers = {"a": {"age", "b"}, "b": {"age"}, "other": {"salary"}}
     asked = build_request(written, "5", None, integers)

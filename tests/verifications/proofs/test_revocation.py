@@ -63,9 +63,7 @@ def test_a_credential_that_is_not_revoked_is_valid():
     ("moment", "is_valid"),
     [(SECOND_LIST - 1, True), (SECOND_LIST, False), (NOW, False)],
 )
-def test_a_revoked_credential_that_is_chosen_is_valid_until_the_second_of_its_list(
-    moment, is_valid
-):
+def test_a_chosen_revoked_one_is_valid_until_the_second_of_its_list(moment, is_valid):
     asked = ask(LEVEL, at=moment)
     outcome = judge(asked, chosen(asked, REVOKED))
     assert outcome.is_valid is is_valid

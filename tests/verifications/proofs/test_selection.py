@@ -91,9 +91,7 @@ def test_a_credential_fits_if_the_predicate_holds(kind, value, fits):
         ("-2147483648", ">=", 18, False),
     ],
 )
-def test_what_the_library_cannot_compute_in_32_bits_does_not_fit(
-    age, kind, value, fits
-):
+def test_what_is_not_computed_in_32_bits_does_not_fit(age, kind, value, fits):
     asked, held = ask(predicate("age", kind, value)), candidate("degree", age=age)
     assert fitting(asked, held) == [("age", ["degree"] if fits else [])]
     outcome = judge(asked, answer(asked, held))

@@ -99,9 +99,7 @@ def test_the_waits_are_not_all_the_same(receiver, faber, registers):
     assert max(delays) - min(delays) > 0.2
 
 
-def test_retry_after_is_heeded_up_to_twice_the_wait(
-    receiver, faber, registers, subtests
-):
+def test_retry_after_counts_up_to_twice_the_wait(receiver, faber, registers, subtests):
     webhook = registers()
     for asked, at_least, at_most in (
         ("1", 3, 6), ("7", 6, 7), ("9", 7, 9), ("3600", 7, 12), ("soon", 3, 6), ("-1", 3, 6),
@@ -140,9 +138,7 @@ def test_an_address_that_refuses_connections_is_a_failure(faber, sent, receiver)
     assert Webhook.objects.get().failing_since
 
 
-def test_an_address_that_became_private_is_not_called(
-    faber, registers, receiver, settings
-):
+def test_an_address_now_private_is_not_called(faber, registers, receiver, settings):
     webhook = registers()
     settings.OUTGOING_ALLOW_LOOPBACK = False
     assert call_example(faber, webhook).last_error == "address_refused"
@@ -155,9 +151,7 @@ def test_an_answer_that_is_no_http_is_a_failure(sent):
     assert (row.status, row.last_error) == (Status.PENDING, "endpoint_bad_answer")
 
 
-def test_a_receiver_that_never_answers_is_called_once(
-    faber, impatient, receiver, sent
-):
+def test_a_receiver_that_is_silent_is_called_once(faber, impatient, receiver, sent):
     """It offers the same credential again with each call that it gets again."""
     receiver.silent = True
     row = sent()
@@ -170,9 +164,7 @@ def test_a_receiver_that_never_answers_is_called_once(
     assert (shown["status"], shown["error"]) == ("Unconfirmed", "endpoint_unconfirmed")
 
 
-def test_what_a_tunnel_answers_for_its_receiver_is_no_answer(
-    faber, impatient, receiver, registers, subtests
-):
+def test_a_tunnel_gives_no_answer(faber, impatient, receiver, registers, subtests):
     webhook = registers()
     for status in (502, 504, 500, 404):
         receiver.silent = False
@@ -183,9 +175,7 @@ def test_what_a_tunnel_answers_for_its_receiver_is_no_answer(
             assert again(row).status == Status.UNCONFIRMED
 
 
-def test_no_answer_of_one_that_has_answered_is_repeated_late(
-    faber, impatient, receiver, registers
-):
+def test_a_new_silence_is_repeated_late(faber, impatient, receiver, registers):
     webhook = registers()
     call_example(faber, webhook)
     receiver.silent = True
@@ -214,9 +204,7 @@ def test_no_answer_is_not_repeated_where_the_webhook_says_so(
     assert call_example(faber, webhook).status == Status.UNCONFIRMED
 
 
-def test_a_receiver_that_never_answers_and_asks_for_it_is_called_to_the_end(
-    impatient, receiver, sent
-):
+def test_a_silent_receiver_that_asks_is_called_to_the_end(impatient, receiver, sent):
     """It is never disabled."""
     receiver.silent = True
     row = sent(retryUnconfirmed=True)

@@ -70,9 +70,7 @@ def test_an_organization_gets_half_of_the_threads(acme, examples, registers, rec
     assert sum(claimed(16, 4).values()) == 1
 
 
-def test_a_success_that_takes_long_counts_as_hanging(
-    monkeypatch, examples, registers, receiver
-):
+def test_a_slow_success_counts_as_hanging(monkeypatch, examples, registers, receiver):
     monkeypatch.setattr("webhooks.delivery.outcomes.SLOW_CALL_SECONDS", 0.0)
     examples(registers(), SLOW_LIMIT)
     worker_calls()
@@ -143,9 +141,7 @@ def test_what_is_finished_late_is_not_claimed_and_can_be_sent_again(
     assert len(receiver.calls) == 1
 
 
-def test_a_call_whose_worker_died_is_made_again_after_its_lease(
-    examples, registers, receiver
-):
+def test_a_dead_workers_call_is_made_after_its_lease(examples, registers, receiver):
     """And a worker that wakes up late makes its call, and changes nothing."""
     [row] = examples(registers())
     [slow] = claim.claim_due(1, 1)
@@ -181,18 +177,14 @@ def answers_again(receiver):
     return Webhook.objects.get()
 
 
-def test_five_timeouts_in_a_row_make_an_address_hang(
-    impatient, examples, registers, receiver
-):
+def test_five_timeouts_in_a_row_are_hanging(impatient, examples, registers, receiver):
     """One that has answered before."""
     assert five_timeouts(receiver, examples, registers(), True) == (True, False)
     assert set(impatient) == {call.CALL_TIMEOUT_SECONDS}
     assert answers_again(receiver).strikes == 0
 
 
-def test_five_timeouts_make_an_address_that_never_answered_silent(
-    impatient, examples, registers, receiver
-):
+def test_five_first_timeouts_are_silence(impatient, examples, registers, receiver):
     webhook = registers(retryUnconfirmed=True)
     assert five_timeouts(receiver, examples, webhook, False) == (False, True)
     examples(webhook, 6)
@@ -204,9 +196,7 @@ def test_five_timeouts_make_an_address_that_never_answered_silent(
     assert (hook.timeouts, hook.has_answered, hook.is_unresponsive) == (0, True, False)
 
 
-def test_one_that_never_answers_is_waited_for_less(
-    impatient, examples, registers, receiver
-):
+def test_a_silent_one_is_waited_for_less(impatient, examples, registers, receiver):
     receiver.silent = True
     rows = examples(registers(), 2)
     Webhook.objects.update(timeouts=SLOW_LIMIT)
@@ -246,9 +236,7 @@ def test_the_queries_of_a_claim_do_not_grow_with_what_is_not_due(examples, regis
     assert count_queries(claims=1) == few
 
 
-def test_the_queries_of_a_claim_do_not_grow_with_what_waits_behind_a_failing_call(
-    examples, registers
-):
+def test_queries_of_a_claim_do_not_grow_with_what_waits_behind_it(examples, registers):
     [head] = examples(registers())
     now = timezone.now()
     later = {"due_at": now.replace(year=2100), "blocks_until": now.replace(year=2099)}

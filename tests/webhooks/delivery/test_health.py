@@ -126,9 +126,7 @@ def disabled(faber, broken):
     return broken
 
 
-def test_enabled_again_it_recovers_what_it_lost_since_its_first_failure(
-    faber, receiver, disabled
-):
+def test_enabled_again_it_recovers_what_it_lost(faber, receiver, disabled):
     receiver.calls.clear()
     receiver.answers(200)
     faber.put(f"/webhooks/{disabled['id']}/enable")
@@ -192,9 +190,7 @@ def test_a_disabled_webhook_recovers_and_resends_nothing(faber, disabled):
         assert_error(error, 409, "webhook_disabled")
 
 
-def test_an_endorsers_webhook_is_sent_no_example_and_nothing_again(
-    faber, receiver, registers
-):
+def test_an_endorsers_webhook_is_sent_nothing_by_hand(faber, receiver, registers):
     hook = registers(messageTypes=["connection_invited"])
     path, made = f"/webhooks/{hook['id']}", send_example(faber, hook)
     Webhook.objects.update(type="DelegatedEndorser")
@@ -207,9 +203,7 @@ def test_an_endorsers_webhook_is_sent_no_example_and_nothing_again(
     assert receiver.calls == [] and Delivery.objects.count() == 1
 
 
-def test_any_delivery_is_sent_again_with_the_same_id_and_bytes(
-    faber, receiver, registers, subtests
-):
+def test_any_delivery_is_sent_again_unchanged(faber, receiver, registers, subtests):
     webhook = registers()
     row = call_example(faber, webhook)
     path = f"/webhooks/{webhook['id']}/deliveries/{row.pk}"

@@ -145,9 +145,7 @@ def test_only_quick_webhooks_are_leased_ahead():
     assert times.depth(row.webhook_id) == 1
 
 
-def test_nothing_is_leased_for_threads_that_are_all_in_use(
-    acme, examples, registers, receiver, settings
-):
+def test_busy_threads_lease_nothing(acme, examples, registers, receiver, settings):
     """Here by a call that takes long. Another process may have a thread free."""
     settings.WEBHOOK_THREADS = 1
     receiver.silent = True
@@ -195,9 +193,7 @@ def test_no_more_calls_are_started_than_there_are_threads(examples, registers):
     assert queue.start_next() and queue.start_next() is None
 
 
-def test_what_waited_too_long_goes_back_uncalled(
-    examples, registers, receiver, monkeypatch
-):
+def test_what_waits_too_long_goes_back(examples, registers, receiver, monkeypatch):
     examples(registers(), 3)
     queue = CallQueue(threads=8)
     queue.add(deep_claim())
@@ -213,9 +209,7 @@ def test_what_waited_too_long_goes_back_uncalled(
     assert len(receiver.calls) == 3
 
 
-def test_stopped_it_ends_the_calls_that_run_and_returns_the_others(
-    examples, registers, receiver, monkeypatch
-):
+def test_stopped_it_only_ends_what_runs(examples, registers, receiver, monkeypatch):
     monkeypatch.setattr(CallTimes, "depth", lambda times, key: DEPTH)
     monkeypatch.setattr(call_queue, "MAX_WAIT", timedelta(seconds=59))
     receiver.silent = True
@@ -233,9 +227,7 @@ def test_stopped_it_ends_the_calls_that_run_and_returns_the_others(
     assert Delivery.pending().filter(due_at__lte=timezone.now()).count() == 6
 
 
-def test_calls_that_were_made_are_recorded_though_the_loop_fails(
-    examples, registers, receiver, monkeypatch
-):
+def test_a_failing_loop_records_its_calls(examples, registers, receiver, monkeypatch):
     def breaks(*given, **options):
         if receiver.calls:
             raise RuntimeError("the database is lost")
@@ -279,9 +271,7 @@ def test_what_was_taken_over_changes_nothing_for_the_rest_of_the_batch(claimed):
     assert Delivery.objects.get(pk=late.pk).calls == 0
 
 
-def test_an_outcome_that_cannot_be_recorded_spoils_no_other(
-    claimed, monkeypatch, caplog
-):
+def test_an_outcome_that_is_not_recorded_spoils_no_other(claimed, monkeypatch, caplog):
     rows = claimed(3)
     build = recording.build_attempt
 

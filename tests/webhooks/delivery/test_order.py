@@ -72,9 +72,7 @@ def add_events(chain, count):
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
-def test_a_failing_head_holds_the_next_back_until_it_is_called_again(
-    faber, receiver, chain, by_hand
-):
+def test_a_failing_head_holds_back_until_called_again(faber, receiver, chain, by_hand):
     receiver.answers(500)
     worker_calls()
     assert sequences_of_calls(receiver) == [1]

@@ -54,9 +54,7 @@ def test_what_waited_when_the_address_said_gone_is_recovered(faber, receiver, ho
     assert sorted(objects_of_calls(receiver)) == ["a", "b", "c"]
 
 
-def test_the_event_whose_call_failed_first_is_recovered(
-    faber, receiver, hook, monkeypatch
-):
+def test_the_event_that_failed_first_is_recovered(faber, receiver, hook, monkeypatch):
     """It is older than its call, and given up by the time the webhook is."""
     receiver.answers(500)
     faber.invites(connectionId="first")
@@ -81,9 +79,7 @@ def test_the_event_whose_call_failed_first_is_recovered(
     assert sorted(objects_of_calls(receiver)) == ["first", "last"]
 
 
-def test_what_was_lost_before_and_never_recovered_is_recovered_too(
-    faber, receiver, hook
-):
+def test_what_was_lost_before_is_recovered_too(faber, receiver, hook):
     Webhook.objects.update(created_at=timezone.now() - timedelta(days=9))
     receiver.answers(410)
     for cause in ("lost_since", "recover_since"):
@@ -120,9 +116,7 @@ def test_a_long_pause_is_recovered_from_its_beginning(faber, receiver, hook):
 
 
 @pytest.mark.parametrize("days, is_lost", [(4, True), (6, False)])
-def test_what_was_given_up_before_a_pause_is_recovered_as_without_it(
-    faber, hook, days, is_lost
-):
+def test_what_was_lost_before_a_pause_is_as_without_it(faber, hook, days, is_lost):
     """Calls succeeded since then, so the webhook itself is not failing."""
     faber.invites()
     Delivery.objects.update(
@@ -140,9 +134,7 @@ def test_one_that_is_disabled_twice_keeps_what_was_lost(faber, hook):
         assert Webhook.objects.get().lost_since == since
 
 
-def test_what_was_told_is_not_told_again_when_its_call_is_forgotten(
-    faber, receiver, hook, registers
-):
+def test_a_forgotten_call_is_not_made_again(faber, receiver, hook, registers):
     """The event is kept for another address, which is still to be told."""
     registers(messageTypes=["connection_invited"], url=receiver.url + "/other")
     faber.invites()
@@ -194,7 +186,7 @@ def test_what_commits_after_the_recovery_began_is_recovered(faber, receiver, hoo
     assert objects_of_calls(receiver) == ["late"]
 
 
-def test_a_recovery_repeats_what_is_never_confirmed_once(
+def test_a_recovery_repeats_the_unconfirmed_once(
     faber, receiver, registers, impatient
 ):
     receiver.silent = True
@@ -232,9 +224,7 @@ def test_a_change_during_a_recovery_restarts_nothing_again(faber, receiver, hook
         assert Delivery.objects.get().status == "exhausted"
 
 
-def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(
-    faber, receiver, registers
-):
+def test_a_bug_of_ours_holds_back_no_longer_than_a_failure(faber, receiver, registers):
     registers(messageTypes=["connection_invited", "connection_negotiating"])
     invited = faber.invites(connectionId="office")
     faber.hosts().accepts_invitation(invited["invitation"])

@@ -31,9 +31,7 @@ def verifies(secret, call):
         return False
 
 
-def test_a_call_verifies_with_the_secret_that_registration_showed_once(
-    faber, registers, called
-):
+def test_a_call_verifies_with_the_secret_that_was_shown_once(faber, registers, called):
     webhook = registers()
     call = called(webhook)
     assert webhook["secret"].startswith("whsec_")

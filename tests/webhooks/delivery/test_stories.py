@@ -165,9 +165,7 @@ def test_a_handler_that_reads_the_object_sees_the_new_state(faber, registers, se
     }
 
 
-def test_each_connection_of_a_multi_party_invitation_is_told(
-    faber, receiver, registers
-):
+def test_each_connection_of_an_invitation_for_many_is_told(faber, receiver, registers):
     registers()
     invited = faber.invites(multiParty=True)
     for name in ("Alice", "Bob"):
@@ -178,9 +176,7 @@ def test_each_connection_of_a_multi_party_invitation_is_told(
     assert sorted(receiver.events) == [("new_connection", name) for name in ids]
 
 
-def test_a_connectionless_exchange_names_no_connection(
-    faber, acme, receiver, registers
-):
+def test_an_exchange_by_link_names_no_connection(faber, acme, receiver, registers):
     registers()
     definition, alice = faber.defines("name", "degree"), acme.hosts("Alice")
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}

@@ -90,9 +90,7 @@ def test_each_step_of_a_connection_announces_what_the_table_says(walk, role, sta
         *[(Verification, state) for state in PATHS[Verification]["verifier"]],
     ],
 )
-def test_each_step_announces_what_the_table_says_on_both_sides(
-    walk, subtests, model, state
-):
+def test_each_step_is_announced_on_both_sides(walk, subtests, model, state):
     ours, *_ = PATHS[model]
     WALKS[model](walk, ours, state)
     for role in PATHS[model]:

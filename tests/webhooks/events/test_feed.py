@@ -217,9 +217,7 @@ def test_a_manual_issuer_signs_when_it_issues(faber, exchange, monkeypatch):
     assert found == [("anoncreds.Credential.create", None)]
 
 
-def test_what_was_prepared_for_another_answer_is_not_used(
-    faber, exchange, monkeypatch
-):
+def test_what_another_answer_prepared_is_not_used(faber, exchange, monkeypatch):
     """Between preparation and lock the issuer has changed its values."""
     alice, definition = exchange
     faber.offers(alice, definition, VALUES, automaticIssuance=True)

@@ -28,9 +28,7 @@ def test_the_call_that_caused_it_is_stored(faber, invited):
     assert ids(faber.tenant) == [found, response["X-Request-Id"]]
 
 
-def test_the_other_organization_does_not_see_the_id_but_its_deliveries_have_it(
-    faber, acme
-):
+def test_the_other_organization_sees_no_id_but_its_deliveries_have_it(faber, acme):
     faber.post("/webhooks", {"url": "https://office.example"})
     invited = faber.call("post", "/connections", {}, **{"X-Request-Id": CALL})
     alice = acme.hosts("Alice")
