@@ -34,22 +34,19 @@ def test_a_name_that_only_the_interface_can_mean_is_the_attribute(restriction):
     assert attributes_asked_for("Name ", names, restriction) == ["Name "]
 
 
-@pytest.mark.parametrize(
-    "name, names, restrictions",
-    [
-        ("Full name", ["name"], [BY_SCHEMA]),
-        ("name", ["degree"], [BY_DEFINITION]),
-        ("name", ["Full name", "degree"], [BY_DEFINITION]),
-        ("Name", ["name"], [BY_DEFINITION]),
-        ("name", ["Full name"], []),
-        ("name", ["Full name"], [{"schemaName": DEGREE.schema["name"]}]),
-        ("name", ["Full name"], [BY_NAME | {"schemaVersion": "9.9"}]),
-        ("name", ["degree"], [BY_NAME]),
-        *(("name", ["Full name"], [{**BY_NAME, one: None}]) for one in BY_NAME),
-        ("name", ["Full name"], [{"schemaId": "unknown"}]),
-        ("degree", ["Title"], [BY_DEFINITION, BADGES]),
-    ],
-)
+@pytest.mark.parametrize("name, names, restrictions", [
+    ("Full name", ["name"], [BY_SCHEMA]),
+    ("name", ["degree"], [BY_DEFINITION]),
+    ("name", ["Full name", "degree"], [BY_DEFINITION]),
+    ("Name", ["name"], [BY_DEFINITION]),
+    ("name", ["Full name"], []),
+    ("name", ["Full name"], [{"schemaName": DEGREE.schema["name"]}]),
+    ("name", ["Full name"], [BY_NAME | {"schemaVersion": "9.9"}]),
+    ("name", ["degree"], [BY_NAME]),
+    *(("name", ["Full name"], [{**BY_NAME, one: None}]) for one in BY_NAME),
+    ("name", ["Full name"], [{"schemaId": "unknown"}]),
+    ("degree", ["Title"], [BY_DEFINITION, BADGES]),
+])  # fmt: skip
 def test_everything_else_is_what_the_clients_mean(name, names, restrictions):
     assert attributes_asked_for(name, names, *restrictions) == names
 

@@ -124,21 +124,18 @@ def test_a_text_that_cannot_be_kept_is_answered_by_a_problem_report(faber, row, 
 MINUTE_AGO = NOW - timedelta(minutes=1)
 
 
-@pytest.mark.parametrize(
-    "sent_time, read",
-    [
-        ("2026-11-21 07:59:00Z", MINUTE_AGO),
-        ("2026-11-21T08:59:00.123456789+01:00", MINUTE_AGO.replace(microsecond=123456)),
-        ("2026-11-21T07:59:00", MINUTE_AGO),
-        *[
-            (time, NOW)
-            for time in (
-                "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", {"a": 1},
-                "2036-11-21T07:59:00Z", "1970-01-01T00:00:00Z", "yesterday", None, 7,
-            )
-        ],
+@pytest.mark.parametrize("sent_time, read", [
+    ("2026-11-21 07:59:00Z", MINUTE_AGO),
+    ("2026-11-21T08:59:00.123456789+01:00", MINUTE_AGO.replace(microsecond=123456)),
+    ("2026-11-21T07:59:00", MINUTE_AGO),
+    *[
+        (time, NOW)
+        for time in (
+            "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", {"a": 1},
+            "2036-11-21T07:59:00Z", "1970-01-01T00:00:00Z", "yesterday", None, 7,
+        )
     ],
-)  # fmt: skip
+])  # fmt: skip
 def test_the_time_is_read_in_each_form_and_never_believed_blindly(sent_time, read):
     body = didcomm.build(basic_message.MESSAGE, content="Hi", sent_time=sent_time)
     assert basic_message.read_message(didcomm.read(body), NOW) == ("Hi", read)

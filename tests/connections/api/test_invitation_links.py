@@ -85,16 +85,13 @@ def test_a_link_that_was_taken_shows_nobody_what_it_held(faber, alice, client):
 def test_an_invitation_with_a_wrong_member_is_400(faber, alice, subtests):
     body = message.decode_json(faber.invites()["invitation"])
     for members in (
-        {"recipientKeys": []},
-        {"recipientKeys": [7]},
+        {"recipientKeys": []}, {"recipientKeys": [7]},
         {"recipientKeys": ["z" * 15_000]},
         {"recipientKeys": None, "did": "did:sov:x"},
-        {"serviceEndpoint": 7},
-        {"serviceEndpoint": {}},
+        {"serviceEndpoint": 7}, {"serviceEndpoint": {}},
         {"@type": "https://didcomm.org/out-of-band/1.1/invitation"},
-        {"@id": "x" * 129},
-        {"label": 1e999},
-    ):
+        {"@id": "x" * 129}, {"label": 1e999},
+    ):  # fmt: skip
         with subtests.test(str(members)[:60]):
             error = error_of(alice.accepts_invitation, json.dumps(body | members))
             assert error.status == 400

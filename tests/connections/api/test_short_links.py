@@ -74,13 +74,9 @@ def test_a_short_link_of_another_agent_is_followed(alice):
 
 def test_a_link_that_leads_nowhere_is_400(alice, settings, subtests):
     for page in (
-        (200, {}, b"<html>"),
-        (404, {}, b"{}"),
-        (302, {"Location": "/i/a"}, b""),
-        (302, {}, b""),
-        (302, {"Location": "ftp://x"}, b""),
-        (200, {}, b"[" * 300_000),
-    ):
+        (200, {}, b"<html>"), (404, {}, b"{}"), (302, {"Location": "/i/a"}, b""),
+        (302, {}, b""), (302, {"Location": "ftp://x"}, b""), (200, {}, b"[" * 300_000),
+    ):  # fmt: skip
         with subtests.test(str(page)[:50]), serving({"/i/a": page}) as address:
             error = error_of(alice.accepts_invitation, f"{address}/i/a")
             assert_error(error, 400, "bad_invitation")

@@ -40,17 +40,14 @@ def test_our_peer_4_is_the_one_that_others_verified_and_carries_its_document():
     assert dids.read(did) == (did_peer_4.long_to_short(did), VERKEY_A, ENDPOINT, [])
 
 
-@pytest.mark.parametrize(
-    "service",
-    [
-        {"t": "did-communication", "s": ENDPOINT, "r": [VERKEY_A],
-         "recipientKeys": ["#key-2"]},
-        {"t": "did-communication", "s": {"uri": ENDPOINT}, "r": [VERKEY_A]},
-        {"type": "did-communication", "serviceEndpoint": ENDPOINT,
-         "routingKeys": [VERKEY_A],
-         "recipientKeys": [f"#{MULTIBASE_B[1:]}"]},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("service", [
+    {"t": "did-communication", "s": ENDPOINT, "r": [VERKEY_A],
+     "recipientKeys": ["#key-2"]},
+    {"t": "did-communication", "s": {"uri": ENDPOINT}, "r": [VERKEY_A]},
+    {"type": "did-communication", "serviceEndpoint": ENDPOINT,
+     "routingKeys": [VERKEY_A],
+     "recipientKeys": [f"#{MULTIBASE_B[1:]}"]},
+])  # fmt: skip
 def test_peer_2_is_read_in_each_of_its_spellings(service):
     did = numalgo_2(service)
     assert dids.read(did) == (did, VERKEY_B, ENDPOINT, [VERKEY_A])
@@ -169,17 +166,14 @@ def test_an_endpoint_that_is_too_long_is_none():
     assert dids.reachable(longest) == longest and dids.reachable(longest + "x") == ""
 
 
-@pytest.mark.parametrize(
-    "did",
-    [
-        "", "x", "did:web:x.example", SHORT, LONG[:-1], LONG + "A" * 9000, "did:key:x",
-        "did:peer:4", "did:peer:4zQm:z", "did:peer:2", "did:peer:2.Vx",
-        f"did:peer:2.E{X25519}", f"did:peer:2.V{MULTIBASE_B}.S!",
-        "did:peer:2." + f"V{MULTIBASE_B}." * 60, f"did:key:{X25519}",
-        did_peer_4.encode({"a": "\x00"}, validate=False),
-        did_peer_4.encode([1], validate=False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("did", [
+    "", "x", "did:web:x.example", SHORT, LONG[:-1], LONG + "A" * 9000, "did:key:x",
+    "did:peer:4", "did:peer:4zQm:z", "did:peer:2", "did:peer:2.Vx",
+    f"did:peer:2.E{X25519}", f"did:peer:2.V{MULTIBASE_B}.S!",
+    "did:peer:2." + f"V{MULTIBASE_B}." * 60, f"did:key:{X25519}",
+    did_peer_4.encode({"a": "\x00"}, validate=False),
+    did_peer_4.encode([1], validate=False),
+])  # fmt: skip
 def test_a_did_that_says_nothing_is_the_peers_mistake(did):
     with pytest.raises(PeerError):
         dids.read(did)
@@ -254,20 +248,17 @@ def test_a_signature_that_claims_another_key_is_refused():
         signatures.signers(resigned(keys.did_key_of(VERKEY_B)))
 
 
-@pytest.mark.parametrize(
-    "jws",
-    [
-        {}, [], 7, "x", {"signature": ""}, {"signature": "AAAA"},
-        {"signatures": []}, {"signatures": [7]}, {"signatures": 7},
-        {"signatures": [{}] * 100},
-        {"protected": "!", "signature": "x"},
-        {"protected": encoded([]), "signature": "x"},
-        {"protected": encoded({"alg": "none"}), "signature": ""},
-        {"protected": encoded({"alg": "EdDSA", "jwk": 7}), "signature": ""},
-        {"protected": encoded({"alg": "EdDSA", "jwk": {"kty": "OKP", "crv": "Ed25519",
-                                                        "x": "A" * 9000}})},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("jws", [
+    {}, [], 7, "x", {"signature": ""}, {"signature": "AAAA"},
+    {"signatures": []}, {"signatures": [7]}, {"signatures": 7},
+    {"signatures": [{}] * 100},
+    {"protected": "!", "signature": "x"},
+    {"protected": encoded([]), "signature": "x"},
+    {"protected": encoded({"alg": "none"}), "signature": ""},
+    {"protected": encoded({"alg": "EdDSA", "jwk": 7}), "signature": ""},
+    {"protected": encoded({"alg": "EdDSA", "jwk": {"kty": "OKP", "crv": "Ed25519",
+                                                    "x": "A" * 9000}})},
+])  # fmt: skip
 def test_a_broken_signature_is_the_peers_mistake(jws):
     refusal_of(jws)
 

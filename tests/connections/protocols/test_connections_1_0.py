@@ -119,20 +119,17 @@ def test_of_several_services_the_lowest_priority_that_is_known_counts():
     assert connections_1_0.read_party(found).endpoint == ENDPOINT
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        None, [], {}, {"DID": DID}, {"DID": DID, "DIDDoc": None},
-        {"DID": DID, "DIDDoc": []}, {"DID": DID, "DIDDoc": {}},
-        {"DID": DID, "DIDDoc": {"publicKey": {}, "service": {}}},
-        {"DID": DID, "DIDDoc": {"publicKey": [None, 7, {}], "service": [None, 7]}},
-        {"DID": 7, "DIDDoc": OURS["DIDDoc"]},
-        changed(OURS, recipientKeys=["x"]),
-        changed(OURS, recipientKeys=["z" * 100_000]),
-        changed(OURS, recipientKeys=[f"did:key:{X25519}"]),
-        changed(OURS, routingKeys=["did:web:x"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("broken", [
+    None, [], {}, {"DID": DID}, {"DID": DID, "DIDDoc": None},
+    {"DID": DID, "DIDDoc": []}, {"DID": DID, "DIDDoc": {}},
+    {"DID": DID, "DIDDoc": {"publicKey": {}, "service": {}}},
+    {"DID": DID, "DIDDoc": {"publicKey": [None, 7, {}], "service": [None, 7]}},
+    {"DID": 7, "DIDDoc": OURS["DIDDoc"]},
+    changed(OURS, recipientKeys=["x"]),
+    changed(OURS, recipientKeys=["z" * 100_000]),
+    changed(OURS, recipientKeys=[f"did:key:{X25519}"]),
+    changed(OURS, routingKeys=["did:web:x"]),
+])  # fmt: skip
 def test_a_broken_party_is_the_peers_mistake(broken):
     with pytest.raises(PeerError):
         connections_1_0.read_party(broken)

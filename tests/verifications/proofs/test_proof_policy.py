@@ -178,28 +178,17 @@ def test_restrictions_are_bounded():
     assert found == {"attributes[0].restrictions"}
 
 
-@pytest.mark.parametrize(
-    ("given", "path"),
-    [
-        ({}, ""),
-        ("now", ""),
-        ({"validAt": "soon"}, ".validAt"),
-        ({"validAt": 5}, ".validAt"),
-        ({"validAt": "0001-01-01T00:00:00+14:00"}, ".validAt"),
-        ({"validNow": "yes"}, ".validNow"),
-        ({"validNow": True, "validAt": "2030-01-31T12:00:00Z"}, ""),
-        ({"validFrom": "2030-01-31T12:00:00Z"}, ""),
-        ({"validFrom": "2030-01-31T12:00:00Z", "validNow": False}, ""),
-        ({"validFrom": "soon", "validNow": True}, ".validFrom"),
-        (
-            {
-                "validFrom": "2030-01-31T12:00:01Z",
-                "validAt": "2030-01-31T13:00:00+01:00",
-            },
-            ".validFrom",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("given", "path"), [
+    ({}, ""), ("now", ""), ({"validAt": "soon"}, ".validAt"), ({"validAt": 5}, ".validAt"),
+    ({"validAt": "0001-01-01T00:00:00+14:00"}, ".validAt"),
+    ({"validNow": "yes"}, ".validNow"),
+    ({"validNow": True, "validAt": "2030-01-31T12:00:00Z"}, ""),
+    ({"validFrom": "2030-01-31T12:00:00Z"}, ""),
+    ({"validFrom": "2030-01-31T12:00:00Z", "validNow": False}, ""),
+    ({"validFrom": "soon", "validNow": True}, ".validFrom"),
+    ({"validFrom": "2030-01-31T12:00:01Z", "validAt": "2030-01-31T13:00:00+01:00"},
+     ".validFrom"),
+])  # fmt: skip
 def test_a_revocation_requirement_says_when(given, path):
     found = errors(NAME, revocationRequirement=given)
     assert found == {f"revocationRequirement{path}"}

@@ -111,20 +111,17 @@ def test_no_other_comparison_is_asked_with_a_bound(item):
     assert not only(read_items(asked)).has_bound
 
 
-@pytest.mark.parametrize(
-    ("restrictions", "has_bound"),
-    [
-        ([], True),
-        ([{"credentialDefinitionId": "a"}], False),
-        (
-            [{"credentialDefinitionId": "a"}, {"credentialDefinitionId": "b"} | VALUE],
-            False,
-        ),
-        ([{"credentialDefinitionId": "a"}, {"issuerDid": "x"}], True),
-        ([{"credentialDefinitionId": "a"}, {"credentialDefinitionId": "other"}], True),
-        ([{"credentialDefinitionId": "none"}], True),
-    ],
-)
+@pytest.mark.parametrize(("restrictions", "has_bound"), [
+    ([], True),
+    ([{"credentialDefinitionId": "a"}], False),
+    (
+        [{"credentialDefinitionId": "a"}, {"credentialDefinitionId": "b"} | VALUE],
+        False,
+    ),
+    ([{"credentialDefinitionId": "a"}, {"issuerDid": "x"}], True),
+    ([{"credentialDefinitionId": "a"}, {"credentialDefinitionId": "other"}], True),
+    ([{"credentialDefinitionId": "none"}], True),
+])  # fmt: skip
 def test_no_bound_is_asked_where_only_integers_meet_the_item(restrictions, has_bound):
     written = normalise(predicate("A ge", ">", 1, *restrictions))
     integers = {"a": {"age", "b"}, "b": {"age"}, "other": {"salary"}}

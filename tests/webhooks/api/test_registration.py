@@ -26,12 +26,9 @@ def test_a_registered_webhook_is_listed_the_newest_first_and_deleted(faber):
     made = registers(faber)
     assert made.pop("secret").startswith("whsec_")
     assert made == {
-        "id": made["id"],
-        "url": URL,
-        "type": "Notification",
-        "enabled": True,
+        "id": made["id"], "url": URL, "type": "Notification", "enabled": True,
         "messageTypes": CLIENTS,
-    }
+    }  # fmt: skip
     assert faber.get("/webhooks") == [made]
     path = f"/webhooks/{made['id']}"
     assert faber.get(path) == made

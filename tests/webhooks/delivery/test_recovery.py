@@ -267,11 +267,8 @@ def test_one_that_was_deleted_meanwhile_is_not_found(hook):
     copy = Webhook.objects.get()
     Webhook.objects.all().delete()
     for act in (
-        Webhook.enable,
-        health.disable_by_hand,
-        Webhook.change_settings,
-        Webhook.start_recovery,
-        Webhook.rotate_secret,
-    ):
+        Webhook.enable, health.disable_by_hand, Webhook.change_settings,
+        Webhook.start_recovery, Webhook.rotate_secret,
+    ):  # fmt: skip
         with pytest.raises(NotFound):
             act(copy)

@@ -34,15 +34,11 @@ def story(faber):
     text = {"connectionId": alice.known_as(faber), "text": "Hello"}
     faber.post("/messages", text)
     return {
-        "wallet": alice.wallet_id,
-        "connection": alice.known[faber][0],
-        "hers": alice.known[faber][1],
-        "credential": offered["credentialId"],
-        "held": held,
-        "verification": asked["verificationId"],
-        "seen": seen,
+        "wallet": alice.wallet_id, "connection": alice.known[faber][0],
+        "hers": alice.known[faber][1], "credential": offered["credentialId"],
+        "held": held, "verification": asked["verificationId"], "seen": seen,
         "message": str(BasicMessage.objects.get(direction="Incoming").pk),
-    }
+    }  # fmt: skip
 
 
 def test_a_receiver_of_each_kind_is_told_exactly_this(faber, receiver, registers):

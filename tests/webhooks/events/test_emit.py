@@ -83,13 +83,10 @@ def test_each_step_of_a_connection_announces_what_the_table_says(walk, role, sta
     assert_announced(walks.connection(walk, role, state), role)
 
 
-@pytest.mark.parametrize(
-    "model, state",
-    [
-        *[(Credential, state) for state in PATHS[Credential]["issuer"]],
-        *[(Verification, state) for state in PATHS[Verification]["verifier"]],
-    ],
-)
+@pytest.mark.parametrize("model, state", [
+    *[(Credential, state) for state in PATHS[Credential]["issuer"]],
+    *[(Verification, state) for state in PATHS[Verification]["verifier"]],
+])  # fmt: skip
 def test_each_step_is_announced_on_both_sides(walk, subtests, model, state):
     ours, *_ = PATHS[model]
     WALKS[model](walk, ours, state)
