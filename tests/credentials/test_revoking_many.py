@@ -68,7 +68,4 @@ def test_a_call_revokes_some_and_tells_the_rest(faber, alice, definition, monkey
     body = {"definitionId": definition["definitionId"]}
     assert revokes(faber, **body) == {"issued": 1, "revoked": 2}
     assert revokes(faber, **body) == {"issued": 0, "revoked": 3}
-
-
-def test_it_takes_credentials_or_a_definition(faber):
     assert_error(faber.send("post", "/credentials/revoke", {}), 400, "invalid_request")

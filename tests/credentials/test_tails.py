@@ -55,15 +55,30 @@ def test_a_holder_proves_with_a_file_of_an_object_store(faber, degree, object_st
     assert b"".join(served.streaming_content) == copy.read_bytes()
 
 
-def test_the_copy_of_a_host_is_used_again(degree, object_store):
+def test_a_hosts_copy_is_used_again_but_nobody_elses_folder(degree, object_store):
     path = tails_path(registry())
     default_storage.delete(f"tails/{registry()['value']['tailsHash']}")
     assert tails_path(registry()) == path
+    [folder] = object_store.glob("agency-tails-*")
+    folder.rename(object_store / "theirs")
+    folder.symlink_to(object_store / "theirs")
+    with pytest.raises(Unavailable, match="not a folder of this user"):
+        tails_path(registry())
 
 
-def test_a_damaged_file_is_not_proven_with(degree, object_store):
-    default_storage.delete(next(iter(needed_tails())))
-    default_storage.save(next(iter(needed_tails())), ContentFile(b"x"))
+def test_a_damaged_file_is_not_proven_with_and_a_missing_one_named(
+    degree, object_store
+):
+    assert Client().get("/health/ready").json()["tails"] == "ok"
+    [name] = needed_tails()
+    default_storage.delete(name)
+    answer = Client().get("/health/ready")
+    assert answer.status_code == 200
+    assert answer.json()["tails"] == (
+        f"degraded: 1 tails files are missing in the storage, as {name}: "
+        "restore them from a backup"
+    )
+    default_storage.save(name, ContentFile(b"x"))
     with pytest.raises(Unavailable, match="damaged"):
         tails_path(registry())
     assert list(object_store.glob("agency-tails-*/*")) == []
@@ -90,24 +105,3 @@ def test_files_are_read_each_by_its_hash(transactional_db, object_store, monkeyp
         return [Path(path).read_bytes() for path in paths]
 
     assert read_all() == [b"one", b"two"]
-
-
-def test_a_folder_of_somebody_else_is_not_used(degree, object_store, monkeypatch):
-    tails_path(registry())
-    [folder] = object_store.glob("agency-tails-*")
-    folder.rename(object_store / "theirs")
-    folder.symlink_to(object_store / "theirs")
-    with pytest.raises(Unavailable, match="not a folder of this user"):
-        tails_path(registry())
-
-
-def test_readiness_names_a_missing_file_before_a_holder_needs_it(faber, degree):
-    assert Client().get("/health/ready").json()["tails"] == "ok"
-    [name] = needed_tails()
-    default_storage.delete(name)
-    answer = Client().get("/health/ready")
-    assert answer.status_code == 200
-    assert answer.json()["tails"] == (
-        f"degraded: 1 tails files are missing in the storage, as {name}: "
-        "restore them from a backup"
-    )

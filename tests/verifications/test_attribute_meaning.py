@@ -64,23 +64,20 @@ def item(alice):
     return attribute("name", restriction, attributeNames=["Name of the dog"])
 
 
-def test_an_item_of_the_interface_is_answered(faber, alice):
+def test_an_item_of_the_interface_is_answered_also_stored_and_tried(faber, alice):
     sent = faber.asks(alice, attributes=[item(alice)])
     alice.auto_selects()
     result = faber.get(f"/verifications/{sent['verificationId']}")
     assert result["isValid"] and result["proof"]["name"]["value"] == "Ann"
     assert result["proof"]["name"]["attributes"] == {"name": "Ann"}
     assert result["policy"]["attributes"] == [item(alice)], "as it was written"
-
-
-def test_a_stored_policy_and_its_trial_are_read_in_the_same_way(faber, alice):
-    stored_policy = faber.post("/verificationPolicies", policy_of(item(alice)))
+    policy_id = faber.post("/verificationPolicies", policy_of(item(alice)))["policyId"]
     sample = {"definitionId": alice.definition["definitionId"]} | {"values": VALUES}
-    trial = {"policyId": stored_policy["policyId"], "credentials": [sample]}
+    trial = {"policyId": policy_id, "credentials": [sample]}
     tried = faber.post("/verificationPolicies/try", trial)
     assert tried["satisfied"] is True
     assert [one["code"] for one in tried["lint"]] == ["two_readings"]
-    sent = faber.put(f"/verifications/policy/{stored_policy['policyId']}")
+    sent = faber.put(f"/verifications/policy/{policy_id}")
     data = {"verificationData": sent["verificationRequestUrl"]}
     alice.put_form("/verifications/fromData/autoSelect", **data)
     assert faber.get(f"/verifications/{sent['verificationId']}")["isValid"] is True

@@ -5,7 +5,6 @@ from functools import partial
 import pytest
 
 from connections.models import Connection
-from credentials.models import Credential
 from tests.support.errors import assert_error, error_of
 
 VALUES = {"name": "Ann", "level": "7"}
@@ -39,13 +38,10 @@ def test_a_deleted_issued_credential_stays_with_its_holder(faber, alice, definit
     assert alice.newest("verifications")["isValid"] is True
 
 
-def test_an_open_offer_is_withdrawn(faber, alice, definition):
+def test_an_open_offer_is_withdrawn_and_takes_its_link_along(faber, alice, definition):
     faber.offers(alice, definition, VALUES)
     faber.delete(f"/credentials/delete/{newest_id(faber)}")
     assert (states(faber), states(alice)) == ([], ["Rejected"])
-
-
-def test_an_offer_by_link_takes_its_link_along(faber, client, definition):
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
     made = faber.post("/credentials", body)
     faber.delete(f"/credentials/delete/{made['credentialId']}")
@@ -85,21 +81,15 @@ def test_a_purge_deletes_what_is_finished_of_one_definition(faber, alice, defini
     assert len(states(alice)) == 4
 
 
-def test_a_purge_takes_links_along(faber, alice, definition):
+def test_a_purge_of_a_deleted_definition_takes_links_along(faber, alice, definition):
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
     made = faber.post("/credentials", body | {"automaticIssuance": True})
     alice.put_form("/credentials/fromData", credentialData=made["offerData"])
+    faber.delete(f"/definitions/credentials/{definition['definitionId']}")
     faber.delete(f"/credentials/purge/{definition['definitionId']}")
     links = Connection.objects.filter(connectionless=True)
     assert not links.filter(wallet__is_organization=True).exists()
-    assert states(alice) == ["Issued"]
-
-
-def test_a_deleted_definition_can_still_be_purged(faber, alice, definition):
-    alice.receives(faber, definition, VALUES)
-    faber.delete(f"/definitions/credentials/{definition['definitionId']}")
-    faber.delete(f"/credentials/purge/{definition['definitionId']}")
-    assert not Credential.objects.filter(role="issuer").exists()
+    assert (states(faber), states(alice)) == ([], ["Issued"])
 
 
 def test_presentations_is_an_old_name_of_verifications(faber, alice):

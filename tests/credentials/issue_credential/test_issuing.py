@@ -22,15 +22,10 @@ def badge(faber):
     return faber.defines("name", "level")
 
 
-def test_an_offer_on_an_open_invitation_is_409(faber, badge):
-    body = {
-        "definitionId": badge["definitionId"],
-        "connectionId": faber.invites()["connectionId"],
-    }
+def test_nothing_is_offered_without_a_peer_or_its_values(faber, alice, badge):
+    body = {"definitionId": badge["definitionId"]}
+    body |= {"connectionId": faber.invites()["connectionId"]}
     assert_error(error_of(faber.post, "/credentials", body), 409, "wrong_state")
-
-
-def test_values_must_name_each_attribute_in_the_schemas_spelling(faber, alice, badge):
     wrong = {"name": "A"}, VALUES | {"more": "x"}, {"Name": "A", "level": "7"}, {}
     for values in wrong:
         error = error_of(faber.offers, alice, badge, values)
@@ -38,25 +33,23 @@ def test_values_must_name_each_attribute_in_the_schemas_spelling(faber, alice, b
     assert not Credential.objects.exists()
 
 
-def test_values_are_needed_at_the_latest_when_it_is_issued(faber, alice, badge):
+def test_values_are_needed_when_it_is_issued_or_replaced_then(faber, alice, badge):
     error = error_of(faber.offers, alice, badge, automaticIssuance=True)
     assert_error(error, 400, "values_missing")
-    path = f"/credentials/{faber.offers(alice, badge)['credentialId']}"
-    assert alice.newest("credentials")["values"] == {"name": "", "level": ""}
-    alice.accepts_offer()
-    assert_error(error_of(faber.put, path), 400, "values_missing")
-    faber.put(path, VALUES)
-    assert alice.newest("credentials")["values"] == VALUES
-
-
-def test_values_replaced_at_issue_reach_a_hosted_holder(faber, alice, badge):
-    path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
-    alice.accepts_offer()
-    assert_error(error_of(faber.put, path, {"name": "A"}), 400, "wrong_attributes")
-    assert faber.get(path)["state"] == "Requested"
-    faber.put(path, VALUES | {"level": "8"})
-    assert alice.newest("credentials")["values"]["level"] == "8"
-    assert faber.get(path)["values"]["level"] == "8"
+    for offered in (None, VALUES):
+        made = faber.offers(alice, badge, *[offered] if offered else [])
+        path = f"/credentials/{made['credentialId']}"
+        shown = alice.newest("credentials")["values"]
+        assert shown == (offered or {"name": "", "level": ""})
+        alice.accepts_offer()
+        if not offered:
+            assert_error(error_of(faber.put, path), 400, "values_missing")
+        wrong = error_of(faber.put, path, {"name": "A"})
+        assert_error(wrong, 400, "wrong_attributes")
+        assert faber.get(path)["state"] == "Requested"
+        faber.put(path, VALUES | {"level": "8"})
+        assert alice.newest("credentials")["values"]["level"] == "8"
+        assert faber.get(path)["values"]["level"] == "8"
 
 
 ANY_TEXTS = [
@@ -79,13 +72,15 @@ def test_any_text_is_issued_as_it_is(faber, alice):
         assert (shown, found["isValid"]) == (values, True)
 
 
-def test_a_deleted_definition_only_finishes_open_offers(faber, alice, badge):
+def test_a_deleted_definition_finishes_its_open_offer_once(faber, alice, badge):
     path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
     faber.delete(f"/definitions/credentials/{badge['definitionId']}")
     assert_error(error_of(faber.offers, alice, badge, VALUES), 404, "not_found")
-    alice.accepts_offer()
+    mine = alice.accepts_offer()
     faber.put(path)
     assert alice.newest("credentials")["state"] == "Issued"
+    assert_error(error_of(alice.post, f"/credentials/{mine}"), 409, "wrong_state")
+    assert_error(error_of(faber.put, path), 409, "wrong_state")
 
 
 def test_a_credential_that_lost_its_connection_cannot_be_issued(faber, alice, badge):
@@ -95,15 +90,6 @@ def test_a_credential_that_lost_its_connection_cannot_be_issued(faber, alice, ba
     assert_error(error_of(faber.put, path), 409, "wrong_state")
     assert faber.get(path)["state"] == "Rejected"
     assert alice.newest("credentials")["state"] == "Rejected"
-
-
-def test_issuing_and_accepting_answer_the_state_they_led_to(faber, alice, badge):
-    offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
-    mine = alice.accepts_offer()
-    assert alice.get(f"/credentials/{mine}")["state"] == "Issued"
-    assert_error(error_of(alice.post, f"/credentials/{mine}"), 409, "wrong_state")
-    error = error_of(faber.put, f"/credentials/{offered['credentialId']}")
-    assert_error(error, 409, "wrong_state")
 
 
 def test_a_credential_whose_registry_has_no_id_is_refused(faber, alice, badge):

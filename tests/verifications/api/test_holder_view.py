@@ -61,15 +61,12 @@ def test_both_sides_see_what_was_shown_once_it_was_shown(faber, alice):
     assert newest_proof(alice)["Name"]["value"] == "Alice"
 
 
-def test_a_hidden_value_is_not_among_it(faber, alice):
+def test_what_is_hidden_or_not_answered_has_no_value(faber, alice):
     faber.asks(alice, **POLICY)
     held = alice.newest("credentials")["credentialId"]
     path = f"/verifications/{alice.newest('verifications')['verificationId']}"
     alice.put(path, [chosen("Name", held) | {"hidden": True}, chosen("Of age", held)])
     assert newest_proof(alice)["Name"] == NOT_SHOWN
-
-
-def test_an_item_without_an_answer_has_no_value(faber):
     stranger = faber.hosts("Bob")
     faber.asks(stranger, **POLICY)
     stranger.auto_selects()

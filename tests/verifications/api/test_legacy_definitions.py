@@ -57,11 +57,15 @@ def define(faber, body=CAMEL):
     return faber.post("/definitions/verifications", body)
 
 
-def test_either_spelling_becomes_the_same_policy(faber):
+def test_either_spelling_becomes_the_same_policy_and_an_items_interval_counts(faber):
     for body in (CAMEL, SNAKE):
         made = define(faber, body)
         stored = faber.get(f"/verificationPolicies/{made['id']}")
         assert stored == {"policyId": made["id"], **POLICY}
+    attributes = {"Name": {"name": "name", "nonRevoked": {"from": 5}}}
+    body = {"name": "P", "version": "1", "requestedAttributes": attributes}
+    stored = faber.get(f"/verificationPolicies/{define(faber, body)['id']}")
+    assert stored["revocationRequirement"] == {"validNow": True}
 
 
 def test_it_is_answered_in_both_spellings(faber):
@@ -82,18 +86,15 @@ def test_it_is_answered_in_both_spellings(faber):
     assert define(faber, asked)["proofRequest"] == asked
 
 
-def test_every_policy_is_a_definition(faber):
+def test_every_policy_is_a_definition_and_deleted_as_one(faber):
     stored = faber.post("/verificationPolicies", POLICY)["policyId"]
     made = define(faber)
     listed = faber.get("/definitions/verifications")
     assert [one["id"] for one in listed] == [made["id"], stored]
     assert faber.get(f"/definitions/verifications/{stored}") == listed[1]
     assert listed[1]["proofRequest"] == made["proofRequest"]
-
-
-def test_a_verification_definition_is_deleted(faber):
-    made = define(faber)
-    faber.delete(f"/definitions/verifications/{made['id']}")
+    for one in listed:
+        faber.delete(f"/definitions/verifications/{one['id']}")
     for path in ("/definitions/verifications", "/verificationPolicies"):
         assert faber.get(path) == []
 
@@ -108,14 +109,6 @@ def test_there_and_back_a_policy_is_the_same(requirement, kind):
     request = legacy_requests.from_policy(proof_policy.normalise(body))
     again = legacy_requests.to_policy(request)
     assert legacy_requests.from_policy(again) == request
-
-
-def test_an_items_interval_counts_too(faber):
-    attributes = {"Name": {"name": "name", "nonRevoked": {"from": 5}}}
-    body = {"name": "P", "version": "1", "requestedAttributes": attributes}
-    made = define(faber, body)
-    stored = faber.get(f"/verificationPolicies/{made['id']}")
-    assert stored["revocationRequirement"] == {"validNow": True}
 
 
 PAIR = {"names": ["a", "b"]}
@@ -148,17 +141,14 @@ def asking_with(identifier, **more):
     return {"verificationDefinitionId": identifier} | more
 
 
-def test_it_is_sent_to_a_connection(faber):
+def test_it_is_sent_to_a_connection_or_is_a_link(faber):
     alice, made = faber.hosts(), define(faber, CAMEL | {"nonRevoked": None})
     body = asking_with(made["id"], connectionId=alice.known_as(faber))
     asked = faber.post("/verifications", body)
     assert (asked["state"], asked["definitionId"]) == ("Requested", made["id"])
     assert alice.newest("verifications")["policy"]["name"] == "Licence check"
     assert faber.get("/verifications", definitionId=made["id"]) == [asked]
-
-
-def test_without_a_connection_it_is_a_link(faber):
-    asked = faber.post("/verifications", asking_with(define(faber)["id"]))
+    asked = faber.post("/verifications", asking_with(made["id"]))
     assert asked["verificationRequestUrl"] == asked["verificationUrl"]
     assert "connectionId" not in asked
 

@@ -35,11 +35,14 @@ def alice(faber):
     return faber.hosts()
 
 
-def test_a_proposal_goes_all_the_way(faber, alice):
+def test_a_proposal_is_shown_on_both_sides_and_goes_all_the_way(faber, alice):
     alice.receives(faber, faber.defines(*VALUES), VALUES)
     mine = proposes(alice, faber)
     [seen] = faber.get("/verifications")
     assert mine["state"] == seen["state"] == "Proposed"
+    assert mine["policy"] == seen["policy"] == proof_policy.normalise(POLICY)
+    assert mine["proposal"] == seen["proposal"]
+    assert_told(seen["proposal"])
     assert answers(faber, alice, seen["verificationId"])["state"] == "Requested"
     assert alice.newest("verifications")["state"] == "Requested"
     alice.auto_selects()
@@ -49,12 +52,7 @@ def test_a_proposal_goes_all_the_way(faber, alice):
     assert len(alice.get("/verifications")) == len(faber.get("/verifications")) == 1
 
 
-def test_both_sides_show_the_policy_and_the_proposal(faber, alice):
-    mine = proposes(alice, faber)
-    [seen] = faber.get("/verifications")
-    assert mine["policy"] == seen["policy"] == proof_policy.normalise(POLICY)
-    assert mine["proposal"] == seen["proposal"]
-    told = seen["proposal"]
+def assert_told(told):
     assert told["comment"] == "What I can show"
     names = [(one["name"], one["referent"]) for one in told["proposedAttributes"]]
     assert names == [("name", "Who"), ("degree", "Who")]
@@ -87,24 +85,25 @@ def test_of_two_answers_at_once_one_wins_and_a_later_one_comes_too_late(faber, a
     assert_error(error_of(answers, *given), 409, "wrong_state")
 
 
-@pytest.mark.parametrize("side", ["verifier", "prover"])
-def test_either_side_declines_a_proposed_proof(faber, alice, side):
-    mine = proposes(alice, faber)
-    if side == "prover":
-        alice.put(f"/verifications/{mine['verificationId']}/decline")
-    else:
-        Verification.objects.get(role="verifier").decline()
+def test_a_proposed_proof_is_sealed_and_nothing_can_be_submitted(faber, alice):
+    path = f"/verifications/{proposes(alice, faber)['verificationId']}"
+    for call in (
+        lambda: alice.put(path, []), lambda: alice.put(f"{path}/autoSelect"),
+        lambda: alice.get(f"{path}/availableCredentials"),
+    ):  # fmt: skip
+        assert_error(error_of(call), 409, "wrong_state")
+    for row in Verification.objects.all():
+        assert b"degree" not in bytes(row.proposal) + bytes(row.policy)
+    alice.put(f"{path}/decline")
     assert walks.states_of(Verification) == {"Rejected"}
 
 
-def test_before_it_is_asked_for_nothing_can_be_submitted(faber, alice):
-    path = f"/verifications/{proposes(alice, faber)['verificationId']}"
-    for call in (
-        lambda: alice.put(path, []),
-        lambda: alice.put(f"{path}/autoSelect"),
-        lambda: alice.get(f"{path}/availableCredentials"),
-    ):
-        assert_error(error_of(call), 409, "wrong_state")
+def test_the_verifier_declines_and_a_stale_copy_is_refused(faber, alice):
+    proposes(alice, faber)
+    stale = Verification.objects.get(role="verifier")
+    walks.fresh(stale).decline()
+    assert walks.states_of(Verification) == {"Rejected"}
+    walks.refuses(lambda: verifier.answer_proposal(stale))
 
 
 def test_nobody_else_proposes_on_it_or_answers_it(faber, acme, alice):
@@ -196,17 +195,13 @@ def test_a_proposal_that_cannot_be_asked_for_is_refused(preview):
     refusal(PeerError, previews.read_proposal, didcomm.read(body))
 
 
-def test_a_refused_proposal_is_answered_by_a_problem_report(faber, phone):
-    phone.connects(faber)
+def test_a_refused_proposal_or_one_into_another_part_changes_nothing(faber, phone):
+    row, wire = phone.connects(faber), MessageFormat(phone.prefix)
+    assert phone.inbox[0].type == connecting.RESPONSE
     sent = phone.says(phone.build(PROPOSAL, presentation_proposal=7))
     report = phone.inbox[-1]
     assert (report.is_problem_report, report.thread_id) == (True, sent["@id"])
     assert not Verification.objects.exists()
-    assert phone.inbox[0].type == connecting.RESPONSE
-
-
-def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone):
-    row, wire = phone.connects(faber), MessageFormat(phone.prefix)
     asked = phone.says(messages.build_request(ask(attribute("name")), wire))
     phone.says(proposing(phone, "name", asked["@id"]))
     assert Verification.objects.get(connection=row).role == "prover"
@@ -219,19 +214,6 @@ def test_a_preview_and_its_policy_are_the_same():
     preview = previews.build_preview(body)
     sent = messages.build_proposal(preview, body, MessageFormat(didcomm.PREFIX))
     assert previews.read_proposal(didcomm.read(sent))[1] == body
-
-
-def test_a_proposed_proof_is_sealed(faber, alice):
-    proposes(alice, faber)
-    for row in Verification.objects.all():
-        assert b"degree" not in bytes(row.proposal) + bytes(row.policy)
-
-
-def test_a_stale_copy_is_refused(faber, alice):
-    proposes(alice, faber)
-    stale = Verification.objects.get(role="verifier")
-    walks.fresh(stale).decline()
-    walks.refuses(lambda: verifier.answer_proposal(stale))
 
 
 @pytest.mark.parametrize("absent", ["nonce", "name", "version"])

@@ -59,14 +59,11 @@ def code_of_refusal(*parts, **head):
     return refusal(PeerError, read_items, foreign(*parts, **head)).code
 
 
-def test_one_attribute_is_asked_by_name_and_several_as_a_group():
+def test_attributes_are_asked_by_name_or_as_a_group_and_restrictions_by_wire_names():
     group = attribute("who", attributeNames=["name", "degree"])
     assert ask(attribute("name"), group, nonce="123") == foreign(
         {"name": {"name": "name"}, "who": {"names": ["name", "degree"]}}
     )
-
-
-def test_restrictions_go_out_under_their_wire_names():
     restriction = {name: f"a {name}" for name in WIRE_NAMES}
     asked = ask(attribute("name", restriction | required("name", "Alice")))
     wired = {WIRE_NAMES[name]: text for name, text in restriction.items()}
@@ -143,44 +140,34 @@ def test_a_stored_policy_with_an_item_named_as_a_bound_is_refused(part, turn):
     assert refusal(Invalid, build_request, stored, "5").code == "invalid_policy"
 
 
-def test_what_looks_like_a_bound_and_is_none_stays_an_item_of_its_own():
+def test_only_a_true_bound_of_another_verifier_is_folded():
     bound = compare("<=", 2147483647)
     for base, other in (
-        (compare("<", 18), bound),
-        (compare(">=", -1), bound),
+        (compare("<", 18), bound), (compare(">=", -1), bound),
         (compare(">=", 18), compare("<=", 99)),
         (compare(">=", 18), compare("<", 2147483647)),
         (compare(">=", 18), bound | {"name": "height"}),
         (compare(">=", 18), bound | {"restrictions": [{"schema_name": "x"}]}),
         (compare(">=", 18), bound | {"non_revoked": {"to": 7}}),
-    ):
+    ):  # fmt: skip
         found = names_read({}, {"age": base, "age#bound": other})
         assert found == ["age", "age#bound"]
     for alone in ("#bound", "age#bound"):
         assert names_read({}, {alone: bound}) == [alone]
-
-
-def test_the_bound_of_another_verifier_is_folded_too():
-    compared = {"p#bound": compare("<=", 2147483647), "p": compare(">", 0)}
+    compared = {"p#bound": bound, "p": compare(">", 0)}
     assert names_read({"age": {"name": "name"}}, compared) == ["age", "p"]
 
 
-def test_a_required_value_is_shown_by_a_companion():
+def test_a_required_value_is_shown_by_a_companion_or_by_its_item():
     other = {"schemaName": "Other"}
     asked = ask(predicate("age", ">", 18, VALUE | {"issuerDid": "did"}, other))
-    assert asked["requested_attributes"] == {
-        "age#value:degree": {
-            "name": "degree",
-            "restrictions": [{"issuer_did": "did", "attr::degree::value": "Maths"}],
-        }
-    }
+    restrictions = [{"issuer_did": "did", "attr::degree::value": "Maths"}]
+    companion = {"name": "degree", "restrictions": restrictions}
+    assert asked["requested_attributes"] == {"age#value:degree": companion}
     assert only(read_items(asked)).companions == {"degree": "age#value:degree"}
-
-
-@pytest.mark.parametrize("names", [["degree"], ["De gree", "name"]])
-def test_an_item_that_shows_the_required_value_needs_no_companion(names):
-    asked = ask(attribute("who", VALUE, attributeNames=names))
-    assert list(asked["requested_attributes"]) == ["who"]
+    for names in (["degree"], ["De gree", "name"]):
+        asked = ask(attribute("who", VALUE, attributeNames=names))
+        assert list(asked["requested_attributes"]) == ["who"]
 
 
 def test_alternatives_that_name_one_attribute_share_a_companion():
@@ -201,35 +188,27 @@ def test_the_policy_is_read_back_from_its_request():
     assert policy_from_request(build_request(written, "5")) == written
 
 
-def test_non_revocation_is_asked_for_at_one_moment():
+def test_non_revocation_is_asked_for_at_one_moment_if_there_is_one():
     asked = ask(attribute("name"), predicate("age", "==", 18), at=1_700_000_000)
     assert asked["non_revoked"] == {"from": 1_700_000_000, "to": 1_700_000_000}
     moment = Interval(1_700_000_000, 1_700_000_000)
     assert [item.non_revoked for item in read_items(asked)] == [moment, moment]
     required = policy_from_request(asked)["revocationRequirement"]
     assert required == {"validAt": "2023-11-14T22:13:20.000000Z"}
-
-
-def test_without_a_moment_non_revocation_is_not_asked_for():
     asked = ask(attribute("name"))
     assert "non_revoked" not in asked and only(read_items(asked)).non_revoked is None
     assert "revocationRequirement" not in policy_from_request(asked)
 
 
 def test_the_interval_of_an_item_takes_the_place_of_that_of_the_request():
-    asked = foreign(
-        {
-            "a": {"name": "a", "non_revoked": {"to": 7}},
-            "b": {"name": "b", "non_revoked": {}},
-        },
-        {"p": compare(non_revoked={"from": 3})},
-        non_revoked={"from": 1, "to": 9},
-    )
+    first = {"name": "a", "non_revoked": {"to": 7}}
+    shown = {"a": first, "b": {"name": "b", "non_revoked": {}}}
+    compared = {"p": compare(non_revoked={"from": 3})}
+    asked = foreign(shown, compared, non_revoked={"from": 1, "to": 9})
     found = {item.policy_name: item.non_revoked for item in read_items(asked)}
     assert found == {"a": (None, 7), "b": (1, 9), "p": (3, None)}
-    assert policy_from_request(asked)["revocationRequirement"]["validAt"].endswith(
-        "00:09.000000Z"
-    )
+    latest = policy_from_request(asked)["revocationRequirement"]["validAt"]
+    assert latest.endswith("00:09.000000Z")
 
 
 @pytest.mark.parametrize(("intervals", "shown"), [
@@ -307,21 +286,16 @@ def test_a_foreign_request_keeps_its_referents_as_names():
     assert policy_from_request(asked) == normalise(shown, compared)
 
 
-def test_newer_names_of_issuers_are_read_and_markers_of_the_item_itself_dropped():
-    tags = {
-        "issuer_id": "i",
-        "schema_issuer_id": "s",
-        "attr::NAME::marker": "1",
-        "rev_reg_id": None,
-    }
-    item = only(read_items(foreign({"n": {"name": "name", "restrictions": [tags]}})))
-    assert item.restrictions == [{"issuerDid": "i", "schemaIssuerDid": "s"}]
+def test_newer_names_of_issuers_are_read_and_what_demands_nothing_is_dropped():
+    def restrictions(read):
+        asked = foreign({"n": {"name": "name", "restrictions": read}})
+        return only(read_items(asked)).restrictions
 
-
-@pytest.mark.parametrize("empty", [None, [], [{}], [{"schema_name": "Degree"}, {}]])
-def test_an_alternative_that_demands_nothing_lifts_the_restrictions(empty):
-    item = only(read_items(foreign({"n": {"name": "name", "restrictions": empty}})))
-    assert item.restrictions == []
+    tags = {"issuer_id": "i", "schema_issuer_id": "s", "rev_reg_id": None}
+    named = [{"issuerDid": "i", "schemaIssuerDid": "s"}]
+    assert restrictions([tags | {"attr::NAME::marker": "1"}]) == named
+    for empty in (None, [], [{}], [{"schema_name": "Degree"}, {}]):
+        assert restrictions(empty) == []
 
 
 @pytest.mark.parametrize("pair", [
