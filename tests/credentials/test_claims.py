@@ -52,9 +52,7 @@ def test_a_declaration_that_cannot_be_is_refused_by_name(faber, acme, subtests):
             assert CredentialDefinition.objects.get().tenant == acme.tenant
 
 
-def test_integers_are_issued_as_written_and_no_other_text(
-    faber, licence, alice, subtests
-):
+def test_integers_are_issued_as_written_and_no_text(faber, licence, alice, subtests):
     for age in NOT_INTEGERS:
         with subtests.test(age):
             error = error_of(faber.offers, alice, licence, values(age))
@@ -79,9 +77,7 @@ def pass_card(faber):
 NO_DAYS = ["", "2026-01-31", "20260230", "2026W011", "٢٠٢٦٠١٣١", "260131", "+20260131"]
 
 
-def test_a_date_is_issued_as_a_number_and_no_other_text(
-    faber, pass_card, alice, subtests
-):
+def test_a_date_is_issued_as_a_number_and_no_text(faber, pass_card, alice, subtests):
     assert pass_card["claims"] == ENDS
     for day in NO_DAYS:
         with subtests.test(day):

@@ -92,9 +92,7 @@ def newest_list():
     return StatusList.objects.latest("timestamp").body["revocationList"]
 
 
-def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(
-    faber, badge, alice
-):
+def test_a_credential_is_revoked_on_both_sides_and_proves_nothing(faber, badge, alice):
     """Not even if it is chosen. It did before, and a later one does."""
     [credential] = issue(faber, alice, badge)
     held = alice.newest("credentials")["credentialId"]
@@ -161,9 +159,7 @@ def all_lists():
     return [(one.timestamp, one.body["revocationList"]) for one in lists]
 
 
-def test_lists_of_one_second_replace_each_other_until_given(
-    faber, badge, alice, clock
-):
+def test_lists_of_a_second_replace_each_other_until_given(faber, badge, alice, clock):
     started = StatusList.objects.get().timestamp
     for credential in issue(faber, alice, badge, 2):
         revoke(faber, credential)

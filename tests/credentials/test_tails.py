@@ -66,9 +66,7 @@ def test_a_hosts_copy_is_used_again_but_nobody_elses_folder(degree, object_store
         tails_path(registry())
 
 
-def test_a_damaged_file_is_not_proven_with_and_a_missing_one_named(
-    degree, object_store
-):
+def test_a_damaged_file_is_not_proven_with_and_a_lost_one_named(degree, object_store):
     assert Client().get("/health/ready").json()["tails"] == "ok"
     [name] = needed_tails()
     default_storage.delete(name)

@@ -149,9 +149,7 @@ def test_an_ack_before_its_time_changes_nothing(thread, phone):
         assert exchanges() == before and unhandled() == 0, name
 
 
-def test_before_its_request_no_credential_comes_and_offers_change(
-    faber, phone, caplog
-):
+def test_before_a_request_no_credential_comes_and_offers_change(faber, phone, caplog):
     holder = offered_by(phone, faber)
     credential = {"cred_def_id": holder.definition_id, "values": {}}
     attached = {"credentials~attach": [json_attachment("libindy-cred-0", credential)]}

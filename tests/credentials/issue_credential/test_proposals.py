@@ -1,5 +1,7 @@
 """A holder says what it would like; the issuer offers it, or something else."""
 
+from itertools import product
+
 import pytest
 
 from agency.core.errors import PeerError
@@ -79,7 +81,7 @@ def test_a_proposal_goes_all_the_way(faber, alice, definition, version):
     assert set(Credential.objects.values_list("wire_version", flat=True)) == {version}
 
 
-def test_both_sides_show_what_is_proposed(faber, alice, definition):
+def test_both_sides_show_what_is_proposed_and_it_is_sealed(faber, alice, definition):
     body = {"definitionId": definition, "credentialValues": VALUES}
     body |= {"comment": "Why?", "schemaName": "Badge", "issuerDid": "F" * 22}
     mine = proposes(alice, faber, **body)
@@ -88,6 +90,9 @@ def test_both_sides_show_what_is_proposed(faber, alice, definition):
     assert mine["definitionId"] == seen["definitionId"] == definition
     assert seen["schemaId"] == "", "clients cut it into parts"
     assert "values" not in seen
+    for row in Credential.objects.all():
+        for word in (b"Maths", b"degree"):
+            assert word not in bytes(row.proposal)
 
 
 def test_the_issuer_offers_something_else(faber, alice, definition):
@@ -101,13 +106,18 @@ def test_the_issuer_offers_something_else(faber, alice, definition):
     assert got["proposal"]["definitionId"] == definition, "it stays to be read"
 
 
-def test_a_holder_answers_an_offer_by_a_proposal_and_gets_it(faber, alice, definition):
+def test_a_holder_proposes_against_an_offer_until_they_agree(faber, alice, definition):
     faber.offers(alice, {"definitionId": definition}, VALUES)
-    countered = counters(alice, credentialValues=BETTER, comment="It was physics")
-    assert states() == {"issuer": "Proposed", "holder": "Proposed"}
-    [seen] = faber.get("/credentials")
-    assert seen["proposal"] == countered["proposal"]
-    assert (seen["proposal"]["definitionId"], seen["values"]) == (definition, VALUES)
+    for automatic in (False, False, True):
+        assert states() == {"issuer": "Offered", "holder": "Offered"}
+        countered = counters(alice, credentialValues=BETTER, comment="It was physics")
+        assert states() == {"issuer": "Proposed", "holder": "Proposed"}
+        [seen] = faber.get("/credentials")
+        assert seen["proposal"] == countered["proposal"]
+        told = seen["proposal"]["definitionId"], seen["values"]
+        assert told == (definition, VALUES)
+        if not automatic:
+            answers(faber, credentialValues=VALUES)
     answers(faber, automaticIssuance=True)
     assert alice.newest("credentials")["values"] == BETTER
     alice.accepts_offer()
@@ -115,27 +125,20 @@ def test_a_holder_answers_an_offer_by_a_proposal_and_gets_it(faber, alice, defin
     assert len({row.thread_id for row in Credential.objects.all()}) == 1
 
 
-def test_they_go_on_until_they_agree(faber, alice, definition):
-    proposes(alice, faber, definitionId=definition, credentialValues=BETTER)
-    for _ in range(3):
-        answers(faber, credentialValues=VALUES)
-        assert states() == {"issuer": "Offered", "holder": "Offered"}
-        counters(alice, credentialValues=BETTER)
-        assert states() == {"issuer": "Proposed", "holder": "Proposed"}
-    answers(faber)
-    alice.accepts_offer()
-    faber.put(f"/credentials/{faber.get('/credentials')[0]['credentialId']}")
-    assert alice.newest("credentials")["values"] == BETTER
-
-
-def test_the_blank_values_of_an_offer_without_are_not_issued(faber, alice, definition):
+def test_without_any_values_they_follow_when_it_is_issued(faber, alice, definition):
+    """The blank values of an offer without any are not issued."""
     faber.offers(alice, {"definitionId": definition}, None)
     counters(alice, comment="When?")
     assert error_of(answers, faber, automaticIssuance=True).code == "values_missing"
-    answers(faber)
+    path = f"/credentials/{answers(faber)['credentialId']}"
     alice.accepts_offer()
-    path = f"/credentials/{faber.get('/credentials')[0]['credentialId']}"
     assert error_of(faber.put, path, {}).code == "values_missing"
+    proposes(alice, faber, definitionId=definition)
+    assert error_of(answers, faber, automaticIssuance=True).code == "values_missing"
+    path = f"/credentials/{answers(faber)['credentialId']}"
+    alice.accepts_offer()
+    faber.put(path, VALUES)
+    assert alice.newest("credentials")["values"] == VALUES
 
 
 def test_what_was_proposed_and_offered_is_not_proposed_again(faber, alice, definition):
@@ -176,11 +179,10 @@ def test_a_definition_that_cannot_be_told_must_be_given(faber, alice, definition
     faber.defines("other", "one")
     given = {"definitionId": definition, "credentialValues": VALUES}
     for body in (
-        {"credentialValues": VALUES},
+        {"credentialValues": VALUES}, {"schemaVersion": "1.0"},
         {"definitionId": f"{OTHER_DID}:3:CL:1:default"},
         {"schemaId": f"{OTHER_DID}:2:Badge:1.0"},
-        {"schemaVersion": "1.0"},
-    ):
+    ):  # fmt: skip
         proposes(alice, faber, **body)
         before = rows()
         error = error_of(answers, faber)
@@ -200,27 +202,17 @@ def test_what_somebody_else_has_made_is_not_ours(faber, alice, definition):
         assert error_of(answers, faber).code == "definition_unclear"
 
 
-def test_a_deleted_definition_is_not_offered(faber, alice, definition):
-    proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
-    faber.delete(f"/definitions/credentials/{definition}")
-    assert error_of(answers, faber).code == "definition_unclear"
-    assert_error(error_of(answers, faber, definitionId=definition), 404, "not_found")
-
-
-def test_values_that_do_not_fit_the_definition_are_refused(faber, alice, definition):
+def test_no_values_that_do_not_fit_and_no_deleted_definition_are_offered(
+    faber, alice, definition
+):
     proposes(alice, faber, definitionId=definition, credentialValues={"name": "Alice"})
     assert error_of(answers, faber).code == "wrong_attributes"
     assert states() == {"issuer": "Proposed", "holder": "Proposed"}
     assert answers(faber, credentialValues=VALUES)["values"] == VALUES
-
-
-def test_without_any_values_they_follow_when_it_is_issued(faber, alice, definition):
-    proposes(alice, faber, definitionId=definition)
-    assert error_of(answers, faber, automaticIssuance=True).code == "values_missing"
-    offered = answers(faber)
-    alice.accepts_offer()
-    faber.put(f"/credentials/{offered['credentialId']}", VALUES)
-    assert alice.newest("credentials")["values"] == VALUES
+    proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
+    faber.delete(f"/definitions/credentials/{definition}")
+    assert error_of(answers, faber).code == "definition_unclear"
+    assert_error(error_of(answers, faber, definitionId=definition), 404, "not_found")
 
 
 def test_of_answers_at_once_one_wins_and_later_ones_are_late(faber, alice, definition):
@@ -315,31 +307,20 @@ def test_what_cannot_be_proposed_is_400(faber, alice, subtests):
             assert not Credential.objects.exists()
 
 
-def test_a_proposed_credential_is_sealed(faber, alice, definition):
-    proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
-    for row in Credential.objects.all():
-        for word in (b"Maths", b"degree"):
-            assert word not in bytes(row.proposal)
-
-
 NAMES = ("comment", "definitionId", "schemaId", "schemaName", "schemaVersion")
 NAMES += ("schemaIssuerDid", "issuerDid")
 WHOLE = {name: f"a {name}" for name in NAMES} | {"credentialValues": VALUES}
 
 
-@pytest.mark.parametrize("form", [HLINDY, ANONCREDS])
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-@pytest.mark.parametrize("proposed", [WHOLE, {"definitionId": "d"}, {}])
-def test_a_proposal_is_read_as_it_was_told(proposed, version, form):
-    wire = MessageFormat(didcomm.PREFIX, version, form)
-    assert read(proposal_messages.build_proposal(proposed, wire)) == proposed
-
-
 @pytest.mark.parametrize(
     "form, word", [(HLINDY, "issuer_did"), (ANONCREDS, "issuer_id")]
 )
-def test_each_format_has_its_own_words(form, word):
-    wire = MessageFormat(didcomm.PREFIX, "2.0", form)
+def test_a_proposal_is_read_as_it_was_told_in_the_words_of_its_format(form, word):
+    for version, proposed in product(
+        ("1.0", "2.0"), (WHOLE, {"definitionId": "d"}, {})
+    ):
+        wire = MessageFormat(didcomm.PREFIX, version, form)
+        assert read(proposal_messages.build_proposal(proposed, wire)) == proposed
     body = proposal_messages.build_proposal(WHOLE, wire)
     attached = didcomm.read_attachment(didcomm.read(body), "filters~attach")
     assert attached[word] == WHOLE["issuerDid"]
@@ -364,15 +345,10 @@ def test_a_proposal_that_cannot_be_read_is_refused(members):
     refusal(PeerError, read, didcomm.build(PROPOSE, **members))
 
 
-@pytest.mark.parametrize(
-    "content", [{"cred_def_id": 7}, {"issuer_did": {}}, {"issuer_id": []}]
-)
-def test_neither_is_one_in_2_0(content):
-    body = didcomm.build("issue-credential/2.0/propose-credential")
-    body |= attach_as(MessageFormat(didcomm.PREFIX, "2.0"), FILTER, content)
-    refusal(PeerError, read, body)
-
-
-def test_a_long_comment_is_cut():
+def test_neither_is_one_in_2_0_and_a_long_comment_is_cut():
+    wire = MessageFormat(didcomm.PREFIX, "2.0")
+    for content in ({"cred_def_id": 7}, {"issuer_did": {}}, {"issuer_id": []}):
+        body = didcomm.build("issue-credential/2.0/propose-credential")
+        refusal(PeerError, read, body | attach_as(wire, FILTER, content))
     found = read(didcomm.build(PROPOSE, comment="x" * 5000))["comment"]
     assert len(found) == proposal_messages.MAX_COMMENT

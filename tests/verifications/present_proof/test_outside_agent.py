@@ -115,9 +115,7 @@ def test_a_text_meets_a_comparison_only_where_that_is_allowed(child):
     assert seen["policy"]["predicates"][0]["allowText"] is True
 
 
-def test_an_honest_agent_is_believed_and_a_declared_integer_needs_no_bound(
-    faber, phone
-):
+def test_an_honest_agent_is_believed_and_a_declared_integer_has_no_bound(faber, phone):
     claims = {"claims": {"age": {"type": "integer"}}}
     holder = Prover(phone, faber, CHILD | {"age": "28"}, **claims)
     request = holder.is_asked(NAME, ADULT)
@@ -193,9 +191,7 @@ def version(request, child):
     return request.param
 
 
-def test_an_ack_says_what_was_found_unless_a_report_was_chosen(
-    faber, child, phone, version
-):
+def test_an_ack_says_what_was_found_or_a_chosen_report(faber, child, phone, version):
     tenants = Tenant.objects.filter(pk=faber.tenant.pk)
     assert child.answers(child.forges(child.is_asked(NAME)))["isValid"] is True
     ack = phone.newest(f"present-proof/{version}/ack")

@@ -131,9 +131,9 @@ def test_a_slow_webhook_gets_one_call_however_deep(examples, registers):
     assert deep_claim({row.lease_owner}) == []
 
 
-def test_only_quick_webhooks_are_leased_ahead():
-    row = Delivery(webhook=Webhook(tenant_id=uuid4()))
-    times = CallTimes()
+def test_only_quick_webhooks_are_leased_ahead_and_only_so_many_remembered(monkeypatch):
+    rows = [Delivery(webhook=Webhook(tenant_id=uuid4())) for _ in range(3)]
+    row, times = rows[0], CallTimes()
     assert times.depth(row.webhook_id) == 1
     times.record(row, 0.001)
     assert times.depth(row.webhook_id) == times.depth(row.tenant_id) == MAX_DEPTH
@@ -143,6 +143,12 @@ def test_only_quick_webhooks_are_leased_ahead():
     for _ in range(50):
         times.record(row, 30.0)
     assert times.depth(row.webhook_id) == 1
+    monkeypatch.setattr(call_queue, "MAX_KNOWN", 5)
+    times = CallTimes()
+    for row in rows:
+        times.record(row, 0.001)
+    depths = [times.depth(row.webhook_id) for row in rows]
+    assert depths == [1, MAX_DEPTH, MAX_DEPTH]
 
 
 def test_busy_threads_lease_nothing(acme, examples, registers, receiver, settings):
@@ -163,34 +169,17 @@ def test_busy_threads_lease_nothing(acme, examples, registers, receiver, setting
         receiver.over.set()
 
 
-def test_only_so_many_webhooks_are_remembered(monkeypatch):
-    monkeypatch.setattr(call_queue, "MAX_KNOWN", 5)
-    times = CallTimes()
-    rows = [Delivery(webhook=Webhook(tenant_id=uuid4())) for _ in range(3)]
-    for row in rows:
-        times.record(row, 0.001)
-    depths = [times.depth(row.webhook_id) for row in rows]
-    assert depths == [1, MAX_DEPTH, MAX_DEPTH]
-
-
-def test_webhooks_take_turns_within_the_queue(examples, registers):
+def test_webhooks_take_turns_within_the_queue_and_its_threads(examples, registers):
     first, second = registers(), registers()
     examples(first, 4), examples(second, 4)
-    queue = CallQueue(threads=8)
-    queue.add(deep_claim())
-    started = []
+    rows, queue, started = deep_claim(), CallQueue(threads=1), []
+    queue.add(rows)
     while row := queue.start_next():
         started.append(row)
+        assert queue.start_next() is None, "no thread is left"
         queue.finish(row, Outcome(Result.DELIVERED, timezone.now(), 0.0))
     ids = [str(row.webhook_id) for row in started]
     assert len(ids) == 8 and ids[0] != ids[1] and ids[:2] == ids[2:4] == ids[4:6]
-
-
-def test_no_more_calls_are_started_than_there_are_threads(examples, registers):
-    examples(registers(), 4)
-    queue = CallQueue(threads=1)
-    queue.add(deep_claim())
-    assert queue.start_next() and queue.start_next() is None
 
 
 def test_what_waits_too_long_goes_back(examples, registers, receiver, monkeypatch):
@@ -263,12 +252,15 @@ def statuses(rows):
     return [found[row.pk] for row in rows]
 
 
-def test_what_was_taken_over_changes_nothing_for_the_rest_of_the_batch(claimed):
-    late, ours = claimed(2)
+def test_what_was_taken_over_changes_nothing_for_the_rest_of_the_batch(faber, claimed):
+    late, ours, last = claimed(3)
     Delivery.objects.filter(pk=late.pk).update(lease_owner=uuid4())
     recording.record_outcomes([(late, outcome()), (ours, outcome())])
     assert statuses([late, ours]) == ["pending", "done"]
     assert Delivery.objects.get(pk=late.pk).calls == 0
+    faber.delete(f"/webhooks/{late.webhook_id}")
+    recording.record_outcomes([(last, outcome(seconds=9.0))])
+    assert statuses([last]) == ["done"], "that of a deleted webhook is recorded"
 
 
 def test_an_outcome_that_is_not_recorded_spoils_no_other(claimed, monkeypatch, caplog):
@@ -313,13 +305,6 @@ def test_gone_twice_disables_the_webhook_once(claimed):
     assert statuses(rows) == ["exhausted", "exhausted"]
     assert not Webhook.objects.get(pk=webhook.pk).is_enabled
     assert Event.objects.filter(type="webhook_disabled").count() == 1
-
-
-def test_an_outcome_of_a_deleted_webhook_is_recorded(faber, claimed):
-    rows = claimed(2)
-    faber.delete(f"/webhooks/{rows[0].webhook_id}")
-    recording.record_outcomes([(row, outcome(seconds=9.0)) for row in rows])
-    assert statuses(rows) == ["done", "done"]
 
 
 def test_the_queries_do_not_grow_with_the_batch(examples, registers):

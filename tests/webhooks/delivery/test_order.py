@@ -37,12 +37,6 @@ def sequences_of_calls(receiver):
     return [call.body["sequence"] for call in receiver.calls]
 
 
-def test_calls_of_one_object_arrive_in_order(receiver, chain):
-    worker_calls()
-    assert sequences_of_calls(receiver) == [1, 2]
-    assert statuses(chain) == ["done", "done"]
-
-
 def test_the_head_alone_is_claimed(chain):
     [head] = claim.claim_due(10, 10)
     assert head.sequence == 1

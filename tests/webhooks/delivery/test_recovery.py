@@ -90,8 +90,12 @@ def test_what_was_lost_before_is_recovered_too(faber, receiver, hook):
         assert (webhook.lost_since, webhook.recover_since) == (LOST, None)
 
 
-def test_a_recovery_that_is_stopped_by_hand_begins_again_where_it_began(faber, hook):
-    Webhook.objects.update(recover_since=LOST)
+def test_one_that_is_disabled_in_a_recovery_or_twice_keeps_what_was_lost(faber, hook):
+    for since in (None, LOST):  # None: it was disabled before this was kept
+        Webhook.objects.update(is_enabled=False, lost_since=since)
+        faber.put(f"/webhooks/{hook['id']}/disable")
+        assert Webhook.objects.get().lost_since == since
+    Webhook.objects.update(is_enabled=True, lost_since=None, recover_since=LOST)
     faber.put(f"/webhooks/{hook['id']}/disable")
     assert Webhook.objects.get().lost_since == LOST
     enables_and_recovers(faber, hook)
@@ -125,13 +129,6 @@ def test_what_was_lost_before_a_pause_is_as_without_it(faber, hook, days, is_los
     faber.put(f"/webhooks/{hook['id']}/disable")
     lost_since = Webhook.objects.get().lost_since
     assert (lost_since == Delivery.objects.get().created_at) is is_lost
-
-
-def test_one_that_is_disabled_twice_keeps_what_was_lost(faber, hook):
-    for since in (LOST, None):  # None: it was disabled before this was kept
-        Webhook.objects.update(is_enabled=False, lost_since=since)
-        faber.put(f"/webhooks/{hook['id']}/disable")
-        assert Webhook.objects.get().lost_since == since
 
 
 def test_a_forgotten_call_is_not_made_again(faber, receiver, hook, registers):
@@ -186,9 +183,7 @@ def test_what_commits_after_the_recovery_began_is_recovered(faber, receiver, hoo
     assert objects_of_calls(receiver) == ["late"]
 
 
-def test_a_recovery_repeats_the_unconfirmed_once(
-    faber, receiver, registers, impatient
-):
+def test_a_recovery_repeats_unconfirmed_once(faber, receiver, registers, impatient):
     receiver.silent = True
     hook = registers(messageTypes=["connection_invited"], retryUnconfirmed=False)
     faber.invites()
@@ -240,18 +235,13 @@ def test_a_bug_of_ours_holds_back_no_longer_than_a_failure(faber, receiver, regi
     assert [call.body["sequence"] for call in receiver.calls] == [2]
 
 
-def test_who_disables_it_from_an_old_copy_still_keeps_what_was_lost(hook):
-    copy = Webhook.objects.get()
+def test_who_disables_or_recovers_from_an_old_copy_sees_what_happened(hook):
+    copy, other = Webhook.objects.get(), Webhook.objects.get()
     Webhook.objects.update(recover_since=LOST)  # a recovery began meanwhile
     health.disable_by_hand(copy)
     assert Webhook.objects.get().lost_since == LOST
-
-
-def test_who_recovers_from_an_old_copy_sees_that_it_was_disabled(hook):
-    copy = Webhook.objects.get()
-    health.disable_by_hand(Webhook.objects.get())
     with pytest.raises(Conflict, match="disabled"):
-        copy.start_recovery()
+        other.start_recovery()
     assert Webhook.objects.get().recover_since is None
 
 
