@@ -47,32 +47,30 @@ def test_the_version_follows_the_handshake_until_one_is_chosen(faber, alice, pat
         assert wires(faber, alice) == [version] * 2
 
 
-def test_auto_is_the_version_that_was_spoken_last(faber, alice, path):
+def test_auto_is_the_version_spoken_last_and_invitations_say_theirs(
+    faber, alice, path
+):
     faber.put(f"{path}/protocols", {"exchangeVersion": "2.0"})
     alice.receives(faber, faber.defines("name", "degree"), VALUES)
     protocols = faber.put(f"{path}/protocols", {"exchangeVersion": "auto"})
     assert versions(protocols) == ["auto", "2.0", "1.0"]
-
-
-def test_an_invitation_says_the_version_of_what_follows(faber):
     invited = faber.invites(exchangeVersion="2.0", multiParty=True)
-    faber.hosts("Alice").accepts_invitation(invited["invitation"])
-    [connected] = faber.get("/connections", state="Connected")
+    faber.hosts("Bob").accepts_invitation(invited["invitation"])
+    connected = faber.get("/connections", state="Connected")[0]
     protocols = faber.get(f"/connections/{connected['connectionId']}/protocols")
     assert versions(protocols) == ["2.0", "2.0", "2.0"]
 
 
-def test_another_version_is_400(faber, path):
+def test_another_version_is_400_and_no_connection_404(faber, acme, path):
     for body in ({}, {"exchangeVersion": "3.0"}, {"exchangeVersion": None}):
         error = error_of(faber.put, f"{path}/protocols", body)
         assert_error(error, 400, "invalid_request")
-
-
-def test_another_organizations_connection_is_404(acme, path):
-    for call, last in (
-        (acme.get, "protocols"), (acme.post, "rotate"), (acme.post, "hangup"),
-    ):  # fmt: skip
-        assert_error(error_of(call, f"{path}/{last}"), 404, "not_found")
+    open_path = f"/connections/{faber.invites()['connectionId']}"
+    assert_error(error_of(acme.get, f"{path}/protocols"), 404, "not_found")
+    for last in ("rotate", "hangup"):
+        assert_error(error_of(acme.post, f"{path}/{last}"), 404, "not_found")
+        early = error_of(faber.post, f"{open_path}/{last}")
+        assert_error(early, 409, "wrong_state")
 
 
 def test_after_new_keys_on_both_sides_all_goes_on(faber, alice, path):
@@ -121,12 +119,6 @@ def test_an_ended_connection_is_kept_and_carries_nothing_more(faber, alice, path
     assert Event.objects.filter(type="connection_ended").count() == 2, "once for each"
     faber.delete(f"/credentials/{faber.get('/credentials')[1]['credentialId']}")
     assert faber.get("/credentials")[1]["state"] == "Revoked"
-
-
-def test_before_it_is_connected_nothing_is_ended_or_rotated(faber):
-    path = f"/connections/{faber.invites()['connectionId']}"
-    for last in ("rotate", "hangup"):
-        assert_error(error_of(faber.post, f"{path}/{last}"), 409, "wrong_state")
 
 
 def test_after_the_end_both_connect_anew(faber):

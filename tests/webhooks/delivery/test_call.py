@@ -54,22 +54,19 @@ def test_any_2xx_is_a_success_and_nothing_else(statuses, result):
     assert {outcome_of_response(one, None).result for one in answers} == {result}
 
 
-def test_after_a_success_no_call_follows(receiver, sent):
+def test_after_a_success_no_call_follows_and_a_redirect_is_repeated(receiver, sent):
     receiver.answers(204)
     row = sent()
     assert (row.status, row.calls, row.last_error) == (Status.DONE, 1, "")
     time_passes(days=10)
     worker_calls()
     assert len(receiver.calls) == 1
-
-
-def test_a_redirect_is_a_failure_that_is_repeated(receiver, sent):
     receiver.answers(302, Location=receiver.url)
     row = sent()
     failed = (Status.PENDING, 1, "endpoint_refused")
     assert (row.status, row.attempts, row.last_error) == failed
     assert 3 < waits(row) <= 6
-    assert len(receiver.calls) == 1, "a redirect is not followed"
+    assert len(receiver.calls) == 2, "a redirect is not followed"
 
 
 def test_the_schedule_is_kept_to_its_end(receiver, sent):
@@ -130,12 +127,15 @@ def test_gone_disables_the_webhook_at_once(faber, receiver, sent):
     assert len(receiver.calls) == 1
 
 
-def test_an_address_that_refuses_connections_is_a_failure(faber, sent, receiver):
+def test_an_address_that_refuses_connections_or_answers_no_http_is_a_failure(sent):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     row = sent(url=f"http://127.0.0.1:{port}/")
     assert (row.status, row.last_error) == (Status.PENDING, "endpoint_unreachable")
     assert Webhook.objects.get().failing_since
+    with serving(answers(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")) as place:
+        row = sent(url=f"http://{place}/")
+    assert (row.status, row.last_error) == (Status.PENDING, "endpoint_bad_answer")
 
 
 def test_an_address_now_private_is_not_called(faber, registers, receiver, settings):
@@ -143,12 +143,6 @@ def test_an_address_now_private_is_not_called(faber, registers, receiver, settin
     settings.OUTGOING_ALLOW_LOOPBACK = False
     assert call_example(faber, webhook).last_error == "address_refused"
     assert not receiver.calls
-
-
-def test_an_answer_that_is_no_http_is_a_failure(sent):
-    with serving(answers(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")) as place:
-        row = sent(url=f"http://{place}/")
-    assert (row.status, row.last_error) == (Status.PENDING, "endpoint_bad_answer")
 
 
 def test_a_receiver_that_is_silent_is_called_once(faber, impatient, receiver, sent):

@@ -16,12 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def called(faber, receiver):
     """Calls the receiver and returns the call."""
-
-    def call(webhook):
-        call_example(faber, webhook)
-        return receiver.calls[-1]
-
-    return call
+    return lambda webhook: call_example(faber, webhook) and receiver.calls[-1]
 
 
 def verifies(secret, call):
