@@ -223,16 +223,12 @@ def test_a_replay_in_the_moment_of_the_deletion_changes_nothing(text, phone):
     assert texts() == ["Hello"]
 
 
-def test_a_row_at_work_is_skipped_and_nobody_waits(text):
+def test_neither_a_row_at_work_nor_a_live_message_and_the_deletion_wait(text, row):
     days_pass(31)
     busy = InboundMessage.objects.earliest("pk")
     rows = InboundMessage.objects.select_for_update()
     during(lambda: rows.get(pk=busy.pk), retention.forget_messages)
     assert list(InboundMessage.objects.all()) == [busy]
-
-
-def test_live_messages_do_not_wait_for_a_batch(text, row):
-    days_pass(31)
 
     def send():
         basic_message.send_text(Connection.objects.get(pk=row.pk), "meanwhile")
@@ -240,6 +236,7 @@ def test_live_messages_do_not_wait_for_a_batch(text, row):
 
     during(retention.forget_messages, send)
     assert texts() == ["Hello", "meanwhile"]
+    assert not InboundMessage.objects.exists()
 
 
 def test_old_rows_are_found_among_many_young_ones_without_reading_them():

@@ -55,15 +55,10 @@ def with_entry(data, **members):
 
 
 @pytest.mark.parametrize("name", VECTORS["envelopes_to_B"])
-def test_what_another_implementation_packed_opens(name):
-    opened = unpack(json.dumps(VECTORS["envelopes_to_B"][name]).encode())
-    sender = VERKEY_A if name.startswith("authcrypt") else None
-    assert opened == (BODY, VERKEY_B, sender)
-
-
-@pytest.mark.parametrize("name", VECTORS["envelopes_to_B"])
-def test_padding_and_the_order_of_members_do_not_matter(name):
+def test_what_another_implementation_packed_opens_whatever_its_padding_and_order(name):
     data = VECTORS["envelopes_to_B"][name]
+    sender = VERKEY_A if name.startswith("authcrypt") else None
+    assert unpack(json.dumps(data).encode()) == (BODY, VERKEY_B, sender)
     stripped = {
         m: v if m == "protected" else v.rstrip("=") for m, v in sorted(data.items())
     }
@@ -148,18 +143,14 @@ def test_any_json_in_place_of_a_member_is_refused(member, value):
     assert_cannot_open(json.dumps(packed() | {member: value}).encode())
 
 
-@given(st.sampled_from(["recipients", "alg", "enc"]), JSON)
-@settings(deadline=None)
+@given(st.sampled_from(["recipients", "alg", "enc", "header", "encrypted_key"]), JSON)
+@settings(deadline=None, max_examples=200)
 def test_any_json_in_place_of_a_member_of_the_header_is_refused(member, value):
-    assert_cannot_open(with_header(packed(), **{member: value}))
-
-
-@given(st.sampled_from(["header", "encrypted_key"]), JSON)
-@settings(deadline=None)
-def test_any_json_in_place_of_a_member_of_the_recipient_is_refused(member, value):
     data = packed()
-    [entry] = json.loads(decode_bytes(data["protected"]))["recipients"]
-    assert_cannot_open(with_header(data, recipients=[entry | {member: value}]))
+    if member in ("header", "encrypted_key"):
+        [entry] = json.loads(decode_bytes(data["protected"]))["recipients"]
+        member, value = "recipients", [entry | {member: value}]
+    assert_cannot_open(with_header(data, **{member: value}))
 
 
 @pytest.mark.parametrize("data", [
@@ -191,23 +182,14 @@ def test_thirty_two_recipients_are_taken_and_one_more_is_not():
     assert_cannot_open(envelope.pack(BODY, [*strangers, VERKEY_B], ALICE))
 
 
-def test_an_envelope_for_a_stranger_is_refused():
+def test_a_stranger_opens_nothing_and_names_no_other_sender():
+    """Mallory encrypts with her key and names Alice, whose key does not decrypt it."""
     assert_cannot_open(envelope.pack(BODY, [keys.verkey_of(bytes(32))], ALICE))
-
-
-def test_a_sender_cannot_be_named_by_somebody_else():
-    """Mallory encrypts with her key and names Alice.
-
-    Alice's key does not decrypt it.
-    """
     assert_cannot_open(envelope.pack(BODY, [VERKEY_B], Sender(VERKEY_A, bytes(32))))
 
 
-def test_the_recipients_of_an_anonymous_envelope_learn_no_sender():
+def test_each_envelope_has_its_own_keys_and_nonces_and_an_anonymous_one_no_sender():
     header = json.loads(decode_bytes(packed(None)["protected"]))
     assert header["recipients"][0]["header"] == {"kid": VERKEY_B}
-
-
-def test_each_envelope_has_keys_and_nonces_of_its_own():
     first, second = packed(), packed()
     assert all(first[member] != second[member] for member in first)

@@ -70,33 +70,21 @@ def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
     assert count_of(faber, rows) == posting_queue.PER_TENANT == 8
     assert count_of(acme, rows) == 2
     assert claimed(rows) == [], "its share is at work"
+    taken = {row.pk for row in rows}
+    assert not taken & {row.pk for row in claimed()}, "nor does another process"
 
 
-def test_what_another_process_has_taken_is_not_claimed(faber):
-    write_to(peers(faber, 2))
-    assert len(claimed()) == 2 and claimed() == []
-
-
-def test_endpoints_that_never_answered_share_a_quarter(faber, acme):
-    others = [
-        *peers(faber, 6, has_answered=False),
-        *peers(Organization("Third"), 6, has_answered=False),
-    ]
+def test_who_never_answered_shares_a_quarter_by_organization(faber, acme):
+    """Phones that just connected get replies while tarpits use the other share."""
+    third = peers(Organization("Third"), 6, has_answered=False)
+    others = [*peers(faber, 6, has_answered=False), *third]
     [proven] = peers(acme, 1)
     write_to([*others, proven])
     rows = claimed()
     unproven = [row for row in rows if not row.endpoint_has_answered]
     assert len(unproven) == posting_queue.FOR_SLOW == 4
+    assert count_of(faber, unproven) == posting_queue.SLOW_PER_TENANT == 2
     assert proven.pk in {row.connection_id for row in rows}
-    assert claimed(rows) == []
-
-
-def test_of_those_an_organization_gets_half(faber, acme):
-    """Phones that just connected get replies while tarpits use the other share."""
-    write_to(peers(faber, 30, has_answered=False) + peers(acme, 1, has_answered=False))
-    rows = claimed()
-    assert count_of(faber, rows) == posting_queue.SLOW_PER_TENANT == 2
-    assert count_of(acme, rows) == 1
     assert claimed(rows) == []
 
 
@@ -219,7 +207,7 @@ def test_an_answer_that_nobody_fetches_makes_room_after_a_minute(strangers):
     assert after[:2] == before[1:] and len(after) == 3
 
 
-def test_what_waits_for_phones_that_are_away_is_not_given_up(strangers):
+def test_what_waits_for_phones_or_another_invitation_is_not_given_up(faber, strangers):
     strangers.come(2)
     known = Connection.objects.filter(their_key__in=strangers.undelivered())
     known.update(state="Connected")
@@ -227,6 +215,8 @@ def test_what_waits_for_phones_that_are_away_is_not_given_up(strangers):
     OutboundMessage.objects.update(attempts=1)
     strangers.come(1)
     assert len(strangers.undelivered()) == 5
+    Strangers(faber).come(3)
+    assert len(strangers.undelivered()) == 8
 
 
 def test_a_stranger_who_asks_again_and_again_meets_the_limit(strangers):
@@ -237,9 +227,3 @@ def test_a_stranger_who_asks_again_and_again_meets_the_limit(strangers):
         strangers.ask(agent)
     tasks.sweep()
     assert strangers.undelivered().count(agent.verkey) == 1
-
-
-def test_each_invitation_has_a_limit_of_its_own(faber, strangers):
-    strangers.come(3)
-    Strangers(faber).come(3)
-    assert len(strangers.undelivered()) == 6
