@@ -73,18 +73,12 @@ def test_a_did_of_the_local_network_is_resolved(faber, office):
     for spelling in ("{}", "did:sov:{}", "did:sov:{}#did-communication"):
         found = resolve(spelling.format(office.did), faber.tenant)
         assert found == (office.did, office.public_key.verkey, ENDPOINT, [])
-
-
-def test_a_did_without_endpoint_has_none(faber, acme):
-    did = Wallet.objects.get(tenant=acme.tenant, is_organization=True).did
-    assert resolve(did, faber.tenant).endpoint == ""
+    did = Wallet.objects.get(tenant=faber.tenant, is_organization=True).did
+    assert resolve(did, faber.tenant).endpoint == "", "it is not published"
     with pytest.raises(DidNotResolved):
         resolver.resolve_reachable(did, faber.tenant)
-
-
-def test_a_did_that_carries_its_document_needs_no_network(faber):
-    assert resolve(VECTORS["did_peer_4_long"], faber.tenant).verkey == VERKEY_B
-    assert resolve(VECTORS["didkey_B"], faber.tenant).verkey == VERKEY_B
+    for did in (VECTORS["did_peer_4_long"], VECTORS["didkey_B"]):
+        assert resolve(did, faber.tenant).verkey == VERKEY_B, "it has its document"
 
 
 def test_what_leads_nowhere_has_one_code(faber, subtests):
@@ -97,7 +91,9 @@ def test_what_leads_nowhere_has_one_code(faber, subtests):
             assert code_of(did, faber.tenant) == "did_not_resolved"
 
 
-def test_did_web_is_read_at_its_address(faber, web):
+def test_did_web_is_read_at_its_address_but_not_from_this_machine(
+    faber, web, settings
+):
     document = dids.own_document(VERKEY_B, ENDPOINT)
     did, asked = web(document)
     assert resolve(did, faber.tenant) == (did, VERKEY_B, ENDPOINT, [])
@@ -105,6 +101,10 @@ def test_did_web_is_read_at_its_address(faber, web):
     did, asked = web(document, path=":offices:north")
     assert resolve(did, faber.tenant).did == did
     assert asked == ["GET /offices/north/did.json HTTP/1.1"]
+    did, asked = web(document)
+    settings.OUTGOING_ALLOW_LOOPBACK = False
+    assert code_of(did, faber.tenant) == "did_not_resolved"
+    assert not asked
 
 
 def test_a_bad_document_of_did_web_is_refused(faber, web, subtests):
@@ -122,13 +122,6 @@ def test_a_bad_document_of_did_web_is_refused(faber, web, subtests):
             did, asked = web(**given)
             assert code_of(did, faber.tenant) == "did_not_resolved"
             assert len(asked) == 1
-
-
-def test_did_web_is_not_read_from_this_machine(faber, web, settings):
-    did, asked = web(dids.own_document(VERKEY_B, ENDPOINT))
-    settings.OUTGOING_ALLOW_LOOPBACK = False
-    assert code_of(did, faber.tenant) == "did_not_resolved"
-    assert not asked
 
 
 @pytest.mark.parametrize("limit", ["of its own", "of the call"])
@@ -194,23 +187,16 @@ def far(faber, monkeypatch):
     return written
 
 
-def test_a_did_of_an_indy_ledger_is_resolved(faber, far):
+def test_a_did_of_an_indy_ledger_is_resolved_and_a_local_one_known(faber, office, far):
     did, mediator = keys.did_of(VERKEY_B), keys.verkey_of(keys.generate_seed())
     for verkey in (VERKEY_B, indy.abbreviate_verkey(VERKEY_B)):
         far[did] = (verkey, {"endpoint": ENDPOINT, "routingKeys": [mediator]})
         resolver.resolved_dids.clear()
         assert resolve(did, faber.tenant) == (did, VERKEY_B, ENDPOINT, [mediator])
-
-
-def test_an_indy_did_without_http_endpoint_has_none(faber, far):
-    did = keys.did_of(VERKEY_B)
     for endpoint in (None, {}, {"endpoint": 7}, {"ha": "1.2.3.4"}):
         far[did] = (VERKEY_B, endpoint)
         resolver.resolved_dids.clear()
         assert resolve(did, faber.tenant).endpoint == ""
-
-
-def test_a_local_did_is_known_on_other_networks(faber, office, far):
     assert resolve(office.did, faber.tenant).endpoint == ENDPOINT
 
 

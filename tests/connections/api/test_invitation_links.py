@@ -71,17 +71,6 @@ def offer_by_link(faber):
     return faber.post("/credentials", body | {"credentialValues": values})
 
 
-def test_a_link_that_was_taken_shows_nobody_what_it_held(faber, alice, client):
-    link = offer_by_link(faber)["offerUrl"].partition("?")[0]
-    path = link.removeprefix(settings.PUBLIC_URL)
-    wanted = {"headers": {"Accept": "application/json"}}
-    for one in (path, f"{path}/qr.svg"):
-        assert client.get(one, **wanted).status_code == 200
-    alice.put_form("/credentials/fromData", credentialData=link)
-    for one in (path, f"{path}/qr.svg"):
-        assert_error(client.get(one, **wanted), 410, "invitation_used")
-
-
 def test_an_invitation_with_a_wrong_member_is_400(faber, alice, subtests):
     body = message.decode_json(faber.invites()["invitation"])
     for members in (
@@ -132,27 +121,33 @@ def test_a_program_that_follows_an_invitation_finds_it_under_both_names(faber, c
     assert (query, answer.json()) == ({}, message.decode_json(text)), "no redirect"
 
 
-def test_an_offer_is_found_under_one_name(faber, client):
+def test_a_link_that_was_taken_shows_nobody_what_it_held(faber, alice, client):
     offered = offer_by_link(faber)
     query, _ = landed(client, offered["offerUrl"])
-    assert query == {"d_m": [offered["offerData"]]}
+    assert query == {"d_m": [offered["offerData"]]}, "an offer has one name"
+    link = offered["offerUrl"].partition("?")[0]
+    path = link.removeprefix(settings.PUBLIC_URL)
+    wanted = {"headers": {"Accept": "application/json"}}
+    for one in (path, f"{path}/qr.svg"):
+        assert client.get(one, **wanted).status_code == 200
+    alice.put_form("/credentials/fromData", credentialData=link)
+    for one in (path, f"{path}/qr.svg"):
+        assert_error(client.get(one, **wanted), 410, "invitation_used")
 
 
 def test_the_name_of_an_invitation_is_what_the_holder_sees(faber, alice):
-    for protocol in ("connections", "out-of-band"):
-        invited = faber.invites(name="Office", protocol=protocol)
-        assert message.decode_json(invited["invitation"])["label"] == "Office"
-        assert alice.accepts_invitation(invited["invitation"])["name"] == "Office"
-        theirs = faber.get(f"/connections/{invited['connectionId']}")
-        assert (theirs["state"], theirs["name"]) == ("Connected", "Office")
-
-
-def test_without_one_each_sees_the_name_of_the_other(faber, alice):
-    for body in ({}, {"name": ""}):
+    office, neither = ("Office", "Office"), ("Faber College", "Alice")
+    for body, names in (
+        ({"name": "Office", "protocol": "connections"}, office),
+        ({"name": "Office", "protocol": "out-of-band"}, office),
+        ({}, neither), ({"name": ""}, neither),
+    ):  # fmt: skip
         invited = faber.invites(**body)
+        label = message.decode_json(invited["invitation"])["label"]
         mine = alice.accepts_invitation(invited["invitation"])
         theirs = faber.get(f"/connections/{invited['connectionId']}")
-        assert (mine["name"], theirs["name"]) == ("Faber College", "Alice")
+        assert (mine["name"], theirs["name"]) == names and label == names[0]
+        assert theirs["state"] == "Connected"
 
 
 def test_an_invitee_sees_what_it_has_accepted(faber, alice):

@@ -147,13 +147,18 @@ def test_a_connection_with_another_agent_is_one_row(faber, phone):
         assert list(transactions.locked_rows()) == [(Connection, row.pk)]
 
 
-def test_a_multi_party_invitation_is_kept_from_deletion_only(faber):
+def test_an_invitation_for_many_is_kept_from_deletion_and_a_new_one_locked(faber):
     faber.invites(multiParty=True)
     row = read("inviter")
     with transactions.atomic():
         assert row.lock(is_shared=True)
         assert is_free(row.pk, no_key=True), "many wallets accept it at once"
         assert not is_free(row.pk), "as DELETE locks it"
+    wallet = Wallet.objects.get(is_organization=True)
+    with transactions.atomic():
+        made = handshakes.invite(wallet)
+        assert made.is_locked and made.lock()
+        assert pair_lock.find_locked(Connection, made.pk) is made
 
 
 def test_nothing_moves_without_the_lock(faber, alice):
@@ -172,6 +177,8 @@ def test_nothing_moves_without_the_lock(faber, alice):
 
 def test_nothing_moves_with_a_lock_that_a_savepoint_released(alice):
     row = read("inviter")
+    with pytest.raises(RuntimeError, match="atomic"):
+        row.lock()
     connected = row.State.CONNECTED
     with transactions.atomic():
         with pytest.raises(ZeroDivisionError), transactions.atomic():
@@ -180,19 +187,6 @@ def test_nothing_moves_with_a_lock_that_a_savepoint_released(alice):
         assert is_free(row.pk)
         with pytest.raises(RuntimeError, match="lock"):
             move(row, [connected], connected)
-
-
-def test_a_lock_needs_a_transaction(alice):
-    with pytest.raises(RuntimeError, match="atomic"):
-        read("inviter").lock()
-
-
-def test_a_row_that_this_transaction_made_counts_as_locked(faber):
-    wallet = Wallet.objects.get(is_organization=True)
-    with transactions.atomic():
-        made = handshakes.invite(wallet)
-        assert made.is_locked and made.lock()
-        assert pair_lock.find_locked(Connection, made.pk) is made
 
 
 def test_all_objects_of_a_locked_row_share_their_attributes(faber, alice):
