@@ -37,7 +37,7 @@ def test_values_are_needed_when_it_is_issued_or_replaced_then(faber, alice, badg
     error = error_of(faber.offers, alice, badge, automaticIssuance=True)
     assert_error(error, 400, "values_missing")
     for offered in (None, VALUES):
-        made = faber.offers(alice, badge, *[offered] if offered else [])
+        made = faber.offers(alice, badge, offered)
         path = f"/credentials/{made['credentialId']}"
         shown = alice.newest("credentials")["values"]
         assert shown == (offered or {"name": "", "level": ""})
