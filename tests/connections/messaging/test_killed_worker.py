@@ -122,7 +122,10 @@ def request(phone, client, definition_id, version):
     definition = ledger_object(client, "credential-definitions", definition_id)
     offer = read_attachment(offered, "offers~attach")
     asked, _ = anoncreds.create_request(
-        offer, definition, LINK_SECRET, phone.party.did
+        offer,
+        definition,
+        LINK_SECRET,
+        phone.party.did,
     )
     members = {"requests~attach": [json_attachment("libindy-cred-request-0", asked)]}
     place = {"attach_id": "libindy-cred-request-0", "format": "hlindy/cred-req@v2.0"}

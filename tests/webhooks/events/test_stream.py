@@ -150,11 +150,15 @@ def assert_stream_error(response, status, code):
     assert response.headers["X-Request-Id"]
 
 
-@pytest.mark.parametrize("query, code", [
-    ("after=x", "invalid_cursor"), ("messageType=x", "invalid_request"),
-    ("objectId=" + "x" * 200, "invalid_request"),
-    ("&".join(["a=1"] * 2501), "invalid_request"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "query, code",
+    [
+        ("after=x", "invalid_cursor"),
+        ("messageType=x", "invalid_request"),
+        ("objectId=" + "x" * 200, "invalid_request"),
+        ("&".join(["a=1"] * 2501), "invalid_request"),
+    ],
+)
 def test_a_wrong_wish_is_refused_as_by_the_list(faber, server, query, code):
     assert_stream_error(Stream(faber, server, query).answer, 400, code)
     assert_stream_error(faber.send("get", f"/events?{query}"), 400, code)
