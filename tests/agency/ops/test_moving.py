@@ -69,14 +69,18 @@ def make_college():
     stored = faber.post("/verificationPolicies", POLICY)["policyId"]
     faber.post("/kiosks", {"name": "Desk", "policyId": stored})
     assert uploads(faber, picture()).status_code == 200
-    folder = Path(default_storage.location)
+    return faber
+
+
+def make_with_files():
+    faber, folder = make_college(), Path(default_storage.location)
     faber.files = {
         path.relative_to(folder): path.read_bytes() for path in folder.glob("*/*")
     }
     return faber
 
 
-restore_college = Template(make_college)
+restore_college = Template(make_with_files)
 
 
 @pytest.fixture

@@ -15,14 +15,14 @@ from moto.server import ThreadedMotoServer
 
 from agency.ops import stored_files
 from tests.agency.ops.test_backups import (
-    college,
     contents_of,
     database_url,
     empty_database,
     manage,
 )
+from tests.agency.ops.test_moving import make_college
 
-__all__ = ["college", "empty_database"]  # fixtures
+__all__ = ["empty_database"]  # a fixture
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 BUCKET = "agency"
 BACKEND = "storages.backends.s3.S3Storage"
@@ -52,6 +52,13 @@ def options(settings, monkeypatch):
     monkeypatch.setattr(stored_files, "last_finding", stored_files.Finding(None, 0))
     yield found
     server.stop()
+
+
+@pytest.fixture
+def college(transactional_db, stored_keys, settings, options):
+    """Its files go into the bucket at once."""
+    settings.REVOCATION_FIRST_REGISTRY_SIZE = settings.REVOCATION_REGISTRY_SIZE = 4
+    return make_college()
 
 
 def bucket_of(options, name=BUCKET):
