@@ -2,6 +2,7 @@
 # `make tools`: unpacks packages of requirements-debian.txt whose programs are missing, and what they depend on.
 # Nothing is installed: this needs no root, starts no service and leaves the lists of the machine's apt alone.
 set -eu
+umask 022 # a test as root starts PgBouncer as somebody else
 folder=$PWD/.venv/tools
 root=$folder/root state=$folder/state
 PATH=$PATH:/usr/sbin:$folder/bin
