@@ -57,7 +57,11 @@ TOO_WIDE = """document.documentElement.scrollWidth <= %d ? [] :
     .filter((one) => one.getBoundingClientRect().right > %d + 1)
     .map((one) => `${one.tagName}.${one.className}`)"""
 OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true })"
-FINISH = "document.getAnimations().forEach((one) => one.finish())"
+# A page follows its color scheme a frame later, and then its colors change slowly.
+FINISH = """new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+  document.getAnimations().forEach((one) => one.finish());
+  done();
+})))"""
 
 
 class Page:
