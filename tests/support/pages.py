@@ -3,18 +3,9 @@
 import re
 from uuid import uuid4
 
-import pytest
-from django.core.cache import cache
-
 from tests.support.people import Caller
 
 SECRET = re.compile(r"\bag[tsp]_[0-9A-Za-z]{38}\b")
-
-
-@pytest.fixture(autouse=True)
-def pages():
-    """Reset the rate limits."""
-    cache.clear()
 
 
 def secrets_on(response):

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.factories import UserFactory
-from tests.support.pages import Browser, pages
+from tests.support.pages import Browser
 
-__all__ = ["pages"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

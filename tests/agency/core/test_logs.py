@@ -20,10 +20,8 @@ from django.test import Client
 from agency.core import logs
 from connections.models import Connection
 from tenants import tokens, vault
-from tests.support.pages import pages
 from tests.support.processes import eventually, processes, same_server
 
-__all__ = ["pages"]
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "Balthazar-4711"
 V1 = "/credentials/v1/credentials"

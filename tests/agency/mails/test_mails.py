@@ -20,7 +20,6 @@ from tests.agency.studio.conftest import (
     browser_of,
     college,
     fay,
-    pages,
     person,
     url,
 )
@@ -28,7 +27,7 @@ from tests.factories import EmailAddressFactory
 from tests.support.pages import Browser
 
 __all__ = [
-    "browser", "college", "fay", "pages", "url",
+    "browser", "college", "fay", "url",
 ]  # fmt: skip
 
 PASSWORD = "correct horse battery"

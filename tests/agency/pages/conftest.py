@@ -3,9 +3,6 @@
 import pytest
 
 from tests.agency.pages.catalog import open_world
-from tests.support.pages import pages
-
-__all__ = ["pages"]
 
 
 @pytest.fixture

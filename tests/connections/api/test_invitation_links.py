@@ -10,9 +10,6 @@ from connections.didcomm import message
 from connections.models import Connection
 from tenants.models import Tenant
 from tests.support.errors import assert_error, error_of
-from tests.support.pages import pages
-
-__all__ = ["pages"]
 
 ENDLESS = "https://x.example/?c_i=" + "A" * 19_000
 

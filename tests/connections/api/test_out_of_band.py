@@ -9,9 +9,6 @@ from django.conf import settings
 from connections.models import Connection
 from credentials.models import Credential
 from tests.support.errors import assert_error, error_of
-from tests.support.pages import pages
-
-__all__ = ["pages"]
 
 OUT_OF_BAND = {"protocol": "out-of-band"}
 CONNECTING = OUT_OF_BAND | {"handshakes": ["didexchange/1.1", "connections/1.0"]}
