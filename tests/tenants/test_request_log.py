@@ -157,7 +157,7 @@ def test_the_thread_writes_and_the_end_of_the_process_writes_the_rest(
     # Only the end of the process makes the thread write.
     monkeypatch.setattr(request_log, "WRITE_SECONDS", 3600.0)
     request_log.start_writer()
-    _, end, arguments = finalize.call_args.args
+    end, arguments = finalize.call_args.args[1], finalize.call_args.kwargs["args"]
     faber.get("/connections")
     assert not LoggedRequest.objects.exists()
     end(*arguments)

@@ -167,7 +167,7 @@ def test_a_name_outside_ascii_is_looked_up_as_the_name_system_has_it(resolves):
 
 
 def test_at_registration_an_address_inside_is_400(resolves):
-    resolves(["10.0.0.1"])
+    resolves(["10.0.0.1"], ["127.0.0.1"], ["::1"], ["10.1.0.1"])
     for host in ("10.0.0.1", "localhost", "[::1]", "intranet.example"):
         with pytest.raises(Invalid) as refused:
             addresses.check_url(f"http://{host}/", "url")

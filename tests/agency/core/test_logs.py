@@ -72,7 +72,12 @@ def lines_of(output, name):
             401,
             "credentials",
         ),
-        ("get", f"{V1}/{SECRET}", 401, "credentials/<str:credentialId>"),
+        (
+            "get",
+            f"{V1}/{SECRET}",
+            401,
+            "credentials/v1/credentials/<str:credentialId>",
+        ),
         ("get", f"/nowhere/{SECRET}?key={SECRET}", 404, "-"),
         ("get", f"/i/{SECRET}", 404, "i/<str:token>"),
         ("get", f"/i/{SECRET}\u201d", 404, "i/<str:token>"),

@@ -183,6 +183,11 @@ def indexes_of(found: Plan, model: type[models.Model]) -> set[str]:
 
 
 @pytest.fixture
+def by_rows(monkeypatch):
+    queues.deliver_by_rows(monkeypatch)
+
+
+@pytest.fixture
 def delivery(faber):
     """An organization with a webhook, to which one is pending."""
     faber.post("/webhooks", {"url": "https://office.example"})
@@ -265,9 +270,8 @@ def is_planned_once(sql: str, params: Any) -> bool:
 
 
 def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(
-    faber, delivery, monkeypatch
+    by_rows, delivery, faber
 ):
-    queues.deliver_by_rows(monkeypatch)
     done = {"status": "'done'"}
     multiply(OutboundMessage, is_hosted="false", **done)
     multiply(InboundMessage, message_id="n::text", **done)

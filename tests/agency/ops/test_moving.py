@@ -384,7 +384,12 @@ def test_a_file_without_move_is_for_trials_only(college, file, leaves):
     assert college.get("/connections")
 
 
-def test_another_key_address_or_network_is_refused(moved):
+def test_a_network_must_be_the_same(moved):
+    NetworkFactory(id="local", kind="indy")
+    refused("network_missing", moved)
+
+
+def test_another_key_or_address_is_refused(moved):
     for code, name, value in (
         ("wrong_move_key", "AGENCY_MOVE_KEY", new_key()),
         ("no_move_key", "AGENCY_MOVE_KEY", ""),
@@ -393,8 +398,6 @@ def test_another_key_address_or_network_is_refused(moved):
         with override_settings(**{name: value}):
             refused(code, moved)
     refused("file_unreadable", ROOT / "README.md")
-    NetworkFactory(id="local", kind="indy")
-    refused("network_missing", moved)
     assert Tenant.objects.count() == 0
 
 

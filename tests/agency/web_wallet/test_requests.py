@@ -69,12 +69,12 @@ def test_an_answer_is_judged_once_and_says_who_got_what(wallet, ask, faber, grad
     shown, _, proven = told.partition("You showed")[2].partition("You only proved")
     assert "<bdi>name</bdi>" in shown and "at most 2024" in proven
     assert "Balthazar" not in told and 'href="/w/"' in told
-    page = wallet.get("/w/history").text
-    assert f"<bdi>{faber.tenant.name}</bdi>" in page
-    shown = page.partition("You showed")[2].partition("You only proved")[0]
+    history = wallet.get("/w/history").text
+    assert f"<bdi>{faber.tenant.name}</bdi>" in history
+    shown = history.partition("You showed")[2].partition("You only proved")[0]
     assert "<bdi>name</bdi>" in shown and "year" not in shown
-    assert "<bdi>year</bdi>: <bdi>at most 2024</bdi>" in page
-    assert "Balthazar" not in page and "2021" not in page
+    assert "<bdi>year</bdi>: <bdi>at most 2024</bdi>" in history
+    assert "Balthazar" not in history and "2021" not in history
     # Sent again, it does nothing.
     for again in (send(wallet, page, card), wallet.post(page, {"action": "decline"})):
         refuses(again, 409, "wrong_state")
