@@ -27,6 +27,7 @@ KINDS = {
     "": "Leave it out",
 }
 VALID_NOW = {"validNow": True}
+GRACE = "graceSeconds"
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 PLACE = re.compile(r"[0-9]{1,3}")  # of what a button of the page changes
 LAST_NUMBER = re.compile(r"^((?:[0-9]+\.){0,2})([0-9]+)")
@@ -115,13 +116,19 @@ class Draft:
     items: list[DraftItem] = field(default_factory=lambda: [DraftItem()])
 
     @property
+    def grace(self) -> str | int:
+        """The graceSeconds; "" for none."""
+        return self.requirement.get(GRACE, "")
+
+    @property
     def valid_now(self) -> bool:
-        return self.requirement == VALID_NOW
+        return bool(self.requirement) and not self.other_requirement
 
     @property
     def other_requirement(self) -> str:
-        """As JSON, if it is more than the page has a field for."""
-        is_plain = self.requirement in ({}, VALID_NOW)
+        """As JSON, if it is more than the page has fields for."""
+        named = {name: one for name, one in self.requirement.items() if name != GRACE}
+        is_plain = named == VALID_NOW or not self.requirement
         return "" if is_plain else json.dumps(self.requirement)
 
     def body(self) -> Json:
@@ -188,6 +195,8 @@ def read_draft(given: QueryDict) -> Draft:
     requirement = read_object(given.get("requirement", ""))
     if not requirement and "valid_now" in given:
         requirement = dict(VALID_NOW)
+        if grace := given.get("grace", "").strip():
+            requirement[GRACE] = int(grace) if WHOLE_NUMBER.fullmatch(grace) else grace
     return Draft(given.get("name", ""), given.get("version", ""), requirement, items)
 
 

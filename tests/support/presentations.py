@@ -6,6 +6,7 @@ from tests import fixtures
 from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate, ledger, tails_path
 from verifications.proofs import checks, presentation_building, proof_policy, selection
 from verifications.proofs.checks import Outcome
+from verifications.proofs.proof_items import Interval
 from verifications.proofs.request_building import build_request
 from verifications.proofs.selection import Candidate, Selection
 from wallets import anoncreds
@@ -81,8 +82,9 @@ def judge(
     at: int | None = None,
     allows_interval: bool = False,
 ) -> Outcome:
+    at_receipt = None if at is None else Interval(None, at)
     return checks.judge_presentation(
-        request, presentation, known or ledger(), at, allows_interval
+        request, presentation, known or ledger(), at_receipt, allows_interval
     )
 
 

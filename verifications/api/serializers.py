@@ -21,6 +21,7 @@ from connections.api.serializers import (
 from connections.invitation_links import encoded_message
 from credentials.api.serializers import CredentialContract
 from verifications.models import Verification
+from verifications.proofs.proof_policy import MAX_GRACE_SECONDS
 from verifications.proofs.relative_dates import (
     GRAMMAR,
     PATTERN,
@@ -45,6 +46,11 @@ PREDICATE_VALUE = (
 VALID_FROM = (
     "The start of an interval that ends at `validAt` or with `validNow`: the credential "
     "must not have been revoked at some moment in it."
+)
+GRACE_SECONDS = (
+    "With `validNow`: for how many seconds a status list still counts after a newer one "
+    "was published while the holder answered. A credential that was revoked in this "
+    "time can pass. 60 without it."
 )
 PREDICATES = [(kind, kind) for kind in (">=", ">", "<=", "<", "==")]
 
@@ -143,6 +149,12 @@ class RevocationRequirement(Parameters):
     validFrom = serializers.DateTimeField(required=False, help_text=VALID_FROM)
     validAt = serializers.DateTimeField(required=False)
     validNow = serializers.BooleanField(required=False)
+    graceSeconds = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MAX_GRACE_SECONDS,
+        help_text=GRACE_SECONDS,
+    )
 
 
 class VerificationPolicyParameters(Parameters):

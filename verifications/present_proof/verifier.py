@@ -176,16 +176,16 @@ def receive_presentation(verification: Verification, message: Message) -> None:
     ):
         _send_verdict(verification)
         return
-    # `validNow` means the time of receipt. Any other time is in the request.
-    judged_at = None
     policy = verification.unsealed_policy()
-    if proof_policy.is_judged_at_receipt(policy):
-        judged_at = network_reads.now()
+    # The last transition of an open verification is the request.
+    requested_at = int(verification.updated_at.timestamp())
     outcome = judge_presentation(
         verification.require_proof_request(),
         presentation,
         ledger_of(verification.tenant.network),
-        judged_at=judged_at,
+        at_receipt=proof_policy.interval_at_receipt(
+            policy, requested_at, network_reads.now()
+        ),
         allows_interval=proof_policy.allows_interval(policy),
     )
     checks = [check._asdict() for check in outcome.checks]

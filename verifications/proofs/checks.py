@@ -22,7 +22,8 @@ and only if all rules pass:
     non_revocation        if requested and the definition is revocable: a proof of it,
                           with its registry and time
     revocation_registry   the registry is of that definition and of its issuer
-    status_list           the list is the newest one up to the requested time
+    status_list           the list is the newest one up to the requested time, or one
+                          that the policy lets pass
     signature             the library's verdict
 
 After a rule fails for an item, the later rules are skipped for that item.
@@ -70,7 +71,12 @@ from verifications.proofs.presentation_reading import (
     Value,
     read_presentation,
 )
-from verifications.proofs.proof_items import Item, credential_facts, matches_facts
+from verifications.proofs.proof_items import (
+    Interval,
+    Item,
+    credential_facts,
+    matches_facts,
+)
 from verifications.proofs.proof_values import own_answers, proof_by_item, proof_entry
 from verifications.proofs.request_reading import (
     prune_request,
@@ -115,7 +121,7 @@ def judge_presentation(
     request: dict,
     presentation: Any,
     ledger: LedgerReader,
-    judged_at: int | None = None,
+    at_receipt: Interval | None = None,
     allows_interval: bool = False,
 ) -> Outcome:
     """Check a presentation against our stored request with its restrictions and nonce.
@@ -124,9 +130,10 @@ def judge_presentation(
     request is answered only once is not checked here: the state of its verification
     ensures it.
 
-    judged_at: unix seconds. It replaces all times at which the request requires
-    credentials not to be revoked ("validNow" at receipt). It changes nothing for items
-    that do not require non-revocation, and for items with a time of their own.
+    at_receipt: for "validNow", the interval whose status lists count
+    (proof_policy.interval_at_receipt). It replaces that of the request. It changes
+    nothing for items that do not require non-revocation, and for items with a time of
+    their own.
 
     allows_interval: whether any status list of an interval proves non-revocation, as
     for a policy with `validFrom`. If not, only the newest up to its end does: an older
@@ -152,7 +159,7 @@ def judge_presentation(
         items,
         parsed,
         ledger,
-        judged_at=judged_at,
+        at_receipt=at_receipt,
         allows_interval=allows_interval,
     )
     checks = list(_run_rules(judgement))
@@ -186,7 +193,7 @@ class Judgement:
     items: list[Item]
     presentation: Presentation
     ledger: LedgerReader
-    judged_at: int | None = None
+    at_receipt: Interval | None = None
     allows_interval: bool = False
     _status_lists: dict[tuple[str, int], dict | None] = field(default_factory=dict)
 
@@ -250,22 +257,30 @@ class Judgement:
             self._status_lists[name, time] = self.ledger.status_list(name, time)
         return self._status_lists[name, time]
 
+    def accepted_interval(self, item: Item) -> Interval | None:
+        """The interval whose status lists prove the item's non-revocation, or None.
+
+        Without a start it is the newest list up to its end.
+        """
+        interval = item.non_revoked
+        if interval is None:
+            return None
+        if self.at_receipt and interval == read_interval(self.request):
+            return self.at_receipt
+        return interval if self.allows_interval else interval._replace(start=None)
+
     def non_revoked_at(self, item: Item) -> int | None:
         """The time at which the item's credential must not be revoked, or None."""
-        if item.non_revoked is None:
-            return None
-        is_default = item.non_revoked == read_interval(self.request)
-        if self.judged_at is not None and is_default:
-            return self.judged_at
-        return item.non_revoked.latest_timestamp
+        interval = self.accepted_interval(item)
+        return interval.latest_timestamp if interval else None
 
     def oldest_timestamp(self, index: int, item: Item, newest: dict) -> int:
         """The time of the oldest status list that proves the item's non-revocation.
 
-        It is the list in force at the start of an interval, if that is allowed.
+        It is the list in force at the start of the accepted interval.
         """
-        interval = item.non_revoked
-        if not self.allows_interval or interval is None or interval.start is None:
+        interval = self.accepted_interval(item)
+        if interval is None or interval.start is None:
             return newest["timestamp"]
         first = self.status_list(index, interval.start)
         # Without a list at the start, the registry was made within the interval.
@@ -568,8 +583,8 @@ def check_revocation_registry(judgement: Judgement, item: Item) -> Failure | Non
 def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
     """Check that the presentation uses the newest list up to the requested time.
 
-    An older list lacks later revocations. Where the policy has `validFrom`, it counts
-    if it was in force at some time since.
+    An older list lacks later revocations. It counts if it was in force at some time
+    since `validFrom`, or superseded while the holder answered (graceSeconds).
     """
     requested_time = judgement.non_revoked_at(item)
     for index in judgement.non_revocation_proofs(item):
@@ -585,9 +600,11 @@ def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
             return failures.NOT_YET_VALID
         if named is None or named_time is None or named["timestamp"] != named_time:
             return failures.UNKNOWN_TIMESTAMP
-        if newest and judgement.oldest_timestamp(index, item, newest) > named_time:
+        if newest is None or newest["timestamp"] == named_time:
+            continue
+        if judgement.oldest_timestamp(index, item, newest) > named_time:
             return failures.STALE
-        if newest and newest["timestamp"] < named_time:
+        if newest["timestamp"] < named_time:
             # The list is later than the requested time.
             return failures.UNKNOWN_TIMESTAMP
     return None

@@ -14,6 +14,7 @@ from verifications.proofs.proof_items import (
     PREDICATE_TYPES,
     RESERVED_SUFFIX,
     RESTRICTION_FIELDS,
+    Interval,
     fits_32_bits,
 )
 from verifications.proofs.relative_dates import (
@@ -25,6 +26,11 @@ from wallets.anoncreds import normalise_name
 
 # The tolerance for a policy's author whose clock is ahead of ours.
 CLOCK_SKEW_SECONDS = 60
+# With `validNow`: for how long a status list counts after another one superseded it.
+DEFAULT_GRACE_SECONDS = 60
+MAX_GRACE_SECONDS = 3600
+# How far ahead a request with `validNow` ends: longer than any exchange or link.
+OPEN_SECONDS = 10 * 366 * 86400
 
 REVOCATION_REQUIREMENT = "revocationRequirement"
 _Errors = defaultdict[str, list[str]]  # sentences by the path of their member
@@ -71,17 +77,17 @@ def non_revoked_at(policy: dict, now: int) -> int | None:
     """The time at which credentials must not be revoked; None if not requested.
 
     policy: normalised. now: when the request is sent. All times are unix seconds.
-    "validNow" means now, and is checked again when the presentation arrives
-    (`is_judged_at_receipt`). A policy with a future time cannot be sent before it:
-    raises Invalid("not_yet_due"), which names the time, if one is more than a minute
-    ahead.
+    For "validNow" it is OPEN_SECONDS ahead, so that holders answer with the newest
+    list that there is then (`interval_at_receipt`). A policy with a future time cannot
+    be sent before it: raises Invalid("not_yet_due"), which names the time, if one is
+    more than a minute ahead.
     """
     for path, time in times_of_policy(policy):
         if time > now + CLOCK_SKEW_SECONDS:
             message = f"{path} is in the future. Send the policy at that time."
             raise Invalid("not_yet_due", message, errors={path: [message]})
     if is_judged_at_receipt(policy):
-        return now
+        return now + OPEN_SECONDS
     valid_at = time_of(policy, "validAt")
     return None if valid_at is None else max(0, min(valid_at, now))
 
@@ -128,6 +134,24 @@ def _parts(policy: dict) -> list[tuple[str, dict]]:
 def is_judged_at_receipt(policy: dict) -> bool:
     """Whether revocation is checked for the time of receipt, not of the request."""
     return bool(policy.get(REVOCATION_REQUIREMENT, {}).get("validNow"))
+
+
+def interval_at_receipt(policy: dict, requested_at: int, now: int) -> Interval | None:
+    """The interval of the status lists that count for "validNow"; None without it.
+
+    A list counts if it was in force at some moment of it. The newest list does. One
+    that another superseded counts for `graceSeconds`, if that was after the request:
+    a holder cannot know of a list that comes while they answer. As the times of lists
+    are whole seconds, the second of the request is after it.
+
+    requested_at, now: unix seconds; the presentation is received now.
+    """
+    if not is_judged_at_receipt(policy):
+        return None
+    grace = policy[REVOCATION_REQUIREMENT].get("graceSeconds", DEFAULT_GRACE_SECONDS)
+    start = max(requested_at - 1, now - grace)
+    valid_from = time_of(policy, "validFrom")
+    return Interval(start if valid_from is None else min(valid_from, start), None)
 
 
 def _read_text(errors: _Errors, path: str, value: object) -> str:
@@ -285,6 +309,13 @@ def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> di
         requirement["validNow"] = body["validNow"]
         if not isinstance(body["validNow"], bool):
             errors[f"{path}.validNow"].append("Give true or false.")
+    if body.get("graceSeconds") is not None:
+        requirement["graceSeconds"] = seconds = whole_number(body["graceSeconds"])
+        if seconds is None or not 0 <= seconds <= MAX_GRACE_SECONDS:
+            sentence = f"Give a whole number from 0 to {MAX_GRACE_SECONDS}."
+            errors[f"{path}.graceSeconds"].append(sentence)
+        if not requirement.get("validNow"):
+            errors[f"{path}.graceSeconds"].append("Give it together with validNow.")
     has_end = "validAt" in requirement or requirement.get("validNow")
     if prefix and "validNow" in requirement:
         errors[f"{path}.validNow"].append(

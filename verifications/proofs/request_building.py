@@ -32,7 +32,8 @@ def build_request(
     nonce: a decimal number.
     non_revoked_at: unix seconds, see `proof_policy.non_revoked_at`. It becomes both
     `from` and `to`, as RFC 0441 advises: holders then answer with the newest status
-    list up to that time. A policy with `validFrom` has it as `from`.
+    list up to that time. A policy with `validFrom` has it as `from`. With `validNow`
+    there is no `from`: it would be a time to come.
     integer_attributes: of the `definitions_of_predicates`. An item that only integers
     can satisfy gets no bound.
     Raises Invalid("invalid_policy") if an item has the name of another item's bound.
@@ -66,8 +67,12 @@ def build_request(
     }
     if non_revoked_at is not None:
         start = proof_policy.time_of(policy, "validFrom")
-        start = non_revoked_at if start is None else max(0, min(start, non_revoked_at))
-        request["non_revoked"] = {"from": start, "to": non_revoked_at}
+        if start is None and not proof_policy.is_judged_at_receipt(policy):
+            start = non_revoked_at
+        from_member = (
+            {} if start is None else {"from": max(0, min(start, non_revoked_at))}
+        )
+        request["non_revoked"] = from_member | {"to": non_revoked_at}
     return request
 
 

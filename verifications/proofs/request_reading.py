@@ -5,6 +5,7 @@ The `non_revoked` of a request applies to all items, except those with their own
 """
 
 import re
+import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -76,7 +77,8 @@ def read_items(request: dict) -> list[Item]:
 def policy_from_request(request: dict) -> dict:
     """Convert any proof request to a policy with the API's field names.
 
-    The revocation requirement is the request's own, else the latest one of its items.
+    The revocation requirement is the request's own, else the latest one of its items:
+    one that ends in the future is `validNow`.
     Raises PeerError like `read_items`.
     """
     items = read_items(request)
@@ -90,12 +92,12 @@ def policy_from_request(request: dict) -> dict:
         "attributes": [_policy_item(item) for item in items if not item.is_predicate],
         "predicates": [_policy_item(item) for item in items if item.is_predicate],
     }
-    if interval is not None and interval.end is None:
+    if interval is not None and interval.latest_timestamp > time.time():
         policy[REVOCATION_REQUIREMENT] = {"validNow": True}
     elif interval is not None:
         end = datetime.fromtimestamp(interval.latest_timestamp, UTC)
-        time = end.isoformat(timespec="microseconds").replace("+00:00", "Z")
-        policy[REVOCATION_REQUIREMENT] = {"validAt": time}
+        moment = end.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        policy[REVOCATION_REQUIREMENT] = {"validAt": moment}
     return policy
 
 
@@ -166,10 +168,10 @@ def read_interval(body: dict) -> Interval | None:
         raise PeerError("request_malformed", "non_revoked is not an interval.")
     start = value.get("from")
     end = value.get("to")
-    for time in (start, end):
-        if time is None:
+    for moment in (start, end):
+        if moment is None:
             continue
-        if type(time) is not int or not 0 <= time <= MAX_TIMESTAMP:
+        if type(moment) is not int or not 0 <= moment <= MAX_TIMESTAMP:
             raise PeerError(
                 "request_malformed", "Times in a request are whole unix seconds."
             )

@@ -40,8 +40,6 @@ NEVER_SHOWN = (  # why, by which clients, of which schema, what
     ("The link and the stored policy are the verifier's.",
      "wallet", "VerificationContract",
      "verificationRequestData verificationRequestUrl definitionId"),
-    ("On its way to the holder `now` has become a time.",
-     "wallet", "VerificationPolicyRevocationRequirement", "validNow"),
     ("A policy of a hosted holder holds no values; another agent's are shown.",
      "credentials wallet", "ProposedAttribute", "value mimeType"),
     ("One time for the whole request; it stands there.",

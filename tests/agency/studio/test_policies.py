@@ -87,6 +87,17 @@ def test_the_fields_of_the_builder_are_the_items(browser, url, api, definition):
         assert f'<option value="{known}">' in page
 
 
+def test_the_grace_is_a_field(browser, url, api):
+    made = build(browser, url, valid_now="on", grace="90")
+    [shown] = api.get("/verificationPolicies")
+    assert shown["revocationRequirement"] == {"validNow": True, "graceSeconds": 90}
+    again = read(browser, f"{url}/policies/new?policy={made.pk}&view=builder")
+    assert 'name="grace" value="90"' in again and 'name="requirement"' not in again
+    answer = browser.send(f"{url}/policies/new", **ITEMS, valid_now="on", grace="9000")
+    assert answer.status_code == 200 and 'value="9000"' in answer.text
+    assert "3600" in answer.text and VerificationPolicy.objects.count() == 1
+
+
 def test_the_page_says_in_words_what_is_asked(browser, url, definition):
     chosen = definition.definition_id
     made = build(

@@ -159,6 +159,12 @@ def test_restrictions_are_bounded():
     ({"validFrom": "2030-01-31T12:00:00Z"}, ""),
     ({"validFrom": "2030-01-31T12:00:00Z", "validNow": False}, ""),
     ({"validFrom": "soon", "validNow": True}, ".validFrom"),
+    ({"validNow": True, "graceSeconds": -1}, ".graceSeconds"),
+    ({"validNow": True, "graceSeconds": 3601}, ".graceSeconds"),
+    ({"validNow": True, "graceSeconds": "long"}, ".graceSeconds"),
+    ({"validNow": True, "graceSeconds": True}, ".graceSeconds"),
+    ({"validAt": "2030-01-31T12:00:00Z", "graceSeconds": 5}, ".graceSeconds"),
+    ({"graceSeconds": 5}, ".graceSeconds"),
     ({"validFrom": "2030-01-31T12:00:01Z", "validAt": "2030-01-31T13:00:00+01:00"},
      ".validFrom"),
 ])  # fmt: skip
@@ -180,7 +186,8 @@ def requiring(**requirement):
 
 
 @pytest.mark.parametrize(("requirement", "time"), [
-    ({}, None), ({"validNow": False}, None), ({"validNow": True}, NOON),
+    ({}, None), ({"validNow": False}, None),
+    ({"validNow": True}, NOON + proof_policy.OPEN_SECONDS),
     ({"validAt": "2023-11-14T22:13:19.9Z"}, NOON - 1),
     ({"validAt": "2023-11-14T22:14:20Z", "validNow": False}, NOON),
     ({"validAt": "1969-12-31T23:59:59Z"}, 0),
@@ -191,6 +198,24 @@ def test_a_requirement_becomes_a_moment_when_it_is_sent(requirement, time):
     assert proof_policy.is_judged_at_receipt(written) is bool(
         requirement.get("validNow")
     )
+
+
+@pytest.mark.parametrize(("requirement", "requested", "start"), [
+    ({}, NOON - 30, NOON - 31),
+    ({}, NOON - 90, NOON - 60),
+    ({"graceSeconds": 3600}, NOON - 90, NOON - 91),
+    ({"graceSeconds": 0}, NOON - 90, NOON),
+    ({"graceSeconds": "0"}, NOON, NOON),
+    ({"validFrom": "2023-11-14T21:13:20Z"}, NOON - 90, NOON - 3600),
+    ({"validFrom": "2023-11-14T22:13:20Z"}, NOON - 90, NOON - 60),
+])  # fmt: skip
+def test_valid_now_accepts_lists_superseded_since_the_request_and_for_a_while(
+    requirement, requested, start
+):
+    written = requiring(validNow=True, **requirement)
+    interval = proof_policy.interval_at_receipt(written, requested, NOON)
+    assert interval == (start, None)
+    assert proof_policy.interval_at_receipt(requiring(), requested, NOON) is None
 
 
 def test_a_moment_to_come_can_be_kept_but_not_sent():

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -198,6 +200,14 @@ def test_non_revocation_is_asked_for_at_one_moment_if_there_is_one():
     asked = ask(attribute("name"))
     assert "non_revoked" not in asked and only(read_items(asked)).non_revoked is None
     assert "revocationRequirement" not in policy_from_request(asked)
+
+
+def test_valid_now_has_no_start_that_wallets_would_have_to_reach():
+    body = policy_of(attribute("name"), revocationRequirement={"validNow": True})
+    written = proof_policy.normalise(body)
+    asked = build_request(written, "5", int(time.time()) + 60)
+    assert asked["non_revoked"].keys() == {"to"}
+    assert policy_from_request(asked) == written
 
 
 def test_the_interval_of_an_item_takes_the_place_of_that_of_the_request():
