@@ -15,7 +15,7 @@ from connections.models import (
 @admin.register(Connection)
 class ConnectionAdmin(ExchangeAdmin):
     list_display = [
-        "connection_id", "tenant", "wallet", "role", "state", "name", "problem",
+        "connection_id", "tenant", "wallet", "role", "state", "name", "problem_in_words",
         "created_at",
     ]  # fmt: skip
     list_filter = ["state", "role", "multi_party", "connectionless"]
@@ -25,7 +25,7 @@ class ConnectionAdmin(ExchangeAdmin):
     fields = [
         "id", "tenant", "wallet", "connection_id", "role", "state", "multi_party",
         "connectionless", "name", "image_url", "my_key", "their_did", "their_key",
-        "their_endpoint", "thread_id", "handshake", "exchange_version", "problem",
+        "their_endpoint", "thread_id", "handshake", "exchange_version", "problem_in_words",
         "left_at", "created_at", "updated_at",
     ]  # fmt: skip
 

@@ -13,8 +13,9 @@ from agency.core import transactions
 from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import Conflict, EndedByPeer, PeerError, WrongState
 from agency.core.states import move
+from connections.didcomm import reasons
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
-from connections.didcomm.message import Message
+from connections.didcomm.message import Message, problem_text
 from connections.link_expiry import LINK_EXPIRED
 from connections.live_connection import ConnectionForeignKey
 from connections.messaging import outbox, pair_lock, router
@@ -198,11 +199,11 @@ class Exchange(EventSource):
         """Either side: end an open exchange and tell the other side, if it is there.
 
         In one transaction, with the lock of the connection. reason: for the other
-        side, in the words of this one; sealed. 409 `wrong_state`, 503
-        `organization_frozen`.
+        side, in the words of this one, or a code of reasons.DECLINES; sealed. 409
+        `wrong_state`, 503 `organization_frozen`.
         """
         self.lock_to_act()
-        self._decline_locked(reason)
+        self._decline_locked(reasons.DECLINES.get(reason, reason))
 
     def _decline_locked(self, reason: str = "") -> None:
         move(
@@ -214,6 +215,24 @@ class Exchange(EventSource):
         )
         if self.connection:
             outbox.enqueue_if_possible(self.connection, self.build_decline(reason))
+
+    def receive_problem(self, message: Message) -> None:
+        """The other side has ended the exchange. A finished one does not change.
+
+        Whether a link has expired is for the side to say that offers or asks.
+        """
+        if self.state not in self.OPEN:
+            return
+        makes_links = self.role in ("issuer", "verifier")
+        ours = ("declined", LINK_EXPIRED) if makes_links else ("declined",)
+        move(
+            self,
+            self.OPEN,
+            self.State.REJECTED,
+            problem=reasons.read_problem(message, ours),
+            reason=self.sealed_reason(problem_text(message)),
+        )
+        self.withdraw_waiting()
 
     @classmethod
     def decline_open(cls, connection: Connection, limit: int | None = None) -> int:

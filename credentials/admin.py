@@ -82,7 +82,7 @@ class CredentialDefinitionAdmin(ReadOnlyAdmin):
 @admin.register(Credential)
 class CredentialAdmin(ExchangeAdmin):
     list_display = [
-        "id", "tenant", "wallet", "role", "state", "definition_id", "problem",
+        "id", "tenant", "wallet", "role", "state", "definition_id", "problem_in_words",
         "created_at",
     ]  # fmt: skip
     list_filter = ["state", "role", "automatic_issuance"]
@@ -92,7 +92,7 @@ class CredentialAdmin(ExchangeAdmin):
     fields = [
         "id", "tenant", "wallet", "connection", "role", "state", "thread_id",
         "schema_id", "definition_id", "automatic_issuance", "accepted_at", "issued_at",
-        "problem", "created_at", "updated_at",
+        "problem_in_words", "created_at", "updated_at",
     ]  # fmt: skip
 
 

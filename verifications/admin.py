@@ -50,7 +50,7 @@ class VerificationAdmin(ExchangeAdmin):
     date_hierarchy = "created_at"
     fields = [
         "id", "tenant", "wallet", "connection", "role", "state", "thread_id",
-        "policy_id", "is_valid", "verified_at", "problem", "created_at", "updated_at",
+        "policy_id", "is_valid", "verified_at", "problem_in_words", "created_at", "updated_at",
     ]  # fmt: skip
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:

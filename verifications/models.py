@@ -13,6 +13,7 @@ from django.utils import timezone
 from agency.core import transactions
 from agency.core.errors import WrongState
 from agency.core.states import move
+from connections.didcomm import reasons
 from connections.didcomm.formats import MessageFormat
 from connections.exchange import Exchange
 from connections.models import Connection
@@ -330,7 +331,7 @@ class Verification(Exchange):
 
     def build_decline(self, reason: str) -> dict[str, Any]:
         return messages.build_problem_report(
-            messages.ABANDONED,
+            reasons.find_decline(reason) or messages.ABANDONED,
             reason or "The proof is not wanted.",
             self.thread_id,
             self.message_format,

@@ -26,6 +26,7 @@ from agency.holder_pages.languages import choose_language
 from agency.holder_pages.links import Kind, Link
 from agency.holder_pages.texts import with_name
 from agency.holder_pages.views import public_host
+from connections.didcomm.reasons import DECLINES
 from verifications.kiosks import (
     Screen,
     State,
@@ -115,6 +116,8 @@ def read_screen(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpRe
             connection=verification.connection,
             exchange=verification,
         )
+    if verification and verification.problem in DECLINES:
+        context["declined"] = DECLINES[verification.problem]
     return kiosk_response(request, token, kiosk, context, "#state")
 
 
@@ -153,6 +156,8 @@ def kiosk_response(
     language = choose_language(request, tenant.default_language if tenant else "")
     context = context | {"token": token, "tenant": tenant, "host": public_host()}
     with translation.override(language):
+        if "declined" in context:
+            context["reason"] = translation.gettext(context["declined"])
         if tenant:
             asks = translation.gettext("{name} asks you for a proof")
             context["heading"] = with_name(asks, tenant.name)

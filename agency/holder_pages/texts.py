@@ -1,5 +1,7 @@
 """What a page says in each state: what happened, and what the holder does next."""
 
+from typing import Any
+
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -7,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agency.holder_pages.links import Kind, State
+from connections.didcomm.reasons import in_words
 
 Text = str | Promise
 Texts = tuple[Text, Text]  # heading, next step
@@ -125,6 +128,26 @@ INVITATION: dict[str, Texts] = {
     ),
 }
 TEXTS = {Kind.OFFER: OFFER, Kind.REQUEST: REQUEST, Kind.INVITATION: INVITATION}
+# What other modules say, for the catalogs (connections/didcomm/reasons.py).
+SENTENCES = (
+    gettext_lazy("The wallet has no card that fits."),
+    gettext_lazy("The holder does not want to do it now."),
+    gettext_lazy("The holder does not want to show that much."),
+    gettext_lazy("The holder does not know who sent this."),
+    gettext_lazy("The other side ended the exchange."),
+    gettext_lazy("Its link expired before anybody accepted it."),
+    gettext_lazy("The other side ended it, for a reason of its own."),
+)
+
+
+def translated_reason(exchange: Any) -> str:
+    """Why the other side ended it, in the active language; "" if this side did.
+
+    Never a text of a stranger.
+    """
+    if not exchange.problem or exchange.problem == "declined":
+        return ""
+    return _(in_words(exchange.problem))
 
 
 def heading(kind: str, state: str, name: str) -> SafeString:

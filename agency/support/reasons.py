@@ -7,7 +7,7 @@ names of items are those of the policy.
 from collections.abc import Iterable
 from typing import Any
 
-from agency.studio.exchange.words import problem_in_words
+from connections.didcomm.reasons import in_words
 from tenants import vault
 from verifications.models import Verification
 from verifications.proofs.failures import FAILURES
@@ -27,7 +27,7 @@ def list_reasons(
     if failed:
         return [reason_of(check, with_advice) for check in failed]
     if verification.problem:
-        return [problem_in_words(verification)]
+        return [in_words(verification.problem)]
     if verification.is_valid is False:
         return [
             "The verifier says that the proof is not valid. Its own record has why."

@@ -115,8 +115,12 @@ def consent_context(verification: Verification) -> dict[str, Any]:
 
 
 def read_reason(form: QueryDict) -> str:
-    """Why the holder declines, which the other side reads. No message holds U+0000."""
-    return form.get("reason", "").replace("\x00", "").strip()[:MAX_REASON]
+    """Why the holder declines: own words, or the code that was chosen of DECLINES.
+
+    The other side reads it. No message holds U+0000.
+    """
+    reason = form.get("words", "").strip() or form.get("reason", "")
+    return reason.replace("\x00", "").strip()[:MAX_REASON]
 
 
 def read_selections(verification: Verification, form: QueryDict) -> list[Selection]:

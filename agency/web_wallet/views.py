@@ -272,6 +272,7 @@ def request_context(row: Verification) -> dict[str, Any]:
     is_answered = row.state == Verification.State.ACCEPTED
     return {
         "asked": row,
+        "ended": link_texts.translated_reason(row),
         "disclosure": consent.disclosure_of(row) if is_answered else None,
         "is_watched": row.awaits_peer,
         "version": f"{row.state} {row.is_valid}",

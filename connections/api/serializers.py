@@ -22,6 +22,7 @@ from agency.api.serializers import (
 )
 from connections import invitation_links
 from connections.didcomm.message import MAX_REASON, encode_url
+from connections.didcomm.reasons import DECLINES
 from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
 from connections.protocols.basic_message import (
@@ -46,6 +47,7 @@ CONFIRM_CONNECTIONS = (
 )
 THREAD_ID = "The id of its messages' thread, the same on both sides."
 PROBLEM = "Of one that was rejected: the code of what ended it."
+PROBLEM_MESSAGE = "What `problem` means, in words. Never a text of the other side."
 REASON = "Of one that was rejected: why, in the words of the side that ended it."
 
 # What exchanges show of their connection: columns that their lists read.
@@ -195,7 +197,8 @@ class DeclineParameters(Parameters):
         required=False,
         allow_blank=True,
         max_length=MAX_REASON,
-        help_text="For the other side, in your words.",
+        help_text="For the other side, in your words, or one of the codes: "
+        + ", ".join(f"`{code}`" for code in DECLINES),
     )
 
 

@@ -10,12 +10,14 @@ from connections.api.serializers import (
     EXCHANGE_VERSION,
     LINK_COLUMNS,
     PROBLEM,
+    PROBLEM_MESSAGE,
     REASON,
     THREAD_ID,
     VERSIONS,
     ExchangeLinkParameters,
     was_started_by_link,
 )
+from connections.didcomm import reasons
 from connections.invitation_links import encoded_message
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
@@ -367,6 +369,7 @@ class CredentialContract(Contract):
         required=False, help_text="For its issuer: its place in that registry."
     )
     problem = serializers.CharField(required=False, help_text=PROBLEM)
+    problemMessage = serializers.CharField(required=False, help_text=PROBLEM_MESSAGE)
     reason = serializers.CharField(required=False, help_text=REASON)
 
     def to_representation(self, credential):
@@ -394,5 +397,6 @@ class CredentialContract(Contract):
             threadId=credential.thread_id,
             **slot,
             problem=credential.problem or None,
+            problemMessage=reasons.in_words(credential.problem) or None,
             reason=credential.unsealed_reason(),
         )

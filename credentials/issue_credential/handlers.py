@@ -21,7 +21,7 @@ from agency.core.errors import Conflict, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import attachment_of
-from connections.didcomm.message import Message, problem_code, problem_text
+from connections.didcomm.message import Message
 from connections.exchange import PARTIES, format_columns, handles_exchange
 from connections.messaging.router import (
     handles,
@@ -321,7 +321,7 @@ def receive_problem(connection: Connection, message: Message) -> None:
     if proposals.wants_other_format(credential, message):
         proposals.propose_in_other_format(credential)
         return
-    credential.receive_problem(problem_code(message), problem_text(message))
+    credential.receive_problem(message)
 
 
 def find_reported(connection: Connection, message: Message) -> Credential:

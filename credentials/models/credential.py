@@ -466,18 +466,6 @@ class Credential(Exchange):
             self.thread_id, self.message_format, reason or usual
         )
 
-    def receive_problem(self, code: str, reason: str | None = None) -> None:
-        """The other side has ended the exchange. A finished one does not change."""
-        if self.state in self.OPEN:
-            move(
-                self,
-                self.OPEN,
-                self.State.REJECTED,
-                problem=code,
-                reason=self.sealed_reason(reason),
-            )
-            self.withdraw_waiting()
-
     @cached_property
     def definition(self) -> CredentialDefinition:
         """Issuer: the definition of the credential, with its schema.

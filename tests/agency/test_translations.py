@@ -8,6 +8,8 @@ import pytest
 from django.core.management import call_command
 from django.utils import translation
 
+from agency.holder_pages.texts import SENTENCES
+from connections.didcomm import reasons
 from tenants.branding import LANGUAGES
 from tests.support.paths import ROOT
 
@@ -78,3 +80,10 @@ def test_both_files_are_those_of_the_source(folder, tmp_path, monkeypatch):
         assert catalog_of(file_of(copy, language, "mo")) == catalog_of(
             file_of(place, language, "mo")
         )
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_reasons_are_translated_for_holders(language):
+    catalog = catalog_of(file_of(ROOT / "agency/holder_pages", language, "mo"))
+    assert {str(one) for one in SENTENCES} <= catalog.keys()
+    assert set(reasons.DECLINES.values()) <= catalog.keys()

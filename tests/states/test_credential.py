@@ -59,7 +59,8 @@ def receive_credential(row):
 
 def receive_problem(row):
     row.lock()
-    row.receive_problem("too-late")
+    report = messages.build_problem_report(row.thread_id, row.message_format, "Late")
+    row.receive_problem(walks.received(report))
 
 
 def counter(row):

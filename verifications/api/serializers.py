@@ -12,12 +12,14 @@ from connections.api.serializers import (
     EXCHANGE_VERSION,
     LINK_COLUMNS,
     PROBLEM,
+    PROBLEM_MESSAGE,
     REASON,
     THREAD_ID,
     VERSIONS,
     ExchangeLinkParameters,
     was_started_by_link,
 )
+from connections.didcomm import reasons
 from connections.invitation_links import encoded_message
 from credentials.api.serializers import CredentialContract
 from verifications.models import Verification
@@ -269,6 +271,7 @@ class VerificationContract(Contract):
     verificationUrl = serializers.CharField(required=False)
     threadId = serializers.CharField(source="thread_id", help_text=THREAD_ID)
     problem = serializers.CharField(required=False, help_text=PROBLEM)
+    problemMessage = serializers.CharField(required=False, help_text=PROBLEM_MESSAGE)
     reason = serializers.CharField(required=False, help_text=REASON)
 
     def to_representation(self, verification):
@@ -296,6 +299,7 @@ class VerificationContract(Contract):
             verificationUrl=url,
             threadId=verification.thread_id,
             problem=verification.problem or None,
+            problemMessage=reasons.in_words(verification.problem) or None,
             reason=verification.unsealed_reason(),
         )
 

@@ -3,8 +3,7 @@
 A handler runs in a transaction that has locked the connection.
 """
 
-from agency.core.states import move
-from connections.didcomm.message import Message, problem_code, problem_text
+from connections.didcomm.message import Message
 from connections.exchange import handles_exchange
 from connections.messaging.router import (
     on_connection_ended,
@@ -12,7 +11,7 @@ from connections.messaging.router import (
     on_link_expired,
 )
 from verifications.models import Verification
-from verifications.present_proof.messages import ABANDONED, PRESENT_PROOF
+from verifications.present_proof.messages import PRESENT_PROOF
 
 State = Verification.State
 
@@ -27,25 +26,8 @@ def receive_problem(verification: Verification, message: Message) -> None:
     """
     if verification.state == State.ACCEPTED:
         verification.record_verdict(is_valid=False)
-    elif verification.state in Verification.OPEN:
-        move(
-            verification,
-            Verification.OPEN,
-            State.REJECTED,
-            problem=peer_problem(message),
-            reason=verification.sealed_reason(problem_text(message)),
-        )
-        verification.withdraw_waiting()
-
-
-def peer_problem(message: Message) -> str:
-    """Return the code of the peer's report for `problem`.
-
-    There `declined` means that we declined (Verification.decline), so a peer's
-    `declined` is stored as `abandoned`.
-    """
-    code = problem_code(message)
-    return ABANDONED if code == "declined" else code
+    else:
+        verification.receive_problem(message)
 
 
 on_connection_ended(Verification.decline_open)

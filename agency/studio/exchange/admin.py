@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 
@@ -9,12 +10,17 @@ from agency.admin import ReadOnlyAdmin
 from agency.api.views import parse_uuid
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.page import exchange_context
+from connections.didcomm.reasons import in_words
 
 
 class ExchangeAdmin(ReadOnlyAdmin):
     """Base of the admin of connections, credentials and verifications."""
 
     change_form_template = "admin/exchange.html"
+
+    @admin.display(description="problem")
+    def problem_in_words(self, row: Any) -> str:
+        return in_words(row.problem)
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from django.http import HttpRequest
 
 from connections.api.serializers import ConnectionContract
+from connections.didcomm.reasons import is_free_text
 from credentials.api.serializers import CredentialContract
 from verifications.api.serializers import VerificationContract
 
@@ -23,6 +24,7 @@ READABLE = {
     "definitionId", "did", "endedAtUtc", "imageUrl", "invitation", "invitationUrl",
     "issuedAtUtc", "issuerDid", "message", "mimeType", "myDid", "myKey", "name",
     "offerUrl", "policyName", "predicate", "predicateType", "problem",
+    "problemMessage",
     "recipientName", "referent", "revocationRegistryId", "rule", "schemaId",
     "schemaIssuerDid", "schemaName", "schemaVersion", "state", "status", "theirDid",
     "theirKey", "threadId", "updatedAtUtc", "uri", "validAt", "validFrom",
@@ -48,6 +50,8 @@ def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
         or "requests~attach" in row.invitation
     ):
         answer |= {name: MASK for name in INVITATIONS if name in answer}
+    if is_free_text(row.problem):
+        answer["problem"] = MASK
     if not links:
         answer |= {name: MASK for name in LINKS if name in answer}
     return json.dumps(answer, indent=2, ensure_ascii=False)

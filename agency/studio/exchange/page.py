@@ -33,7 +33,7 @@ def exchange_context(row: Any) -> dict[str, Any]:
         "badge": badge_of(row),
         "steps": steps.steps_of(row),
         "next_step": words.next_step(row),
-        "problem": words.problem_in_words(row),
+        "problem": words.in_words(row.problem),
         "role": words.ROLES[row.role],
         "connection": connection_of(row),
         "checks": checks_of(row),

@@ -1,4 +1,7 @@
-"""What an exchange is about: names and conditions; its values only when revealed."""
+"""What an exchange is about: names and conditions; its values only when revealed.
+
+A stranger's text about why it ended is a value too.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,9 +9,13 @@ from typing import Any
 
 from agency.holder_pages.contents import predicate_of, value_words
 from agency.studio.exchange.api_answer import MASK
+from connections.didcomm.reasons import is_free_text
+from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
 from verifications.proofs.request_reading import read_items
+
+REASON = "Reason, in their words"
 
 
 @dataclass(frozen=True)
@@ -35,11 +42,18 @@ def masked_values(row: Any) -> list[Value]:
 
 def revealed_values(row: Any) -> list[Value]:
     """All names with their values. The caller records who reads them, and why."""
+    values: list[Value] = []
     if isinstance(row, Credential):
-        return list(values_of_credential(row))
+        values += values_of_credential(row)
     if isinstance(row, Verification):
-        return list(values_of_verification(row))
-    return []
+        values += values_of_verification(row)
+    return values + [Value("", REASON, text) for text in free_texts(row)]
+
+
+def free_texts(row: Any) -> list[str]:
+    """Why it ended, in words of a person or agent that are in no list of ours."""
+    reason = None if isinstance(row, Connection) else row.unsealed_reason()
+    return [text for text in (row.problem, reason) if text and is_free_text(text)]
 
 
 def values_of_credential(row: Credential) -> Iterator[Value]:
@@ -53,9 +67,11 @@ def values_of_credential(row: Credential) -> Iterator[Value]:
 def values_of_verification(row: Verification) -> Iterator[Value]:
     """Yield what is asked, with the values of the proof if there is one.
 
-    A comparison has a condition and no value. Nothing before there is a request.
+    A comparison has a condition and no value. Nothing before there is a request, nor if
+    the verifier got no answer.
     """
-    if row.request_body is None:
+    is_unanswered = row.role == row.Role.VERIFIER and row.state == row.State.REJECTED
+    if row.request_body is None or is_unanswered:
         return
     proof = row.unsealed_proof() or {}
     for item in read_items(row.require_proof_request()):

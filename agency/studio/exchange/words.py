@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from connections.didcomm.reasons import in_words, is_free_text
 from connections.messaging.outbox import THREAD_ENDED
 from connections.models import Connection
 from credentials.models import Credential
@@ -225,28 +226,10 @@ def next_step_of_connection(row: Connection) -> str:
     if row.left_at:
         return "One side has ended the connection: nothing more goes over it."
     if row.problem:
-        return (
-            f"The other agent refused the handshake ({row.problem}). Make a new "
-            "invitation."
-        )
+        known = "" if is_free_text(row.problem) else f" {in_words(row.problem)}"
+        return f"The other agent refused the handshake.{known} Make a new invitation."
     if row.multi_party:
         return MULTI_PARTY
     if row.is_held:
         return HELD
     return NEXT_STEPS["connection", row.role, row.state]
-
-
-PROBLEMS = {
-    "abandoned": "The other side ended the exchange.",
-    "connection_gone": "The connection was ended or deleted.",
-    "link_expired": "Its link expired before anybody accepted it.",
-    "declined": "This side cancelled or declined it.",
-}
-
-
-def problem_in_words(row: Any) -> str:
-    """How an exchange was ended before it was done, or ""."""
-    if not row.problem:
-        return ""
-    known = PROBLEMS.get(row.problem)
-    return known or f"The other side ended it. Its reason, as a code: {row.problem}"

@@ -141,13 +141,21 @@ def test_a_proof_that_is_not_valid_shows_a_cross_and_no_value(opens, graduate):
     assert SHOWN not in screen.page
 
 
-@pytest.mark.parametrize("code", [messages.ABANDONED, "e.not-wanted", "declined"])
-def test_a_request_declined_by_link_shows_a_cross(opens, faber, code, monkeypatch):
+@pytest.mark.parametrize("code, reason, said", [
+    (messages.ABANDONED, "Mallory", ""), ("e.not-wanted", "Mallory", ""),
+    ("declined", "", ""), ("link_expired", "", ""),
+    (messages.ABANDONED, "no_card_fits", "The wallet has no card that fits."),
+])  # fmt: skip
+def test_a_request_declined_by_link_shows_a_cross(
+    opens, faber, code, reason, said, monkeypatch
+):
     screen, phone = opens(), opens_wallet(faber.hosts("Alice"))
     assert screen.state == "asking"
     monkeypatch.setattr(messages, "ABANDONED", code)  # of the report of the wallet
-    phone.post(screen.link.replace("/i/", "/w/take/"), {"action": "decline"})
+    link = screen.link.replace("/i/", "/w/take/")
+    phone.post(link, {"action": "decline", "reason": reason})
     assert screen.state == "declined" and 'class="mark failed"' in screen.page
+    assert said in screen.page and "Mallory" not in screen.page
     make_older(8)
     assert screen.state == "asking"
 

@@ -160,7 +160,7 @@ def test_without_a_card_a_request_cannot_be_answered(wallet, ask):
     assert 'value="accept"' not in shown
     assert "Tell them that no card fits" in shown
     assert shown.count('value="decline"') == 1
-    assert 'name="reason" value="No card in the wallet answers this."' in shown
+    assert 'name="reason" value="no_card_fits"' in shown
 
 
 def test_a_request_by_link_is_declined_with_a_reason(wallet, offer, ask, faber):

@@ -15,6 +15,7 @@ from credentials.models import Credential
 from tests.agency.core.test_plans import NEW_ID, explain, multiply, nodes
 from tests.support import queues
 from tests.support.races import PATIENCE, at_once, elsewhere, is_waited_for, wait_until
+from tests.support.walks import received
 from wallets.models import Key, Wallet
 
 ROLES = ("inviter", "invitee")
@@ -216,7 +217,7 @@ def test_all_code_of_a_transaction_uses_one_object_of_a_thread(faber, alice):
         assert connection.lock()
         found = Credential.find_on_connection(connection, first.thread_id)
         assert found is first
-        found.receive_problem("no")
+        found.receive_problem(received(found.build_decline("No")))
     assert first.state == "Rejected"
 
 

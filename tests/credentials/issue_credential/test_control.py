@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from connections.didcomm import reasons
 from connections.didcomm.message import read_attachment
 from credentials.models import Credential
 from tests.support import queues
@@ -81,6 +82,25 @@ def test_who_declines_says_why(faber, kind):
     assert faber.get(f"/{kind}")[0]["reason"] == WHY.strip()
     model = Credential if kind == "credentials" else Verification
     assert all(b"Alicia" not in row.reason for row in model.objects.all())
+
+
+@pytest.mark.parametrize("code", ["no_card_fits", "not_now"])
+def test_a_code_as_the_reason_arrives_as_a_code(faber, code):
+    alice, definition = faber.hosts(), faber.defines("name", "level")
+    offered = faber.offers(alice, definition, VALUES)
+    asked = faber.asks(alice, attributes=ASKED)
+    offer = alice.newest("credentials")["credentialId"]
+    alice.post(f"/credentials/{offer}/decline", {"reason": code})
+    request = alice.newest("verifications")["verificationId"]
+    alice.put(f"/verifications/{request}/decline", {"reason": code})
+    for path in (
+        f"/credentials/{offered['credentialId']}",
+        f"/verifications/{asked['verificationId']}",
+    ):
+        seen = faber.get(path)
+        words = reasons.DECLINES[code]
+        assert (seen["problem"], seen["reason"]) == (code, words)
+        assert seen["problemMessage"] == words
 
 
 def test_a_decline_without_a_reason_stays_as_it_was(faber):

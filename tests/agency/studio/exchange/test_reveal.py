@@ -2,12 +2,14 @@
 
 import base64
 import re
+from html import unescape
 from unittest import mock
 
 import pytest
 
 from agency.studio.exchange.api_answer import mask_members
 from connections.didcomm.message import encode_url
+from connections.didcomm.reasons import UNKNOWN
 from connections.models import Connection
 from credentials.models import Credential
 from tenants.models import AuditEntry
@@ -158,11 +160,38 @@ def test_a_request_that_was_declined_has_a_cross_and_no_form(browser, faber):
     alice.meets(faber)
     faber.asks(alice, **POLICY)
     Verification.objects.get(role="prover").decline("I have none.")
-    page = text(browser.get(url_of(Verification.objects.get(role="verifier"))))
+    row = Verification.objects.get(role="verifier")
+    page = text(browser.get(url_of(row)))
     top = page.partition('id="state"')[0]
     assert 'class="mark failed"' in top and "ended before a proof came" in top
-    assert "never shown" not in top and "masked" not in top
+    assert "never shown" not in top and "None" not in page
+    assert "The other side ended the exchange." in page and "I have none." not in page
+    assert '"reason": "••••••"' in unescape(page)
+    page = text(browser.send(f"{url_of(row)}/reveal", reason=REASON))
+    assert "<bdi>I have none.</bdi>" in page.partition('id="state"')[0]
+    assert AuditEntry.objects.get(action="values.revealed").reason == REASON
+
+
+def test_a_known_reason_is_in_our_words_with_nothing_to_reveal(browser, faber):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    faber.asks(alice, **POLICY)
+    Verification.objects.get(role="prover").decline("no_card_fits")
+    page = text(browser.get(url_of(Verification.objects.get(role="verifier"))))
+    assert "The wallet has no card that fits." in page
     assert 'id="id_reason"' not in page
+
+
+@pytest.mark.parametrize("code", ["I have none.", "e.p.none"])
+def test_a_code_of_no_list_is_free_text(browser, faber, code):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    faber.asks(alice, **POLICY)
+    row = Verification.objects.get(role="verifier")
+    Verification.objects.update(state="Rejected", problem=code)
+    page = text(browser.get(url_of(row)))
+    assert UNKNOWN in page and code not in page
+    assert code in text(browser.send(f"{url_of(row)}/reveal", reason=REASON))
 
 
 def test_an_invalid_proof_has_a_cross_and_the_reason_on_top(browser, faber, alice):
