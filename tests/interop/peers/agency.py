@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -232,3 +233,25 @@ def _newest(wallet: people.Api, path: str, state: str) -> dict:
     return eventually(
         lambda: [one for one in wallet.get(path) if one["state"] == state]
     )[0]
+
+
+def neighbour_of(
+    organization: people.Organization, definition_id: str, values: dict[str, str]
+) -> str:
+    """Issue to somebody else, whom the organization hosts. Return our path."""
+    holder, definition = organization.hosts("Bob"), {"definitionId": definition_id}
+    made = organization.offers(holder, definition, values, automaticIssuance=True)
+    holder.accepts_offer()
+    path = f"/credentials/{made['credentialId']}"
+    reaches(organization, path, "Issued")
+    return path
+
+
+def revoke_after_request(organization: people.Organization, neighbour: str) -> None:
+    """Revoke a credential, when the seconds of the request and of the wallet are over.
+
+    The time of the list differs from that of the request, as between people.
+    """
+    time.sleep(2)
+    organization.delete(neighbour)
+    time.sleep(2)

@@ -4,9 +4,14 @@ import pytest
 
 from connections.didcomm.message import decode_json
 from tests.interop.peers.acapy import Refused
-from tests.interop.peers.agency import reaches
+from tests.interop.peers.agency import (
+    neighbour_of,
+    reaches,
+    revoke_after_request,
+)
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.processes import eventually
+from tests.support.rounds import ROUNDS
 
 
 @pytest.fixture
@@ -131,6 +136,23 @@ def test_acapy_sees_a_revocation_and_cannot_prove_any_more(
     assert shown["isValid"] is False
     failed = [one["code"] for one in shown["checks"] if one["status"] == "fail"]
     assert failed == ["revoked_or_invalid"]
+
+
+def test_acapy_is_believed_while_somebody_else_is_revoked(
+    faber, degree, link, issue, issuance, proof
+):
+    ours, record = issue(level="1")
+    held = issuance.stored(record)
+    registry = faber.get(f"/credentials/{ours}")["revocationRegistryId"]
+    for _ in range(ROUNDS):
+        neighbour = neighbour_of(faber, degree, VALUES)
+        assert faber.get(neighbour)["revocationRegistryId"] == registry
+        asked = ask(faber, link, policy(degree, ["level"], **NOW))
+        received = proof.next("request-received", connection_id=link[1])
+        revoke_after_request(faber, neighbour)
+        proof.present(received, held)
+        shown = reaches(faber, f"/verifications/{asked}", "Accepted")
+        assert shown["isValid"] is True, shown["checks"]
 
 
 def hears_of_the_revocation(issuance, held):

@@ -7,9 +7,11 @@ from functools import partial
 
 import pytest
 
+from tests.interop.peers.agency import neighbour_of, revoke_after_request
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.credo import CURRENT
 from tests.interop.peers.processes import eventually, free_port
+from tests.support.rounds import ROUNDS
 
 VERSIONS = ("1.0", "2.0")
 KINDS = ("reachable", "mediated", "phone")
@@ -166,6 +168,23 @@ def test_credo_proves_a_credential_until_it_is_revoked(
     credo.does("prove", asked, evenRevoked=True)
     shown = office.reaches(proof, "Accepted")
     assert shown["isValid"] is False
+
+
+def test_credo_is_believed_while_somebody_else_is_revoked(
+    office, revocable, credo, link
+):
+    path = offers(office, revocable, link[0])
+    takes(credo, link[1])
+    held = office.reaches(path, "Issued")
+    for _ in range(ROUNDS):
+        neighbour = neighbour_of(office, revocable, VALUES)
+        registry = office.get(neighbour)["revocationRegistryId"]
+        assert registry == held["revocationRegistryId"]
+        proof, asked = asks_whether_it_is_revoked(office, revocable, credo, link)
+        revoke_after_request(office, neighbour)
+        credo.does("prove", asked)
+        shown = office.reaches(proof, "Accepted")
+        assert shown["isValid"] is True, shown["checks"]
 
 
 def is_told_of_revocation(credo, connection):

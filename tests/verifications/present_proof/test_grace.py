@@ -1,18 +1,31 @@
 """Revocations of others while a holder answers, and of the holder's own card."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import pytest
 
+from credentials import revocation
+from credentials.ledgers import ledger_of
 from credentials.ledgers.local import LocalLedger
+from credentials.models import RevocationRegistry, StatusList
+from credentials.models.published import FAR_FUTURE
+from tenants import vault
 from tests.support import queues
 from tests.support.people import Organization
 from tests.support.presentations import policy_of
+from tests.support.races import in_thread
+from tests.support.rounds import ROUNDS
 from verifications import kiosks
 from verifications.models import Kiosk
+from wallets import anoncreds
 
 VALUES = {"name": "Alice", "level": "7"}
 LEVEL = {"policyName": "level", "attributeNames": ["level"]}
+
+
+PROOFS = 200
 
 
 class Clock:
@@ -35,7 +48,7 @@ def clock(monkeypatch):
 class Register:
     """Cards of one registry: Alice's, and some of neighbours."""
 
-    def __init__(self, faber, clock, neighbours=1):
+    def __init__(self, faber, clock, neighbours=ROUNDS):
         self.faber, self.clock = faber, clock
         clock.ahead = -7200.0  # the first list is older than all that follows
         definition = faber.defines(*VALUES, supportRevocation=True)
@@ -137,8 +150,10 @@ def test_who_is_honest_is_believed_while_others_are_revoked(
         register.revoke_neighbour()
         clock.ahead = 90.0  # longer than any grace: the wallet takes the newest list
 
-    asked = way(register, verifier, meanwhile)
-    assert register.failures(asked, verifier) == set()
+    for _ in range(ROUNDS):
+        clock.ahead = 0.0
+        asked = way(register, verifier, meanwhile)
+        assert register.failures(asked, verifier) == set()
 
 
 @pytest.fixture
@@ -205,3 +220,38 @@ def test_the_holder_reads_that_the_card_must_be_valid_now(register):
     register.faber.asks(register.alice, **asking(graceSeconds=5))
     seen = register.alice.newest("verifications")["policy"]
     assert seen["revocationRequirement"] == {"validNow": True}
+
+
+def revoke_one_a_second(stopped):
+    """Publish a list each second, on which one more place is revoked."""
+    registry = RevocationRegistry.objects.select_related("definition").get()
+    ledger = ledger_of(registry.definition.tenant.network)
+    for index in range(registry.size - 1, registry.next_index, -1):
+        if stopped.wait(1.0):
+            return
+        newest = ledger.status_list(registry.registry_id, FAR_FUTURE)
+        following = anoncreds.update_status_list(
+            registry.definition.public_part(),
+            registry.public_part(),
+            vault.unseal(registry, "private_key"),
+            newest,
+            [index],
+            revocation.second_after(newest["timestamp"]),
+        )
+        ledger.publish_status_list(following)
+
+
+@pytest.mark.slow
+def test_no_proof_fails_while_somebody_is_revoked_each_second(faber, settings, clock):
+    settings.REVOCATION_FIRST_REGISTRY_SIZE = 512
+    register, stopped = Register(faber, clock), Event()
+    with ThreadPoolExecutor(1) as pool:
+        revoking = pool.submit(in_thread, lambda: revoke_one_a_second(stopped))
+        try:
+            for _ in range(PROOFS):
+                asked = by_connection(register, faber, lambda: None)
+                assert register.failures(asked) == set()
+        finally:
+            stopped.set()
+        revoking.result()
+    assert StatusList.objects.count() > 10
