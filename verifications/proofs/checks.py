@@ -405,6 +405,9 @@ def check_answered(judgement: Judgement, item: Item) -> Failure | None:
     if len({answer.index for answer in answers}) > 1:
         return failures.SPLIT_ANSWER
     if len(answers) < len(item.referents):
+        is_compared = item.referents[0] in judgement.presentation.predicates
+        if item.has_bound and is_compared:
+            return failures.BOUND_UNANSWERED
         return failures.UNANSWERED
     if not all(_has_asked_form(judgement, item, answer) for answer in answers):
         return failures.WRONG_FORM

@@ -86,6 +86,13 @@ UNANSWERED = Failure(
     "credential that fits cannot answer the item: offer that credential first, or "
     "widen the restrictions of the policy.",
 )
+BOUND_UNANSWERED = Failure(
+    "bound_unanswered",
+    "It is not proven that the value is a number: any text passes such a comparison.",
+    "The policy also asks for an upper bound, which the wallet left out: it must answer "
+    "all items of the request. Or choose only definitions that declare the attribute an "
+    "integer (claims), or set allowText if a text may pass.",
+)
 WRONG_FORM = Failure(
     "wrong_form",
     "The item is not answered in the form it was asked in.",
@@ -195,6 +202,7 @@ for _failure in (
     ANSWERED_TWICE,
     SPLIT_ANSWER,
     UNANSWERED,
+    BOUND_UNANSWERED,
     WRONG_FORM,
     SELF_ATTESTED,
     UNKNOWN_DEFINITION,

@@ -7,7 +7,7 @@ referents:
     attribute item   <policyName>
     predicate item   <policyName>
                      for "==": <policyName>#min (>=) and <policyName>#max (<=)
-                     for ">=" and ">" with a threshold of 0 or more: also
+                     for ">=" 0 or more, and what amounts to it: also
                      <policyName>#bound
     value restriction on an attribute that the item does not reveal itself:
                      <policyName>#value:<attributeName>, the companion that reveals it
@@ -117,6 +117,12 @@ class Item(NamedTuple):
     def has_bound(self) -> bool:
         """Whether it has a #bound referent, which excludes texts."""
         return self.predicate_type in LOWER_BOUND_TYPES and len(self.referents) > 1
+
+
+def takes_bound(predicate_type: object, threshold: int) -> bool:
+    """Whether a comparison amounts to >= 0, or >= of more: then it can have a bound."""
+    least = threshold + 1 if predicate_type == ">" else threshold
+    return predicate_type in LOWER_BOUND_TYPES and least >= 0
 
 
 def contains_name(names: Iterable[str], name: str) -> bool:

@@ -14,6 +14,7 @@ from verifications.proofs.proof_items import (
     VALUE_SUFFIX,
     contains_name,
     restrictions_by_value_name,
+    takes_bound,
 )
 from wallets.anoncreds import normalise_name
 
@@ -99,7 +100,7 @@ def definitions_of_predicates(policy: dict) -> set[str]:
 
 def needs_bound(item: dict, integer_attributes: IntegerAttributes) -> bool:
     """Whether a predicate of a normalised policy gets a #bound referent."""
-    if item["predicateType"] not in LOWER_BOUND_TYPES or item["predicateValue"] < 0:
+    if not takes_bound(item["predicateType"], item["predicateValue"]):
         return False
     if item.get("allowText"):
         return False

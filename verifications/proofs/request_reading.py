@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from agency.core.errors import PeerError
 from verifications.proofs.proof_items import (
     BOUND_SUFFIX,
-    LOWER_BOUND_TYPES,
     MAX_INT32,
     MAX_ITEMS,
     MAX_NAMES,
@@ -29,6 +28,7 @@ from verifications.proofs.proof_items import (
     contains_name,
     fits_32_bits,
     restrictions_by_value_name,
+    takes_bound,
 )
 from verifications.proofs.proof_policy import REVOCATION_REQUIREMENT
 from wallets.anoncreds import normalise_name
@@ -329,9 +329,7 @@ def _merge_bounds(predicates: list[Item]) -> list[Item]:
 
 
 def _is_bound_of(item: Item, base: Item) -> bool:
-    if base.predicate_type not in LOWER_BOUND_TYPES:
-        return False
-    if base.threshold is None or base.threshold < 0:
+    if base.threshold is None or not takes_bound(base.predicate_type, base.threshold):
         return False
     bound = base._replace(
         policy_name=item.policy_name,

@@ -232,7 +232,8 @@ def test_a_date_stands_beside_the_requirement(name):
 @pytest.mark.parametrize(("more", "codes"), [
     ({}, ["integer_not_declared"]),
     ({"allowText": True}, ["text_satisfies"]),
-    ({"predicateValue": -1}, ["text_satisfies"]),
+    ({"predicateValue": -1}, ["integer_not_declared"]),
+    ({"predicateValue": -2}, ["text_satisfies"]),
     ({"predicateType": "<"}, []),
     ({"predicateType": "=="}, ["equality_predicate"]),
 ])  # fmt: skip

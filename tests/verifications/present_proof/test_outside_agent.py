@@ -103,7 +103,7 @@ def test_a_text_meets_a_comparison_only_where_that_is_allowed(child):
             presentation["requested_proof"]["predicates"] |= place
         seen = child.answers(presentation)
         assert seen["isValid"] is False
-        assert codes(seen) == {"predicate_mismatch" if says_so else "unanswered"}
+        assert codes(seen) == {"predicate_mismatch" if says_so else "bound_unanswered"}
         assert seen["proof"].keys() == {"old"}
         assert seen["proof"]["old"]["value"] == "false"
     seen = child.answers(child.forges(child.is_asked(OLD), **{"old#bound": 40}))

@@ -457,7 +457,7 @@ def a_text_with_a_bound_that_is_not_proven():
     return case
 
 
-@forgery("unanswered", None)
+@forgery("bound_unanswered", None)
 def a_text_without_its_bound():
     case = a_text_with_a_bound_that_is_not_proven()
     del requested(case)["predicates"]["text#bound"]
