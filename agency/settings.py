@@ -109,12 +109,8 @@ SUBSCRIPTION_KEY_OPTIONAL = tuple(
 )
 # Other ids of networks of this agency: id=network, separated by commas.
 NETWORK_ALIASES = env.dict("NETWORK_ALIASES", default={})
-# Numbers of attributes for which spare definition keys are generated, and how many
-# each.
-KEY_POOL_ATTRIBUTES = env.list(
-    "KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8]
-)
-KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)
+# Keys of definitions that are generated in advance.
+SPARE_KEYS = env.int("SPARE_KEYS", default=4)
 # Number of credentials in the first revocation registry of a definition, and in later
 # ones.
 REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)

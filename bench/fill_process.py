@@ -83,9 +83,9 @@ def prepare_lists(caller):
 def define_revocable(caller):
     """Return the id of a revocable definition, whose first registry has 64 places."""
     from bench.calls import VALUES
-    from wallets import key_pool
+    from wallets import key_generator
 
-    key_pool.make_key(len(VALUES))
+    key_generator.make_key()
     body = {"name": "Revocable", "version": "1.0", "attributes": list(VALUES)}
     body["supportRevocation"] = True
     return caller.call("post", "/definitions/credentials", json=body)["definitionId"]

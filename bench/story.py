@@ -6,7 +6,7 @@ import requests
 
 from bench.calls import BOUNDED, POLICY, VALUES, Pair
 from organizations.provisioning import create_organization
-from wallets import key_pool
+from wallets import key_generator
 
 __all__ = ["BOUNDED", "POLICY", "VALUES", "Caller"]
 
@@ -40,7 +40,7 @@ class Caller:
             "attributes": list(VALUES),
         }
         if not definition:
-            key_pool.make_key(len(VALUES))
+            key_generator.make_key()
         made = definition or self.call("post", "/definitions/credentials", json=body)
         self.pair = Pair(wallet, made["definitionId"])
         for _ in self.connection_steps():

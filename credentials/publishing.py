@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, Unavailable
+from agency.core.waiting import seconds_left
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import (
     default_tags,
@@ -43,6 +44,7 @@ from credentials.registries import build_registry, make_registry, publish_regist
 from tenants import idempotency, quotas
 from tenants.models import Tenant
 from wallets import anoncreds, key_pool
+from wallets.key_queue import WAIT_SECONDS
 from wallets.models import Wallet
 
 Kind = Publication.Kind
@@ -188,7 +190,7 @@ def prepare_definition(
     not have, 409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`. 503
     `ledger_unavailable` if the ledger does not respond: publishing continues in the
     background, and the next equal call gets the result. What a ledger refuses has its
-    own code. A reserved key that is not used must be given back (give_back).
+    own code. The reserved key must be given back at the end, used or not.
     """
     check_claims(wanted.claims or {}, wanted.schema_body["attrNames"])
     did = Wallet.of_organization(wanted.tenant).did
@@ -205,7 +207,7 @@ def prepare_definition(
         did,
         wanted.tag or "default",
         wanted.supports_revocation,
-        caller=wanted.tenant.pk,
+        organization=wanted.tenant.pk,
     )
 
 
@@ -216,7 +218,7 @@ def preparing_definition(
     """Yield a function that calls prepare_definition(), with its errors.
 
     It is a function because perform() calls it only if an Idempotency-Key is new. The
-    block calls create_definition() with its result. If the block fails, a reserved key
+    block calls create_definition() with its result. A reserved key that was not used
     goes back to the pool. Outside of transactions.
     """
     with ExitStack() as undo:
@@ -224,11 +226,10 @@ def preparing_definition(
         def prepare() -> CredentialDefinition | key_pool.ReservedKey:
             prepared = prepare_definition(wanted)
             if isinstance(prepared, key_pool.ReservedKey):
-                undo.callback(prepared.give_back)
+                undo.callback(prepared.give_back)  # does nothing to a key in use
             return prepared
 
         yield prepare
-        undo.pop_all()  # the key is the definition's now
 
 
 @transactions.atomic()
@@ -245,6 +246,7 @@ def create_definition(
     """
     if isinstance(prepared, CredentialDefinition):
         return prepared
+    prepared.use()
     return publish_definition(
         wanted.tenant,
         wanted.schema_body,
@@ -314,9 +316,7 @@ def _publish_remotely(wanted: DefinitionParameters) -> CredentialDefinition:
         published = wait_for_job(job, is_ours=False)
     else:
         quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
-        # Without a key the job could not begin.
-        key_pool.await_key(len(attribute_names), wanted.tenant.pk)
-        job = definition_job(wanted.tenant, payload, wanted.tag, request)
+        job = _create_definition_job(wanted, payload, request)
         published = wait_for_job(job, is_ours=True)
     assert published.definition is not None, "complete() set it"
     return published.definition
@@ -346,16 +346,44 @@ def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
     return None
 
 
+def _create_definition_job(
+    wanted: DefinitionParameters, payload: dict[str, Any], request: Any
+) -> Publication:
+    """Create a job with a new key. From then on its primes are used, whatever happens.
+
+    The wait for the key counts as a wait for the ledger. 503 `key_not_ready`.
+    """
+    did = Wallet.of_organization(wanted.tenant).did
+    reserved = key_pool.reserve_key(
+        wanted.schema_id,
+        wanted.schema_body,
+        did,
+        wanted.tag or "default",
+        wanted.supports_revocation,
+        organization=wanted.tenant.pk,
+        seconds=seconds_left(WAIT_SECONDS),
+    )
+    try:
+        return definition_job(
+            wanted.tenant, payload | {"issuer": did}, wanted.tag, request, reserved
+        )
+    finally:
+        reserved.give_back()  # does nothing to a key in use
+
+
 def definition_job(
-    tenant: Tenant, payload: dict[str, Any], tag: str | None, request: Any
+    tenant: Tenant,
+    payload: dict[str, Any],
+    tag: str | None,
+    request: Any,
+    reserved: key_pool.ReservedKey,
 ) -> Publication:
     """Create a job with a free tag: the given one or else the first of the defaults.
 
     409 `tag_taken`. While the ledger does not respond, only the jobs here are checked
     for the tag; the ledger decides when the definition is published.
     """
-    schema_id = payload["schema_id"]
-    did = Wallet.of_organization(tenant).did
+    schema_id, did = payload["schema_id"], payload["issuer"]
     ledger = ledger_of(tenant.network)
     deadline = waiting_deadline()
     for candidate in [tag] if tag else default_tags():
@@ -366,16 +394,20 @@ def definition_job(
         with suppress(Unavailable):
             if ledger.has_tag(did, schema_id, candidate):
                 continue
+        made = reserved.definition
+        made.public["tag"] = candidate
         try:
-            return Publication.create_leased(
-                tenant,
-                Kind.DEFINITION,
-                subject,
-                payload | {"issuer": did, "tag": candidate},
-                request,
-                attended_until=deadline,
-                idempotency_key=idempotency.current_key(),
-            )
+            with transactions.atomic():
+                reserved.use()
+                return Publication.create_leased(
+                    tenant,
+                    Kind.DEFINITION,
+                    subject,
+                    payload | {"tag": candidate, "key": made._asdict()},
+                    request,
+                    attended_until=deadline,
+                    idempotency_key=idempotency.current_key(),
+                )
         except IntegrityError:  # another call has just taken the tag
             continue
     raise tag_taken(tag)
@@ -411,24 +443,26 @@ def run_definition_job(job: Publication, payload: dict[str, Any]) -> None:
 
 
 def _definition_key(job: Publication, payload: dict[str, Any]) -> anoncreds.Definition:
-    """The key of the definition: taken from the pool once, used in each attempt.
+    """The key of the definition, the same in each attempt.
 
-    503 `key_not_ready` if the pool has none: a later attempt may find one.
+    Jobs of 0.1.0 begin without one. 503 `key_not_ready` if it is not their turn yet: a
+    later attempt gets one.
     """
-    if "key" in payload:
-        return anoncreds.Definition(**payload["key"])
-    with transactions.atomic():
-        made = key_pool.take_key(
+    if "key" not in payload:
+        reserved = key_pool.reserve_key(
             payload["schema_id"],
             payload["schema"],
             payload["issuer"],
             payload["tag"],
             payload["revocation"],
+            organization=job.tenant.pk,
+            seconds=0,
         )
-        if made:
-            job.save_progress(payload | {"key": made._asdict()})
-    if not made:
-        key_pool.record_demand(len(payload["schema"]["attrNames"]))
-        raise key_pool.not_ready_error()
-    payload["key"] = made._asdict()
-    return made
+        payload["key"] = reserved.definition._asdict()
+        try:
+            with transactions.atomic():
+                reserved.use()
+                job.save_progress(payload)
+        finally:
+            reserved.give_back()  # does nothing to a key in use
+    return anoncreds.Definition(**payload["key"])

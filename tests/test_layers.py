@@ -18,7 +18,14 @@ LIBRARY_BOUNDARIES = {
     "base58": {"wallets/keys.py"},
     "anoncreds": {
         f"wallets/anoncreds/{name}.py"
-        for name in ("holding", "issuing", "proving", "refusals", "revocation")
+        for name in (
+            "generator",
+            "holding",
+            "issuing",
+            "proving",
+            "refusals",
+            "revocation",
+        )
     },
     "indy_vdr": {
         f"credentials/ledgers/indy/{name}.py"

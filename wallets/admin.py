@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from agency.admin import ReadOnlyAdmin
 from tenants import audit
-from wallets.models import Key, KeyDemand, SpareKey, Wallet
+from wallets.models import Key, KeyFiller, KeyRequest, SpareKey, Wallet
 
 
 @admin.register(Wallet)
@@ -50,12 +50,18 @@ class KeyAdmin(ReadOnlyAdmin):
 
 @admin.register(SpareKey)
 class SpareKeyAdmin(ReadOnlyAdmin):
-    list_display = ["id", "attributes", "created_at"]
-    list_filter = ["attributes"]
-    fields = ["id", "attributes", "created_at"]
+    list_display = ["id", "leased_until", "created_at"]
+    fields = ["id", "leased_until", "created_at"]
 
 
-@admin.register(KeyDemand)
-class KeyDemandAdmin(ReadOnlyAdmin):
-    list_display = ["attributes", "asked_at"]
-    fields = ["attributes", "asked_at"]
+@admin.register(KeyRequest)
+class KeyRequestAdmin(ReadOnlyAdmin):
+    list_display = ["id", "organization", "is_waiting", "alive_until", "served_at"]
+    list_filter = [("served_at", admin.EmptyFieldListFilter)]
+    fields = ["id", "organization", "is_waiting", "alive_until", "served_at"]
+
+
+@admin.register(KeyFiller)
+class KeyFillerAdmin(ReadOnlyAdmin):
+    list_display = ["host", "leased_until"]
+    fields = ["host", "leased_until"]

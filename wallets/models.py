@@ -6,7 +6,7 @@ from uuid import UUID
 from django.contrib.postgres.indexes import HashIndex
 from django.db import connection as database
 from django.db import models
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, F, Q, QuerySet, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from uuid_utils.compat import uuid7
@@ -307,25 +307,49 @@ _key_by_verkey = CompiledQuery(
 
 
 class SpareKey(Record):
-    """A definition key generated in advance (see key_pool.py), used once.
+    """A definition key generated in advance (see key_pool.py): its primes serve once.
 
-    attributes: the number of attributes. parts: sealed.
+    parts: sealed. attributes: how many the key is for, which processes of 0.1.0 go by.
+    leased_until: until when a call has it; None if no call does.
     """
 
     tenant_id = None  # sealed under the system's data key
 
     attributes = models.PositiveSmallIntegerField(db_index=True)
     parts = models.BinaryField()
+    leased_until = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
-        return f"key for {self.attributes} attributes"
+        return f"spare key {self.pk}"
+
+    def leased_row(self) -> QuerySet["SpareKey"]:
+        """This row, if it is still leased to the caller: later leases end later."""
+        return SpareKey.objects.filter(pk=self.pk, leased_until=self.leased_until)
 
 
-class KeyDemand(models.Model):
-    """The last time a definition key with this number of attributes was requested."""
+class KeyRequest(models.Model):
+    """A call that needs a spare key (see key_queue.py).
 
-    attributes = models.PositiveSmallIntegerField(primary_key=True)
-    asked_at = models.DateTimeField()
+    organization: the id of a Tenant. is_waiting: whether a thread waits; else the call
+    was refused and keeps its place. alive_until: when the place is lost. served_at:
+    when it got a key.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    organization = models.UUIDField()
+    is_waiting = models.BooleanField(default=True)
+    alive_until = models.DateTimeField()
+    served_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
-        return f"{self.attributes} attributes"
+        return f"key request {self.pk}"
+
+
+class KeyFiller(models.Model):
+    """A host on which a process generates spare keys (see key_generator.py)."""
+
+    host = models.CharField(primary_key=True, max_length=255)
+    leased_until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.host

@@ -1,39 +1,20 @@
-"""Fill the key pool in a separate process with the lowest priority."""
-
-import logging
-import subprocess
-import sys
+"""Generate the spare keys that are missing in the pool."""
 
 from celery import shared_task
-from django.conf import settings
 
-from wallets import key_pool
+from agency.core.notify import notify_worker
+from wallets import key_generator
 
-logger = logging.getLogger(__name__)
-FILL_TIMEOUT_SECONDS = 600  # enough for eight keys on a slow machine
+# Then other tasks have their turn of the worker's thread, and a restart its chance.
+FILL_SECONDS = 60
 
 
 @shared_task
 def fill_key_pool() -> None:
-    """Run `manage.py fill_key_pool` if a key is missing, unless it is running already.
+    """Generate what is missing, unless another process of this host does already.
 
-    One run generates all missing keys, so a second run at the same time is useless. It
-    is killed after FILL_TIMEOUT_SECONDS, as when very many are missing: each key that
-    it has made is committed, and the next run of this task goes on. A failed run is
-    logged.
+    A key that is begun is finished. What is still missing then is left to the next run.
     """
-    if not key_pool.missing_keys() or not key_pool.lock_filling():
-        return
-    # The lock was a test only: the subprocess takes it in a session of its own.
-    key_pool.unlock_filling()
-    manage = str(settings.BASE_DIR / "manage.py")
-    command = ["nice", "-n", "19", sys.executable, manage, "fill_key_pool"]
-    try:
-        ran = subprocess.run(
-            command, timeout=FILL_TIMEOUT_SECONDS, stdout=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        logger.info("keys are still missing: the next run makes them")
-        return
-    if ran.returncode:
-        logger.error("fill_key_pool ended with exit code %s", ran.returncode)
+    made = key_generator.fill_pool(report=lambda text: None, seconds=FILL_SECONDS)
+    if made and key_generator.count_missing():
+        notify_worker("wallets.tasks.fill_key_pool")

@@ -44,17 +44,17 @@ def count_processors() -> int:
     return max(1, int(min(limits)))
 
 
-def yield_processors() -> None:
-    """Let this process run when no other one wants to.
+def yield_processors(process: int = 0) -> None:
+    """Let a process of this user, or else this one, run when no other one wants to.
 
     On Linux it is SCHED_IDLE: a processor that runs it counts as idle, so another
     process that wakes up never waits for it. Elsewhere, or where a container forbids
     that, it has the lowest priority.
     """
-    os.nice(19)
+    os.setpriority(os.PRIO_PROCESS, process, 19)
     if hasattr(os, "SCHED_IDLE"):
         with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+            os.sched_setscheduler(process, os.SCHED_IDLE, os.sched_param(0))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ one clock, that of PostgreSQL, then decides how old each of them is.
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from threading import Event, Thread
 from typing import Any, NamedTuple
@@ -35,17 +34,16 @@ KINDS = {"celery": "worker", "webhooks": "deliver", "messages": "deliver"}
 def start_heartbeats(
     kind: str,
     is_working: Callable[[], bool] = lambda: True,
-    stopped: Event | None = None,
 ) -> Thread:
     """Write a heartbeat at once, and then every HEARTBEAT_SECONDS, in a daemon thread.
 
     is_working: while it returns False no heartbeat is written, for a process that
-    lives and does nothing. stopped: ends the thread when it is set.
+    lives and does nothing.
     """
     row = Heartbeat(
         kind=kind, host=socket.gethostname(), pid=os.getpid(), version=__version__
     )
-    arguments = [row, is_working, stopped or Event()]
+    arguments = [row, is_working, Event()]
     thread = Thread(
         target=write_regularly, args=arguments, name="heartbeat", daemon=True
     )
@@ -62,18 +60,6 @@ def start_for_worker(sender: Any, **signal: Any) -> None:
 
 def start_for_beat(sender: Any, **signal: Any) -> None:
     start_heartbeats("beat", lambda: sender.scheduler.is_ticking())
-
-
-@contextmanager
-def while_running(kind: str) -> Iterator[None]:
-    """Write heartbeats during the block, in a process that ends by itself."""
-    stopped = Event()
-    thread = start_heartbeats(kind, stopped=stopped)
-    try:
-        yield
-    finally:
-        stopped.set()
-        thread.join(HEARTBEAT_SECONDS)
 
 
 def write_regularly(

@@ -27,14 +27,16 @@ class DatabaseCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from queue_gauges()
         yield from process_gauges()
-        pool = GaugeMetricFamily(
+        yield GaugeMetricFamily(
             "agency_spare_keys",
             "Definition keys made ahead of need.",
-            labels=["attributes"],
+            queues.count_spare_keys(),
         )
-        for attributes, number in sorted(queues.count_spare_keys().items()):
-            pool.add_metric([str(attributes)], number)
-        yield pool
+        yield GaugeMetricFamily(
+            "agency_key_requests",
+            "Calls that wait for the key of a definition.",
+            queues.count_key_requests(),
+        )
         yield GaugeMetricFamily(
             "agency_registries_wanted",
             "Definitions whose next revocation registry is being built.",
@@ -140,7 +142,8 @@ def queues_page(request: HttpRequest) -> HttpResponse:
         "queues": queues.read_queues(),
         "kinds": heartbeats.read_kinds(),
         "limit": queues.MAX_COUNTED,
-        "spare_keys": dict(sorted(queues.count_spare_keys().items())),
+        "spare_keys": queues.count_spare_keys(),
+        "key_requests": queues.count_key_requests(),
         "registries_wanted": queues.count_registries_wanted(),
     }
     return TemplateResponse(request, "admin/queues.html", context)

@@ -10,16 +10,15 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from django.apps import apps
-from django.conf import settings
 from django.db import connection, models, transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from agency.core.queued_jobs import QueuedJob
 from connections.models import OutboundMessage
 from credentials.models import CredentialDefinition
-from wallets.models import SpareKey
+from wallets import key_queue
 from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.delivery.models import DUE_WEBHOOKS_SQL
 from webhooks.models import Delivery
@@ -111,13 +110,13 @@ def due_rows(model: type[QueuedJob]) -> QuerySet:
     return rows
 
 
-def count_spare_keys() -> dict[int, int]:
-    """Return the number of spare keys by number of attributes.
+def count_spare_keys() -> int:
+    return key_queue.free_keys().count()
 
-    Configured numbers of attributes without spare keys are included with 0.
-    """
-    found = SpareKey.objects.order_by().values_list("attributes").annotate(Count("pk"))
-    return dict.fromkeys(settings.KEY_POOL_ATTRIBUTES, 0) | dict(found)
+
+def count_key_requests() -> int:
+    """Return how many calls wait for the key of a definition."""
+    return key_queue.waiting_requests().count()
 
 
 def count_registries_wanted() -> int:

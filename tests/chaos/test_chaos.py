@@ -49,7 +49,7 @@ def receivers():
 
 @pytest.fixture
 def product(home, servers):
-    given = {"KEY_POOL_SIZE": "0", "LOG_LEVEL": "ERROR", "WEB_PROCESSES": "2"}
+    given = {"SPARE_KEYS": "0", "LOG_LEVEL": "ERROR", "WEB_PROCESSES": "2"}
     with processes(home, **servers, **given) as product:
         product.start_all("worker", "deliver", "beat")
         yield product

@@ -258,7 +258,7 @@ def day(home, small_disk):
         "REDIS_URL": valkey.start(home / "valkey", durable=False),
         "METRICS_TOKEN": METRICS_TOKEN,
         "STREAM_PORT": str(free_port(home / "stream_port")),
-        "KEY_POOL_SIZE": "0",
+        "SPARE_KEYS": "0",
         "LOG_LEVEL": "CRITICAL",
     }
     with receiving(seed=1) as receivers, processes(home, **servers) as product:

@@ -11,7 +11,6 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-from unittest import mock
 
 import django
 
@@ -45,12 +44,10 @@ def make_organizations() -> dict[str, dict[str, str]]:
     """
     django.setup()
     from organizations.provisioning import create_organization
-    from tests.support.keys import definition_like
-    from wallets import key_pool
+    from wallets import key_generator
 
-    with mock.patch("wallets.anoncreds.create_definition", definition_like):
-        for _ in range(DEFINITIONS):
-            key_pool.make_key(2)
+    for _ in range(DEFINITIONS):
+        key_generator.make_key()
     made = {version: create_organization(version) for version in VERSIONS}
     return {
         version: {

@@ -30,7 +30,7 @@ from tests.interop.test_networks import VALUES, beside, verdict
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization
 from tests.support.processes import eventually, processes
-from wallets import key_pool
+from wallets import key_generator
 
 DEGREE = {"name": "Degree", "version": "1.0", "supportRevocation": True}
 SCHEMA, DEFINITION, REGISTRY, ENTRY = "101", "102", "113", "114"
@@ -387,7 +387,7 @@ def dies_after_a_write(run, organization, indy_pool):
 def test_a_web_server_killed_at_the_ledger_leaves_one_result(
     faber, network, indy_pool, web, fault, dies
 ):
-    key_pool.make_key(len(VALUES))
+    key_generator.make_key()
     dies(web(FAULT_POINT=fault), faber, indy_pool)
     assert made() == [0, 0, 0] and faber.get("/definitions/credentials") == []
     assert Publication.objects.get(kind="definition", status=PENDING)

@@ -28,6 +28,7 @@ def servers(newest_release, home):
     return read_known(newest_release)["keys"] | {
         "DATABASE_URL": url,
         "REDIS_URL": valkey.start(home / "valkey", durable=False),
-        "KEY_POOL_SIZE": "0",
+        "KEY_POOL_SIZE": "0",  # of 0.1.0
+        "SPARE_KEYS": "0",
         "LOG_LEVEL": "ERROR",
     }

@@ -21,11 +21,12 @@ from organizations.provisioning import create_organization
 from tenants.models import ApiKey, Membership
 from tests.fixtures import HERE
 from tests.support import queues
+from tests.support.keys import stored_spare_key
 from tests.support.outside_agent import Agent, listening
 from tests.support.people import Api, Holder, Organization, Provider
 from tests.support.webhook_receiver import receiving, worker_calls
 from tests.support.world import VALUES, Names, World
-from wallets import key_pool, keys
+from wallets import key_generator, keys
 
 PASSWORD = "correct horse battery staple"
 EMAIL = "fay@faber.example"
@@ -62,7 +63,7 @@ def tell() -> dict[str, Any]:
     what_is_gone(world)
     idempotent(world)
     left_on_the_way(world)
-    key_pool.make_key(2)
+    key_generator.store_key(stored_spare_key()._asdict())
     headers = {"organization": world.faber.headers, "provider": world.provider.headers}
     return known | {"headers": headers, "tenant": str(world.faber.tenant.public_id)}
 

@@ -54,7 +54,7 @@ NEWER = {  # than 0.1.0, so they are empty as well
     "tenants_loggedrequest", "tenants_formerdatakey", "tenants_invitation",
     "webwallet_personallink", "webwallet_pintry", "webwallet_walletsession",
     "sandbox_simulatedanswer", "sandbox_simulatedholder", "verifications_kiosk",
-    "wallets_keydemand",
+    "wallets_keyfiller", "wallets_keyrequest",
 }  # fmt: skip
 PASSING = {  # states that a hosted party leaves within the call
     ("Connection", "invitee", "Invited"),
@@ -126,9 +126,8 @@ def world(release, known, migrated, tmp_path_factory, django_db_blocker):
         database(name),
         given,
         pytest.MonkeyPatch.context() as patch,
+        keys.stored_keys(),
     ):
-        patch.setattr("wallets.anoncreds.create_definition", keys.definition_like)
-        patch.setattr("wallets.key_pool.pop_parts", keys.new_key_at_once)
         patch.setattr(health, "schema_is_right", False)
         yield Restored(known)
 

@@ -1,63 +1,78 @@
-"""Definitions with stored keys, renamed for the new schema: no keys are generated."""
+"""Keys of definitions from one stored spare key: no primes are generated.
+
+It serves definitions of any number of attributes, as in the product, but again and
+again, so all definitions of the tests share its n.
+"""
 
 import copy
 from contextlib import contextmanager
+from datetime import timedelta
+from functools import lru_cache
 from unittest import mock
 
-import pytest
+from django.utils import timezone
 
 from tests.fixtures import stored
-from wallets import anoncreds, key_pool
+from wallets import anoncreds, key_generator, key_queue
 from wallets.anoncreds import Definition
-
-# The stored definition for each number of attributes. All have keys for revocation;
-# relabel_key() leaves them out of a definition without.
-DEFINITION_BY_SIZE = {2: "badge", 3: "licence"}
+from wallets.anoncreds.resizing import make_primary_key
 
 
-def stored_definition(size):
-    """The stored definition of this size. Fails the test if there is none."""
-    if size not in DEFINITION_BY_SIZE:
-        sizes = " or ".join(map(str, DEFINITION_BY_SIZE))
-        pytest.fail(
-            f"There is no stored key for {size} attributes, only for {sizes}. Use one "
-            "of these, or store a new one: name a revocable schema of this size in "
-            "SCHEMAS of tests/fixtures/make.py, run `python -m tests.fixtures.make "
-            "NAME`, and add it to DEFINITION_BY_SIZE in tests/support/keys.py."
-        )
-    return stored(DEFINITION_BY_SIZE[size])
+def stored_spare_key():
+    """A spare key for 2 attributes, with revocation."""
+    badge = stored("badge")
+    return Definition(*copy.deepcopy((badge.public, badge.private, badge.key_proof)))
 
 
-def definition_like(schema_id, schema, issuer_id, tag, support_revocation):
-    """Replace `wallets.anoncreds.create_definition`, with a stored real key."""
-    found = stored_definition(len(schema["attrNames"]))
-    made = Definition(*copy.deepcopy((found.public, found.private, found.key_proof)))
-    return key_pool.relabel_key(
-        made, schema_id, schema, issuer_id, tag, support_revocation
+@lru_cache
+def primary_key_of_size(count):
+    primes = stored("badge").private["value"]["p_key"]
+    labels = list(map(str, range(count)))
+    return make_primary_key(int(primes["p"]), int(primes["q"]), labels)
+
+
+def resize_at_once(given):
+    """Replace `run_resizing`: the key for so many labels, made once, and renamed."""
+    labels = given["labels"]
+    made = copy.deepcopy(primary_key_of_size(len(labels)))
+    primary, proof = made["primary"], made["key_proof"]
+    primary["r"] = dict(zip(labels, primary["r"].values(), strict=True))
+    for pair, label in zip(proof["xr_cap"], labels, strict=True):
+        pair[0] = label
+    return made
+
+
+def definition_like(*parameters):
+    """Replace `wallets.anoncreds.create_definition`, with the stored primes."""
+    with quick_resizing():
+        return anoncreds.resize_definition(stored_spare_key(), *parameters)
+
+
+def lease_at_once(organization, seconds=None):
+    """Replace `wallets.key_queue.lease_key`: nobody waits, and no key is missing."""
+    spare = key_queue.free_keys().first() or key_generator.store_key(
+        stored_spare_key()._asdict()
     )
-
-
-def new_key_at_once(count):
-    """Replace `wallets.key_pool.pop_parts`: a stored key if the pool is empty."""
-    parts = take(count)
-    if parts is None:
-        names = [f"a{number}" for number in range(count)]
-        wanted = ("", {"attrNames": names}, key_pool.SPARE_ISSUER, "spare", True)
-        # It is patched, here or by a test:
-        parts = anoncreds.create_definition(*wanted)._asdict()
-    return parts
+    spare.leased_until = timezone.now() + timedelta(minutes=1)
+    spare.save(update_fields=["leased_until"])
+    return spare
 
 
 @contextmanager
-def stored_keys():
-    """Patch the creation of keys, so that nothing generates a key or waits for one."""
+def quick_resizing():
     with (
-        mock.patch("wallets.anoncreds.create_definition", definition_like),
-        mock.patch("wallets.key_pool.pop_parts", new_key_at_once),
-        mock.patch("wallets.key_pool.has_spare_key", lambda count: True),
-        mock.patch.object(key_pool.ReservedKey, "give_back"),
+        mock.patch("wallets.anoncreds.issuing.run_resizing", resize_at_once),
+        mock.patch("wallets.anoncreds.issuing.check_key_proof"),
     ):
         yield
 
 
-take = key_pool.pop_parts
+@contextmanager
+def stored_keys():
+    """Patch the pool, so that nothing generates a key or waits for one."""
+    with (
+        quick_resizing(),
+        mock.patch("wallets.key_pool.PUBLIC_KEYS", frozenset()),
+        mock.patch("wallets.key_queue.lease_key", lease_at_once),
+    ):
+        yield

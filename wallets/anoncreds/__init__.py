@@ -22,9 +22,11 @@ from wallets.anoncreds.holding import (
 )
 from wallets.anoncreds.issuing import (
     Definition,
+    UnusableKey,
     create_credential,
     create_definition,
     create_offer,
+    resize_definition,
 )
 from wallets.anoncreds.proving import (
     SubProof,
@@ -48,6 +50,7 @@ __all__ = [
     "RevocationRegistry",
     "RevocationSlot",
     "SubProof",
+    "UnusableKey",
     "create_credential",
     "create_definition",
     "create_link_secret",
@@ -63,6 +66,7 @@ __all__ = [
     "normalise_name",
     "parse_integer",
     "process_credential",
+    "resize_definition",
     "revocation_index",
     "update_status_list",
     "verify_presentation",

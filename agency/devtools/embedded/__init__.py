@@ -69,7 +69,7 @@ def start_servers(home: Path) -> dict[str, str]:
         "METRICS_ROOT": str(home / "metrics"),
         "DEBUG": "0",
         "STATIC_USE_FINDERS": "1",
-        "KEY_POOL_SIZE": "0",
+        "SPARE_KEYS": "0",
     }
 
 

@@ -40,7 +40,6 @@ VIEWED_BY_OPERATORS = (
     "auth.view_group",
     "tenants.view_datakey",
     "tenants.view_idempotencykey",
-    "wallets.view_keydemand",
     "wallets.view_sparekey",
 )
 DONE_BY_SUPPORT = (

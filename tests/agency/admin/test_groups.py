@@ -16,13 +16,21 @@ groups = import_module("agency.support.migrations.0002_groups")
 # The migrations that let both groups see models of later versions.
 SEEN = """0003_view_usage 0004_view_erasure 0006_view_kiosk 0007_view_bulk
 0008_view_logged_request 0009_view_simulated_holder"""
-LATER = {"Support": set(), "Operator": {"tenants.view_formerdatakey"}}
+LATER = {
+    "Support": set(),
+    "Operator": {
+        "tenants.view_formerdatakey",
+        "wallets.view_keyfiller",
+        "wallets.view_keyrequest",
+    },
+}
 # Beyond reading: the models whose rows a group may add or change.
 MAY_ADD = {"Support": set(), "Operator": {"tenant", "apikey", "network"}}
 MAY_CHANGE = {"Support": set(), "Operator": {"provider", "network"}}
 UNSEEN = {
     "Support": {
-        "datakey", "formerdatakey", "group", "idempotencykey", "keydemand", "logentry", "sparekey",
+        "datakey", "formerdatakey", "group", "idempotencykey", "keyfiller",
+        "keyrequest", "logentry", "sparekey",
     },
     "Operator": set(),
 }  # fmt: skip

@@ -21,7 +21,8 @@ from webhooks.models import FeedEpoch
 MAY_BE_EMPTY = {
     "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage", "Bulk",
     "BulkRow", "DailyUsage", "Delivery", "DidEndpoint", "Erasure", "FormerDataKey",
-    "Invitation", "LoggedRequest", "Membership", "Publication", "RevocationRegistry",
+    "Invitation", "KeyFiller", "KeyRequest", "LoggedRequest",
+    "Membership", "Publication", "RevocationRegistry",
     "SimulatedAnswer", "SimulatedHolder", "SpareKey", "StatusList", "Webhook",
 }  # fmt: skip
 VALUES = {"name": "Ada Lovelace-4711", "degree": "Analytical Engines", "age": "36001"}

@@ -3,7 +3,6 @@
 FUZZ_SEED and FUZZ_EXAMPLES (random cases for each operation) change a run by hand.
 """
 
-import copy
 import os
 import subprocess
 import sys
@@ -12,10 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.agency.api.fuzzing import Known, configuration
-from tests.fixtures import stored
 from tests.support.world import Names, World
-from wallets import key_pool
-from wallets.anoncreds import Definition
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -36,29 +32,6 @@ ENDS_THE_CALLER = r"DELETE (/tenants/\{tenantId\}|/provider/v1/tenants)$"
 
 
 @pytest.fixture
-def any_key(monkeypatch):
-    """Definitions of any number of attributes at once; their keys would not sign."""
-    monkeypatch.setattr("wallets.anoncreds.create_definition", definition_of_any_size)
-
-
-def definition_of_any_size(schema_id, schema, issuer_id, tag, support_revocation):
-    one = stored("badge")
-    public, private, proof = copy.deepcopy((one.public, one.private, one.key_proof))
-    numbers, [[_, response], *_] = public["value"]["primary"]["r"], proof["xr_cap"]
-    secret = numbers.pop("master_secret")
-    labels = [f"a{number}" for number in range(len(schema["attrNames"]))]
-    [number, *_] = numbers.values()
-    public["value"]["primary"]["r"] = dict.fromkeys(labels, number) | {
-        "master_secret": secret
-    }
-    proof["xr_cap"] = [[label, response] for label in [*labels, "master_secret"]]
-    made = Definition(public, private, proof)
-    return key_pool.relabel_key(
-        made, schema_id, schema, issuer_id, tag, support_revocation
-    )
-
-
-@pytest.fixture
 def address(live_server, monkeypatch):
     """Disable Nagle's algorithm.
 
@@ -75,7 +48,7 @@ def three(world):
     return map(Known, (world, World(Names("Lost")), World(Names("Ended"))))
 
 
-def test_everything_is_answered_as_documented(three, any_key, address, tmp_path):
+def test_everything_is_answered_as_documented(three, address, tmp_path):
     kept, lost, ended = three
     config = configuration(
         (kept, lost, "(?!DELETE)[A-Z]+"),

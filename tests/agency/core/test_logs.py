@@ -184,7 +184,7 @@ def test_every_process_writes_json_and_nothing_else(faber, tmp_path, capfd):
         "REDIS_URL": same_server(configured.REDIS_URL, "9"),
         "LOG_FORMAT": "json",
         "LOG_LEVEL": "INFO",
-        "KEY_POOL_SIZE": "0",
+        "SPARE_KEYS": "0",
     }
     printed = []
 

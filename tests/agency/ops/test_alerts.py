@@ -24,7 +24,7 @@ from agency.ops import health, heartbeats, monitoring, queues
 from agency.ops.models import Heartbeat
 from tests.factories import HeartbeatFactory, InboundMessageFactory
 from tests.support.paths import DOCS, ROOT
-from wallets.models import SpareKey
+from wallets.models import KeyRequest
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GRAFANA = ROOT / "deploy" / "grafana"
@@ -90,8 +90,6 @@ def well(settings):
     for counted in (metrics.REQUESTS, metrics.DURATIONS):
         counted.clear()
     settings.METRICS_TOKEN = TOKEN
-    settings.KEY_POOL_ATTRIBUTES = [2]
-    SpareKey.objects.create(attributes=2, parts=b"")
     for kind in settings.EXPECTED_PROCESSES:
         HeartbeatFactory(kind=kind)
 
@@ -107,6 +105,10 @@ def states(faber, monkeypatch, settings):
     def refuse_writes():
         monkeypatch.setattr(refused_writes, "last_refusal", None)  # and afterwards
         refused_writes.record_refusal(psycopg.errors.DiskFull())
+
+    def ask_for_key():
+        soon = timezone.now() + timedelta(minutes=1)
+        KeyRequest.objects.create(organization=faber.tenant.pk, alive_until=soon)
 
     def guess_passwords():
         for _ in range(21):
@@ -131,7 +133,7 @@ def states(faber, monkeypatch, settings):
         "AgencyQueueGaveUp": (lambda: queued(status="exhausted"), {"queue": queue}),
         "AgencyPoolExhausted": (lambda: pools.update(pool_waiting=3), {"kind": "web"}),
         "AgencyErrors": (lambda: metrics.count_request(*failed.values(), 0.1), failed),
-        "AgencyKeysMissing": (SpareKey.objects.all().delete, {"attributes": "2"}),
+        "AgencyKeysMissing": (ask_for_key, {}),
         "AgencyRegistriesMissing": (
             lambda: patch(queues, "count_registries_wanted", lambda: 1),
             {},

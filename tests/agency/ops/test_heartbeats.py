@@ -6,18 +6,15 @@ from threading import Event
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.models.functions import Now
 from django.test import Client
 
-from agency.management.commands import fill_key_pool
 from agency.ops import heartbeats, monitoring
 from agency.ops.beat import Scheduler
 from agency.ops.models import Heartbeat
 from tests.factories import HeartbeatFactory
 from tests.support.errors import assert_error
-from tests.support.processes import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -131,14 +128,3 @@ def test_calls_that_wait_for_a_connection_are_told_and_read_without_one(monkeypa
     monkeypatch.setattr(heartbeats, "pool_figures", lambda: figures)
     answer = Client().get("/health/ready").json()
     assert answer["pool"] == "degraded: 3 calls wait for one of 8 connections"
-
-
-def test_the_process_that_makes_keys_is_seen_while_it_runs(monkeypatch):
-    def fill_pool(report):
-        eventually(lambda: "key_pool" in kinds(), 30)
-
-    monkeypatch.setattr(fill_key_pool.key_pool, "fill_pool", fill_pool)
-    for name in ("yield_processors", "log_uncaught"):
-        monkeypatch.setattr(fill_key_pool, name, lambda: None, raising=False)
-    call_command("fill_key_pool")
-    assert not kinds()["key_pool"].is_missing

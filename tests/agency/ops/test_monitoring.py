@@ -18,7 +18,7 @@ from credentials.models import CredentialDefinition
 from tests.factories import InboundMessageFactory
 from tests.support.http_endpoints import answers, serving
 from tests.support.paths import DOCS
-from wallets.models import SpareKey
+from wallets.models import KeyRequest, SpareKey
 from webhooks.models import Delivery, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,11 +94,16 @@ def test_a_call_to_a_receiver_that_hangs_is_not_late(faber):
     assert (queue.oldest, queue.waiting) == (0, waiting)
 
 
-def test_the_key_pool_is_told_by_number_of_attributes(settings, scrape):
-    settings.KEY_POOL_ATTRIBUTES = [1, 2]
-    SpareKey.objects.create(attributes=2, parts=b"")
-    found, name = scrape(), "agency_spare_keys{attributes="
-    assert (found[f'{name}"1"}}'], found[f'{name}"2"}}']) == (0, 1)
+def test_spare_keys_and_calls_that_wait_for_them_are_counted(faber, scrape):
+    soon = timezone.now() + timedelta(minutes=1)
+    for leased_until in (None, soon):
+        SpareKey.objects.create(attributes=1, parts=b"", leased_until=leased_until)
+    for served_at in (None, soon):
+        KeyRequest.objects.create(
+            organization=faber.tenant.pk, alive_until=soon, served_at=served_at
+        )
+    found = scrape()
+    assert (found["agency_spare_keys"], found["agency_key_requests"]) == (1, 1)
 
 
 def test_a_definition_whose_registry_is_nearly_full_wants_another(faber, scrape):

@@ -115,7 +115,7 @@ def product(receiver, tmp_path):
             "STAFF_SECOND_FACTOR": "0",  # the session of its staff has a password only
             "OUTGOING_ALLOW_LOOPBACK": "1",
             "WEBHOOK_REQUIRE_HTTPS": "0",
-            "KEY_POOL_SIZE": "0",
+            "SPARE_KEYS": "0",
         }
         with processes(home, **servers) as running:
             environment = running.supervisor.environment

@@ -68,7 +68,7 @@ def restore_to(home, moment):
 def test_the_database_returns_to_a_moment_and_readers_are_told(home):
     database = start_archiving(home)
     broker = valkey.start(home / "valkey", durable=False)
-    given = {"DATABASE_URL": database, "REDIS_URL": broker, "KEY_POOL_SIZE": "0"}
+    given = {"DATABASE_URL": database, "REDIS_URL": broker, "SPARE_KEYS": "0"}
     with receiving(1) as receivers, processes(home, **given) as product:
         product.start_web()
         world = make_world(product, receivers.url)["Faber"]

@@ -22,7 +22,7 @@ def running():
             "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
             "REDIS_URL": valkey.start(home / "valkey", durable=False),
             "METRICS_TOKEN": TOKEN,
-            "KEY_POOL_SIZE": "0",
+            "SPARE_KEYS": "0",
         }
         with processes(home, **given) as found:
             for name in SERVICES:

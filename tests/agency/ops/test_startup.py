@@ -32,7 +32,7 @@ def servers():
         database = postgres.start(home / "postgres", postgres.FAST)
         servers = start_servers(home) | {
             "DATABASE_URL": database,
-            "KEY_POOL_SIZE": "0",
+            "SPARE_KEYS": "0",
         }
         servers["ALLOWED_HOSTS"] = "127.0.0.1"
         with processes(home, **servers) as running:

@@ -66,7 +66,7 @@ def given(django_db_setup, django_db_blocker):
         "PUBLIC_URL": "http://127.0.0.1:8000",  # here nobody calls it
         "AGENCY_MOVE_KEY": new_key(),
         "LEDGER_TIMEOUT": "5",
-        "KEY_POOL_SIZE": "0",
+        "SPARE_KEYS": "0",
         "WEB_PROCESSES": "2",
         "LOG_LEVEL": "ERROR",
     }

@@ -298,7 +298,8 @@ OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 NO_RECORD = {
     "agreementacceptance", "asset", "dailyusage",
     "didendpoint",
-    "idempotencykey", "inboundmessage", "logentry", "publication",
+    "idempotencykey", "inboundmessage", "keyfiller", "keyrequest", "logentry",
+    "publication",
     "revocationregistry", "sparekey", "statuslist",
 }  # fmt: skip
 

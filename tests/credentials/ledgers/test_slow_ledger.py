@@ -20,7 +20,8 @@ from credentials.publications import claim_job, run_job
 from credentials.tails import fetch_tails
 from tests.support import remote_ledger
 from tests.support.errors import assert_error, error_of, refusal
-from wallets import key_pool
+from wallets import key_queue
+from wallets.key_queue import lease_key
 
 DELAY, TIMEOUT = 0.25, 1.0
 GET_NYM, GET_SCHEMA, SCHEMA = "105", "107", "101"
@@ -87,7 +88,7 @@ def test_a_worker_has_the_time_for_each_request(office, slow, monkeypatch):
 def test_the_wait_for_a_key_is_part_of_it(office):
     body = {"name": "Title", "version": "1.0", "attributes": ["name"]}
     # Not by monkeypatch, which would be undone after the patches of `stored_keys`.
-    with mock.patch.object(key_pool, "has_spare_key", lambda size: False):
+    with mock.patch.object(key_queue, "lease_key", lease_key):
         error, seconds = timed(error_of, office.post, "/definitions/credentials", body)
     assert_error(error, 503, "key_not_ready")
     assert seconds < TIMEOUT + 0.8
