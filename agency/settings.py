@@ -111,6 +111,10 @@ SUBSCRIPTION_KEY_OPTIONAL = tuple(
 NETWORK_ALIASES = env.dict("NETWORK_ALIASES", default={})
 # Keys of definitions that are generated in advance.
 SPARE_KEYS = env.int("SPARE_KEYS", default=4)
+# Definitions that one organization may make in a minute (six times as many with the
+# original clients), and in a day; 0 for no limit.
+DEFINITIONS_A_MINUTE = env.int("DEFINITIONS_A_MINUTE", default=10)
+DEFINITIONS_A_DAY = env.int("DEFINITIONS_A_DAY", default=100)
 # Number of credentials in the first revocation registry of a definition, and in later
 # ones.
 REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)

@@ -21,6 +21,7 @@ from django.utils import timezone
 from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, Unavailable
 from agency.core.waiting import seconds_left
+from credentials import definition_rates
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import (
     default_tags,
@@ -55,7 +56,8 @@ class DefinitionParameters(NamedTuple):
 
     schema_body: `{"issuerId", "name", "version", "attrNames"}`, of this tenant or of
     anybody else; only one of this tenant is published too. tag: None for the first
-    free one of default_tags(). claims: see CredentialDefinition.
+    free one of default_tags(). claims: see CredentialDefinition. by_original_client: for
+    the limit on definitions in a minute.
     """
 
     tenant: Tenant
@@ -64,6 +66,7 @@ class DefinitionParameters(NamedTuple):
     tag: str | None = None
     supports_revocation: bool = False
     claims: dict[str, Any] | None = None
+    by_original_client: bool = False
 
 
 def enqueue_did(tenant: Tenant, did: str, verkey: str) -> None:
@@ -187,10 +190,11 @@ def prepare_definition(
 
     Returns a key reserved in the pool or, on a remote ledger, the published
     definition. 400 `invalid_request` for claims about attributes that the schema does
-    not have, 409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`. 503
-    `ledger_unavailable` if the ledger does not respond: publishing continues in the
-    background, and the next equal call gets the result. What a ledger refuses has its
-    own code. The reserved key must be given back at the end, used or not.
+    not have, 409 `tag_taken` and `quota_exceeded`, 429 `too_many_definitions`, 503
+    `key_not_ready`. 503 `ledger_unavailable` if the ledger does not respond: publishing
+    continues in the background, and the next equal call gets the result. What a ledger
+    refuses has its own code. The reserved key must be given back at the end, used or
+    not.
     """
     check_claims(wanted.claims or {}, wanted.schema_body["attrNames"])
     did = Wallet.of_organization(wanted.tenant).did
@@ -198,6 +202,7 @@ def prepare_definition(
     if ledger.is_remote:
         return _publish_remotely(wanted)
     quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
+    definition_rates.require_rate(wanted.tenant, wanted.by_original_client)
     # Checked before a key is taken. Another call may still take the tag meanwhile.
     if wanted.tag and ledger.has_tag(did, wanted.schema_id, wanted.tag):
         raise tag_taken(wanted.tag)
@@ -316,6 +321,7 @@ def _publish_remotely(wanted: DefinitionParameters) -> CredentialDefinition:
         published = wait_for_job(job, is_ours=False)
     else:
         quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
+        definition_rates.require_rate(wanted.tenant, wanted.by_original_client)
         job = _create_definition_job(wanted, payload, request)
         published = wait_for_job(job, is_ours=True)
     assert published.definition is not None, "complete() set it"

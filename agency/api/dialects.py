@@ -13,6 +13,11 @@ def is_literal(request):
     return LITERAL_HEADER in request.headers
 
 
+def is_under_prefix(request):
+    """Return whether the path has a prefix, as the original clients write it."""
+    return request.path.startswith(("/agency/v1/", "/credentials/v1/"))
+
+
 def endpoint_verkey(request, key):
     """`endpoint.verkey`: a string in the interface, an array for the clients."""
     if not key:

@@ -106,9 +106,13 @@ def plain_error_response(status_code, code, message):
 
 
 def set_retry_after(response, error):
-    """Set `Retry-After` if the error says when the request may succeed."""
+    """Set `Retry-After` if the error says when the request may succeed.
+
+    Then nothing is broken, so Django must not log it as an error.
+    """
     if error.retry_after is not None:
         response["Retry-After"] = str(error.retry_after)
+        response._has_been_logged = True
 
 
 def flatten_errors(detail, path=""):

@@ -6,6 +6,7 @@ from uuid import UUID
 from drf_spectacular.utils import OpenApiTypes
 from rest_framework.response import Response
 
+from agency.api import dialects
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, heavy, or_404
@@ -96,6 +97,7 @@ class CredentialDefinitions(View):
             tag=body.get("tag"),
             supports_revocation=body.get("supportRevocation", False),
             claims=body.get("claims"),
+            by_original_client=dialects.is_under_prefix(self.request),
         )
         with publishing.preparing_definition(wanted) as prepare:
             made = self.perform(publishing.create_definition, wanted, prepare=prepare)

@@ -179,12 +179,13 @@ def test_a_definition_that_waited_is_refused_once_the_organization_is_frozen(
     assert key_queue.free_keys().count() == 1
 
 
-def test_who_may_not_wait_is_told_when_to_come_again(faber, quick, impatient):
+def test_who_may_not_wait_is_told_when_to_come_again(faber, quick, impatient, caplog):
     body = {"name": "a", "version": "1", "attributes": ["a", "b"]}
     response = faber.send("post", "/definitions/credentials", body)
     assert response.status_code == 503
     assert response.json()["code"] == "key_not_ready"
     assert int(response["Retry-After"]) == 4
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
     put_in()
     assert faber.post("/definitions/credentials", body)["definitionId"]
     assert CredentialDefinition.objects.count() == 1

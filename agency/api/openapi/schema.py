@@ -64,6 +64,16 @@ STREAM_EXAMPLES = {
     429: ("too_many_listeners", "50 listeners of your organization are connected."),
     503: ("stream_full", "Too many listen already. Try again in a while."),
 }
+KEY_NOT_READY = {
+    "code": "key_not_ready",
+    "message": "The key of this definition is being made. Send the request again in "
+    "4 seconds.",
+}
+OPERATIONS_WITH_KEY = {  # operations that may make a definition
+    "createCredentialDefinition",
+    "createCredentialDefinitionForSchemaId",
+    "setUpSamples",
+}
 QUOTA_EXCEEDED = (
     "This organization may have 1000 wallets (QUOTA_WALLETS). Delete some, or ask "
     "whoever runs this service for more."
@@ -163,6 +173,8 @@ def add_errors(result, generator, request, public):
             declared = [int(status) for status in responses if status >= "400"]
             for status in error_statuses(path, method, operation) + declared:
                 responses[str(status)] = error_response(status, path)
+            if operation["operationId"] in OPERATIONS_WITH_KEY:
+                responses["503"] = describe_error(KEY_NOT_READY)
             if operation["operationId"] in OPERATIONS_WITH_QUOTA:
                 # Beside the other code of the same status.
                 responses["409"]["description"] += " or quota_exceeded"
@@ -221,8 +233,9 @@ def error_statuses(path, method, operation):
 def error_response(status, path):
     known = ERROR_EXAMPLES | (STREAM_EXAMPLES if path.endswith("/stream") else {})
     code, message = known.get(status, (CODES.get(status), ""))
-    content = {
-        "schema": {"$ref": "#/components/schemas/Error"},
-        "example": {"code": code, "message": message},
-    }
-    return {"description": code, "content": {"application/json": content}}
+    return describe_error({"code": code, "message": message})
+
+
+def describe_error(example):
+    content = {"schema": {"$ref": "#/components/schemas/Error"}, "example": example}
+    return {"description": example["code"], "content": {"application/json": content}}

@@ -70,6 +70,8 @@ def start_servers(home: Path) -> dict[str, str]:
         "DEBUG": "0",
         "STATIC_USE_FINDERS": "1",
         "SPARE_KEYS": "0",
+        "DEFINITIONS_A_MINUTE": "0",
+        "DEFINITIONS_A_DAY": "0",
     }
 
 

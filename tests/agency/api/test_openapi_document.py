@@ -41,3 +41,18 @@ def test_what_has_a_quota_documents_both_codes_of_409(client, db):
                 assert "wrong_state" in examples
                 found.add(operation["operationId"])
     assert found == schema.OPERATIONS_WITH_QUOTA
+
+
+def test_what_makes_a_definition_documents_that_its_key_may_not_be_ready(client, db):
+    paths = json.loads(client.get("/openapi.json").content)["paths"]
+    found = {
+        operation["operationId"]
+        for operations in paths.values()
+        for operation in operations.values()
+        if operation["responses"].get("503", {}).get("description") == "key_not_ready"
+    }
+    assert found == {
+        "createCredentialDefinition",
+        "createCredentialDefinitionForSchemaId",
+        "setUpSamples",
+    }
