@@ -14,7 +14,7 @@ VALUES = {"name": "Alice", "level": "7"}
 ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
 CONTROL = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE SAVEPOINT")
 # Statements of each call, without BEGIN, COMMIT and savepoints.
-INVITE, CONNECT, OFFER, ACCEPT, ASK, ANSWER = 4, 21, 11, 14, 10, 12
+INVITE, CONNECT, OFFER, ACCEPT, ASK, ANSWER = 4, 21, 11, 14, 10, 13
 ACCEPT_REVOCABLE = 19
 SAVEPOINTS = 9  # of the six calls together; each commits once
 READ = 2

@@ -127,14 +127,15 @@ def accept_offer(wallet: Wallet, offer: Message, request: HttpRequest) -> HttpRe
 def answer_request(
     wallet: Wallet, asked: Message, request: HttpRequest
 ) -> HttpResponse:
-    """Answer with the chosen cards, in one transaction. Errors as in accept_offer().
+    """Answer with the chosen cards. Errors as in accept_offer().
 
     Also 400 `choice_missing`.
     """
     # Only to read the items of the request: nothing is stored of it.
     preview = prover.preview_shared_request(wallet, asked)
     selections = consent.read_selections(preview, request.POST)
-    return show_answered(prover.answer_shared_request(wallet, asked, selections))
+    prepared = prover.prepare_shared_answer(wallet, asked, selections)
+    return show_answered(prover.answer_shared_request(wallet, asked, prepared))
 
 
 def decline_request(

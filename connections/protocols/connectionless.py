@@ -87,22 +87,13 @@ def accept_shared(wallet: Wallet, message: Message) -> Connection:
     """
     starter = read_service(message)
     wallet.lock_or_404()
-    hosted = _find_hosted_link(starter.verkey)
-    if hosted and hosted.wallet_id == wallet.pk:
-        raise Invalid(
-            "own_message",
-            "A wallet cannot answer its own offer or request.",
-        )
-    rows = wallet.connections.filter(connectionless=True, their_key=starter.verkey)
-    known = rows.select_related("my_key").first()
+    known, hosted = find_shared(wallet, message)
     if known and known.lock():
         return known
     if hosted and not hosted.lock():
         raise link_gone_error()
-    if hosted and hosted.state != State.INVITED:
-        raise link_taken_error()
     if hosted:
-        require_unexpired(hosted)
+        _require_open(hosted)
     connection = Connection(
         tenant=wallet.tenant,
         wallet=wallet,
@@ -120,6 +111,35 @@ def accept_shared(wallet: Wallet, message: Message) -> Connection:
     connection.connection_id = str(connection.pk)
     connection.insert_within_quota()
     return connection
+
+
+def find_shared(
+    wallet: Wallet, message: Message
+) -> tuple[Connection | None, Connection | None]:
+    """Find the connection of this wallet for a shared message, and the starter's.
+
+    The first is None if this wallet has not accepted the message, the second if the
+    starter is not hosted here. Nothing is locked. The errors of accept_shared().
+    """
+    starter = read_service(message)
+    hosted = _find_hosted_link(starter.verkey)
+    if hosted and hosted.wallet_id == wallet.pk:
+        raise Invalid(
+            "own_message",
+            "A wallet cannot answer its own offer or request.",
+        )
+    rows = wallet.connections.filter(connectionless=True, their_key=starter.verkey)
+    known = rows.select_related("my_key").first()
+    if hosted and not known:
+        _require_open(hosted)
+    return known, hosted
+
+
+def _require_open(hosted: Connection) -> None:
+    """409 `offer_taken` or `link_expired` if nobody can accept the link any more."""
+    if hosted.state != State.INVITED:
+        raise link_taken_error()
+    require_unexpired(hosted)
 
 
 def _find_hosted_link(verkey: str) -> Connection | None:

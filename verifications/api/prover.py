@@ -1,5 +1,7 @@
 """Verifications in the wallet API: the prover's side."""
 
+from functools import partial
+
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
@@ -116,9 +118,14 @@ class WalletVerifications(WalletExchangeView):
         message = self.resolve_request(body["verificationData"])
         return self.answer_shared(wallet, message)
 
-    def answer_shared(self, *arguments):
-        """arguments: of prover.answer_shared_request()."""
-        verification = self.perform(prover.answer_shared_request, *arguments)
+    def answer_shared(self, wallet, message, selections=None):
+        """The presentation is made before the transaction, which may be a long time."""
+        verification = self.perform(
+            prover.answer_shared_request,
+            wallet,
+            message,
+            prepare=partial(prover.prepare_shared_answer, wallet, message, selections),
+        )
         # Only after the commit is it known whether another wallet was first.
         connectionless.discard_if_beaten(verification.connection, verification)
         return Response()
@@ -143,7 +150,11 @@ class WalletVerifications(WalletExchangeView):
     @operation("submitVerificationAutoSelect")
     @heavy
     def auto_select(self, request, walletId, verificationId):
-        self.perform(prover.auto_select, self.get_with_parties(verificationId))
+        return self.answer(self.get_with_parties(verificationId))
+
+    def answer(self, verification, selections=None):
+        prepare = partial(prover.prepare_answer, verification, selections)
+        self.perform(prover.send_answer, verification, prepare=prepare)
         return Response()
 
     @operation(
@@ -158,8 +169,7 @@ class WalletVerifications(WalletExchangeView):
         self.name_ignored_members(serializer)
         serializer.is_valid(raise_exception=True)
         verification = self.get_with_parties(verificationId)
-        self.perform(prover.submit_selections, verification, serializer.validated_data)
-        return Response()
+        return self.answer(verification, serializer.validated_data)
 
     @operation("declineVerification", request={"application/json": DeclineParameters})
     def decline(self, request, walletId, verificationId):

@@ -7,7 +7,7 @@ connection (connectionless).
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Q
 from django.utils import timezone
@@ -18,6 +18,7 @@ from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import MessageFormat, attachment_of
 from connections.didcomm.message import Message
+from connections.didcomm.service import read_service
 from connections.exchange import format_columns, handles_exchange
 from connections.messaging import outbox
 from connections.messaging.router import handles
@@ -194,22 +195,48 @@ def _build_requested(
     )
 
 
+class PreparedAnswer(NamedTuple):
+    """A presentation, and what it was made from.
+
+    credential_sequences: how often each credential had changed, by its id.
+    """
+
+    proof_request: dict[str, Any]
+    presentation: dict[str, Any]
+    credential_sequences: dict[str, int]
+
+
+def prepare_shared_answer(
+    wallet: Wallet, message: Message, selections: Sequence[Selection] | None = None
+) -> PreparedAnswer:
+    """Make the presentation for a shared request, as prepare_answer() does.
+
+    Nothing is written. Also the errors of connectionless.find_shared(), and 409
+    `wrong_state` if this wallet has answered the request.
+    """
+    known, _ = connectionless.find_shared(wallet, message)
+    rows = Verification.objects.filter(connection=known, thread_id=message.thread_id)
+    verification = rows.select_related("connection").first() if known else None
+    if verification is None:
+        verification = preview_shared_request(wallet, message)
+        assert verification.connection
+        verification.connection.their_endpoint = read_service(message).endpoint
+    return prepare_answer(verification, selections)
+
+
 @network_reads.atomic_with_reads
 def answer_shared_request(
-    wallet: Wallet, message: Message, selections: Sequence[Selection] | None = None
+    wallet: Wallet, message: Message, prepared: PreparedAnswer
 ) -> Verification:
-    """Answer a shared request with the selections, or as autoSelect does.
+    """Answer a shared request with what prepare_shared_answer() made.
 
     All in one transaction, which first locks the wallet. Call
     `connectionless.discard_if_beaten` after the commit: only then is it known whether
     another wallet answered first. The errors of connectionless.accept_shared() and of
-    presentation_building.create_presentation().
+    send_answer().
     """
     verification = _receive_shared(wallet, message)
-    if selections is None:
-        auto_select(verification)
-    else:
-        submit_selections(verification, selections)
+    send_answer(verification, prepared)
     return verification
 
 
@@ -255,85 +282,63 @@ def auto_select(
 ) -> None:
     """Answer each item with the oldest credential that fits; skip it if none does.
 
-    Never with one known to be revoked, even if the request allows it, nor with one
-    whose definition the ledger does not know. If nothing fits, an empty presentation
-    is sent.
-
-    Reading and cryptography come first: credentials are decrypted, oldest first, until
-    all items are answered. Then one transaction locks the connection, moves the row
-    and enqueues the presentation. 409 `wrong_state`, `connection_gone`; 503
-    `organization_frozen`, `ledger_unavailable`; the errors of
-    presentation_building.create_presentation(), such as 400 `unknown_registry`. Inside
-    of another transaction ReadNeeded.
-
-    change: made to the presentation before it is sent, by a holder that is simulated.
+    The presentation is made by prepare_answer() and sent by send_answer(), with their
+    errors.
     """
-    proof_request = verification.require_proof_request()
-    items = read_items(proof_request)
-
-    def fit_all_items(candidates: list[Candidate]) -> bool:
-        return len(selection.auto_select(proof_request, candidates)) == len(items)
-
-    candidates = _load_candidates(verification, proof_request, fit_all_items)
-    selections = selection.auto_select(proof_request, candidates)
-    _send_presentation(verification, selections, candidates, change)
+    send_answer(verification, prepare_answer(verification, change=change))
 
 
 def submit_selections(
     verification: Verification, selections: Sequence[Selection]
 ) -> None:
-    """Answer with the selected credentials; items without one stay unanswered.
-
-    As auto_select() does it, with its errors. 400 `unknown_policy`,
-    `unknown_credential`, `selected_twice`, `attribute_missing`, `restriction_not_met`
-    or `hidden_not_allowed` for a wrong selection; `errors` has all of them.
-    Credentials are decrypted, oldest first, until the selected ones are found.
-    """
-    proof_request = verification.require_proof_request()
-    selected = {one.credential_id for one in selections}
-
-    def contain_selected(candidates: list[Candidate]) -> bool:
-        return selected <= {candidate.credential_id for candidate in candidates}
-
-    candidates = _load_candidates(verification, proof_request, contain_selected)
-    _send_presentation(verification, selections, candidates)
+    """Answer with the selected credentials, as auto_select() does it."""
+    send_answer(verification, prepare_answer(verification, selections))
 
 
-def _load_candidates(
+def prepare_answer(
     verification: Verification,
-    proof_request: dict[str, Any],
-    are_enough: Callable[[list[Candidate]], bool],
-) -> list[Candidate]:
-    """Read the wallet's credentials, oldest first, until they are enough, or all."""
-    ledger = ledger_of(verification.tenant.network)
-    candidates: list[Candidate] = []
-    for credentials in read_batches(verification.wallet, proof_request):
-        candidates += build_candidates(credentials, ledger)
-        if are_enough(candidates):
-            break
-    return candidates
-
-
-def _send_presentation(
-    verification: Verification,
-    selections: Sequence[Selection],
-    candidates: Sequence[Candidate],
+    selections: Sequence[Selection] | None = None,
     change: PresentationChange | None = None,
-) -> None:
-    """Create the presentation, then lock, move and send it.
+) -> PreparedAnswer:
+    """Make the presentation for a request, outside of transactions. Nothing is sent.
 
-    The cryptography comes first, so that the connection is locked only briefly; move()
-    notices if the row has changed meanwhile. State and message are one transaction.
-    The `proof` of the row is what our presentation shows. 409 `wrong_state`,
-    `connection_gone`; the errors of presentation_building.create_presentation().
+    It may take minutes on a busy machine. Credentials are decrypted, oldest first,
+    until all items are answered, or the selected ones are found. The row may be
+    unsaved. Inside of a transaction, a ledger that must be read raises ReadNeeded.
 
-    Within a caller's transaction, a ledger that must be read raises ReadNeeded, and the
-    whole is run again (agency/core/network_reads.py).
+    selections: items without one stay unanswered. Without selections each item is
+    answered with the oldest credential that fits, but never with one known to be
+    revoked, even if the request allows it, nor with one whose definition the ledger
+    does not know. If nothing fits, the presentation is empty.
+
+    change: made to the presentation, by a holder that is simulated.
+
+    409 `wrong_state`, 503 `ledger_unavailable`; 400 `unknown_policy`,
+    `unknown_credential`, `selected_twice`, `attribute_missing`, `restriction_not_met`
+    or `hidden_not_allowed` for a wrong selection, with all of them in `errors`; the
+    other errors of presentation_building.create_presentation().
     """
     if verification.state != State.REQUESTED:
         raise WrongState(verification, [State.REQUESTED])
     proof_request = verification.require_proof_request()
+    items = read_items(proof_request)
+    selected = {one.credential_id for one in selections or []}
+
+    def are_enough(candidates: list[Candidate]) -> bool:
+        if selections is not None:
+            return selected <= {one.credential_id for one in candidates}
+        return len(selection.auto_select(proof_request, candidates)) == len(items)
+
     ledger = ledger_of(verification.tenant.network)
+    candidates: list[Candidate] = []
+    sequences: dict[str, int] = {}
+    for credentials in read_batches(verification.wallet, proof_request):
+        candidates += build_candidates(credentials, ledger)
+        sequences |= {str(one.pk): one.sequence for one in credentials}
+        if are_enough(candidates):
+            break
+    if selections is None:
+        selections = selection.auto_select(proof_request, candidates)
     presentation = presentation_building.create_presentation(
         proof_request,
         selections,
@@ -344,29 +349,54 @@ def _send_presentation(
     )
     if change:
         presentation = change(presentation)
-    proof = proof_of_own_presentation(proof_request, presentation)
     connection = verification.connection
-    with transactions.atomic():
-        # A verifier hosted here verifies in this transaction, under the locks. It finds
-        # the result that is prepared here, before them (prepared_results.py).
-        if connection and connection.seems_hosted and not ledger.is_remote:
-            with prepared_results.preparing():
-                verify_own_presentation(proof_request, presentation, ledger)
-        verification.lock_to_act()
-        move(
-            verification,
-            [State.REQUESTED],
-            State.ACCEPTED,
-            presentation=vault.sealed_value(
-                verification, "presentation", presentation
-            ),
-            proof=vault.sealed_value(verification, "proof", proof),
+    # A verifier hosted here verifies in the transaction that sends, under its locks. It
+    # finds the result that is prepared here (prepared_results.py).
+    if connection and connection.seems_hosted and not ledger.is_remote:
+        with prepared_results.preparing():
+            verify_own_presentation(proof_request, presentation, ledger)
+    used = {one.credential_id for one in selections}
+    return PreparedAnswer(
+        proof_request, presentation, {name: sequences[name] for name in used}
+    )
+
+
+@transactions.atomic()
+def send_answer(verification: Verification, prepared: PreparedAnswer) -> None:
+    """Store and send a presentation, unless what it was made from has changed.
+
+    In one transaction: it locks the connection and the credentials, moves the row and
+    enqueues the message. The `proof` of the row is what our presentation shows. 409
+    `wrong_state` if the request or a credential has changed, or the credential is gone;
+    409 `connection_gone`, 503 `organization_frozen`.
+    """
+    proof_request, presentation, _ = prepared
+    verification.lock_to_act()
+    # Of a change of the stored row move() takes notice.
+    if verification.require_proof_request() != proof_request:
+        raise WrongState(verification, [State.REQUESTED], is_stale=True)
+    _lock_unchanged(verification.wallet, prepared.credential_sequences)
+    proof = proof_of_own_presentation(proof_request, presentation)
+    move(
+        verification,
+        [State.REQUESTED],
+        State.ACCEPTED,
+        presentation=vault.sealed_value(verification, "presentation", presentation),
+        proof=vault.sealed_value(verification, "proof", proof),
+    )
+    verification.send_message(
+        messages.build_presentation(
+            presentation, verification.thread_id, verification.message_format
         )
-        verification.send_message(
-            messages.build_presentation(
-                presentation, verification.thread_id, verification.message_format
-            )
-        )
+    )
+
+
+def _lock_unchanged(wallet: Wallet, sequences: dict[str, int]) -> None:
+    """Lock these credentials, and check that they are as they were when read."""
+    rows = Credential.objects.filter(wallet=wallet, pk__in=sequences).order_by("pk")
+    locked = rows.select_for_update(no_key=True).values_list("pk", "sequence")
+    if {str(pk): sequence for pk, sequence in locked} != sequences:
+        raise WrongState(Credential(), [], is_stale=True)
 
 
 @handles_exchange(Verification, PRESENT_PROOF, "ack", Role.PROVER)

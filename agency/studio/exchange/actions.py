@@ -129,7 +129,7 @@ def accept_for_holder(
         if kind == "credential":
             run = partial(row.accept, revocation.reserve_for_issuer(row))
         else:
-            run = partial(prover.auto_select, row)
+            run = partial(prover.send_answer, row, prover.prepare_answer(row))
         recorded_with_reads("exchange.accepted", request, row, run)()
 
     return run_action(request, row, accept, "It is accepted for the holder.")
