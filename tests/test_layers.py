@@ -67,9 +67,16 @@ SENDING_APPS = {
     "connections", "credentials", "organizations", "sandbox", "verifications"
 }  # fmt: skip
 
-MODULES = source.read_modules()
-GRAPH = source.import_graph(MODULES)
-IMPORT_PAIRS = [(name, used) for name in GRAPH for used in sorted(GRAPH[name])]
+modules = cache(source.read_modules)
+
+
+@cache
+def graph():
+    return source.import_graph(modules())
+
+
+def import_pairs():
+    return [(name, used) for name, uses in graph().items() for used in sorted(uses)]
 
 
 def file_of(module: str) -> str:
@@ -87,7 +94,7 @@ def is_api(module: str) -> bool:
 def imported_libraries(module: str) -> set[str]:
     """The top-level names of all imports, also of those inside functions."""
     names = set()
-    for node in ast.walk(MODULES[module].tree):
+    for node in ast.walk(modules()[module].tree):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -98,13 +105,15 @@ def imported_libraries(module: str) -> set[str]:
 
 def functions_with(tree: ast.Module, is_wanted: Callable[[ast.AST], bool]) -> set[str]:
     """The functions that hold a wanted node; `{""}` if only the module itself does."""
+    if not any(map(is_wanted, ast.walk(tree))):
+        return set()
     names = {
         function.name
         for function in ast.walk(tree)
         if isinstance(function, source.FUNCTIONS)
         and any(map(is_wanted, ast.walk(function)))
     }
-    return names or ({""} if any(map(is_wanted, ast.walk(tree))) else set())
+    return names or {""}
 
 
 def assigns_state(node: ast.AST) -> bool:
@@ -114,12 +123,11 @@ def assigns_state(node: ast.AST) -> bool:
         return False
     called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     called = node.func.id if isinstance(node.func, ast.Name) else called
-    keywords = {keyword.arg for keyword in node.keywords}
-    texts = {
+    if called in ("update", "update_or_create"):
+        return "state" in {keyword.arg for keyword in node.keywords}
+    return called in ("setattr", "bulk_update") and "state" in {
         inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant)
     }
-    by_keyword = called in ("update", "update_or_create") and "state" in keywords
-    return by_keyword or (called in ("setattr", "bulk_update") and "state" in texts)
 
 
 def catches_all(node: ast.AST) -> bool:
@@ -133,17 +141,17 @@ def catches_all(node: ast.AST) -> bool:
 
 
 def test_a_module_imports_only_from_its_own_layer_and_lower_ones():
-    assert source.upward_imports(GRAPH) == []
+    assert source.upward_imports(graph()) == []
 
 
 def test_no_module_cycles():
-    assert source.cycles(GRAPH) == []
+    assert source.cycles(graph()) == []
 
 
 def test_an_api_is_used_by_apis_and_routes_only():
     found = [
         (module, name)
-        for module, name in IMPORT_PAIRS
+        for module, name in import_pairs()
         if is_api(name) and not name.startswith("agency.")
         if not is_api(module)
         if module.rpartition(".")[2] != "urls"
@@ -154,7 +162,7 @@ def test_an_api_is_used_by_apis_and_routes_only():
 
 def test_production_imports_nothing_of_a_developers_tools():
     tools = "agency.devtools"
-    found = {module for module, name in IMPORT_PAIRS if name.startswith(tools)}
+    found = {module for module, name in import_pairs() if name.startswith(tools)}
     assert {module for module in found if not module.startswith(tools)} == {
         "agency.__main__"
     }
@@ -168,9 +176,9 @@ def test_protocol_code_imports_no_django_not_even_through_another_module(package
     """
     found = {
         (module, name)
-        for module in MODULES
+        for module in modules()
         if f"{module}.".startswith(f"{package}.")
-        for name in source.reachable(module, GRAPH) | {module}
+        for name in source.reachable(module, graph()) | {module}
         if "django" in imported_libraries(name)
     }
     assert found == set()
@@ -178,14 +186,16 @@ def test_protocol_code_imports_no_django_not_even_through_another_module(package
 
 @pytest.mark.parametrize("library", LIBRARY_BOUNDARIES)
 def test_a_library_is_imported_by_its_boundary_files_only(library):
-    found = {file_of(name) for name in MODULES if library in imported_libraries(name)}
+    found = {
+        file_of(name) for name in modules() if library in imported_libraries(name)
+    }
     assert found == LIBRARY_BOUNDARIES[library]
 
 
 def test_nothing_but_move_assigns_a_state():
     found = {
         name: functions_with(module.tree, assigns_state)
-        for name, module in MODULES.items()
+        for name, module in modules().items()
         if name != "agency.core.states"
     }
     assert {name: functions for name, functions in found.items() if functions} == {}
@@ -206,7 +216,7 @@ def test_apps_whose_transactions_may_send_messages_use_our_atomic():
     """In Django's, nothing can be put off until before the commit, or be locked."""
     found = {
         name
-        for name, module in MODULES.items()
+        for name, module in modules().items()
         if name.partition(".")[0] in SENDING_APPS
         and any(map(uses_djangos_atomic, ast.walk(module.tree)))
     }
@@ -216,7 +226,7 @@ def test_apps_whose_transactions_may_send_messages_use_our_atomic():
 def test_only_the_listed_functions_catch_every_exception():
     found = {
         file_of(name): functions_with(module.tree, catches_all)
-        for name, module in MODULES.items()
+        for name, module in modules().items()
     }
     assert {file: names for file, names in found.items() if names} == CATCH_ALL
 
