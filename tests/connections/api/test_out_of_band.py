@@ -179,7 +179,7 @@ def test_a_used_or_withdrawn_invitation_under_a_lasting_key_is_409(faber, acme, 
     assert ids_of_connections(faber) == [used["connectionId"]]
 
 
-def test_a_link_gives_browsers_the_page_and_wallets_the_message(faber, offer, pages):
+def test_a_link_gives_browsers_the_page_and_wallets_the_message(faber, offer):
     for url, heading in (
         (faber.invites(**OUT_OF_BAND)["invitationUrl"], b"invites you to connect"),
         (offer(**OUT_OF_BAND)["offerUrl"], b"offers you a credential"),
