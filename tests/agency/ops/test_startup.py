@@ -230,8 +230,8 @@ def pgbouncer(servers, tmp_path, mode):
     options = {}
     if os.geteuid() == 0:  # it refuses to run as root
         options = {"user": postgres.server_account().pw_uid}
-        for path in (tmp_path, *tmp_path.parents[:2]):
-            path.chmod(path.stat().st_mode | 0o055)
+        for path in (*tmp_path.iterdir(), tmp_path, *tmp_path.parents[:2]):
+            path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))
     process = subprocess.Popen(
         [find_program("pgbouncer"), "-q", tmp_path / "pgbouncer.ini"],
         **options,
