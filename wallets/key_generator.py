@@ -39,7 +39,11 @@ ATTRIBUTES = 1
 
 
 class GeneratorEnded(Exception):
-    """The generator ended without a key."""
+    """There is no key, because somebody has ended the generator."""
+
+
+class GeneratorFailed(GeneratorEnded):
+    """There is no key, because the generator does not work."""
 
 
 def fill_pool(
@@ -61,8 +65,10 @@ def fill_pool(
             made += 1
             logger.info("made a spare key")
             report("made a spare key")
-    except GeneratorEnded as error:
+    except GeneratorFailed as error:
         logger.error("no spare key was made: %s", error)
+    except GeneratorEnded as ended:
+        logger.info("no spare key was made: %s", ended)
     finally:
         KeyFiller.objects.filter(
             pk=filler.pk, leased_until=filler.leased_until
@@ -129,8 +135,10 @@ def run_generator(at_each_poll: Callable[[], None]) -> dict[str, Any] | None:
                     return None
                 yield_processors(process.pid)
                 is_urgent = False
+        if process.returncode < 0:  # as when the worker is stopped
+            raise GeneratorEnded(f"signal {-process.returncode}")
         if process.returncode:
-            raise GeneratorEnded(f"exit code {process.returncode}")
+            raise GeneratorFailed(f"exit code {process.returncode}")
         # It fits into the buffer of the pipe, so the process could end.
         assert process.stdout
         return json.load(process.stdout)

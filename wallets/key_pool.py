@@ -87,6 +87,8 @@ def reserve_key(
     except DAMAGED:
         logger.error("the spare key %s cannot be used, and is deleted", spare.pk)
         spare.leased_row().delete()
+    except TimeoutError as error:
+        logger.warning("%s", error)
     finally:
         if reserved is None:
             spare.leased_row().update(leased_until=None)

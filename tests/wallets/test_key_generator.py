@@ -152,6 +152,14 @@ def test_the_command_shows_what_there_is(settings, stored_key, capsys):
 
 
 @pytest.mark.slow
+def test_a_generator_that_a_signal_ends_is_no_error(settings, generates, caplog):
+    settings.SPARE_KEYS = 1
+    generates("import os, signal; os.kill(os.getpid(), signal.SIGTERM)")
+    assert key_generator.fill_pool(report=str) == 0
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
+
+
+@pytest.mark.slow
 def test_it_ends_with_the_process_that_started_it():
     """Also by `kill -9`, which closes its stdin."""
     process = subprocess.Popen(

@@ -147,6 +147,14 @@ def test_a_key_that_is_public_or_damaged_is_deleted(faber, damage, caplog):
     assert "cannot be used" in line.getMessage() and not line.exc_info
 
 
+def test_a_key_that_takes_too_long_goes_back(faber, quick, monkeypatch):
+    put_in()
+    late = Mock(side_effect=TimeoutError("too busy"))
+    monkeypatch.setattr("wallets.anoncreds.issuing.run_resizing", late)
+    assert refusal(Unavailable, reserve, faber).code == "key_not_ready"
+    assert key_queue.free_keys().count() == 1
+
+
 def test_new_rows_are_for_one_attribute_as_processes_of_0_1_0_take_them(quick):
     [spare] = put_in()
     assert spare.attributes == 1

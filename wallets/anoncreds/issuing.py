@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,7 +71,7 @@ def resize_definition(
     a process of its own. The part for revocation does not depend on the attributes, so
     it is kept, or left out. The caller must use the primes only once. Raises
     UnusableKey if the spare key is damaged, or the result does not pass the check of a
-    wallet.
+    wallet, and TimeoutError after RESIZING_SECONDS.
     """
     private = spare.private["value"]
     labels = [LINK_SECRET, *map(normalise_name, schema["attrNames"])]
@@ -93,16 +94,20 @@ def resize_definition(
 
 
 def run_resizing(given: dict[str, Any]) -> dict[str, Any]:
-    """Run resizing.py. Raises UnusableKey if it fails."""
-    # Isolated (-I) and without packages (-S), so it starts fast.
-    ran = subprocess.run(
-        [sys.executable, "-I", "-S", RESIZING],
-        input=json.dumps(given),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        timeout=RESIZING_SECONDS,
-    )
+    """Run resizing.py. Raises UnusableKey if it fails, TimeoutError if it hangs."""
+    ran = None
+    with suppress(subprocess.TimeoutExpired):
+        # Isolated (-I) and without packages (-S), so it starts fast.
+        ran = subprocess.run(
+            [sys.executable, "-I", "-S", RESIZING],
+            input=json.dumps(given),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=RESIZING_SECONDS,
+        )
+    if ran is None:
+        raise TimeoutError("the machine is too busy to make a key")
     if ran.returncode:
         raise UnusableKey
     return json.loads(ran.stdout)
