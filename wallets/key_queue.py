@@ -43,8 +43,9 @@ GRACE = timedelta(seconds=5)
 KEY_SECONDS = 3  # in which a key is generated, rather too few
 MAX_RETRY_SECONDS = 60
 RETENTION = timedelta(hours=1)  # of the rows that tell who got a key when
-# The advisory lock of whoever looks at the queue: a number of no other lock.
-QUEUE_LOCK = 0x61676E63
+# The advisory lock of whoever looks at the queue: a number of no other lock. 0.1.0 has
+# 0x61676E63 for minutes, while it makes keys.
+QUEUE_LOCK = 0x6B657971
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 

@@ -3,6 +3,7 @@
 So the services need not stop for an upgrade, and an upgrade can be taken back.
 """
 
+import ast
 import json
 import tarfile
 from threading import Event
@@ -16,7 +17,10 @@ from agency.ops import database_schema
 from tests.chaos.ledger import Ledger
 from tests.chaos.stories import Caller, Pair
 from tests.releases.former import SOURCE, former_processes, read_known
+from tests.support.keys import definition_like
 from tests.support.processes import PATIENCE, eventually, processes, same_server
+from wallets.anoncreds import Definition, normalise_name
+from wallets.anoncreds.issuing import check_key_proof
 
 pytestmark = pytest.mark.timeout(300)
 LEFT = "SELECT count(*) FROM connections_inboundmessage WHERE status = 'pending'"
@@ -171,3 +175,22 @@ def test_workers_know_the_tasks_that_the_former_version_sends(newest_release):
     }
     assert len(sent) > 5
     assert sent - set(app.tasks) == set()
+
+
+def test_the_former_version_can_use_new_spare_keys(newest_release):
+    """It takes them for one attribute, and renames that."""
+    function = next(
+        node
+        for node in ast.parse(read_former(newest_release, "wallets/pool.py")).body
+        if isinstance(node, ast.FunctionDef) and node.name == "relabel"
+    )
+    names = {"Definition": Definition, "common_view": normalise_name}
+    exec(compile(ast.Module([function], []), "pool.py", "exec"), names)
+    issuer = "F72i3Y3Q4i466efjYJYCHM"
+    schema_id = f"{issuer}:2:x:1"
+    schema = {"issuerId": issuer, "name": "x", "version": "1", "attrNames": ["a0"]}
+    spare = definition_like(schema_id, schema, issuer, "spare", True)
+    schema["attrNames"] = ["Full Name"]
+    made = names["relabel"](spare, schema_id, schema, issuer, "default", False)
+    assert set(made.public["value"]["primary"]["r"]) == {"master_secret", "fullname"}
+    check_key_proof(made)
