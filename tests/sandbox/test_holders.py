@@ -1,5 +1,7 @@
 """Simulated holders of a test organization: what they are, and what they answer."""
 
+import time
+
 import pytest
 
 from agency.core.errors import Conflict
@@ -244,3 +246,21 @@ def test_a_revoked_credential_is_found_by_its_list_each_time(faber):
         assert read_credential(faber, offered)["state"] == "Revoked"
         assert failed_checks(faber, asked)[0] is False
         assert Verification.objects.filter(role="prover").count() == times
+
+
+def test_the_honest_one_is_believed_though_another_is_revoked_first(
+    faber, monkeypatch
+):
+    definition = faber.defines(*VALUES, supportRevocation=True)
+    behaviours = ("revoked", "accept")
+    both = [simulates(faber, one, name=one) for one in behaviours]
+    for holder in both:
+        offers(faber, holder, definition)
+    holders_answer()
+    now = {"revocationRequirement": {"validNow": True}, "attributes": [NAME]}
+    asked = [asks(faber, holder, **now) for holder in both]
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + 2)
+    holders_answer()
+    seen = [read_verification(faber, one)["isValid"] for one in asked]
+    assert seen == [False, True]
