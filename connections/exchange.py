@@ -43,6 +43,7 @@ class Exchange(EventSource):
     role: Any
     state: Any
     tenant: Any
+    problem: Any
 
     connection = ConnectionForeignKey()
     thread_id = models.CharField(max_length=128)
@@ -66,6 +67,11 @@ class Exchange(EventSource):
         """
         prefix = self.connection.message_prefix if self.connection else ""
         return MessageFormat(prefix, self.wire_version, self.wire_format)
+
+    @property
+    def problem_in_words(self) -> str:
+        """Why it ended before it was done, or "". Never a text of a stranger."""
+        return reasons.in_words(self.problem)
 
     def unsealed_reason(self) -> str | None:
         return vault.unseal(self, "reason")

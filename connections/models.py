@@ -15,7 +15,7 @@ from agency.core import transactions
 from agency.core.collation import case_insensitive
 from agency.core.errors import WrongState
 from agency.core.states import move
-from connections.didcomm import dids, formats
+from connections.didcomm import dids, formats, reasons
 from connections.didcomm.dids import Party
 from connections.didcomm.formats import MessageFormat
 from connections.didcomm.message import PREFIX, Message, build
@@ -618,6 +618,11 @@ class Connection(EventSource):
         if self.multi_party or self.problem or self.is_held:
             return False
         return self.state != self.State.CONNECTED
+
+    @property
+    def problem_in_words(self) -> str:
+        """Why the handshake was refused, or "". Never a text of a stranger."""
+        return reasons.in_words(self.problem)
 
     @property
     def is_held(self) -> bool:

@@ -167,6 +167,16 @@ def state_of(verification: Verification) -> State:
     return State.OVER if is_old or link is None else State.ASKING
 
 
+def ask_again(kiosk: Kiosk, verification_id: UUID) -> None:
+    """Put a new request on the screen before the time of the answer on it is over.
+
+    Does nothing if this is not the request on the screen, or is not answered.
+    """
+    if kiosk.verification_id == verification_id and read_screen(kiosk).seconds:
+        replace_request(kiosk)
+        kiosk.refresh_from_db(fields=["verification_id", "shown_at"])
+
+
 def renew_request(kiosk: Kiosk) -> None:
     """Put a new request on the screen, and remove the last if nobody answered it."""
     if replace_request(kiosk):

@@ -20,7 +20,7 @@ from connections.models import Connection
 from tenants import vault
 from tenants.models import Record, Tenant
 from verifications.present_proof import messages, previews
-from verifications.proofs import proof_policy
+from verifications.proofs import failures, proof_policy
 from wallets.models import Wallet
 from webhooks.events.types import Type
 
@@ -250,6 +250,16 @@ class Verification(Exchange):
             return Type.VERIFICATION_JUDGED
         return super().event_type
 
+    @property
+    def problem_in_words(self) -> str:
+        """Also the cause of the verdict, which the verifier has told the prover."""
+        cause = failures.find_cause(self.problem)
+        return cause.message if cause else super().problem_in_words
+
+    def list_causes(self) -> list[failures.CauseInWords]:
+        """Why the verifier's verdict is no. Decrypts in each call."""
+        return failures.list_causes(self.unsealed_checks() or ())
+
     def require_proof_request(self) -> dict[str, Any]:
         """Return the proof request, as AnonCreds has it. Decrypts in each call.
 
@@ -317,8 +327,11 @@ class Verification(Exchange):
             **changes,
         )
 
-    def record_verdict(self, is_valid: bool) -> None:
-        """Store the verifier's verdict on the prover's row. Later ones are ignored."""
+    def record_verdict(self, is_valid: bool, cause: str = "") -> None:
+        """Store the verifier's verdict on the prover's row. Later ones are ignored.
+
+        cause: why it is no, in the words of the verifier: stored if they are ours.
+        """
         if self.role != self.Role.PROVER or self.is_valid is not None:
             return
         move(
@@ -327,6 +340,7 @@ class Verification(Exchange):
             self.State.ACCEPTED,
             is_valid=is_valid,
             verified_at=timezone.now(),
+            problem=known.code if (known := failures.find_cause(cause)) else "",
         )
 
     def build_decline(self, reason: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from agency.api.exceptions import plain_error_response
+from agency.api.views import parse_uuid
 from agency.core import rate_limits
 from agency.core.callers import client_address
 from agency.core.errors import AgencyError
@@ -24,12 +25,12 @@ from agency.holder_pages import colors
 from agency.holder_pages.contents import contents_of, label_of, value_words
 from agency.holder_pages.languages import choose_language
 from agency.holder_pages.links import Kind, Link
-from agency.holder_pages.texts import with_name
+from agency.holder_pages.texts import causes_of, with_name
 from agency.holder_pages.views import public_host
-from connections.didcomm.reasons import DECLINES
 from verifications.kiosks import (
     Screen,
     State,
+    ask_again,
     find_kiosk,
     next_screen,
     shown_values,
@@ -85,11 +86,14 @@ def show_kiosk(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpRes
 def read_screen(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpResponse:
     """Return the part of the page that changes: what the screen shows now.
 
-    next_screen() makes the next request if the last one is over. 204 if the screen
+    next_screen() makes the next request if the last one is over; `again`, the id of an
+    answered one, makes it at once. 204 if the screen
     shows it already, 404 if there is no such kiosk. Values are shown of a valid proof,
     and the link while the kiosk asks.
     """
     try:
+        if kiosk and (again := parse_uuid(request.GET.get("again", ""))):
+            ask_again(kiosk, again)
         screen = next_screen(kiosk) if kiosk else None
     except Kiosk.DoesNotExist:  # revoked meanwhile
         screen = None
@@ -116,8 +120,9 @@ def read_screen(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpRe
             connection=verification.connection,
             exchange=verification,
         )
-    if verification and verification.problem in DECLINES:
-        context["declined"] = DECLINES[verification.problem]
+    if verification and screen.state in (State.INVALID, State.DECLINED):
+        context["unproven"] = verification
+        context["again"] = urlencode({"again": verification.pk})
     return kiosk_response(request, token, kiosk, context, "#state")
 
 
@@ -156,8 +161,8 @@ def kiosk_response(
     language = choose_language(request, tenant.default_language if tenant else "")
     context = context | {"token": token, "tenant": tenant, "host": public_host()}
     with translation.override(language):
-        if "declined" in context:
-            context["reason"] = translation.gettext(context["declined"])
+        if "unproven" in context:
+            context["causes"] = causes_of(context["unproven"])
         if tenant:
             asks = translation.gettext("{name} asks you for a proof")
             context["heading"] = with_name(asks, tenant.name)

@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agency.holder_pages.links import Kind, State
-from connections.didcomm.reasons import in_words
+from connections.didcomm.reasons import DECLINES
+from verifications.models import Verification
 
 Text = str | Promise
 Texts = tuple[Text, Text]  # heading, next step
@@ -70,8 +71,8 @@ REQUEST: dict[str, Texts] = {
     State.FAILED: (
         gettext_lazy("{name} could not accept the proof"),
         gettext_lazy(
-            "It arrived, but it does not show what was asked. Ask {name} which "
-            "credential is needed, and for a new request."
+            "It arrived, but could not be accepted. Ask {name} which credential is "
+            "needed, and for a new request."
         ),
     ),
     State.DECLINED: (
@@ -128,12 +129,23 @@ INVITATION: dict[str, Texts] = {
     ),
 }
 TEXTS = {Kind.OFFER: OFFER, Kind.REQUEST: REQUEST, Kind.INVITATION: INVITATION}
-# What other modules say, for the catalogs (connections/didcomm/reasons.py).
+# What other modules say, for the catalogs: connections/didcomm/reasons.py,
+# verifications/proofs/failures.py.
 SENTENCES = (
     gettext_lazy("The wallet has no card that fits."),
     gettext_lazy("The holder does not want to do it now."),
     gettext_lazy("The holder does not want to show that much."),
     gettext_lazy("The holder does not know who sent this."),
+    gettext_lazy("No card that proves this."),
+    gettext_lazy("The card was revoked, or the wallet answered with an old list."),
+    gettext_lazy("The wallet does not show whether the card was revoked."),
+    gettext_lazy("The card was revoked, or the proof is forged."),
+    gettext_lazy("The card is not the one that was asked for."),
+    gettext_lazy("The card does not show the value that was asked for."),
+    gettext_lazy("One card must prove this, and several did."),
+    gettext_lazy("The card was not known yet at the time that was asked for."),
+    gettext_lazy("The wallet answered wrongly."),
+    gettext_lazy("The proof is not genuine."),
     gettext_lazy("The other side ended the exchange."),
     gettext_lazy("Its link expired before anybody accepted it."),
     gettext_lazy("The other side ended it, for a reason of its own."),
@@ -141,13 +153,23 @@ SENTENCES = (
 
 
 def translated_reason(exchange: Any) -> str:
-    """Why the other side ended it, in the active language; "" if this side did.
+    """Why the other side ended it or found it wrong, in the active language, or "".
 
     Never a text of a stranger.
     """
     if not exchange.problem or exchange.problem == "declined":
         return ""
-    return _(in_words(exchange.problem))
+    return _(exchange.problem_in_words)
+
+
+def causes_of(verification: Verification) -> list[str]:
+    """Why the verifier has no valid proof, in the active language.
+
+    For a screen that anybody may see: of what the holder has said only a known reason.
+    """
+    if verification.state == Verification.State.ACCEPTED:
+        return [_(cause.message) for cause in verification.list_causes()]
+    return [_(DECLINES[one]) for one in (verification.problem,) if one in DECLINES]
 
 
 def heading(kind: str, state: str, name: str) -> SafeString:

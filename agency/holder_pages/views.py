@@ -239,6 +239,7 @@ def translated_context(link: Link, context: dict[str, Any]) -> dict[str, Any]:
         "wallet_apps": wallet_apps(link) if context["is_open"] else [],
         "heading": texts.heading(link.kind, state, link.name),
         "next_step": texts.next_step(link.kind, state, link.name),
+        "causes": texts.causes_of(link.exchange) if state == "failed" else (),
         "contents": contents,
         "mail_query": urlencode(mail, quote_via=quote),
     }

@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 
 from agency.studio import (
     api_docs,
+    ask_again,
     audit_log,
     bulks,
     card_check,
@@ -88,6 +89,8 @@ def exchange_routes(kind: str) -> list[URLPattern]:
             ("/check", card_check.check_card, "check_card"),
             ("/revoke", actions.revoke_credential, "revoke_credential"),
         )
+    if kind == "verification":
+        routes += below(page, ("/ask", ask_again.ask_again, "ask_again"))
     return routes + below(
         page,
         ("/accept", actions.accept_for_holder, f"{kind}_accept"),

@@ -7,10 +7,9 @@ names of items are those of the policy.
 from collections.abc import Iterable
 from typing import Any
 
-from connections.didcomm.reasons import in_words
 from tenants import vault
 from verifications.models import Verification
-from verifications.proofs.failures import FAILURES
+from verifications.proofs.failures import CauseInWords, list_causes
 
 
 def list_reasons(
@@ -18,16 +17,15 @@ def list_reasons(
     checks: list[dict[str, Any]] | None,
     with_advice: bool = False,
 ) -> list[str]:
-    """Return what is wrong in words: the failed checks, or the problem that ended it.
+    """Return what is wrong in words: the causes, or the problem that ended it.
 
     checks: the unsealed checklist; None on the prover's side. with_advice: also say
     what to do.
     """
-    failed = [check for check in checks or [] if check["status"] == "fail"]
-    if failed:
-        return [reason_of(check, with_advice) for check in failed]
+    if causes := list_causes(checks or ()):
+        return [reason_of(cause, with_advice) for cause in causes]
     if verification.problem:
-        return [in_words(verification.problem)]
+        return [verification.problem_in_words]
     if verification.is_valid is False:
         return [
             "The verifier says that the proof is not valid. Its own record has why."
@@ -35,11 +33,10 @@ def list_reasons(
     return []
 
 
-def reason_of(check: dict[str, Any], with_advice: bool) -> str:
-    name = check["policy_name"]
-    sentence = f"{name}: {check['message']}" if name else check["message"]
-    failure = FAILURES.get(check["code"]) if with_advice else None
-    return f"{sentence} {failure.advice}" if failure else sentence
+def reason_of(cause: CauseInWords, with_advice: bool) -> str:
+    names = ", ".join(cause.policy_names)
+    sentence = f"{names}: {cause.message}" if names else cause.message
+    return f"{sentence} {cause.advice}" if with_advice else sentence
 
 
 def add_reasons(verifications: Iterable[Verification]) -> None:

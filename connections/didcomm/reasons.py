@@ -57,11 +57,6 @@ def find_code(text: str | None) -> str:
     return plain if plain in REASONS else _CODES.get(plain, "")
 
 
-def is_free_text(text: str | None) -> bool:
-    """Whether it is a text of somebody else, which people read only on request."""
-    return bool(text) and not find_code(text)
-
-
 def find_decline(text: str | None) -> str:
     """The code of DECLINES that a text means, or ""."""
     code = find_code(text)

@@ -17,7 +17,6 @@ from connections.api.serializers import (
     ExchangeLinkParameters,
     was_started_by_link,
 )
-from connections.didcomm import reasons
 from connections.invitation_links import encoded_message
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
@@ -397,6 +396,6 @@ class CredentialContract(Contract):
             threadId=credential.thread_id,
             **slot,
             problem=credential.problem or None,
-            problemMessage=reasons.in_words(credential.problem) or None,
+            problemMessage=credential.problem_in_words or None,
             reason=credential.unsealed_reason(),
         )

@@ -12,6 +12,7 @@ from agency.holder_pages.texts import SENTENCES
 from connections.didcomm import reasons
 from tenants.branding import LANGUAGES
 from tests.support.paths import ROOT
+from verifications.proofs.failures import CAUSES
 
 FOLDERS = ["holder_pages", "mails", "web_wallet"]
 TRANSLATED = [language for language in LANGUAGES if language != "en"]
@@ -87,3 +88,4 @@ def test_reasons_are_translated_for_holders(language):
     catalog = catalog_of(file_of(ROOT / "agency/holder_pages", language, "mo"))
     assert {str(one) for one in SENTENCES} <= catalog.keys()
     assert set(reasons.DECLINES.values()) <= catalog.keys()
+    assert {cause.message for cause in CAUSES} <= catalog.keys()

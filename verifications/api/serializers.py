@@ -19,10 +19,10 @@ from connections.api.serializers import (
     ExchangeLinkParameters,
     was_started_by_link,
 )
-from connections.didcomm import reasons
 from connections.invitation_links import encoded_message
 from credentials.api.serializers import CredentialContract
 from verifications.models import Verification
+from verifications.proofs.failures import list_causes
 from verifications.proofs.proof_policy import MAX_GRACE_SECONDS
 from verifications.proofs.relative_dates import (
     GRAMMAR,
@@ -215,6 +215,17 @@ class Check(serializers.Serializer):
     message = serializers.CharField(required=False)
 
 
+class Cause(serializers.Serializer):
+    """What several failed checks mean: docs/verification.md."""
+
+    code = serializers.CharField(help_text="Stable.")
+    message = serializers.CharField()
+    advice = serializers.CharField(help_text="What you can do.")
+    policyNames = serializers.ListField(
+        child=serializers.CharField(), source="policy_names"
+    )
+
+
 class ProposedAttribute(serializers.Serializer):
     name = serializers.CharField()
     credentialDefinitionId = serializers.CharField(required=False)
@@ -262,6 +273,9 @@ class VerificationContract(Contract):
     checks = Check(
         many=True, required=False, help_text="Why the proof is valid or not."
     )
+    causes = Cause(
+        many=True, required=False, help_text="Of a proof that is not valid: why."
+    )
     policy = VerificationPolicyParameters()
     proposal = ProofProposal(required=False)
     verificationRequestData = serializers.CharField(
@@ -279,6 +293,8 @@ class VerificationContract(Contract):
         is_by_link = was_started_by_link(connection)
         policy_id = verification.policy_id
         url = connection.invitation_url if is_by_link else None
+        checks = verification.unsealed_checks()
+        causes = Cause(list_causes(checks or ()), many=True).data
         return drop_nulls(
             verificationId=str(verification.pk),
             connectionId=verification.public_connection_id or None,
@@ -289,7 +305,8 @@ class VerificationContract(Contract):
             isValid=verification.is_valid,
             verifiedAtUtc=format_utc(verification.verified_at),
             proof=verification.unsealed_proof(),
-            checks=verification.unsealed_checks(),
+            checks=checks,
+            causes=causes or None,
             policy=verification.unsealed_policy(),
             proposal=verification.unsealed_proposal(),
             verificationRequestData=encoded_message(connection)
@@ -299,7 +316,7 @@ class VerificationContract(Contract):
             verificationUrl=url,
             threadId=verification.thread_id,
             problem=verification.problem or None,
-            problemMessage=reasons.in_words(verification.problem) or None,
+            problemMessage=verification.problem_in_words or None,
             reason=verification.unsealed_reason(),
         )
 

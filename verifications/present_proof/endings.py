@@ -3,7 +3,7 @@
 A handler runs in a transaction that has locked the connection.
 """
 
-from connections.didcomm.message import Message
+from connections.didcomm.message import Message, problem_text
 from connections.exchange import handles_exchange
 from connections.messaging.router import (
     on_connection_ended,
@@ -25,7 +25,7 @@ def receive_problem(verification: Verification, message: Message) -> None:
     Rejected exchange changes nothing.
     """
     if verification.state == State.ACCEPTED:
-        verification.record_verdict(is_valid=False)
+        verification.record_verdict(False, problem_text(message) or "")
     else:
         verification.receive_problem(message)
 

@@ -217,7 +217,7 @@ def _send_verdict(verification: Verification) -> None:
     else:
         verdict = messages.build_problem_report(
             messages.NOT_VALID,
-            "The proof is not valid.",
+            verification.list_causes()[0].message,
             thread_id,
             verification.message_format,
         )

@@ -4,6 +4,7 @@ The one place of both, for the API (`checks`), the studio and the admin. Codes a
 stable; docs/verification.md has the table for programs.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 
@@ -13,6 +14,26 @@ class Failure(NamedTuple):
     code: str
     message: str
     advice: str
+
+
+class Cause(NamedTuple):
+    """What may have happened, for people: one for the failures of all items.
+
+    failures: the codes of those that it explains.
+    """
+
+    code: str
+    message: str
+    failures: tuple[str, ...]
+
+
+class CauseInWords(NamedTuple):
+    """A cause of a verdict. policy_names: of the items; none for the whole answer."""
+
+    code: str
+    message: str
+    advice: str
+    policy_names: tuple[str, ...]
 
 
 class CheckInWords(NamedTuple):
@@ -223,6 +244,60 @@ for _failure in (
 ):
     FAILURES.setdefault(_failure.code, _failure)
 
+CAUSES = (
+    Cause(
+        "no_card",
+        "No card that proves this.",
+        ("unanswered", "bound_unanswered", "self_attested"),
+    ),
+    Cause(
+        "revoked_or_old_list",
+        "The card was revoked, or the wallet answered with an old list.",
+        ("stale", "unknown_timestamp"),
+    ),
+    Cause(
+        "revocation_not_shown",
+        "The wallet does not show whether the card was revoked.",
+        ("non_revocation_missing",),
+    ),
+    Cause(
+        "revoked_or_forged",
+        "The card was revoked, or the proof is forged.",
+        ("revoked_or_invalid",),
+    ),
+    Cause(
+        "other_card",
+        "The card is not the one that was asked for.",
+        ("restriction", "unknown_definition", "attribute_not_in_schema"),
+    ),
+    Cause(
+        "other_value",
+        "The card does not show the value that was asked for.",
+        ("value_restriction",),
+    ),
+    Cause(
+        "several_cards",
+        "One card must prove this, and several did.",
+        ("split_answer",),
+    ),
+    Cause(
+        "too_early",
+        "The card was not known yet at the time that was asked for.",
+        ("not_yet_valid",),
+    ),
+    Cause(
+        "wrong_answer",
+        "The wallet answered wrongly.",
+        tuple(code for code, one in FAILURES.items() if one.advice == OTHER_WALLET),
+    ),
+    Cause(
+        "forged",
+        "The proof is not genuine.",
+        tuple(code for code, one in FAILURES.items() if one.advice == FORGED),
+    ),
+)
+CAUSE_OF = {failure: cause for cause in CAUSES for failure in cause.failures}
+
 # What each rule of the checklist checks (checks.py), in the order of the rules.
 # tests/verifications/proofs/test_failures.py holds the names equal to those there.
 RULES = {
@@ -247,6 +322,35 @@ RULES = {
     "status_list": "The list of revocations is the newest one",
     "signature": "The signatures of the issuers are genuine",
 }
+
+
+def list_causes(checks: Iterable[dict[str, Any]]) -> list[CauseInWords]:
+    """The causes of a verdict, each once, in the order of the checks that failed.
+
+    checks: as stored, or as `Verification.unsealed_checks()` returns them. A failure of
+    another release, without a cause, is one of its own.
+    """
+    found: dict[str, CauseInWords] = {}
+    for check in checks:
+        if check["status"] != "fail":
+            continue
+        words = in_words(check)
+        cause = CAUSE_OF.get(words.code, Cause(words.code, words.message, ()))
+        known = found.get(cause.code)
+        name = check.get("policyName") or check.get("policy_name")
+        names = (*known.policy_names,) if known else ()
+        found[cause.code] = CauseInWords(
+            cause.code,
+            cause.message,
+            known.advice if known else words.advice,
+            (*names, name) if name else names,
+        )
+    return list(found.values())
+
+
+def find_cause(text: str) -> Cause | None:
+    """The cause with this code or sentence."""
+    return next((one for one in CAUSES if text in (one.code, one.message)), None)
 
 
 def in_words(check: dict[str, Any]) -> CheckInWords:

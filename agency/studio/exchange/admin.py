@@ -10,7 +10,6 @@ from agency.admin import ReadOnlyAdmin
 from agency.api.views import parse_uuid
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.page import exchange_context
-from connections.didcomm.reasons import in_words
 
 
 class ExchangeAdmin(ReadOnlyAdmin):
@@ -20,7 +19,7 @@ class ExchangeAdmin(ReadOnlyAdmin):
 
     @admin.display(description="problem")
     def problem_in_words(self, row: Any) -> str:
-        return in_words(row.problem)
+        return row.problem_in_words
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from django.http import HttpRequest
 
 from connections.api.serializers import ConnectionContract
-from connections.didcomm.reasons import is_free_text
+from connections.didcomm.reasons import UNKNOWN
 from credentials.api.serializers import CredentialContract
 from verifications.api.serializers import VerificationContract
 
@@ -50,7 +50,7 @@ def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
         or "requests~attach" in row.invitation
     ):
         answer |= {name: MASK for name in INVITATIONS if name in answer}
-    if is_free_text(row.problem):
+    if row.problem_in_words == UNKNOWN:
         answer["problem"] = MASK
     if not links:
         answer |= {name: MASK for name in LINKS if name in answer}

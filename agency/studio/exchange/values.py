@@ -9,7 +9,7 @@ from typing import Any
 
 from agency.holder_pages.contents import predicate_of, value_words
 from agency.studio.exchange.api_answer import MASK
-from connections.didcomm.reasons import is_free_text
+from connections.didcomm.reasons import UNKNOWN, find_code
 from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
@@ -53,7 +53,8 @@ def revealed_values(row: Any) -> list[Value]:
 def free_texts(row: Any) -> list[str]:
     """Why it ended, in words of a person or agent that are in no list of ours."""
     reason = None if isinstance(row, Connection) else row.unsealed_reason()
-    return [text for text in (row.problem, reason) if text and is_free_text(text)]
+    problem = row.problem if row.problem_in_words == UNKNOWN else ""
+    return [text for text in (problem, reason) if text and not find_code(text)]
 
 
 def values_of_credential(row: Credential) -> Iterator[Value]:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from connections.didcomm.reasons import in_words, is_free_text
 from connections.messaging.outbox import THREAD_ENDED
 from connections.models import Connection
 from credentials.models import Credential
@@ -201,7 +200,8 @@ HELD = (
     "connection."
 )
 VALID = "The proof is valid: it shows what was asked for."
-NOT_VALID = "The proof is not valid. Below is why, and what to do."
+NOT_VALID = "The proof is not valid."
+PROVER_TOLD = "The verifier has found the proof not valid."
 PROVER_VALID = "The verifier has found the proof valid."
 PROVER_NOT_VALID = (
     "The verifier has found the proof not valid. Only the verifier knows why."
@@ -215,7 +215,9 @@ def next_step(row: Any) -> str:
     if row.OBJECT_TYPE == "verification" and row.is_valid is not None:
         if row.role == Verification.Role.VERIFIER:
             return VALID if row.is_valid else NOT_VALID
-        return PROVER_VALID if row.is_valid else PROVER_NOT_VALID
+        if row.is_valid:
+            return PROVER_VALID
+        return PROVER_TOLD if row.problem else PROVER_NOT_VALID
     place = (row.OBJECT_TYPE, row.role, row.state)
     if place in BY_LINK and row.connection and row.connection.is_open:
         return BY_LINK[place]
@@ -226,8 +228,7 @@ def next_step_of_connection(row: Connection) -> str:
     if row.left_at:
         return "One side has ended the connection: nothing more goes over it."
     if row.problem:
-        known = "" if is_free_text(row.problem) else f" {in_words(row.problem)}"
-        return f"The other agent refused the handshake.{known} Make a new invitation."
+        return "The other agent refused the handshake. Make a new invitation."
     if row.multi_party:
         return MULTI_PARTY
     if row.is_held:

@@ -95,7 +95,7 @@ def test_a_proof_is_accepted_or_not(faber, graduate, ask):
     response = bad.look()
     assert bad.seen == "failed"
     assert "could not accept the proof" in text_of(response)
-    assert "it does not show what was asked" in text_of(response)
+    assert "No card that proves this." in text_of(response)
 
 
 def test_an_invitation_is_done_when_it_connects(alice, faber):

@@ -187,4 +187,4 @@ def test_the_verdict_is_read_again_until_it_is_there(wallet, ask, graduate):
     assert wallet.get(f"{page}/part", seen).status_code == 204
     rows.update(is_valid=False, verified_at=rows[0].created_at)
     told = wallet.get(f"{page}/part", seen).text
-    assert "does not show what was asked" in told and "data-watched" not in told
+    assert "was not accepted" in told and "data-watched" not in told

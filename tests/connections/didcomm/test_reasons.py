@@ -55,7 +55,6 @@ def test_a_report_of_any_agent_has_a_code(members, code):
 ])  # fmt: skip
 def test_words_are_ours_alone(problem, words):
     assert reasons.in_words(problem) == words
-    assert reasons.is_free_text(problem) is (words == reasons.UNKNOWN)
 
 
 def test_codes_and_sentences_are_read_as_themselves():

@@ -39,3 +39,17 @@ def test_a_moment_to_come_is_refused_by_name(faber):
     assert_error(error, 400, "not_yet_due")
     named = "attributes[0].revocationRequirement.validAt"
     assert list(error.body["errors"]) == [named]
+
+
+def test_both_sides_read_the_cause_of_a_verdict_once(faber):
+    alice = faber.hosts()
+    alice.meets(faber)
+    items = [{"policyName": "name"}, {"policyName": "level"}]
+    asked = faber.asks(alice, attributes=items)
+    alice.auto_selects()
+    [cause] = faber.get(f"/verifications/{asked['verificationId']}")["causes"]
+    assert (cause["code"], cause["policyNames"]) == ("no_card", ["name", "level"])
+    told = alice.newest("verifications")
+    assert (told["isValid"], told["problem"]) == (False, cause["code"])
+    assert told["problemMessage"] == cause["message"] == "No card that proves this."
+    assert "causes" not in told

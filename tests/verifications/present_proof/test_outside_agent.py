@@ -208,7 +208,8 @@ def test_an_ack_says_what_was_found_or_a_chosen_report(faber, child, phone, vers
     lie = child.forges(child.is_asked(NAME, ADULT), adult=40)
     assert child.answers(lie)["isValid"] is False
     report = phone.newest(f"present-proof/{version}/problem-report")
-    assert report.body["description"]["code"] == "proof-not-valid"
+    description = {"code": "proof-not-valid", "en": "The proof is not genuine."}
+    assert report.body["description"] == description
 
 
 def test_a_provider_account_chooses_the_answer_to_a_false_proof(provider):

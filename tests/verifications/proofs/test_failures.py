@@ -28,6 +28,30 @@ def test_the_checklist_fails_only_with_these():
     assert "Failure" not in {getattr(one, "attr", "") for one in called}
 
 
+def test_each_failure_has_one_cause():
+    explained = [code for cause in failures.CAUSES for code in cause.failures]
+    assert sorted(explained) == sorted(failures.FAILURES)
+    for cause in failures.CAUSES:
+        assert failures.find_cause(cause.code) == failures.find_cause(cause.message)
+
+
+def test_a_cause_is_said_once_for_all_items():
+    def failed(code, **item):
+        return {"rule": "answered", "status": "fail", "code": code} | item
+
+    checks = [
+        failed("unanswered", policyName="name"), failed("stale", policyName="role"),
+        failed("self_attested", policy_name="year"), failed("gone", message="So."),
+        {"rule": "malformed", "status": "pass"},
+    ]  # fmt: skip
+    no_card, old, gone = failures.list_causes(checks)
+    assert no_card[:2] == ("no_card", "No card that proves this.")
+    assert no_card.advice == failures.UNANSWERED.advice
+    assert no_card.policy_names == ("name", "year")
+    assert (old.code, old.policy_names) == ("revoked_or_old_list", ("role",))
+    assert gone == ("gone", "So.", "", ())
+
+
 def test_each_rule_has_words():
     rules = ["malformed", *checks.PRESENTATION_RULES, *checks.ITEM_RULES, "signature"]
     assert list(failures.RULES) == rules

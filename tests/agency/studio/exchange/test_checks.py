@@ -23,9 +23,12 @@ def test_a_proof_without_a_credential_says_what_to_do_to_the_verifier(browser, j
     assert "The holder did not answer this item." in page
     assert failures.UNANSWERED.advice in page
     assert "Item <bdi>name</bdi>" in page
-    of_prover = text(browser.get(url_of(Verification.objects.get(role="prover"))))
-    assert "Only the verifier knows why" in of_prover
+    prover = Verification.objects.get(role="prover")
+    of_prover = text(browser.get(url_of(prover)))
+    assert "No card that proves this." in of_prover
     assert 'id="checks"' not in of_prover
+    Verification.objects.filter(pk=prover.pk).update(problem="")
+    assert "Only the verifier knows why" in text(browser.get(url_of(prover)))
 
 
 def test_a_failure_of_every_code_is_shown(browser, judged):
@@ -40,9 +43,13 @@ def test_a_failure_of_every_code_is_shown(browser, judged):
         sealed = vault.sealed_value(judged, "checks", listed)
         Verification.objects.filter(pk=judged.pk).update(checks=sealed)
         page = unescape(text(browser.get(url_of(judged))))
+        cause = failures.CAUSE_OF[code].message
+        checks = page.partition('id="failed-checks"')[2]
         words = (failure.message, failure.advice, "Not checked: 1", "Passed: 1")
-        positions = [page.index(one) for one in words]
+        positions = [checks.index(one) for one in words]
         assert positions == sorted(positions)
+        assert page.count(f"<strong>{cause}</strong>") == 1
+        assert page.index(cause) < page.index('id="state"')
         assert f"<code>{code}</code>" in page
 
 

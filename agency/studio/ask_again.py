@@ -1,0 +1,65 @@
+"""Ask the same party once more for a proof, by the policy of an earlier request."""
+
+from functools import partial
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+
+from agency.api.views import heavy
+from agency.core import network_reads
+from agency.core.errors import AgencyError, WrongState
+from agency.studio.exchange.views import find_policy, has_verdict, to_object_page
+from agency.studio.form_tokens import once_per_form
+from agency.studio.pages import get_membership, studio_page
+from tenants import audit
+from tenants.models import Permission, Tenant
+from verifications import kiosks
+from verifications.models import Kiosk, Verification
+from verifications.present_proof import verifier
+from wallets.models import Wallet
+
+
+@heavy
+@studio_page("POST")
+@once_per_form(back="studio:verification", keep=("tenant_id", "object_id"))
+def ask_again(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+    """Ask again, and lead to the new request.
+
+    Over the connection of the earlier one, on the screen of its kiosk, or by a new link
+    if it was a link. By the stored policy; by the copy of the request, with its dates,
+    if that was deleted. The request is sent and recorded in one transaction. A refusal
+    is shown on the page of the earlier one. 404 unless the organization has asked.
+    """
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    asked = Verification.objects.filter(
+        wallet=Wallet.of_organization(tenant), role=Verification.Role.VERIFIER
+    )
+    row = get_object_or_404(asked.select_related("connection"), pk=object_id)
+    try:
+        ask = audit.recorded(
+            partial(send_again, tenant, row), "verification.requested", by=request
+        )
+        return to_object_page(network_reads.retry_transaction(ask))
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return to_object_page(row)
+
+
+def send_again(tenant: Tenant, row: Verification) -> Verification:
+    """The new request. 409 `wrong_state`, `connection_gone`; see ask_again()."""
+    if not has_verdict(row):
+        raise WrongState(row, [row.State.ACCEPTED, row.State.REJECTED])
+    kiosk = Kiosk.objects.filter(tenant=tenant, verification_id=row.pk).first()
+    if kiosk and kiosks.replace_request(kiosk):
+        kiosk.refresh_from_db(fields=["verification_id"])
+        return Verification.objects.get(pk=kiosk.verification_id)
+    policy = find_policy(row)
+    body = policy.unsealed_body() if policy else row.unsealed_policy()
+    key = policy.pk if policy else None
+    connection = row.require_connection()
+    if connection.connectionless:
+        wallet = Wallet.of_organization(tenant)
+        return verifier.send_request_by_link(wallet, body, key)
+    return verifier.send_request(connection, body, key)
