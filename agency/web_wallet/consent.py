@@ -8,7 +8,12 @@ from django.http import QueryDict
 
 from agency.core.errors import Invalid
 from agency.holder_pages.contents import Predicate, label_of, predicate_of
-from agency.web_wallet.holdings import Value, name_rows, read_values
+from agency.web_wallet.holdings import (
+    Value,
+    ended_in_words,
+    name_rows,
+    read_values,
+)
 from credentials.models import Credential
 from tenants import vault
 from verifications.models import Verification
@@ -103,15 +108,33 @@ def consent_context(verification: Verification) -> dict[str, Any]:
         build_question(number, item, [cards[card.pk] for card in fitting])
         for number, (item, fitting) in enumerate(available)
     ]
-    is_one_card = len(cards) == 1 and all(one.choices for one in questions)
+    can_answer = all(one.choices for one in questions)
+    is_one_card = len(cards) == 1 and can_answer
     return {
         "questions": questions,
         "shown": [one for one in questions if not one.predicate],
         "proven": [one for one in questions if one.predicate],
         "hideable": [one for one in questions if one.may_hide and one.choices],
         "source": next(iter(cards.values())) if is_one_card else None,
-        "can_answer": all(one.choices for one in questions),
+        "can_answer": can_answer,
+        "ended": [] if can_answer else describe_ended(verification),
     }
+
+
+def describe_ended(verification: Verification) -> list[str]:
+    """Of the cards that would have answered: that they were revoked or have expired.
+
+    The holder alone reads it. The verifier is told no more than that no card fits.
+    """
+    ended = prover.find_ended(verification)
+    name_rows([card for card, _ in ended])
+    for card, _ in ended:
+        read_values(card)
+    return [
+        ended_in_words(card)
+        for card, is_revoked in ended
+        if is_revoked or card.last_day
+    ]
 
 
 def read_reason(form: QueryDict) -> str:

@@ -8,10 +8,13 @@ from urllib.parse import urlsplit
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
 
 from agency.api.views import parse_uuid
 from agency.holder_pages.contents import as_day, is_validity, label_of
 from agency.studio.objects import name_in
+from agency.web_wallet.models import PersonalLink
 from connections.exchange import PARTIES
 from connections.models import Connection
 from credentials.models import Credential
@@ -44,10 +47,50 @@ class Page:
 
 
 def read_values(card: Any) -> None:
-    """Add `values_shown`, and `is_expired`: whether its last valid day is over."""
+    """Add `values_shown`, `is_expired`, and `last_day` if it has expired, or None."""
     card.values_shown = shown_values(card.unsealed_values() or {})
     ends = [one.day for one in card.values_shown if one.day and is_validity(one.name)]
-    card.is_expired = any(day < timezone.localdate() for day in ends)
+    card.last_day = min(
+        (day for day in ends if day < timezone.localdate()), default=None
+    )
+    card.is_expired = card.last_day is not None
+
+
+def is_revoked(card: Credential) -> bool:
+    return card.state == Credential.State.REVOKED
+
+
+def ended_in_words(card: Any) -> str:
+    """That a card with its names and values was revoked or has expired, and when."""
+    told = {"card": card.title, "name": card.peer}
+    if is_revoked(card):
+        told["date"] = date_format(timezone.localtime(card.updated_at), "DATE_FORMAT")
+        if card.peer:
+            return (
+                _("Your %(card)s card was cancelled by %(name)s on %(date)s.") % told
+            )
+    elif card.last_day:
+        told["date"] = date_format(card.last_day, "DATE_FORMAT")
+        return _("Your %(card)s card expired: its last day was %(date)s.") % told
+    return _("Your %(card)s card was cancelled.") % told
+
+
+def tell_ended(link: PersonalLink, cards: Sequence[Any]) -> list[str]:
+    """Return which cards have ended since the holder was told of others, and store it.
+
+    Each card is told once. cards: those shown, with names and values.
+    """
+    since = link.told_at or link.created_at
+    told = [
+        ended_in_words(card)
+        for card in cards
+        if (is_revoked(card) and card.updated_at > since)
+        or (card.last_day and card.last_day >= timezone.localtime(since).date())
+    ]
+    if told:
+        rows = PersonalLink.objects.filter(pk=link.pk, told_at=link.told_at)
+        rows.update(told_at=timezone.now())
+    return told
 
 
 def offers_of(wallet: Wallet) -> QuerySet[Any]:

@@ -146,11 +146,13 @@ def show_left(request: HttpRequest) -> HttpResponse:
 
 @wallet_page("GET", "HEAD")
 def show_cards(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """The cards, newest first. Those that have ended are told once."""
     held = Credential.in_wallet(link.wallet)
     page = holdings.newest(held, request.GET.get("before", ""))
     for card in page.rows:
         holdings.read_values(card)
-    return show_page(request, link, "cards", {"cards": page})
+    ended = holdings.tell_ended(link, page.rows) if request.method == "GET" else []
+    return show_page(request, link, "cards", {"cards": page, "ended": ended})
 
 
 @wallet_page("GET", "HEAD")

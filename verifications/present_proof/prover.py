@@ -278,6 +278,27 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
     ]
 
 
+def find_ended(verification: Verification) -> list[tuple[Credential, bool]]:
+    """The wallet's credentials that do not satisfy an item any more, oldest first.
+
+    Those that were revoked, or for which a comparison does not hold, as of the last day
+    with today. With each: whether it is known to be revoked. Errors as of
+    find_available().
+    """
+    proof_request = verification.require_proof_request()
+    credentials = list(find_credentials(verification.wallet, proof_request))
+    candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
+    ended = {
+        candidate.credential_id: candidate.is_revoked
+        for item in read_items(proof_request)
+        for candidate in candidates
+        if selection.unfit_code(item, candidate)
+        in ("revoked_or_invalid", "predicate_not_met")
+    }
+    by_id = {str(credential.pk): credential for credential in credentials}
+    return [(by_id[key], is_revoked) for key, is_revoked in ended.items()]
+
+
 def auto_select(
     verification: Verification, change: PresentationChange | None = None
 ) -> None:

@@ -1,0 +1,96 @@
+"""A holder is told which cards have ended; the verifier only that no card fits."""
+
+import pytest
+from django.utils import timezone
+
+from agency.web_wallet.models import PersonalLink
+from credentials.models import Credential
+from tests.agency.web_wallet.conftest import newest_of, opens_wallet
+from tests.support import queues
+from tests.support.policies import attribute, predicate
+from verifications.models import Verification
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOW = {"validNow": True}
+ITEMS = [attribute("name", policyName="Who"), attribute("role", policyName="Role")]
+VALID = predicate("validUntil", ">=", "today", policyName="Still valid")
+PAST, FUTURE = "20200229", "29991231"
+EXPIRED = "Your Member card expired: its last day was 29 Feb 2020."
+
+
+@pytest.fixture
+def member(faber):
+    made = faber.defines(
+        "name", "role", "validUntil", name="Member", supportRevocation=True
+    )
+    queues.sweep()
+    return made
+
+
+def hold(faber, alice, member, until=FUTURE):
+    values = {"name": "Alice", "role": "Chair", "validUntil": until}
+    alice.receives(faber, member, values)
+    return Credential.objects.filter(role="issuer").latest("pk")
+
+
+def revoke(faber, issued):
+    faber.call("delete", f"/credentials/{issued.pk}")
+    day = timezone.localtime(newest_card().updated_at)
+    return (
+        f"Your Member card was cancelled by {faber.tenant.name} on "
+        f"{day.day} {day:%b %Y}."
+    )
+
+
+def newest_card():
+    return Credential.objects.filter(role="holder").latest("pk")
+
+
+def ask(faber, alice, *predicates):
+    faber.asks(
+        alice, attributes=ITEMS, predicates=predicates, revocationRequirement=NOW
+    )
+    return f"/w/requests/{newest_of(alice, Verification).pk}"
+
+
+def test_a_question_names_the_card_that_was_revoked_once(faber, alice, member):
+    wallet = opens_wallet(alice)
+    said = revoke(faber, hold(faber, alice, member))
+    page = ask(faber, alice)
+    shown = wallet.get(page).text
+    assert shown.count(said) == 1
+    assert "No card in your wallet answers this." not in shown
+    wallet.post(page, {"action": "decline", "reason": "no_card_fits"})
+    told = faber.get("/verifications")[0]
+    assert told["problem"] == "no_card_fits" and "cancelled" not in str(told)
+
+
+def test_a_question_names_the_card_that_has_expired(faber, alice, member):
+    wallet = opens_wallet(alice)
+    hold(faber, alice, member, PAST)
+    shown = wallet.get(ask(faber, alice, VALID)).text
+    assert shown.count(EXPIRED) == 1
+
+
+def test_a_card_of_another_kind_is_not_named(faber, alice, member, degree):
+    wallet = opens_wallet(alice)
+    alice.receives(faber, degree, {"name": "Alice", "year": "1999"})
+    shown = wallet.get(ask(faber, alice)).text
+    assert "No card in your wallet answers this." in shown
+    assert "cancelled" not in shown and "expired" not in shown
+
+
+def test_the_cards_tell_it_once(faber, alice, member):
+    wallet = opens_wallet(alice)
+    first = hold(faber, alice, member)
+    assert "cancelled" not in wallet.get("/w/").text
+    said = revoke(faber, first)
+    assert wallet.head("/w/").status_code == 200
+    assert wallet.get("/w/").text.count(said) == 1
+    again = wallet.get("/w/").text
+    assert said not in again and "Revoked" in again
+    PersonalLink.objects.update(told_at=timezone.now().replace(year=2020, month=1))
+    hold(faber, alice, member, PAST)
+    both = wallet.get("/w/").text
+    assert said in both and EXPIRED in both
+    assert "last day" not in wallet.get("/w/").text
