@@ -4,7 +4,7 @@ A stranger's text about why it ended is a value too.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agency.holder_pages.contents import predicate_of, value_words
@@ -13,6 +13,7 @@ from connections.didcomm.reasons import UNKNOWN, find_code
 from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
+from verifications.proofs.failures import BOUND_UNANSWERED, UNANSWERED
 from verifications.proofs.request_reading import read_items
 
 REASON = "Reason, in their words"
@@ -23,20 +24,21 @@ class Value:
     """An attribute of a credential or of a proof.
 
     item: of the policy, "" for a credential. text: MASK, or the value as people read
-    it; "" if there is none. condition: of a comparison, which has no value, in words.
+    it; "" if there is none. condition: of a comparison, which has no value, in words;
+    is_unanswered: whether nothing came for it.
     """
 
     item: str
     name: str
     text: str = ""
     condition: str = ""
+    is_unanswered: bool = False
 
 
 def masked_values(row: Any) -> list[Value]:
     """All names, with masks in place of values."""
     return [
-        Value(one.item, one.name, MASK if one.text else "", one.condition)
-        for one in revealed_values(row)
+        replace(one, text=MASK) if one.text else one for one in revealed_values(row)
     ]
 
 
@@ -75,11 +77,17 @@ def values_of_verification(row: Verification) -> Iterator[Value]:
     if row.request_body is None or is_unanswered:
         return
     proof = row.unsealed_proof() or {}
+    unanswered = {
+        check.get("policyName")
+        for check in row.unsealed_checks() or ()
+        if check.get("code") in (UNANSWERED.code, BOUND_UNANSWERED.code)
+    }
     for item in read_items(row.require_proof_request()):
         if item.is_predicate:
             predicate = predicate_of(item)
             name, condition = predicate.attribute, predicate.condition
-            yield Value(item.policy_name, name, "", condition)
+            is_unanswered = item.policy_name in unanswered
+            yield Value(item.policy_name, name, "", condition, is_unanswered)
         else:
             shown = proof.get(item.policy_name, {}).get("attributes", {})
             for name in item.attribute_names:

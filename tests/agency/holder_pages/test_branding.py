@@ -9,8 +9,10 @@ from agency.holder_pages import colors
 from tenants import branding
 from tests.agency.holder_pages.conftest import POLICY, LinkPage, take_offer, text_of
 from tests.support.errors import assert_error, error_of
+from tests.support.paths import ROOT
 from tests.support.people import Provider
 
+SHEETS = ("agency.css", "exchange.css", "kiosk.css")
 APPS = [
     {
         "name": "Purse <1>",
@@ -67,6 +69,20 @@ def test_colors_are_a_style_sheet_of_the_link(faber, acme):
     assert "colors.css" not in other.open().text
     assert other.client.get(f"{other.path}/colors.css").content == b""
     assert page.client.get("/i/unknown/colors.css").status_code == 404
+
+
+STATIC = ROOT / "agency" / "static" / "agency"
+
+
+@pytest.mark.parametrize("brand", ["#c2185b", "#b3261e", "#0b6b62"])
+def test_no_organization_changes_the_colors_of_verdicts(brand):
+    """A rule of a mark, badge or ended step names none of the colors of the brand."""
+    changed = set(re.findall(r"--[a-z-]+", colors.stylesheet(brand, brand)))
+    assert {"--accent", "--band"} <= changed
+    rules = "".join((STATIC / name).read_text() for name in SHEETS)
+    judged = re.findall(r"^\.[^{]*(?:mark|badge\.|ended)[^{]*\{[^}]*\}", rules, re.M)
+    named = set(re.findall(r"var\((--[a-z-]+)", "".join(judged)))
+    assert {"--good", "--danger"} <= named and not named & changed
 
 
 def test_wallet_apps_are_recommended_where_none_opens(faber):

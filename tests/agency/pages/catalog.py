@@ -259,6 +259,7 @@ NO_PAGES: dict[str, str] = {
     "studio:retry_publication": ACTION,
     "studio:issue_credential": ACTION,
     "studio:check_card": ACTION,
+    "studio:ask_again": ACTION,
     "studio:bulk_live": DATA,
     "studio:bulk_result": DATA,
     "studio:bulk_template": DATA,

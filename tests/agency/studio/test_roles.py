@@ -40,7 +40,7 @@ ROUTES = {
         connection_resend credential_resend verification_resend
         accept_connection ping_connection rotate_connection
         credential_accept credential_cancel credential_reveal
-        verification_accept verification_cancel verification_reveal
+        verification_accept verification_cancel verification_reveal ask_again
         retry_publication issue_credential check_card
         pause_bulk resume_bulk retry_bulk connect_wallet issue_to_wallet
         create_wallet_link revoke_wallet_link set_up_samples

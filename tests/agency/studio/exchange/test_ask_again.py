@@ -5,10 +5,11 @@ import pytest
 from connections.models import Connection
 from tenants.models import AuditEntry
 from tests.agency.studio.exchange.conftest import text, url_of
-from tests.support.policies import attribute, policy
+from tests.support.policies import attribute, policy, predicate
 from verifications.models import Kiosk, Verification, VerificationPolicy
 
-POLICY = policy(attribute("name", policyName="Who"))
+SINCE = predicate("year", ">=", 1999, policyName="Since")
+POLICY = policy(attribute("name", policyName="Who"), predicates=[SINCE])
 
 
 def asked():
@@ -84,6 +85,19 @@ def test_a_connection_that_has_gone_is_not_replaced_by_a_link(browser, refused):
     browser.send(f"{url_of(refused)}/ask")
     page = text(browser.get(url_of(refused)))
     assert "was deleted" in page and asked().count() == 1
+
+
+def test_what_was_refused_has_no_green_step_and_says_what_is_unanswered(
+    browser, refused
+):
+    page = text(browser.get(url_of(refused)))
+    assert '<ol class="steps ended">' in page
+    assert "Not answered" in page and ">None<" not in page
+    assert "at least 1999" in page and "never shown" not in page
+    Verification.objects.filter(pk=refused.pk).update(
+        state="Rejected", is_valid=None, verified_at=None, problem="abandoned"
+    )
+    assert '<ol class="steps ended">' in text(browser.get(url_of(refused)))
 
 
 def test_viewers_and_holders_cannot_ask(browser, viewer, refused):
