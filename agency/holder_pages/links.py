@@ -34,7 +34,7 @@ class State(TextChoices):
     OPENED = "opened"  # a wallet has it
     ACCEPTED = "accepted"  # the organization issues the credential next
     DONE = "done"
-    FAILED = "failed"  # the proof does not show what was asked
+    FAILED = "failed"  # the proof is not valid
     DECLINED = "declined"
     WITHDRAWN = "withdrawn"
     USED = "used"
