@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from agency.api.exceptions import CODES
+from connections.didcomm.reasons import DECLINES
 from tests.measures.source import read_modules
 from tests.support.paths import ROOT
 from verifications.policy_lab.lint import RULES
@@ -82,12 +83,24 @@ def test_the_settings_of_granian_are_granians_and_no_line_of_the_procfile_overru
 
 
 def test_every_check_stands_in_the_table_of_checks():
-    [codes, _, _] = tables("verification.md")
+    [codes, causes, _, _] = tables("verification.md")
     assert codes == list(failures.FAILURES)
+    assert causes == [cause.code for cause in failures.CAUSES]
+    page = (ROOT / "docs" / "verification.md").read_text()
+    for cause in failures.CAUSES[:-1]:
+        named = {f"`{code}`" for code in cause.failures}
+        [told] = re.findall(rf"^\| `{cause.code}` \| (.*) \| (.*) \|$", page, re.M)
+        assert (told[0], set(told[1].split(", "))) == (cause.message, named)
+
+
+def test_every_reason_of_a_decline_stands_in_its_table():
+    page = (ROOT / "docs" / "api.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (The .*) \|$", page, re.MULTILINE)
+    assert dict(rows) == DECLINES
 
 
 def test_every_finding_about_a_policy_and_every_reason_stand_in_their_tables_in_order():
-    [_, reasons, findings] = tables("verification.md")
+    [_, _, reasons, findings] = tables("verification.md")
     assert reasons == list(REASONS)
     assert findings == [rule.__name__ for rule in RULES]
 
