@@ -74,7 +74,8 @@ def reserve_key(
     """Make the key of a definition from a spare key. Wait while there is none.
 
     organization: for which it waits, `seconds` at most. Call it outside of
-    transactions and locks, in a thread for long cryptography. 503 `key_not_ready`.
+    transactions and locks, in a thread for long cryptography. 503 `key_not_ready`, 400
+    `invalid_definition`.
     """
     spare = key_queue.lease_key(organization, seconds)
     reserved = None
@@ -87,7 +88,7 @@ def reserve_key(
     except DAMAGED:
         logger.error("the spare key %s cannot be used, and is deleted", spare.pk)
         spare.leased_row().delete()
-    except TimeoutError as error:
+    except OSError as error:  # the machine is to blame, not the key
         logger.warning("%s", error)
     finally:
         if reserved is None:

@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from agency.core.errors import Unavailable
+from agency.core.errors import Invalid, Unavailable
 from credentials.models import CredentialDefinition
 from tenants import vault
 from tenants.models import Tenant
@@ -19,6 +19,8 @@ from tests.support.people import Organization
 from tests.support.processes import eventually
 from tests.support.races import at_once, in_thread
 from wallets import key_generator, key_pool, key_queue
+from wallets.anoncreds import issuing
+from wallets.anoncreds.resizing import make_primary_key
 from wallets.models import KeyRequest, SpareKey
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +44,7 @@ def quick():
     with quick_resizing(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_pool, "PUBLIC_KEYS", frozenset())
         patch.setattr(key_queue, "POLL_SECONDS", 0.01)
-        yield
+        yield patch  # its changes end before quick_resizing() does
 
 
 @pytest.fixture
@@ -147,11 +149,39 @@ def test_a_key_that_is_public_or_damaged_is_deleted(faber, damage, caplog):
     assert "cannot be used" in line.getMessage() and not line.exc_info
 
 
-def test_a_key_that_takes_too_long_goes_back(faber, quick, monkeypatch):
+def test_a_key_that_takes_too_long_goes_back(faber, quick):
     put_in()
     late = Mock(side_effect=TimeoutError("too busy"))
-    monkeypatch.setattr("wallets.anoncreds.issuing.run_resizing", late)
+    quick.setattr("wallets.anoncreds.issuing.run_resizing", late)
     assert refusal(Unavailable, reserve, faber).code == "key_not_ready"
+    assert key_queue.free_keys().count() == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", ["import os; os.kill(os.getpid(), 9)", "1 / 0"])
+def test_a_key_goes_back_when_its_program_fails(faber, monkeypatch, killed, tmp_path):
+    program = tmp_path / "resizing.py"
+    program.write_text(killed)
+    monkeypatch.setattr(issuing, "RESIZING", str(program))
+    monkeypatch.setattr(key_pool, "PUBLIC_KEYS", frozenset())
+    put_in()
+    assert refusal(Unavailable, reserve, faber).code == "key_not_ready"
+    assert key_queue.free_keys().count() == 1
+
+
+@pytest.mark.parametrize("names", [["Name", "name"], ["master_secret"]])
+def test_a_schema_that_no_key_fits_costs_none(faber, monkeypatch, names):
+    """Our API publishes no such schema; other agents do, on remote ledgers."""
+
+    def run_here(given):
+        primes = (int(given[name]) for name in "pq")
+        return make_primary_key(*primes, given["labels"])
+
+    monkeypatch.setattr(issuing, "run_resizing", run_here)
+    monkeypatch.setattr(key_pool, "PUBLIC_KEYS", frozenset())
+    monkeypatch.setitem(SCHEMA, "attrNames", names)
+    put_in()
+    assert refusal(Invalid, reserve, faber).code == "invalid_definition"
     assert key_queue.free_keys().count() == 1
 
 

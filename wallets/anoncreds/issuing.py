@@ -70,15 +70,16 @@ def resize_definition(
     schema: as for create_definition(). Takes 65 ms (2 attributes) to 1.5 s (125), in
     a process of its own. The part for revocation does not depend on the attributes, so
     it is kept, or left out. The caller must use the primes only once. Raises
-    UnusableKey if the spare key is damaged, or the result does not pass the check of a
-    wallet, and TimeoutError after RESIZING_SECONDS.
+    UnusableKey if the spare key is damaged, and OSError if the process fails. Raises
+    Invalid("invalid_definition") if the key does not pass the check of a wallet: other
+    agents publish schemas with names that differ in case only.
     """
-    private = spare.private["value"]
+    private, old = spare.private["value"], spare.public["value"]
+    p, q = (int(private["p_key"][name]) for name in ("p", "q"))
+    if (2 * p + 1) * (2 * q + 1) != int(old["primary"]["n"]):
+        raise UnusableKey
     labels = [LINK_SECRET, *map(normalise_name, schema["attrNames"])]
     made = run_resizing(private["p_key"] | {"labels": labels})
-    old = spare.public["value"]
-    if made["primary"]["n"] != old["primary"]["n"]:
-        raise UnusableKey
     value, r_key = {"primary": made["primary"]}, None
     if support_revocation:
         value["revocation"] = old["revocation"]
@@ -94,7 +95,10 @@ def resize_definition(
 
 
 def run_resizing(given: dict[str, Any]) -> dict[str, Any]:
-    """Run resizing.py. Raises UnusableKey if it fails, TimeoutError if it hangs."""
+    """Run resizing.py. Raises ChildProcessError if it fails, as if it is killed.
+
+    TimeoutError after RESIZING_SECONDS.
+    """
     ran = None
     with suppress(subprocess.TimeoutExpired):
         # Isolated (-I) and without packages (-S), so it starts fast.
@@ -109,7 +113,7 @@ def run_resizing(given: dict[str, Any]) -> dict[str, Any]:
     if ran is None:
         raise TimeoutError("the machine is too busy to make a key")
     if ran.returncode:
-        raise UnusableKey
+        raise ChildProcessError(f"resizing.py ended with {ran.returncode}")
     return json.loads(ran.stdout)
 
 
@@ -117,7 +121,7 @@ def check_key_proof(definition: Definition) -> None:
     """Check the correctness proof of a key, as a wallet does before its request.
 
     The library computes otherwise than resizing.py, without the primes. Raises
-    UnusableKey.
+    Invalid("invalid_definition").
     """
     issuer_id, schema_id = definition.public["issuerId"], definition.public["schemaId"]
     definition_id = f"{issuer_id}:3:CL:1:check"
@@ -134,7 +138,8 @@ def check_key_proof(definition: Definition) -> None:
         pass
     else:
         return
-    raise UnusableKey  # out of the handler, so without what the library says
+    # Out of the handler, so without what the library says.
+    raise Invalid("invalid_definition", "The schema cannot be used for a definition.")
 
 
 def create_offer(schema_id: str, definition_id: str, key_proof: dict) -> dict:
