@@ -5,7 +5,8 @@ definition of any number of attributes: all else is made anew for it
 (wallets/anoncreds/resizing.py). It is generated with revocation (key_generator.py);
 for a definition without, that part is left out.
 
-Each pair of primes serves one definition, ever. reserve_key() leases a row of the pool
+Each pair of primes serves one definition, ever, so a restore forgets the keys of the
+backup. reserve_key() leases a row of the pool
 in turn (key_queue.py), and makes the key. ReservedKey.use() deletes the row in the
 transaction that stores the key. If there is none, give_back() ends the lease.
 
@@ -36,6 +37,9 @@ PUBLIC_KEYS = frozenset(
         "e0f861a787b5933149d1a69d6f21a2291fcb8c55beb8e5889a728758d06bba20",
     }
 )
+# After a restore: the primes of any of them may have been used after the backup. Without
+# parameters, for psql.
+FORGET_SQL = "DELETE FROM wallets_sparekey"
 # What is raised for the parts of a spare key that was damaged.
 DAMAGED = (UnusableKey, *vault.UNSEAL_ERRORS, LookupError, TypeError)
 

@@ -4,17 +4,21 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from agency.core import transactions
+from wallets.models import SpareKey
 from webhooks.events.epochs import begin_epoch
 
 
 class Command(BaseCommand):
     help = (
-        "Refuse all cursors of the event feed that were given before, because the "
-        "database was restored to an earlier state."
+        "Refuse all cursors of the event feed that were given before, and forget all "
+        "spare keys, because the database was restored to an earlier state."
     )
 
     def handle(self, **options: Any) -> None:
-        begin_epoch()
+        with transactions.atomic():
+            begin_epoch()
+            SpareKey.objects.all().delete()  # they may have been used since
         self.stdout.write(
             "A new epoch has begun: earlier cursors get the error database_restored."
         )

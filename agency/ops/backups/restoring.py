@@ -21,8 +21,10 @@ from agency.ops.backups.manifest import (
     read_manifest,
 )
 from agency.ops.backups.programs import run_script
+from wallets import key_pool
 from webhooks.events import epochs
 
+AFTER_SQL = (*epochs.RESTORED_SQL, key_pool.FORGET_SQL)
 OTHER_SESSIONS_SQL = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -55,7 +57,7 @@ def restore_backup(folder: Path, replace: bool, stream: Any) -> None:
     replace: whether the database may have tables; they are dropped. The files come
     first, so that no committed row lacks its file. The database follows in one
     transaction, with a new epoch of the event feed: cursors from before are refused.
-    Raises CommandError.
+    The spare keys of the backup are forgotten. Raises CommandError.
     """
     manifest = read_manifest(folder)
     manifest.require_usable()
@@ -63,7 +65,7 @@ def restore_backup(folder: Path, replace: bool, stream: Any) -> None:
     stream.write("Comparing the files of the backup with its manifest ...")
     manifest.check_files(folder)
     restore_files(folder, manifest, stream)
-    load_database(folder, stream, replace=replace, after=epochs.RESTORED_SQL)
+    load_database(folder, stream, replace=replace, after=AFTER_SQL)
 
 
 def require_place(replace: bool) -> None:

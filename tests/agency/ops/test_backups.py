@@ -22,9 +22,11 @@ from tenants import vault
 from tenants.data_key_rotation import create_next_data_key
 from tenants.models import FormerDataKey, Tenant
 from tests.agency.ops.test_moving import college
+from tests.support.keys import stored_spare_key
 from tests.support.paths import ROOT
 from tests.support.pictures import storage
 from tests.support.processes import same_server
+from wallets import key_generator
 
 # The fixtures: Faber with objects, and files of each test in a folder of their own.
 __all__ = ["college", "storage"]
@@ -70,6 +72,10 @@ def empty_database():
 
 @pytest.fixture
 def backup(college, storage, tmp_path_factory):
+    return back_up(storage, tmp_path_factory)
+
+
+def back_up(storage, tmp_path_factory):
     folder = tmp_path_factory.mktemp("backups") / "monday"
     code, said = manage(storage, "backup", folder)
     assert code == 0, said
@@ -94,8 +100,10 @@ def contents_of(url):
 
 @pytest.mark.slow
 def test_a_backup_restores_every_row_and_file(
-    backup, storage, empty_database, tmp_path_factory
+    college, storage, empty_database, tmp_path_factory
 ):
+    key_generator.store_key(stored_spare_key()._asdict())
+    backup = back_up(storage, tmp_path_factory)
     before = contents_of(database_url())
     new_storage = tmp_path_factory.mktemp("restored")
     code, said = manage(new_storage, "restore", backup, DATABASE_URL=empty_database)
@@ -103,6 +111,8 @@ def test_a_backup_restores_every_row_and_file(
     after = contents_of(empty_database)
     assert len(after.pop("webhooks_feedepoch")) == 1
     assert before.pop("webhooks_feedepoch") == []
+    assert before.pop("wallets_sparekey")
+    assert after.pop("wallets_sparekey") == [], "its primes may have been used since"
     assert after == before
     files = {path.name: path.read_bytes() for path in new_storage.glob("*/*")}
     assert len(files) == 2

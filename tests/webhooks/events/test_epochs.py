@@ -3,7 +3,10 @@
 from django.core.management import call_command
 
 from tests.support.errors import assert_error
+from tests.support.keys import stored_spare_key
 from tests.webhooks.events.test_feed import Reader, ids, settled
+from wallets import key_generator
+from wallets.models import SpareKey
 from webhooks.events import feed
 from webhooks.models import Event, FeedEpoch
 
@@ -31,6 +34,12 @@ def test_each_restore_refuses_the_cursors_of_all_times_before(faber):
     for cursor in (old, newer):
         assert_error(read_after(faber, cursor), 400, "database_restored")
     assert FeedEpoch.objects.count() == 1
+
+
+def test_spare_keys_are_forgotten_as_they_may_have_been_used(faber):
+    key_generator.store_key(stored_spare_key()._asdict())
+    begin_epoch()
+    assert not SpareKey.objects.exists()
 
 
 def test_readers_start_again_and_poll_on(faber):
