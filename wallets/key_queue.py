@@ -124,7 +124,9 @@ def take_turn(request: KeyRequest) -> SpareKey | int:
         [*_, spare] = free
         now = timezone.now()
         spare.leased_until = now + LEASE
-        spare.save(update_fields=["leased_until"])
+        rows = free_keys().filter(pk=spare.pk)
+        if not rows.update(leased_until=spare.leased_until):
+            return place  # a process of 0.1.0 has just taken it
         KeyRequest.objects.filter(pk=request.pk).update(served_at=now)
         return spare
 

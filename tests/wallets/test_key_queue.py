@@ -1,14 +1,15 @@
 """Who gets the next spare key: each organization in turn."""
 
 from datetime import timedelta
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Event
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from agency.core import fair_pool
-from tests.support.races import at_once
+from tests.support.races import at_once, is_waited_for, threads, wait_until
 from wallets import key_queue
 from wallets.key_queue import KeyNotReady, join_queue, lease_key, take_turn
 from wallets.models import KeyRequest, SpareKey
@@ -80,6 +81,26 @@ def test_a_key_is_leased_to_one_of_those_who_take_it_at_once():
     found = at_once(*[lambda: lease_key(A, seconds=0) for _ in range(3)])
     kinds = sorted(type(one).__name__ for one in found)
     assert kinds == ["KeyNotReady", "KeyNotReady", "SpareKey"]
+
+
+def test_a_key_that_a_process_of_0_1_0_takes_meanwhile_is_not_leased():
+    make_keys()
+    request, deleted = join_queue(A), Event()
+
+    def take_as_0_1_0():
+        with transaction.atomic():
+            SpareKey.objects.select_for_update(skip_locked=True).get().delete()
+            deleted.set()
+            wait_until(is_waited_for)
+
+    def take():
+        assert deleted.wait(20)
+        return take_turn(request)
+
+    assert threads([take_as_0_1_0, take])[1] == 1
+    assert not SpareKey.objects.exists()
+    make_keys()
+    assert isinstance(take_turn(request), SpareKey)
 
 
 def test_three_calls_of_an_organization_wait_and_the_others_do_not_stop_anybody():
