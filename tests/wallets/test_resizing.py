@@ -2,8 +2,10 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from agency.core.errors import Invalid
 from tests.fixtures import stored
 from tests.support.keys import resize_at_once, stored_spare_key
+from tests.support.processes import eventually
 from wallets import anoncreds, key_generator
 from wallets.anoncreds import Definition, UnusableKey, issuing, resizing
 
@@ -179,6 +182,22 @@ def test_the_program_prints_no_exponents_when_it_fails():
         timeout=60,
     )
     assert ran.returncode and not ran.stdout and "line" not in ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [issuing.RESIZING, key_generator.PROGRAM])
+def test_no_program_leaves_a_core_dump(program):
+    command = ["prlimit", "--core=1000000:1000000", sys.executable, "-P", program]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as process:
+        try:
+            limits = Path(f"/proc/{process.pid}/limits")
+            eventually(
+                lambda: re.search("Max core file size +0 +0", limits.read_text())
+            )
+        finally:
+            process.kill()
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ It imports nothing of the project.
 
 import json
 import os
+import resource
 import sys
 from threading import Thread
 
@@ -26,6 +27,7 @@ def end_with_parent() -> None:
 
 
 def main() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold the primes
     Thread(target=end_with_parent, daemon=True).start()
     schema_id = f"{ISSUER}:2:spare:1"
     schema = {

@@ -8,7 +8,7 @@ and `new_credential_key_correctness_proof` of anoncreds-clsignatures.
 It is a program because Python's integers hold the interpreter's lock while they
 compute, so the other threads of a web process would stand still. And whoever learns
 the exponents forges credentials: they exist in this process only, which prints no
-traceback.
+traceback and leaves no core dump.
 
 stdin: {"p", "q": p' and q' as decimals, "labels": [...]}
 stdout: {"primary": {...}, "key_proof": {...}}
@@ -18,6 +18,7 @@ It imports nothing of the project.
 
 import hashlib
 import json
+import resource
 import secrets
 import sys
 from typing import Any
@@ -102,6 +103,7 @@ def to_bytes(number: int) -> bytes:
 
 def main() -> None:
     sys.tracebacklimit = 0
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     given = json.load(sys.stdin)
     made = make_primary_key(int(given["p"]), int(given["q"]), given["labels"])
     json.dump(made, sys.stdout)
