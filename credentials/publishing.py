@@ -190,11 +190,11 @@ def prepare_definition(
 
     Returns a key reserved in the pool or, on a remote ledger, the published
     definition. 400 `invalid_request` for claims about attributes that the schema does
-    not have, 409 `tag_taken` and `quota_exceeded`, 429 `too_many_definitions`, 503
-    `key_not_ready`. 503 `ledger_unavailable` if the ledger does not respond: publishing
-    continues in the background, and the next equal call gets the result. What a ledger
-    refuses has its own code. The reserved key must be given back at the end, used or
-    not.
+    not have, `invalid_definition`; 409 `tag_taken`, `schema_exists` and
+    `quota_exceeded`, 429 `too_many_definitions`, 503 `key_not_ready`. 503
+    `ledger_unavailable` if the ledger does not respond: publishing continues in the
+    background, and the next equal call gets the result. What a ledger refuses has its
+    own code. The reserved key must be given back at the end, used or not.
     """
     check_claims(wanted.claims or {}, wanted.schema_body["attrNames"])
     did = Wallet.of_organization(wanted.tenant).did
@@ -203,7 +203,10 @@ def prepare_definition(
         return _publish_remotely(wanted)
     quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
     definition_rates.require_rate(wanted.tenant, wanted.by_original_client)
-    # Checked before a key is taken. Another call may still take the tag meanwhile.
+    # Checked before a key is made. Another call may still take the tag meanwhile.
+    known = ledger.schema(wanted.schema_id)
+    if known and sorted(known["attrNames"]) != sorted(wanted.schema_body["attrNames"]):
+        raise schema_exists(wanted.schema_id)
     if wanted.tag and ledger.has_tag(did, wanted.schema_id, wanted.tag):
         raise tag_taken(wanted.tag)
     return key_pool.reserve_key(

@@ -109,6 +109,11 @@ def test_calls_that_are_refused_cost_no_key(faber, quick, monkeypatch):
     for _ in range(20):
         error = error_of(faber.post, "/definitions/credentials", body)
         assert_error(error, 409, "tag_taken")
+    with monkeypatch.context() as patch:  # its CPU time is not taken either
+        patch.setattr(key_pool, "reserve_key", Mock(side_effect=AssertionError))
+        others = body | {"attributes": ["c"], "tag": "y"}
+        error = error_of(faber.post, "/definitions/credentials", others)
+        assert_error(error, 409, "schema_exists")
     failing = Mock(side_effect=ZeroDivisionError)
     monkeypatch.setattr("credentials.publishing.publish_definition", failing)
     response = faber.send("post", "/definitions/credentials", body | {"tag": "y"})
