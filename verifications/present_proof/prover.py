@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from django.db import connection as database
 from django.db.models import Q
 from django.utils import timezone
 
@@ -326,7 +325,7 @@ def prepare_answer(
 
     It may take minutes on a busy machine. Credentials are decrypted, oldest first,
     until all items are answered, or the selected ones are found. The row may be
-    unsaved. RuntimeError inside of a transaction, which would end meanwhile.
+    unsaved. Inside of a transaction, a ledger that must be read raises ReadNeeded.
 
     selections: items without one stay unanswered. Without selections each item is
     answered with the oldest credential that fits, but never with one known to be
@@ -340,8 +339,6 @@ def prepare_answer(
     or `hidden_not_allowed` for a wrong selection, with all of them in `errors`; the
     other errors of presentation_building.create_presentation().
     """
-    if database.in_atomic_block:
-        raise RuntimeError("a presentation is made outside of transactions")
     if verification.state != State.REQUESTED:
         raise WrongState(verification, [State.REQUESTED])
     proof_request = verification.require_proof_request()
