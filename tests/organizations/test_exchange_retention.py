@@ -12,22 +12,31 @@ from credentials.models import Credential
 from organizations import exchange_retention
 from organizations.exchange_retention import delete_old_exchanges
 from tenants.models import Tenant
+from tests.support.database import restored
+from tests.support.people import Organization
 from verifications.models import Verification
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Ann", "level": "7"}
 
 
-@pytest.fixture
-def alice(faber):
+@restored
+def faber():
     """Alice, with a credential and a proof that are 40 days old, and an open offer."""
-    alice, definition = faber.hosts(), faber.defines("name", "level")
+    faber = Organization("Faber College")
+    faber.alice = alice = faber.hosts()
+    definition = faber.defines("name", "level")
     alice.receives(faber, definition, VALUES)
     faber.asks(alice, attributes=[{"policyName": "name"}])
     alice.auto_selects()
     faber.offers(alice, definition, VALUES)
     age(40)
-    return alice
+    return faber
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.alice
 
 
 def age(days):

@@ -9,7 +9,9 @@ from credentials.models import Credential
 from organizations import daily_usage, statistics
 from tenants.models import DailyUsage
 from tests.factories import DailyUsageFactory
+from tests.support.database import restored
 from tests.support.errors import assert_error, error_of
+from tests.support.people import Organization
 from verifications.models import Verification
 from wallets.models import Wallet
 
@@ -20,9 +22,10 @@ NAME = [{"policyName": "name"}]
 DONE = (2, 1, 1, 1)
 
 
-@pytest.fixture
-def busy(faber):
+@restored
+def busy():
     """Faber with two offers, one of them issued, and a valid and an invalid proof."""
+    faber = Organization("Faber College")
     alice, definition = faber.hosts("Alice"), faber.defines(*VALUES)
     faber.asks(alice, attributes=NAME)
     alice.auto_selects()  # has none: the proof is not valid

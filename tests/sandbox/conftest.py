@@ -1,8 +1,7 @@
-import pytest
-
+from tests.support.database import restored
 from tests.support.people import Organization
 
 
-@pytest.fixture
-def faber(transactional_db, stored_keys):
+@restored
+def faber():
     return Organization("Faber College", is_test=True)

@@ -13,6 +13,8 @@ from sandbox import retention
 from sandbox.models import SimulatedAnswer, SimulatedHolder
 from tenants.models import Tenant
 from tests.sandbox.people import VALUES, asks, holders_answer, offers, simulates
+from tests.support.database import restored
+from tests.support.people import Organization
 from verifications.models import Verification
 from wallets.models import Wallet
 
@@ -26,9 +28,10 @@ def age(days):
         rows.update(created_at=F("created_at") - timedelta(days=days))
 
 
-@pytest.fixture
-def rex(faber):
+@restored
+def faber():
     """A simulated holder and Alice, with a credential, proof and text each."""
+    faber = Organization("Faber College", is_test=True)
     rex, alice, definition = simulates(faber), faber.hosts(), faber.defines(*VALUES)
     alice.receives(faber, definition, VALUES)
     offers(faber, rex, definition)
@@ -39,7 +42,13 @@ def rex(faber):
     faber.offers(alice, definition, VALUES)
     link = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
     faber.post("/credentials", link)
-    return rex
+    faber.rex = rex
+    return faber
+
+
+@pytest.fixture
+def rex(faber):
+    return faber.rex
 
 
 def test_old_data_goes_and_simulated_holders_stay(faber, rex):

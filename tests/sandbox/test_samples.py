@@ -5,6 +5,8 @@ import pytest
 from credentials.models import Credential, CredentialDefinition
 from sandbox.models import SimulatedHolder
 from tests.sandbox.people import asks, failed_checks, holders_answer, read_verification
+from tests.support.database import restored
+from tests.support.people import Organization
 from verifications.models import VerificationPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,6 +18,13 @@ def set_up(faber):
     return made, {holder["behaviour"]: holder for holder in made["holders"]}
 
 
+@restored
+def samples():
+    """Faber, what the call made, and the holders by their behaviour."""
+    faber = Organization("Faber College", is_test=True)
+    return faber, *set_up(faber)
+
+
 def ask_sample(faber, made, holder):
     path = f"/verifications/policy/{made['policyId']}/connections/"
     asked = faber.put(path + holder["connectionId"])["verificationId"]
@@ -23,8 +32,8 @@ def ask_sample(faber, made, holder):
     return asked
 
 
-def test_the_samples_show_what_each_behaviour_does(faber):
-    made, holders = set_up(faber)
+def test_the_samples_show_what_each_behaviour_does(samples):
+    faber, made, holders = samples
     assert set(holders) == {str(one) for one in SimulatedHolder.Behaviour}
     for behaviour, codes in (
         ("accept", set()),
@@ -41,8 +50,10 @@ def test_the_samples_show_what_each_behaviour_does(faber):
     assert read_verification(faber, other)["proof"]["city"]["value"] == "Ghent"
 
 
-def test_setting_up_again_renews_a_revoked_credential_and_changes_nothing_else(faber):
-    made, holders = set_up(faber)
+def test_setting_up_again_renews_a_revoked_credential_and_changes_nothing_else(
+    samples,
+):
+    faber, made, holders = samples
     models = (CredentialDefinition, SimulatedHolder, Credential, VerificationPolicy)
     before = [model.objects.count() for model in models]
     assert before[0] == before[3] == 1 and before[2] == 8, before
@@ -64,8 +75,8 @@ def test_it_offers_before_anybody_has_answered_once_only(faber):
     assert Credential.objects.filter(role="issuer").count() == 4
 
 
-def test_a_deleted_definition_and_a_deleted_holder_are_made_again(faber):
-    made, holders = set_up(faber)
+def test_a_deleted_definition_and_a_deleted_holder_are_made_again(samples):
+    faber, made, holders = samples
     faber.delete(f"/definitions/credentials/{made['definitionId']}")
     faber.delete(f"/sandbox/holders/{holders['accept']['holderId']}")
     again, others = set_up(faber)

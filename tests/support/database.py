@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import psycopg
+import pytest
 from django.core.cache import cache as shared_cache
 from django.db import connection, transaction
 
@@ -58,6 +59,17 @@ class Template:
             self.made, self.rows = self.make(), save()
             forget_what_is_no_row()
         return copy.deepcopy(self.made)
+
+
+def restored(make: Callable[[], Any]) -> Any:
+    """A fixture: what a function makes of rows, once in a process (Template)."""
+    template = Template(make)
+
+    @pytest.fixture
+    def rows(transactional_db: None, stored_keys: None) -> Any:
+        return template()
+
+    return rows
 
 
 def forget_what_is_no_row() -> None:

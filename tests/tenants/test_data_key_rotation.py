@@ -26,6 +26,8 @@ from tenants.models import DataKey, FormerDataKey
 from tenants.sealed_columns import list_sealed_tables
 from tests.factories import UserFactory
 from tests.support.commands import output_of
+from tests.support.database import restored
+from tests.support.people import Organization
 from tests.support.races import at_once
 from verifications.models import VerificationPolicy
 from wallets.models import Key, Wallet
@@ -41,15 +43,26 @@ def no_waiting(monkeypatch):
     monkeypatch.setattr(rotation, "LOCKED_SECONDS", 0.01)
 
 
-@pytest.fixture
-def story(faber, acme):
+@restored
+def organizations():
     """Two organizations with values in some tables, and second factors."""
-    for one in (faber, acme):
+    organizations = Organization("Faber College"), Organization("Acme Corp")
+    for one in organizations:
         one.hosts("Alice").meets(one)
     person = UserFactory()
     TOTP.activate(person, generate_totp_secret())
     RecoveryCodes.activate(person)
-    return faber
+    return organizations
+
+
+@pytest.fixture
+def story(organizations):
+    return organizations[0]
+
+
+@pytest.fixture
+def acme(organizations):
+    return organizations[1]
 
 
 rotate = partial(output_of, "rotate_data_keys")

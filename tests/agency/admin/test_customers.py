@@ -11,18 +11,24 @@ from django.utils import timezone
 from connections.models import OutboundMessage
 from credentials.models import Credential
 from tests.factories import MembershipFactory, UserFactory
+from tests.support.database import restored
+from tests.support.people import Organization
 from verifications.models import Verification
 from wallets.models import Key
 from webhooks.models import Event, Webhook
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("customer"),  # before other rows: it is restored
+]
 VALUES = {"name": "Ada Lovelace-4711", "year": "36000001"}
 UNANSWERED = "The holder did not answer this item."
 
 
-@pytest.fixture
-def customer(faber):
+@restored
+def customer():
     """An organization with a proof that failed and an offer that nobody accepts."""
+    faber = Organization("Faber College")
     alice = faber.hosts("Alice")
     faber.offers(alice, faber.defines("name", "year"), VALUES)
     faber.asks(alice, attributes=[{"policyName": "Full name"}])
@@ -125,8 +131,9 @@ def test_it_counts_usage(browser, customer):
     }  # fmt: skip
 
 
-def test_each_link_of_the_page_leads_to_a_page(browser, customer, subtests):
+def test_each_link_of_the_page_leads_to_a_page(browser, customer, request, subtests):
     page = page_of(browser, customer)
+    request.getfixturevalue("nothing_is_rendered")
     links = set(re.findall(r'<a [^>]*href="(/admin/[^"]+)"', page))
     assert len(links) > 30
     for link in links:

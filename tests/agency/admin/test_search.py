@@ -13,6 +13,8 @@ from connections.models import Connection
 from credentials.models import Credential
 from tenants.models import Tenant
 from tests.factories import EmailAddressFactory
+from tests.support.database import restored
+from tests.support.people import Organization
 from verifications.models import Verification
 from wallets.models import Wallet
 from webhooks.models import Delivery, Event, Webhook
@@ -22,9 +24,10 @@ UNKNOWN_ID = "0b9c3f52-6d0e-4a51-9d64-8f6f0c7f2a11"
 OFFICE = "https://office.example/agency-events?room=1"
 
 
-@pytest.fixture
-def records(faber):
+@restored
+def records():
     """One record of each kind: a declined proof, a credential, a webhook, a person."""
+    faber = Organization("Faber College")
     alice = faber.hosts("Alice")
     faber.offers(alice, faber.defines("name", "year"), {"name": "Alice", "year": "1"})
     faber.asks(alice, attributes=[{"policyName": "name"}])

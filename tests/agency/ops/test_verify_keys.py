@@ -15,7 +15,7 @@ from tenants import audit, sealed_columns, vault
 from tenants.models import DataKey
 from tenants.sealed_columns import NOT_SEALED, list_sealed_tables
 from tests.factories import UserFactory
-from tests.support.database import Template
+from tests.support.database import restored
 from tests.support.people import Organization
 from wallets.models import Key, Wallet
 
@@ -33,7 +33,8 @@ def refusal():
     return str(refused.value)
 
 
-def make_story():
+@restored
+def story():
     """Values in many tables, second factors too."""
     faber = Organization("Faber College")
     alice, definition = faber.hosts("Alice"), faber.defines("name", "degree")
@@ -42,14 +43,6 @@ def make_story():
     TOTP.activate(person, generate_totp_secret())
     RecoveryCodes.activate(person)
     return faber
-
-
-restore_story = Template(make_story)
-
-
-@pytest.fixture
-def story(transactional_db, stored_keys):
-    return restore_story()
 
 
 def test_it_counts_what_opens(story, monkeypatch):

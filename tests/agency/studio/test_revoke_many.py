@@ -6,21 +6,31 @@ import pytest
 
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry
+from tests.agency.studio.conftest import person
+from tests.support.database import restored
+from tests.support.people import Organization
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Alice", "year": "2020"}
 
 
-@pytest.fixture
-def page(api, url):
-    """The page of a definition of which two are issued: one two days ago."""
+@restored
+def fay():
+    """Of a definition of Fay's organization two are issued: one two days ago."""
+    fay = person("fay")
+    api = Organization("Faber College", owner=fay)
     alice, definition = api.hosts(), api.defines(*VALUES, supportRevocation=True)
     for _ in range(2):
         alice.receives(api, definition, VALUES)
     older = Credential.objects.filter(role="issuer").earliest("pk").pk
     Credential.objects.filter(pk=older).update(issued_at=now() - timedelta(days=2))
+    return fay
+
+
+@pytest.fixture
+def page(fay):
     row = CredentialDefinition.objects.get()
-    return f"{url}/definitions/{row.pk}/revoke"
+    return f"/studio/organizations/{row.tenant_id}/definitions/{row.pk}/revoke"
 
 
 def now():

@@ -7,6 +7,8 @@ import pytest
 from agency.web_wallet import holdings
 from credentials.models import Credential
 from tests.agency.web_wallet.conftest import VALUES, newest_of, opens_wallet, refuses
+from tests.support.database import restored
+from tests.support.people import Organization
 from tests.support.policies import attribute, predicate
 from verifications.models import Verification
 
@@ -15,19 +17,33 @@ NAME = attribute("name", policyName="Who")
 OLD = predicate("year", "<=", 2024)
 
 
-@pytest.fixture
-def graduate(alice, faber, degree):
-    alice.receives(faber, degree, VALUES)
-    return alice
+@restored
+def faber():
+    """Faber with Alice, who has a degree."""
+    faber = Organization("Faber College")
+    faber.degree = faber.defines(*VALUES, name="Degree")
+    faber.alice = faber.hosts("Alice")
+    faber.alice.receives(faber, faber.degree, VALUES)
+    return faber
 
 
 @pytest.fixture
-def ask(faber, graduate):
+def alice(faber):
+    return faber.alice
+
+
+@pytest.fixture
+def degree(faber):
+    return faber.degree
+
+
+@pytest.fixture
+def ask(faber, alice):
     """Ask Alice, and return the page of the request."""
 
     def ask(**policy):
-        faber.asks(graduate, **({"attributes": [NAME], "predicates": [OLD]} | policy))
-        return f"/w/requests/{newest_of(graduate, Verification).pk}"
+        faber.asks(alice, **({"attributes": [NAME], "predicates": [OLD]} | policy))
+        return f"/w/requests/{newest_of(alice, Verification).pk}"
 
     return ask
 
@@ -41,7 +57,7 @@ def send(wallet, page, card, **fields):
     return wallet.post(page, form | fields)
 
 
-def test_the_page_says_what_is_shown_and_what_is_only_proven(wallet, ask, graduate):
+def test_the_page_says_what_is_shown_and_what_is_only_proven(wallet, ask, alice):
     page = ask()
     inbox = wallet.get("/w/inbox").text
     assert page in inbox and "Question" in inbox
@@ -51,13 +67,13 @@ def test_the_page_says_what_is_shown_and_what_is_only_proven(wallet, ask, gradua
     assert "2021" not in shown.partition("This is only proven")[2]
     # One card that fits is no choice.
     assert "radio" not in shown and shown.count("From your card") == 1
-    card = f'type="hidden" name="card-0" value="{card_of(graduate)}"'
+    card = f'type="hidden" name="card-0" value="{card_of(alice)}"'
     assert shown.count(card) == 1
 
 
-def test_an_answer_is_judged_once_and_says_who_got_what(wallet, ask, faber, graduate):
+def test_an_answer_is_judged_once_and_says_who_got_what(wallet, ask, faber, alice):
     page = ask()
-    card = card_of(graduate)
+    card = card_of(alice)
     assert send(wallet, page, card).url == page
     seen = faber.get("/verifications")[0]
     assert seen["isValid"] is True
@@ -78,7 +94,7 @@ def test_an_answer_is_judged_once_and_says_who_got_what(wallet, ask, faber, grad
     # Sent again, it does nothing.
     for again in (send(wallet, page, card), wallet.post(page, {"action": "decline"})):
         refuses(again, 409, "wrong_state")
-    assert graduate.newest("verifications")["state"] == "Accepted"
+    assert alice.newest("verifications")["state"] == "Accepted"
 
 
 def test_the_end_of_a_card_is_a_day(faber, alice, wallet, monkeypatch):
@@ -101,9 +117,9 @@ def test_a_card_that_is_over_is_not_the_first_choice(faber, alice, wallet, ask):
     assert choices.count("Expired") == 2
 
 
-def test_a_hidden_attribute_is_proven_and_not_shown(wallet, ask, faber, graduate):
+def test_a_hidden_attribute_is_proven_and_not_shown(wallet, ask, faber, alice):
     page = ask()
-    send(wallet, page, card_of(graduate), **{"hide-0": "yes"})
+    send(wallet, page, card_of(alice), **{"hide-0": "yes"})
     told = faber.get("/verifications")[0]
     assert "Balthazar" not in str(told["proof"])
     history = wallet.get("/w/history").text
@@ -117,34 +133,34 @@ def test_a_value_that_is_required_cannot_be_hidden(wallet, ask):
     assert "hide-0" not in page and "card-0" in page
 
 
-def test_of_several_cards_the_holder_chooses_one(wallet, ask, faber, graduate, degree):
-    first = card_of(graduate)
-    graduate.receives(faber, degree, VALUES | {"name": "Other"})
+def test_of_several_cards_the_holder_chooses_one(wallet, ask, faber, alice, degree):
+    first = card_of(alice)
+    alice.receives(faber, degree, VALUES | {"name": "Other"})
     page = ask()
     shown = wallet.get(page).text
     assert "Balthazar-4711" in shown and "Other" in shown
     assert shown.count('name="card-0"') == 2
-    second = card_of(graduate)
+    second = card_of(alice)
     assert first != second
     send(wallet, page, second)
     assert faber.get("/verifications")[0]["proof"]["Who"]["value"] == "Other"
 
 
-def test_without_a_card_that_fits_nothing_can_be_sent(wallet, ask, graduate):
+def test_without_a_card_that_fits_nothing_can_be_sent(wallet, ask, alice):
     page = ask(attributes=[{"policyName": "shoe size"}], predicates=[])
     shown = wallet.get(page).text
     assert "No card in your wallet answers this." in shown
     assert 'value="accept"' not in shown and "Show less" not in shown
     assert shown.count('value="decline"') == shown.count('name="reason"') == 1
     refuses(wallet.post(page, {"action": "accept"}), 400, "choice_missing")
-    assert graduate.newest("verifications")["state"] == "Requested"
+    assert alice.newest("verifications")["state"] == "Requested"
 
 
-def test_the_card_of_another_wallet_is_refused(wallet, ask, faber, degree, graduate):
+def test_the_card_of_another_wallet_is_refused(wallet, ask, faber, degree, alice):
     bob = faber.hosts("Bob")
     bob.receives(faber, degree, VALUES)
     refuses(send(wallet, ask(), card_of(bob)), 400, "unknown_credential")
-    assert graduate.newest("verifications")["state"] == "Requested"
+    assert alice.newest("verifications")["state"] == "Requested"
 
 
 def test_declining_shows_nothing_and_says_why(wallet, ask, faber):
@@ -157,11 +173,11 @@ def test_declining_shows_nothing_and_says_why(wallet, ask, faber):
     assert "shown nothing to anybody" in wallet.get("/w/history").text
 
 
-def test_a_value_shown_for_a_restriction_is_in_the_history(wallet, ask, graduate):
+def test_a_value_shown_for_a_restriction_is_in_the_history(wallet, ask, alice):
     value = {"value": {"attributeName": "name", "attributeValue": "Balthazar-4711"}}
     page = ask(attributes=[], predicates=[OLD | {"restrictions": [value]}])
     assert "Shown with it" in wallet.get(page).text
-    send(wallet, page, card_of(graduate))
+    send(wallet, page, card_of(alice))
     shown = wallet.get("/w/history").text.partition("You showed")[2]
     assert "<bdi>name</bdi>" in shown
 
@@ -177,9 +193,9 @@ def test_other_wallets_requests_and_the_verifiers_row_are_hidden(wallet, ask, fa
     assert wallet.get(f"/w/requests/{row.pk}").status_code == 404
 
 
-def test_the_verdict_is_read_again_until_it_is_there(wallet, ask, graduate):
+def test_the_verdict_is_read_again_until_it_is_there(wallet, ask, alice):
     page = ask()
-    send(wallet, page, card_of(graduate))
+    send(wallet, page, card_of(alice))
     rows = Verification.objects.filter(role="prover")
     rows.update(is_valid=None, verified_at=None)
     assert "data-watched" in wallet.get(page).text
