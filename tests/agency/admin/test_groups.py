@@ -49,7 +49,9 @@ def test_the_migration_gives_a_group_its_permissions(db, group):
 
 
 @every_group
-def test_each_page_of_each_model_by_group(college, group, subtests):
+def test_each_page_of_each_model_by_group(
+    college, nothing_is_rendered, group, subtests
+):
     browser = browser_in(group)
     for model in admin.site._registry:
         name = model._meta.model_name

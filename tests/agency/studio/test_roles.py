@@ -102,7 +102,9 @@ def address(name, tenant):
 
 
 @pytest.mark.parametrize("role", Role.values)
-def test_a_role_opens_exactly_the_pages_of_its_permissions(college, role):
+def test_a_role_opens_exactly_the_pages_of_its_permissions(
+    college, nothing_is_rendered, role
+):
     browser, wrong = browser_with(role, college.tenant), []
     for name, (permission, methods) in PAGES.items():
         path, may = address(name, college.tenant), role in ALLOWED[permission]
@@ -117,7 +119,7 @@ def test_a_role_opens_exactly_the_pages_of_its_permissions(college, role):
     assert wrong == []
 
 
-def test_a_page_has_no_other_methods(college, viewer):
+def test_a_page_has_no_other_methods(college, viewer, nothing_is_rendered):
     for name, (permission, methods) in PAGES.items():
         path = address(name, college.tenant)
         for method in {"GET", "POST", "PUT", "DELETE"} - set(methods.split()):
@@ -137,6 +139,7 @@ def test_forms_from_other_sites_are_refused(college, fay):
 
 
 def test_strangers_find_no_page_and_others_are_asked_to_sign_in(college, stranger):
+    visitor = Browser()
     for name, (_, methods) in PAGES.items():
         for method in methods.split():
             path = address(name, college.tenant)
@@ -144,10 +147,10 @@ def test_strangers_find_no_page_and_others_are_asked_to_sign_in(college, strange
                 answer = stranger.get(path, headers={"Accept": "text/html"})
                 assert answer.status_code == 404, name
                 assert b"Faber College" not in answer.content
-                answer = Browser().get(path)
+                answer = visitor.get(path)
             else:
                 assert stranger.send(path).status_code == 404, name
-                answer = Browser().send(path)
+                answer = visitor.send(path)
             assert answer.status_code == 302, name
             assert answer["Location"].startswith("/accounts/login/?next="), name
 
@@ -166,7 +169,7 @@ def world(transactional_db, stored_keys):
     return open_world()
 
 
-def test_objects_of_another_organization_are_not_there(world):
+def test_objects_of_another_organization_are_not_there(world, nothing_is_rendered):
     """Sam owns an organization, and knows the ids of another one's objects."""
     sam, tenant = person("sam"), world.tenant
     own = create_organization("Acme", owner=sam, is_test=True).tenant
