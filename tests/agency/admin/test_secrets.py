@@ -101,7 +101,7 @@ def pages_of_support():
     threads = Verification.objects.values_list("thread_id", flat=True)
     terms = ["faber", "alice", "https", *threads]
     for model, _ in our_admins():
-        terms += [str(pk) for pk in model.objects.values_list("pk", flat=True)[:3]]
+        terms += [str(pk) for pk in model.objects.values_list("pk", flat=True)[:1]]
     yield from (f"/admin/search/?{urlencode({'q': term})}" for term in terms)
     for name, action in ACTIONS.items():
         for pk in action.model._default_manager.values_list("pk", flat=True)[:3]:

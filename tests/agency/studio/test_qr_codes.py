@@ -79,7 +79,7 @@ def test_a_picture_is_in_the_code_where_it_stays_small(public, faber):
 
 
 def test_an_invitation_with_any_goal_has_a_code(public, faber):
-    for goal in ("To issue a dog licence", "x" * 200, "ü" * 200):
+    for goal in ("To issue a dog licence", "ü" * 200):
         invited = faber.invites(**OUT_OF_BAND, goal=goal, goalCode="g" * 100)
         text, version = scanned(invited)
         assert version <= 20
