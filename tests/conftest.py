@@ -12,10 +12,11 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from django import template
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client, TransactionTestCase
-from django.test.utils import setup_databases, teardown_databases
+from django.test.utils import _TestState, setup_databases, teardown_databases
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, notify, rate_limits
@@ -155,6 +156,12 @@ def static_files_are_listed_once():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def contexts_are_not_kept(django_test_environment):
+    """Copies of the context of each template take time, and no test reads them."""
+    template.base.Template._render = _TestState.saved_data.template_render
+
+
 @pytest.fixture(autouse=True)
 def only_this_machine_has_a_name(monkeypatch):
     """No test asks the network for a name."""
@@ -173,9 +180,6 @@ def stored_keys():
         yield
 
 
-restore_faber = database.Template(lambda: Organization("Faber College"))
-
-
 @pytest.fixture
 def home():
     """A folder for servers and files of a product of its own."""
@@ -183,9 +187,9 @@ def home():
         yield home
 
 
-@pytest.fixture
-def faber(transactional_db, stored_keys):
-    return restore_faber()
+@database.restored
+def faber():
+    return Organization("Faber College")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ the tests of this folder from its first day.
 """
 
 import re
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -314,6 +314,12 @@ def html_routes() -> list[str]:
     ]
 
 
+@cache
+def patterns() -> dict[str, str]:
+    """The patterns of all routes by their names."""
+    return {name: route for name, route, _ in walk_routes(get_resolver().url_patterns)}
+
+
 def is_api(view: Any) -> bool:
     return issubclass(getattr(view, "cls", object), APIView)
 
@@ -499,14 +505,9 @@ class World(world.World):
         kinds = (*EXCHANGES, "bulk", "wallet", "definition", "policy")
         kind = next((kind for kind in kinds if kind in name), "connection")
         ids = self.ids | {"object_id": self.ids.get(f"{kind}_id")}
-        route = next(
-            route
-            for found, route, _ in walk_routes(get_resolver().url_patterns)
-            if found == name
-        )
         if name in self.parts:
             return reverse(name, kwargs=self.parts[name])
-        names = re.findall(r"<\w+:(\w+)>", route)
+        names = re.findall(r"<\w+:(\w+)>", patterns()[name])
         return reverse(name, kwargs={name: ids[name] for name in names})
 
 
