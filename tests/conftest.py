@@ -12,11 +12,10 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from django import template
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client, TransactionTestCase
-from django.test.utils import _TestState, setup_databases, teardown_databases
+from django.test.utils import setup_databases, teardown_databases
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, notify, rate_limits
@@ -154,12 +153,6 @@ def static_files_are_listed_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", add_listed_files)
         yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def contexts_are_not_kept(django_test_environment):
-    """Copies of the context of each template take time, and no test reads them."""
-    template.base.Template._render = _TestState.saved_data.template_render
 
 
 @pytest.fixture(autouse=True)
