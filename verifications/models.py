@@ -252,8 +252,12 @@ class Verification(Exchange):
 
     @property
     def problem_in_words(self) -> str:
-        """Also the cause of the verdict, which the verifier has told the prover."""
-        cause = failures.find_cause(self.problem)
+        """Also the cause of the verdict, which the verifier has told the prover.
+
+        Without a verdict it is none, also if the peer has ended it with that code.
+        """
+        is_judged = self.is_valid is not None
+        cause = failures.find_cause(self.problem) if is_judged else None
         return cause.message if cause else super().problem_in_words
 
     def list_causes(self) -> list[failures.CauseInWords]:

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from agency.core import transactions
+from connections.didcomm import reasons
 from connections.exchange import PARTIES
 from tests.support import walks
 from verifications.models import Verification
@@ -23,9 +24,9 @@ def receive_presentation(row):
     verifier.receive_presentation(row, walks.received(body))
 
 
-def receive_problem(row):
+def receive_problem(row, code="too-late"):
     body = messages.build_problem_report(
-        "too-late", "Too late.", row.thread_id, row.message_format
+        code, "Too late.", row.thread_id, row.message_format
     )
     row.lock()
     endings.receive_problem(row, walks.received(body))
@@ -86,6 +87,14 @@ def test_a_report_before_the_verdict_means_not_valid(walk):
     with transactions.atomic():
         receive_problem(row)
     assert walks.fresh(row).is_valid is False
+
+
+def test_a_holder_who_declines_writes_no_verdict_on_the_verifiers_page(walk):
+    row = walks.verification(walk, "verifier", "Requested")
+    with transactions.atomic():
+        receive_problem(row, "forged")
+    row = walks.fresh(row)
+    assert (row.problem, row.problem_in_words) == ("forged", reasons.UNKNOWN)
 
 
 @pytest.mark.parametrize("transition", [AUTO, DECLINE, receive_problem])
