@@ -222,7 +222,7 @@ class Cause(serializers.Serializer):
     message = serializers.CharField()
     advice = serializers.CharField(help_text="What you can do.")
     policyNames = serializers.ListField(
-        child=serializers.CharField(), source="policy_names"
+        child=serializers.CharField(), help_text="None: the whole answer."
     )
 
 
@@ -294,7 +294,15 @@ class VerificationContract(Contract):
         policy_id = verification.policy_id
         url = connection.invitation_url if is_by_link else None
         checks = verification.unsealed_checks()
-        causes = Cause(list_causes(checks or ()), many=True).data
+        causes = [
+            {
+                "code": cause.code,
+                "message": cause.message,
+                "advice": cause.advice,
+                "policyNames": list(cause.policy_names),
+            }
+            for cause in list_causes(checks or ())
+        ]
         return drop_nulls(
             verificationId=str(verification.pk),
             connectionId=verification.public_connection_id or None,

@@ -19,17 +19,16 @@ CONTRACTS: dict[str, Any] = {
 }
 # The members whose texts are shown. All others are masked: a new member is no leak.
 READABLE = {
-    "IssuedAtUtc", "acceptedAtUtc", "allowText", "attributeName", "attributeNames",
-    "code", "connectionId", "createdAtUtc", "credentialDefinitionId", "credentialId",
-    "definitionId", "did", "endedAtUtc", "imageUrl", "invitation", "invitationUrl",
-    "issuedAtUtc", "issuerDid", "message", "mimeType", "myDid", "myKey", "name",
-    "offerUrl", "policyName", "predicate", "predicateType", "problem",
-    "problemMessage",
-    "recipientName", "referent", "revocationRegistryId", "rule", "schemaId",
-    "schemaIssuerDid", "schemaName", "schemaVersion", "state", "status", "theirDid",
-    "theirKey", "threadId", "updatedAtUtc", "uri", "validAt", "validFrom",
-    "verificationId", "verificationRequestUrl", "verificationUrl", "verifiedAtUtc",
-    "verkey", "version",
+    "IssuedAtUtc", "acceptedAtUtc", "advice", "allowText", "attributeName",
+    "attributeNames", "code", "connectionId", "createdAtUtc", "credentialDefinitionId",
+    "credentialId", "definitionId", "did", "endedAtUtc", "imageUrl", "invitation",
+    "invitationUrl", "issuedAtUtc", "issuerDid", "message", "mimeType", "myDid",
+    "myKey", "name", "offerUrl", "policyName", "policyNames", "predicate",
+    "predicateType", "problem", "problemMessage", "recipientName", "referent",
+    "revocationRegistryId", "rule", "schemaId", "schemaIssuerDid", "schemaName",
+    "schemaVersion", "state", "status", "theirDid", "theirKey", "threadId",
+    "updatedAtUtc", "uri", "validAt", "validFrom", "verificationId",
+    "verificationRequestUrl", "verificationUrl", "verifiedAtUtc", "verkey", "version",
 }  # fmt: skip
 # The members that are objects with members of their own. Others map names to values.
 OBJECTS = {"endpoint", "policy", "proposal", "revocationRequirement", "value"}

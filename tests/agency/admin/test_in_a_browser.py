@@ -32,4 +32,4 @@ def test_a_phone_without_scripts_finds_the_reason(visit, page, faber):
     page.wait_for("!!document.querySelector('#failures')")
     page.evaluate("document.querySelector('[aria-labelledby=failures] a').click()")
     page.wait_for("location.pathname.includes('/verification/')")
-    page.wait_for("document.body?.textContent.includes('The holder did not answer')")
+    page.wait_for("document.body?.textContent.includes('No card that proves this.')")

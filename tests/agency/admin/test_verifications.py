@@ -24,7 +24,10 @@ def text_of(response):
 def test_the_list_says_why(browser, faber):
     fail_one(faber)
     page = text_of(browser.get(LIST, {"role__exact": "verifier"}))
-    assert "Full name: The holder did not answer this item." in page
+    assert "Full name: No card that proves this." in page
+    page = text_of(browser.get(LIST, {"role__exact": "prover"}))
+    assert "No card that proves this." in page, "the verifier has told it"
+    Verification.objects.update(problem="")
     page = text_of(browser.get(LIST, {"role__exact": "prover"}))
     assert "Its own record has why" in page
 
@@ -37,7 +40,7 @@ def test_many_take_few_queries(browser, faber, django_assert_max_num_queries):
     vault.forget_keys()
     with django_assert_max_num_queries(12):
         page = text_of(browser.get(LIST))
-    assert page.count("Full name: The holder did not answer this item.") == 6
+    assert page.count("Full name: No card that proves this.") == 6
 
 
 def test_a_thread_is_searched_whole(browser, faber):
