@@ -118,15 +118,15 @@ def take_turn(request: KeyRequest) -> SpareKey | int:
     with lock_queue():
         renew(request)
         place = read_queue().index(request) + 1
-        free = list(free_keys().order_by("pk")[:place])
+        # A process of 0.1.0 locks the key that it takes until it has stored it.
+        rows = free_keys().select_for_update(skip_locked=True)
+        free = list(rows.order_by("pk")[:place])
         if len(free) < place:
             return place
         [*_, spare] = free
         now = timezone.now()
         spare.leased_until = now + LEASE
-        rows = free_keys().filter(pk=spare.pk)
-        if not rows.update(leased_until=spare.leased_until):
-            return place  # a process of 0.1.0 has just taken it
+        spare.save(update_fields=["leased_until"])
         KeyRequest.objects.filter(pk=request.pk).update(served_at=now)
         return spare
 
