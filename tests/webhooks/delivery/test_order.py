@@ -7,8 +7,7 @@ import pytest
 from uuid_utils.compat import uuid7
 
 from tests.support.webhook_receiver import time_passes, waits, worker_calls
-from webhooks.delivery import claim
-from webhooks.delivery.models import BLOCKED_LOOKAHEAD
+from webhooks.delivery import claim, models
 from webhooks.events.types import Type
 from webhooks.models import Delivery
 
@@ -44,13 +43,16 @@ def test_the_head_alone_is_claimed(chain):
     assert chain[1].due_at < head.due_at, "it is due as soon as the head is done"
 
 
-def test_many_rows_of_an_object_do_not_hide_the_head_of_a_killed_worker(chain):
+def test_many_rows_of_an_object_do_not_hide_the_head_of_a_killed_worker(
+    chain, monkeypatch
+):
     """The lease of the head ends after the others have become due."""
-    add_events(chain, 3 * BLOCKED_LOOKAHEAD)
+    monkeypatch.setattr(models, "BLOCKED_LOOKAHEAD", 8)
+    add_events(chain, 3 * 8)
     [head] = claim.claim_due(10, 10)
     time_passes(seconds=61)
     due_before = chain.exclude(pk=head.pk).filter(due_at__lt=chain[0].due_at)
-    assert due_before.count() > 2 * BLOCKED_LOOKAHEAD
+    assert due_before.count() > 2 * 8
     worker_calls()
     assert set(statuses(chain)) == {"done"}
 
