@@ -20,12 +20,14 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, notify, rate_limits
 from agency.devtools.embedded import temporary_home
+from connections.models import Connection
 from connections.protocols import discover_features
 from connections.resolver import resolved_dids
 from credentials.ledgers.local import published_body
 from tenants import vault
 from tests.support import database, keys, outside_agent, servers
 from tests.support.people import Organization, Provider
+from tests.support.steps import Steps
 from tests.support.tools import is_judging
 from tests.support.world import restore_world
 
@@ -173,6 +175,9 @@ def stored_keys():
         yield
 
 
+just_faber = Steps()
+
+
 @pytest.fixture
 def home():
     """A folder for servers and files of a product of its own."""
@@ -180,9 +185,10 @@ def home():
         yield home
 
 
-@database.restored
-def faber():
-    return Organization("Faber College")
+@pytest.fixture
+def faber(request, transactional_db, stored_keys):
+    """After the steps that the test's file names, if it does."""
+    return getattr(request.module, "faber_after", just_faber)(request)
 
 
 @pytest.fixture
@@ -225,3 +231,12 @@ def phone(settings):
     settings.OUTGOING_ALLOW_LOOPBACK = True
     with outside_agent.listening(outside_agent.Agent()) as agent:
         yield agent
+
+
+@pytest.fixture
+def peer(faber, phone):
+    """The phone, with the keys of the one that Faber knows by `connect_phone`."""
+    vars(phone).update(vars(faber.peer), endpoint=phone.endpoint, client=phone.client)
+    rows = Connection.objects.filter(their_key=phone.verkey)
+    rows.update(their_endpoint=phone.endpoint, answering_endpoint=phone.endpoint)
+    return phone

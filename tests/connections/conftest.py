@@ -2,12 +2,21 @@ from contextlib import contextmanager
 
 import pytest
 
+from connections.models import Connection
 from tests.support import queues
 from tests.support.outside_agent import NEW, OLD, Agent
 from tests.support.outside_exchanges import connects_without_endpoint
+from tests.support.steps import Steps, connect_phone
+
+faber_after = Steps(peer=connect_phone)
 
 
 @pytest.fixture
+def faber(request, transactional_db, stored_keys):
+    return getattr(request.module, "faber_after", faber_after)(request)
+
+
+@faber_after.fixture
 def holder(faber):
     return faber.hosts("Alice")
 
@@ -17,7 +26,7 @@ def alice(holder):
     return holder
 
 
-@pytest.fixture
+@faber_after.fixture
 def met(faber, holder):
     """Alice, who is connected with Faber."""
     holder.meets(faber)
@@ -25,9 +34,9 @@ def met(faber, holder):
 
 
 @pytest.fixture
-def row(faber, phone):
+def row(peer):
     """Faber's connection with the phone."""
-    return phone.connects(faber)
+    return Connection.objects.get(their_key=peer.verkey)
 
 
 @pytest.fixture
@@ -48,7 +57,7 @@ def pocket_row(faber, pocket):
     return connects_without_endpoint(pocket, faber)
 
 
-@pytest.fixture
+@faber_after.fixture
 def badge(faber):
     return faber.defines("name", "level")
 

@@ -11,9 +11,11 @@ from connections.protocols import held_requests
 from credentials.models import Credential
 from organizations import erasure
 from tenants.models import Erasure
+from tests.connections import conftest
 from tests.support import queues
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error, error_of
+from tests.support.steps import Steps
 from wallets.models import Key
 
 VALUES = {"name": "Ann", "level": "7"}
@@ -31,13 +33,16 @@ def few(monkeypatch):
     monkeypatch.setattr(removal, "ROWS_AT_ONCE", 2)
 
 
-@pytest.fixture
-def row(faber, alice, badge):
+faber_after = Steps(**conftest.faber_after.steps)
+
+
+@faber_after.fixture
+def row(faber, holder, badge):
     """Faber's connection with three texts, a credential and two open offers."""
-    alice.receives(faber, badge, VALUES)
+    holder.receives(faber, badge, VALUES)
     for _ in range(2):
-        faber.offers(alice, badge, VALUES)
-    return with_texts(faber, alice.known_as(faber), 3)
+        faber.offers(holder, badge, VALUES)
+    return with_texts(faber, holder.known_as(faber), 3)
 
 
 def with_texts(faber, connection_id, count):

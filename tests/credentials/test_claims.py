@@ -1,21 +1,23 @@
 """Declared attribute types of a definition, enforced in offers and issuance."""
 
-import pytest
-
 from credentials.models import CredentialDefinition
 from tests.support.errors import assert_error, error_of
+from tests.support.steps import Steps
 
 CLAIMS = {"claims": {"age": {"type": "integer"}}}
 ENDS = {"valid until": {"type": "date"}}
 NOT_INTEGERS = ["", "unknown", "7_0", "٧٠", " 70", "1.0", "2147483648", "0" * 81]
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
 def licence(faber):
     return faber.defines("name", "age", **CLAIMS)
 
 
-@pytest.fixture
+@faber_after.fixture
 def alice(faber):
     return faber.hosts()
 
@@ -68,7 +70,7 @@ def test_integers_are_issued_as_written_and_no_text(faber, licence, alice, subte
     assert (seen["state"], seen["values"]) == ("Issued", values("+5"))
 
 
-@pytest.fixture
+@faber_after.fixture
 def pass_card(faber):
     """A definition with a date."""
     return faber.defines("name", "valid until", claims=ENDS)

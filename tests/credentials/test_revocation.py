@@ -32,6 +32,7 @@ from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_exchanges import accepts_invitation_of
 from tests.support.races import at_once, elsewhere
+from tests.support.steps import Steps
 from verifications.models import Verification
 from verifications.proofs.checks import judge_presentation
 from wallets import anoncreds
@@ -51,13 +52,33 @@ def small(settings, monkeypatch):
 
 
 @pytest.fixture
-def badge(faber, small):
+def faber(small, faber):
+    return faber
+
+
+faber_after = Steps()
+
+
+@faber_after.fixture
+def badge(faber):
     return faber.defines("Full Name", "level", supportRevocation=True)
 
 
-@pytest.fixture
+@faber_after.fixture
 def alice(faber):
-    return faber.hosts()
+    alice = faber.hosts()
+    alice.meets(faber)
+    return alice
+
+
+@faber_after.fixture
+def one(faber, badge, alice):
+    return issue(faber, alice, badge)[0]
+
+
+@faber_after.fixture
+def three(faber, badge, alice):
+    return issue(faber, alice, badge, 3)
 
 
 def issue(faber, alice, badge, number=1):
@@ -92,14 +113,15 @@ def newest_list():
     return StatusList.objects.latest("timestamp").body["revocationList"]
 
 
-def test_a_credential_is_revoked_on_both_sides_and_proves_nothing(faber, badge, alice):
+def test_a_credential_is_revoked_on_both_sides_and_proves_nothing(
+    faber, badge, alice, one
+):
     """Not even if it is chosen. It did before, and a later one does."""
-    [credential] = issue(faber, alice, badge)
     held = alice.newest("credentials")["credentialId"]
     assert verdict(faber, alice) is True
     before = StatusList.objects.get().timestamp
-    revoke(faber, credential)
-    path = f"/credentials/{credential['credentialId']}"
+    revoke(faber, one)
+    path = f"/credentials/{one['credentialId']}"
     assert faber.get(path)["state"] == "Revoked"
     assert alice.newest("credentials")["state"] == "Revoked"
     assert verdict(faber, alice) is False
@@ -142,8 +164,8 @@ def clock(badge, monkeypatch):
     return fake
 
 
-def test_revocations_at_once_go_into_one_list(faber, badge, alice, clock):
-    first, *others = issue(faber, alice, badge, 3)
+def test_revocations_at_once_go_into_one_list(faber, alice, three, clock):
+    first, *others = three
     revoke(faber, first)
     StatusList.objects.update(is_final=True)  # so the others wait
     lists = StatusList.objects.count()
@@ -170,8 +192,8 @@ def test_lists_of_a_second_replace_each_other_until_given(faber, badge, alice, c
     assert stored["timestamp"] == int(clock.now)
 
 
-def test_a_killed_replacement_leaves_the_list(faber, badge, alice, clock, monkeypatch):
-    first, second = issue(faber, alice, badge, 2)
+def test_a_killed_replacement_leaves_the_list(faber, three, clock, monkeypatch):
+    first, second, _ = three
     revoke(faber, first)
     lists, replace = all_lists(), StatusList.replace
     with monkeypatch.context() as broken:
@@ -189,8 +211,8 @@ def path_of_list():
     return f"/ledger/local/revocation-registries/{registry_id}/status-list"
 
 
-def test_a_list_that_was_given_is_never_replaced(faber, badge, alice, clock, client):
-    first, second = issue(faber, alice, badge, 2)
+def test_a_list_that_was_given_is_never_replaced(faber, three, clock, client):
+    first, second, _ = three
     revoke(faber, first)
     path = path_of_list()
     moment = int(clock.now)
@@ -204,9 +226,9 @@ def test_a_list_that_was_given_is_never_replaced(faber, badge, alice, clock, cli
     assert later["timestamp"] == moment + 1
 
 
-def test_a_list_that_a_proof_names_is_never_replaced(faber, badge, alice, clock):
+def test_a_list_that_a_proof_names_is_never_replaced(faber, alice, three, clock):
     """The proof stays valid, although another is revoked in the same second."""
-    _, second, third = issue(faber, alice, badge, 3)
+    _, second, third = three
     revoke(faber, second)
     moment = int(clock.now)
     asked = faber.asks(alice, **at_moment(moment))
@@ -230,12 +252,11 @@ def judged_again(verification):
     return outcome.is_valid
 
 
-def test_asking_whether_one_is_revoked_does_not_make_a_list_final(faber, badge, alice):
-    [credential] = issue(faber, alice, badge)
+def test_asking_whether_one_is_revoked_does_not_make_a_list_final(faber, alice, one):
     faber.asks(alice, **NOW)
     seen = alice.newest("verifications")["verificationId"]
     alice.get(f"/verifications/{seen}/availableCredentials")
-    revoke(faber, credential)
+    revoke(faber, one)
     assert not StatusList.objects.filter(is_final=True).exists()
 
 
@@ -259,11 +280,10 @@ def test_a_proof_in_a_transaction_makes_its_list_final_outside_of_it(faber, badg
     assert StatusList.objects.get().is_final
 
 
-def test_a_list_given_while_replaced_is_either(faber, badge, alice, clock, client):
+def test_a_list_given_while_replaced_is_either(faber, three, clock, client):
     """Whichever is first: what was given is what is stored in the end."""
-    credentials = issue(faber, alice, badge, 3)
     path, given = path_of_list(), []
-    calls = [lambda c=one: revoke(faber, c) for one in credentials]
+    calls = [lambda c=one: revoke(faber, c) for one in three]
     ask = f"{path}?timestamp=1099511627776"
     at_once(*calls, *[lambda: given.append(Client().get(ask).json())] * 3)
     for one in given:
@@ -318,9 +338,9 @@ def test_no_registry_is_locked_while_a_credential_is_signed_or_a_list_is_made(
 
 @pytest.mark.parametrize("is_given", [False, True], ids=["replaced", "followed"])
 def test_a_list_that_another_one_precedes_is_made_again(
-    faber, badge, alice, clock, monkeypatch, is_given
+    faber, three, clock, monkeypatch, is_given
 ):
-    first, second, third = issue(faber, alice, badge, 3)
+    first, second, third = three
     revoke(faber, first)
     StatusList.objects.update(is_final=is_given)
     make, made = anoncreds.update_status_list, []
@@ -373,7 +393,9 @@ def test_a_place_is_burnt_when_the_issue_fails(faber, badge, alice, monkeypatch)
     assert Credential.objects.get(role="issuer").revocation_index == 2
 
 
-def test_lists_are_read_once_for_all_credentials_of_a_registry(faber, badge, alice):
+def test_lists_are_read_once_for_all_credentials_of_a_registry(
+    faber, badge, alice, one
+):
     def lists_read():
         faber.asks(alice, **POLICY)
         seen = alice.newest("verifications")["verificationId"]
@@ -381,7 +403,6 @@ def test_lists_are_read_once_for_all_credentials_of_a_registry(faber, badge, ali
             alice.get(f"/verifications/{seen}/availableCredentials")
         return sum("credentials_statuslist" in query["sql"] for query in captured)
 
-    alice.receives(faber, badge, VALUES)
     assert lists_read() == 1
     alice.receives(faber, badge, VALUES)
     assert lists_read() == 1
@@ -411,8 +432,7 @@ def notice_of(held):
     )
 
 
-def test_a_false_notice_of_revocation_changes_nothing(faber, badge, alice):
-    alice.receives(faber, badge, VALUES)
+def test_a_false_notice_of_revocation_changes_nothing(alice, one):
     held = Credential.objects.select_related("connection").get(role="holder")
     with transactions.atomic():
         held.lock()
@@ -420,13 +440,13 @@ def test_a_false_notice_of_revocation_changes_nothing(faber, badge, alice):
     assert alice.newest("credentials")["state"] == "Issued"
 
 
-def test_a_notice_from_elsewhere_locks_both_in_order(faber, badge, alice, phone):
+def test_a_notice_from_elsewhere_locks_both_in_order(faber, alice, one, phone):
     """Whoever has the first connection may lock the second one too."""
-    found, [credential] = [], issue(faber, alice, badge)
+    found = []
     held = Credential.objects.select_related("connection").get(role="holder")
     accepts_invitation_of(phone, alice)
     second = Connection.objects.get(their_key=phone.verkey)
-    revoke(faber, credential)
+    revoke(faber, one)
     Credential.objects.filter(pk=held.pk).update(state="Issued")
     while_locked(
         held.lock,
@@ -437,9 +457,8 @@ def test_a_notice_from_elsewhere_locks_both_in_order(faber, badge, alice, phone)
     assert alice.newest("credentials")["state"] == "Revoked"
 
 
-def test_a_revocation_left_behind_is_published_later(faber, badge, alice, monkeypatch):
-    [credential] = issue(faber, alice, badge)
-    path = f"/credentials/{credential['credentialId']}"
+def test_a_revocation_left_behind_is_published_later(faber, alice, one, monkeypatch):
+    path = f"/credentials/{one['credentialId']}"
     with monkeypatch.context() as killed:
         killed.setattr("credentials.revocation.publish_list", lambda registry: 1 / 0)
         assert faber.send("delete", path).status_code == 500
@@ -451,9 +470,8 @@ def test_a_revocation_left_behind_is_published_later(faber, badge, alice, monkey
     assert verdict(faber, alice) is False
 
 
-def test_a_revocation_during_a_deletion_is_published(faber, badge, alice, monkeypatch):
+def test_a_revocation_during_a_deletion_is_published(one, monkeypatch):
     """A list is made from the rows: without this one nobody would learn of it."""
-    alice.receives(faber, badge, VALUES)
     row = Credential.objects.get(role="issuer")
     publish = removal.publish_before_deletion
 
@@ -469,8 +487,7 @@ def test_a_revocation_during_a_deletion_is_published(faber, badge, alice, monkey
     removal.remove_credential(row)  # what was deleted meanwhile is not deleted again
 
 
-def test_what_is_not_published_does_not_block_others(faber, badge, alice, monkeypatch):
-    issue(faber, alice, badge, 3)
+def test_what_is_not_published_does_not_block_others(three, monkeypatch):
     rows = Credential.objects.filter(role="issuer")
     rows.update(state="Revoked", updated_at=timezone.now() - timedelta(hours=1))
     tried = []

@@ -1,19 +1,21 @@
 """Revoke many: by ids or by a filter, with a count first, in one publication."""
 
-import pytest
-
 from credentials.models import Credential, StatusList
 from tests.support.errors import assert_error
+from tests.support.steps import Steps
 
 VALUES = {"name": "Alice", "year": "2001"}
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
 def alice(faber):
     return faber.hosts("Alice")
 
 
-@pytest.fixture
+@faber_after.fixture
 def definition(faber):
     return faber.defines(*VALUES, supportRevocation=True)
 

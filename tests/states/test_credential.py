@@ -17,6 +17,7 @@ from credentials.removal import remove_credential
 from tests.support import queues, walks
 from wallets.models import Wallet
 
+pytestmark = pytest.mark.usefixtures("met", "badge")
 OPEN = ("Proposed", "Offered", "Requested")
 CLOSED = ("Issued", "Rejected", "Revoked")
 

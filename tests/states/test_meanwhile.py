@@ -75,10 +75,8 @@ def inserted_by(role):
 
 
 @pytest.fixture
-def row(walk):
-    row = walks.connection(walk, "inviter", "Connected")
-    walk.alice.known[walk.faber] = (row.connection_id, "")
-    return row
+def row(met):
+    return Connection.objects.get(role="inviter")
 
 
 class Beginning(NamedTuple):
@@ -96,11 +94,10 @@ class Beginning(NamedTuple):
 
 
 @pytest.fixture
-def begins(walk, row):
+def begins(walk, row, badge):
     """The ways in which an exchange begins."""
     hers = Connection.objects.get(role="invitee")
-    definition = walk.faber.defines("name", "level")
-    offer = partial(walk.faber.offers, walk.alice, definition, walks.VALUES)
+    offer = partial(walk.faber.offers, walk.alice, badge, walks.VALUES)
     ask = partial(walk.faber.asks, walk.alice, attributes=[{"policyName": "level"}])
     wanted = {"schemaName": "Licence", "credentialValues": walks.VALUES}
     path = f"/credentials/propose/{hers.connection_id}"
@@ -195,7 +192,7 @@ def test_what_ends_before_it_is_issued_automatically_ends(walk, row, last):
 
 def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(walk, row, begins):
     begins["proposal"].call()
-    definition = walk.faber.defines("name", "level")["definitionId"]
+    definition = walk.faber.badge["definitionId"]
     path = f"/credentials/{walk.faber.get('/credentials')[0]['credentialId']}/offer"
     offer = partial(walk.faber.put, path, {"definitionId": definition})
     answers = at_once(offer, copy(row).end)

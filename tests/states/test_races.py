@@ -25,7 +25,7 @@ def sent(monkeypatch):
 
 
 @pytest.fixture(params=["1.0", "2.0"])
-def version(request, walk):
+def version(request, walk, met, badge):
     """The version of issue-credential and present-proof that both sides use."""
     walk.speaks(request.param)
     return request.param

@@ -7,6 +7,7 @@ import pytest
 from tests.support import walks
 from verifications.present_proof import prover
 
+pytestmark = pytest.mark.usefixtures("met", "badge")
 CREDENTIAL, VERIFICATION = walks.credential, walks.verification
 
 

@@ -11,6 +11,7 @@ from tests.support import walks
 from verifications.models import Verification
 from verifications.present_proof import endings, messages, prover, verifier
 
+pytestmark = pytest.mark.usefixtures("met")
 EMPTY = {"proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": []}}}
 
 

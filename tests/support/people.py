@@ -82,7 +82,12 @@ class Api:
 
 
 class Organization(Api):
-    """An organization that issues and verifies, such as Faber and Acme."""
+    """An organization that issues and verifies, such as Faber and Acme.
+
+    It has what the steps of tests/support/steps.py made, by their names.
+    """
+
+    holder = badge = None
 
     def __init__(self, name="", made=None, **options):
         made = made or create_organization(name, **options)

@@ -49,21 +49,26 @@ class Walk:
 
     def __init__(self, faber, monkeypatch):
         self.faber, self.monkeypatch = faber, monkeypatch
-        self.alice = faber.hosts("Alice")
+        self.alice = faber.holder or faber.hosts("Alice")
 
     def speaks(self, version):
         """They are connected, and use this version of the protocols of exchanges."""
-        self.alice.meets(self.faber)
+        self.alice.known_as(self.faber)
         Connection.objects.update(exchange_version=version)
 
+    def defines(self, revocable=False):
+        if self.faber.badge and not revocable:
+            return self.faber.badge
+        return self.faber.defines("name", "level", supportRevocation=revocable)
+
     def offers(self, revocable=False):
-        definition = self.faber.defines("name", "level", supportRevocation=revocable)
+        definition = self.defines(revocable)
         offered = self.faber.offers(self.alice, definition, VALUES)
         issuer = Credential.objects.get(pk=offered["credentialId"])
         return {"issuer": issuer, "holder": Credential.objects.get(role="holder")}
 
     def proposes(self):
-        definition = self.faber.defines("name", "level")["definitionId"]
+        definition = self.defines()["definitionId"]
         self.alice.known_as(self.faber)
         body = {"definitionId": definition, "credentialValues": VALUES}
         self.alice.put(f"/credentials/propose/{self.alice.known[self.faber][1]}", body)

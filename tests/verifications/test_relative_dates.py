@@ -9,6 +9,7 @@ import pytest
 from agency.core import network_reads
 from tests.support.errors import assert_error, error_of
 from tests.support.presentations import attribute, policy_of, predicate
+from tests.support.steps import Steps
 from verifications import kiosks
 from verifications.models import Kiosk
 from verifications.proofs.relative_dates import GRAMMAR
@@ -26,7 +27,10 @@ def clock(monkeypatch):
     return clock
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
 def holders(faber):
     """Alice is 18 on 23 November 2026, and Bob one day later."""
     claims = {"birthDate": {"type": "integer"}}
@@ -38,7 +42,7 @@ def holders(faber):
     return holders
 
 
-@pytest.fixture
+@faber_after.fixture
 def policy_id(faber):
     return faber.post("/verificationPolicies", POLICY)["policyId"]
 

@@ -230,7 +230,7 @@ def test_no_key_is_touched_before_the_bounds_are_checked(row, phone, monkeypatch
 
 def test_for_all_envelopes_that_do_not_open_as_much_is_done(row, phone):
     """Whether somebody here has the key is not to be read from the clock."""
-    body, counts = phone.build(trust_ping.PING), []
+    body, counts = phone.says(phone.build(trust_ping.PING)), []  # reads the data key
     unknown = phone.pack(body, to=Agent().verkey)
     broken = json.loads(phone.pack(body)) | {"tag": message.encode_bytes(bytes(16))}
     for data in (unknown, json.dumps(broken)):

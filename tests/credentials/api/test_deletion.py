@@ -2,20 +2,22 @@
 
 from functools import partial
 
-import pytest
-
 from connections.models import Connection
 from tests.support.errors import assert_error, error_of
+from tests.support.steps import Steps
 
 VALUES = {"name": "Ann", "level": "7"}
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
 def alice(faber):
     return faber.hosts()
 
 
-@pytest.fixture
+@faber_after.fixture
 def definition(faber):
     return faber.defines("name", "level")
 

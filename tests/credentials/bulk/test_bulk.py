@@ -22,13 +22,17 @@ from tests.credentials.bulk.people import (
 from tests.support.errors import assert_error
 from tests.support.people import ApiError
 from tests.support.races import at_once, is_waited_for, wait_until
+from tests.support.steps import Steps
 from webhooks.models import Delivery, Event
 
 CLAIMS = {"year": {"type": "integer"}}
 OFFICE = {"url": "https://office.example"}
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
 def licence(faber):
     return faber.defines("name", "year", claims=CLAIMS)
 

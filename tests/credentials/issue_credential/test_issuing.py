@@ -8,16 +8,20 @@ from connections.didcomm import message as didcomm
 from credentials.issue_credential import handlers, messages
 from credentials.models import Credential
 from tests.support.errors import assert_error, error_of
+from tests.support.steps import Steps
 
 VALUES = {"name": "Alice", "level": "7"}
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
 def alice(faber):
     return faber.hosts("Alice")
 
 
-@pytest.fixture
+@faber_after.fixture
 def badge(faber):
     return faber.defines("name", "level")
 

@@ -26,6 +26,7 @@ from tests.support.outside_exchanges import (
     ids_of_messages,
     takes_offer,
 )
+from tests.support.steps import Steps, connect_phone
 
 OTHER = VALUES | {"level": "8"}
 PROPOSE = ISSUE + "propose-credential"
@@ -53,9 +54,9 @@ def offers(faber, **body):
 
 
 def is_offered(phone, faber, definition):
-    """Return the thread of an offer that the phone got after it connected."""
-    row = phone.connects(faber)
-    body = {"definitionId": definition, "connectionId": row.connection_id}
+    """Return the thread of an offer that the phone got."""
+    connection_id = Connection.objects.get().connection_id
+    body = {"definitionId": definition, "connectionId": connection_id}
     faber.post("/credentials", body | {"credentialValues": VALUES})
     queues.worker_catches_up()
     return phone.newest(ISSUE + "offer-credential").thread_id
@@ -69,7 +70,10 @@ def rows():
     return list(Credential.objects.order_by("pk").values())
 
 
-@pytest.fixture
+faber_after = Steps(peer=connect_phone)
+
+
+@faber_after.fixture
 def definition(faber):
     return faber.defines("name", "level")["definitionId"]
 
@@ -90,107 +94,100 @@ def test_a_phone_proposes_and_is_issued(faber, any_phone, client, definition, wa
     assert newest_credential(faber)["state"] == "Issued"
 
 
-def test_it_is_answered_in_its_own_version_and_format(faber, phone, wanted):
-    phone.connects(faber)
+def test_it_is_answered_in_its_own_version_and_format(faber, peer, wanted):
     for form in (HLINDY, ANONCREDS):
-        proposes(phone, None, "2.0", form, **wanted)
+        proposes(peer, None, "2.0", form, **wanted)
         offers(faber)
-        offered = phone.newest("issue-credential/2.0/offer-credential")
+        offered = peer.newest("issue-credential/2.0/offer-credential")
         assert offered.body["formats"][0]["format"] == OFFER.formats[form]
         found = attachment_of(offered, OFFER)["cred_def_id"]
         assert found == wanted["definitionId"]
 
 
-def test_a_phone_answers_an_offer_with_a_proposal(faber, phone, client, definition):
-    thread = is_offered(phone, faber, definition)
-    proposes(phone, thread, credentialValues=OTHER)
+def test_a_phone_answers_an_offer_with_a_proposal(faber, peer, client, definition):
+    thread = is_offered(peer, faber, definition)
+    proposes(peer, thread, credentialValues=OTHER)
     seen = newest_credential(faber)
     assert (seen["state"], seen["definitionId"]) == ("Proposed", definition)
     offered = offers(faber, automaticIssuance=True)
     assert (offered["definitionId"], offered["values"]) == (definition, OTHER)
-    assert phone.newest(ISSUE + "offer-credential").thread_id == thread
-    takes_offer(phone, client, definition)
+    assert peer.newest(ISSUE + "offer-credential").thread_id == thread
+    takes_offer(peer, client, definition)
     assert newest_credential(faber)["state"] == "Issued" and len(rows()) == 1
 
 
-def test_the_offer_before_a_proposal_is_not_taken_any_more(faber, phone, definition):
-    thread = is_offered(phone, faber, definition)
-    proposes(phone, thread, credentialValues=OTHER)
-    before, wire = rows(), MessageFormat(phone.prefix)
-    phone.says(messages.build_request({"cred_def_id": definition}, thread, wire))
-    assert is_refused(phone) and rows() == before
+def test_the_offer_before_a_proposal_is_not_taken_any_more(faber, peer, definition):
+    thread = is_offered(peer, faber, definition)
+    proposes(peer, thread, credentialValues=OTHER)
+    before, wire = rows(), MessageFormat(peer.prefix)
+    peer.says(messages.build_request({"cred_def_id": definition}, thread, wire))
+    assert is_refused(peer) and rows() == before
 
 
-def test_until_it_is_offered_a_later_proposal_replaces_it(faber, phone, definition):
+def test_until_it_is_offered_a_later_proposal_replaces_it(faber, peer, definition):
     """Who is offered something else may insist."""
-    phone.connects(faber)
-    sent = proposes(phone, definitionId="unknown", credentialValues=VALUES)
+    sent = proposes(peer, definitionId="unknown", credentialValues=VALUES)
     wanted = {"definitionId": definition, "credentialValues": OTHER}
-    proposes(phone, sent["@id"], **wanted)
+    proposes(peer, sent["@id"], **wanted)
     assert len(rows()) == 1 and newest_credential(faber)["definitionId"] == definition
     assert offers(faber, credentialValues=VALUES)["values"] == VALUES
-    proposes(phone, sent["@id"], **wanted)
+    proposes(peer, sent["@id"], **wanted)
     assert newest_credential(faber)["state"] == "Proposed"
     assert offers(faber)["values"] == OTHER
 
 
-def test_the_same_proposal_under_another_id_changes_nothing(faber, phone, wanted):
-    phone.connects(faber)
-    sent = proposes(phone, **wanted)
+def test_the_same_proposal_under_another_id_changes_nothing(faber, peer, wanted):
+    sent = proposes(peer, **wanted)
     for state in ("Proposed", "Offered", "Rejected"):
         if state == "Offered":
             offers(faber)
         if state == "Rejected":
             Credential.objects.get().decline()
             queues.worker_catches_up()
-        before, inbox_size = rows(), len(phone.inbox)
-        phone.says(sent)
-        proposes(phone, sent["@id"], **wanted)
-        assert (rows(), len(phone.inbox)) == (before, inbox_size)
+        before, inbox_size = rows(), len(peer.inbox)
+        peer.says(sent)
+        proposes(peer, sent["@id"], **wanted)
+        assert (rows(), len(peer.inbox)) == (before, inbox_size)
         assert before[0]["state"] == state
 
 
-def test_a_proposal_after_the_request_is_too_late(faber, phone, client, wanted):
-    phone.connects(faber)
-    sent = proposes(phone, **wanted)
+def test_a_proposal_after_the_request_is_too_late(faber, peer, client, wanted):
+    sent = proposes(peer, **wanted)
     offers(faber, automaticIssuance=True)
-    takes_offer(phone, client, wanted["definitionId"])
+    takes_offer(peer, client, wanted["definitionId"])
     for changes in ({"state": "Issued"}, {"state": "Requested", "issued_at": None}):
         Credential.objects.update(**changes)
-        before, inbox_size = rows(), len(phone.inbox)
-        proposes(phone, sent["@id"], credentialValues=OTHER)
-        assert is_refused(phone) and phone.inbox[-1].thread_id == sent["@id"]
-        assert rows() == before and len(phone.inbox) == inbox_size + 1
+        before, inbox_size = rows(), len(peer.inbox)
+        proposes(peer, sent["@id"], credentialValues=OTHER)
+        assert is_refused(peer) and peer.inbox[-1].thread_id == sent["@id"]
+        assert rows() == before and len(peer.inbox) == inbox_size + 1
 
 
-def test_what_names_no_definition_here_waits_for_the_issuer(faber, phone, definition):
-    phone.connects(faber)
+def test_what_names_no_definition_here_waits_for_the_issuer(faber, peer, definition):
     for named in ({"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x"}, {}):
-        proposes(phone, **named)
+        proposes(peer, **named)
         seen = newest_credential(faber)
         assert (seen["state"], seen["proposal"]) == ("Proposed", named)
         assert offers(faber, definitionId=definition)["definitionId"] == definition
 
 
-def test_what_a_phone_leaves_out_of_its_answer_is_as_offered(faber, phone, definition):
-    proposes(phone, is_offered(phone, faber, definition), comment="Why?")
+def test_what_a_phone_leaves_out_of_its_answer_is_as_offered(faber, peer, definition):
+    proposes(peer, is_offered(peer, faber, definition), comment="Why?")
     again = offers(faber)
     assert (again["definitionId"], again["values"]) == (definition, VALUES)
 
 
-def test_a_proposal_in_a_thread_that_is_not_here_is_refused(faber, phone):
-    phone.connects(faber)
-    proposes(phone, "a-thread-of-nobody", comment="Please")
-    assert is_refused(phone) and rows() == []
+def test_a_proposal_in_a_thread_that_is_not_here_is_refused(faber, peer):
+    proposes(peer, "a-thread-of-nobody", comment="Please")
+    assert is_refused(peer) and rows() == []
 
 
-def test_a_proposal_on_another_connection_changes_nothing(faber, phone, definition):
-    phone.connects(faber)
-    sent = proposes(phone, definitionId=definition)
+def test_a_proposal_on_another_connection_changes_nothing(faber, peer, definition):
+    sent = proposes(peer, definitionId=definition)
     before, other = rows(), Agent()
-    other.endpoint, other.receives = phone.endpoint, phone.receives
+    other.endpoint, other.receives = peer.endpoint, peer.receives
     invited = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    phone.receives = lambda data: None
+    peer.receives = lambda data: None
     other.requests(invited.invitation)
     other.their_key = Connection.objects.get(pk=invited.pk).my_key.verkey
     other.says(other.build(trust_ping.PING))
@@ -198,19 +195,18 @@ def test_a_proposal_on_another_connection_changes_nothing(faber, phone, definiti
     assert rows() == before
 
 
-def test_who_proposed_does_not_offer_in_the_same_thread(faber, phone, definition):
-    phone.connects(faber)
-    sent = proposes(phone, definitionId=definition)
-    before, wire = rows(), MessageFormat(phone.prefix)
+def test_who_proposed_does_not_offer_in_the_same_thread(faber, peer, definition):
+    sent = proposes(peer, definitionId=definition)
+    before, wire = rows(), MessageFormat(peer.prefix)
     offer = {"schema_id": "s", "cred_def_id": definition}
-    phone.says(messages.build_offer(offer, ["name"], {}, wire, sent["@id"]))
-    assert is_refused(phone) and rows() == before
+    peer.says(messages.build_offer(offer, ["name"], {}, wire, sent["@id"]))
+    assert is_refused(peer) and rows() == before
 
 
-def test_a_connection_that_was_ended_takes_no_proposal(faber, phone):
-    row = phone.connects(faber)
+def test_a_connection_that_was_ended_takes_no_proposal(faber, peer):
+    row = Connection.objects.get()
     faber.post(f"/connections/{row.connection_id}/hangup")
-    sent = proposes(phone, comment="Please")
+    sent = proposes(peer, comment="Please")
     assert InboundMessage.objects.get(message_id=sent["@id"]).status == "done"
     assert rows() == []
 
@@ -233,25 +229,21 @@ def test_an_offer_by_link_takes_no_proposal(faber, phone, wanted):
     assert connection.state == "Invited", "and who proposed has not taken the offer"
 
 
-def test_a_format_that_is_not_known_is_refused(faber, phone):
-    phone.connects(faber)
+def test_a_format_that_is_not_known_is_refused(faber, peer):
     for formats in (None, [{"attach_id": "x", "format": "aries/ld-proof@v1.0"}]):
-        body = phone.build(PROPOSE_2, formats=formats)
-        said = phone.says(
-            body | {"filters~attach": [didcomm.json_attachment("x", {})]}
-        )
-        assert is_refused(phone) and phone.inbox[-1].thread_id == said["@id"]
+        body = peer.build(PROPOSE_2, formats=formats)
+        said = peer.says(body | {"filters~attach": [didcomm.json_attachment("x", {})]})
+        assert is_refused(peer) and peer.inbox[-1].thread_id == said["@id"]
     assert rows() == []
 
 
-def test_a_minor_version_and_other_formats_beside_ours_are_read(faber, phone):
-    phone.connects(faber)
-    proposes(phone, comment="One")
-    phone.says(phone.build("issue-credential/1.1/propose-credential", comment="Two"))
-    wire = MessageFormat(phone.prefix, "2.0", ANONCREDS)
+def test_a_minor_version_and_other_formats_beside_ours_are_read(faber, peer):
+    proposes(peer, comment="One")
+    peer.says(peer.build("issue-credential/1.1/propose-credential", comment="Two"))
+    wire = MessageFormat(peer.prefix, "2.0", ANONCREDS)
     body = attach_as(wire, FILTER, {"issuer_id": "i"})
     body["formats"].insert(0, {"attach_id": "z", "format": "aries/ld-proof@v1.0"})
-    phone.says(phone.build(PROPOSE_2, **body))
+    peer.says(peer.build(PROPOSE_2, **body))
     read = [one["proposal"] for one in faber.get("/credentials")]
     assert read == [{"issuerDid": "i"}, {"comment": "Two"}, {"comment": "One"}]
 
@@ -365,10 +357,9 @@ def test_here_an_offer_in_another_thread_is_another_one(faber, hosted, definitio
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULT_POINTS)
 def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
-    faber, phone, wanted, fault
+    faber, peer, wanted, fault
 ):
-    phone.connects(faber)
-    phone.post(phone.pack(proposal(phone, **wanted)))
+    peer.post(peer.pack(proposal(peer, **wanted)))
     if fault == "inside_handling":
         die_and_recover(fault)
     queues.worker_catches_up()
@@ -377,7 +368,7 @@ def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
     if fault != "inside_handling":
         die_and_recover(fault)
     queues.worker_catches_up()
-    assert len(ids_of_messages(phone, ISSUE + "offer-credential")) == 1
+    assert len(ids_of_messages(peer, ISSUE + "offer-credential")) == 1
     assert not queues.pending().exists()
 
 
@@ -405,13 +396,12 @@ def test_a_proposal_ends_with_its_holder(faber, hosted, ends):
     assert newest_credential(faber)["state"] == "Rejected"
 
 
-def test_a_phone_without_address_gets_the_offer_in_an_answer(faber, phone, wanted):
-    phone.connects(faber)
+def test_a_phone_without_address_gets_the_offer_in_an_answer(faber, peer, wanted):
     Connection.objects.update(their_endpoint="")
-    assert phone.asks(proposal(phone, **wanted)).content == b""
+    assert peer.asks(proposal(peer, **wanted)).content == b""
     faber.put(f"/credentials/{newest_credential(faber)['credentialId']}/offer", {})
-    phone.asks(phone.build(trust_ping.PING, response_requested=False))
-    assert phone.newest(ISSUE + "offer-credential")
+    peer.asks(peer.build(trust_ping.PING, response_requested=False))
+    assert peer.newest(ISSUE + "offer-credential")
 
 
 REFUSAL = {"code": "issuance-abandoned", "en": "issuance-abandoned"}

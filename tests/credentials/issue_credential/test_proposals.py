@@ -18,6 +18,7 @@ from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
 from tests.support import races
 from tests.support.errors import assert_error, error_of, refusal
+from tests.support.steps import Steps
 
 VALUES = {"name": "Alice", "degree": "Maths"}
 BETTER = VALUES | {"degree": "Physics"}
@@ -52,14 +53,17 @@ def rows():
     return list(Credential.objects.order_by("pk").values())
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
 def alice(faber):
     alice = faber.hosts("Alice")
     alice.meets(faber)
     return alice
 
 
-@pytest.fixture
+@faber_after.fixture
 def definition(faber):
     return faber.defines(*VALUES)["definitionId"]
 

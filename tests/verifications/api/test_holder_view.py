@@ -1,8 +1,7 @@
 """The `proof` on the holder's side: what it revealed, whatever the verdict is."""
 
-import pytest
-
 from tests.support.errors import error_of
+from tests.support.steps import Steps
 from verifications.models import Verification
 
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
@@ -16,7 +15,10 @@ POLICY = {
 }
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
 def alice(faber):
     holder = faber.hosts()
     holder.receives(faber, faber.defines(*VALUES), VALUES)

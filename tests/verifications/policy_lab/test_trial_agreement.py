@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.people import ApiError
 from tests.support.presentations import attribute, policy_of, predicate, required
+from tests.support.steps import Steps
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -46,7 +47,10 @@ REFUSED = (
 )  # fmt: skip
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
 def world(faber):
     """Alice has a degree, a revoked badge of level 9 and badges of levels 7 and 5."""
     alice = faber.hosts()

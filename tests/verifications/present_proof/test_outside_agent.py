@@ -1,6 +1,7 @@
 """Proofs to and from an agent of somebody else, over HTTP."""
 
 import pytest
+from django.test import override_settings
 
 from connections.didcomm import message as didcomm
 from connections.didcomm.formats import PROOF_REQUEST, MessageFormat, attachment_of
@@ -10,7 +11,7 @@ from tests.fixtures import Stored
 from tests.support import forging_prover, queues
 from tests.support.errors import error_of
 from tests.support.forging_prover import Part
-from tests.support.outside_agent import Agent
+from tests.support.outside_agent import Agent, listening
 from tests.support.outside_exchanges import (
     accepts_invitation_of,
     ledger_object,
@@ -19,6 +20,7 @@ from tests.support.outside_exchanges import (
 )
 from tests.support.people import Organization
 from tests.support.presentations import ask, attribute, policy_of, predicate, required
+from tests.support.steps import Steps
 from verifications.present_proof import messages
 
 CHILD = {"name": "Ann", "age": "15", "degree": "unknown"}
@@ -79,9 +81,19 @@ def codes(seen: dict) -> set[str]:
     return {one["code"] for one in seen["checks"] if "code" in one}
 
 
+@override_settings(OUTGOING_ALLOW_LOOPBACK=True)
+def make_child(faber):
+    with listening(Agent()) as faber.peer:
+        return Prover(faber.peer, faber, CHILD)
+
+
+faber_after = Steps(child=make_child)
+
+
 @pytest.fixture
-def child(faber, phone):
-    return Prover(phone, faber, CHILD)
+def child(faber, peer):
+    faber.child.phone = peer
+    return faber.child
 
 
 def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(child, subtests):

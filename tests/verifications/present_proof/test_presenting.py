@@ -9,6 +9,7 @@ from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.people import ApiError
 from tests.support.presentations import policy_of
+from tests.support.steps import Steps
 from verifications.models import Verification
 
 VALUES = {"name": "Alice", "level": "7"}
@@ -16,18 +17,21 @@ LEVEL = {"policyName": "level", "attributeNames": ["level"]}
 POLICY = policy_of(LEVEL, revocationRequirement={"validNow": True})
 
 
-@pytest.fixture
+faber_after = Steps()
+
+
+@faber_after.fixture
+def alice(faber):
+    return faber.hosts()
+
+
+@faber_after.fixture
 def card(faber, alice):
     """(Faber's id, Alice's) of a card."""
     definition = faber.defines(*VALUES, supportRevocation=True)
     queues.sweep()
     mine = alice.receives(faber, definition, VALUES)
     return faber.get("/credentials")[0]["credentialId"], mine
-
-
-@pytest.fixture
-def alice(faber):
-    return faber.hosts()
 
 
 class Making:
