@@ -29,7 +29,7 @@ from tests.support import database, keys, outside_agent, servers
 from tests.support.people import Organization, Provider
 from tests.support.steps import Steps
 from tests.support.tools import is_judging
-from tests.support.world import restore_world
+from tests.support.world import World
 
 SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
 
@@ -196,10 +196,8 @@ def acme(transactional_db, stored_keys):
     return Organization("Acme Corp")
 
 
-@pytest.fixture
-def world(transactional_db, stored_keys):
-    """Faber and Alice with objects of every kind, and Acme with none."""
-    return restore_world()
+# Faber and Alice with objects of every kind, and Acme with none.
+world = database.restored(World)
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.bulk import issuing
 from tenants import vault
 from tests.factories import LoggedRequestFactory
-from tests.support.database import Template
 from tests.support.outside_agent import Agent
 from tests.support.people import Organization, Provider
 from wallets.models import Wallet
@@ -265,9 +264,6 @@ class World:
         link = build_invitation("Stranger", "", verkey, "https://else.example")
         text = base64.b64encode(json.dumps(link).encode()).decode()
         self.alice.accepts_invitation(text)
-
-
-restore_world = Template(World)
 
 
 def filled(path, ids):

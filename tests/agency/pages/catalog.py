@@ -468,7 +468,9 @@ class World(world.World):
             if row is None:
                 assert model._meta.model_name in NO_RECORD, name
                 continue
-            found += [(f"{name}_change", [row.pk]), (f"{name}_history", [row.pk])]
+            found.append((f"{name}_change", [row.pk]))
+            if model is User:  # it is the same of all
+                found.append((f"{name}_history", [row.pk]))
             if pages.has_delete_permission(self.request, row):
                 found.append((f"{name}_delete", [row.pk]))
         return [
