@@ -162,7 +162,7 @@ def translated_reason(exchange: Any) -> str:
     return _(exchange.problem_in_words)
 
 
-def causes_of(verification: Verification) -> list[str]:
+def causes_of(verification: Any) -> list[str]:
     """Why the verifier has no valid proof, in the active language.
 
     For a screen that anybody may see: of what the holder has said only a known reason.

@@ -126,7 +126,7 @@ def describe_ended(verification: Verification) -> list[str]:
 
     The holder alone reads it. The verifier is told no more than that no card fits.
     """
-    ended = prover.find_ended(verification)
+    ended: list[tuple[Any, bool]] = [*prover.find_ended(verification)]
     name_rows([card for card, _ in ended])
     for card, _ in ended:
         read_values(card)
