@@ -174,10 +174,14 @@ def invitation_of(row: Any) -> dict[str, str]:
 
 
 def has_verdict(row: Any) -> bool:
-    """Whether the organization asked for a proof, and it was judged or refused."""
+    """Whether the organization asked for a proof, and it was judged or refused.
+
+    A proposal that was declined has none: its policy is a stranger's.
+    """
     if (row.OBJECT_TYPE, row.role) != ("verification", "verifier"):
         return False
-    return row.is_valid is not None or row.state == Verification.State.REJECTED
+    has_asked = row.request_body is not None
+    return has_asked and (row.is_valid is not None or row.state == row.State.REJECTED)
 
 
 def find_policy(row: Verification) -> VerificationPolicy | None:

@@ -61,6 +61,15 @@ def test_what_was_declined_is_asked_again_without_the_stored_policy(browser, ref
         assert "does not want to do it now" in text(browser.get(url_of(refused)))
 
 
+def test_what_the_holder_proposed_is_not_asked_again(browser, faber, alice):
+    alice.put(f"/verifications/propose/{alice.known[faber][1]}", POLICY)
+    asked().get().decline()
+    declined = asked().get()
+    assert ">Ask again</button>" not in text(browser.get(url_of(declined)))
+    browser.send(f"{url_of(declined)}/ask")
+    assert asked().get() == declined
+
+
 def test_by_a_link_it_makes_a_new_link(browser, faber, stored, alice):
     url = faber.put(f"/verifications/policy/{stored}")["verificationRequestUrl"]
     first = asked().get()
