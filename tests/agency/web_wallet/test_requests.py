@@ -33,11 +33,6 @@ def alice(faber):
 
 
 @pytest.fixture
-def degree(faber):
-    return faber.degree
-
-
-@pytest.fixture
 def ask(faber, alice):
     """Ask Alice, and return the page of the request."""
 
@@ -133,9 +128,9 @@ def test_a_value_that_is_required_cannot_be_hidden(wallet, ask):
     assert "hide-0" not in page and "card-0" in page
 
 
-def test_of_several_cards_the_holder_chooses_one(wallet, ask, faber, alice, degree):
+def test_of_several_cards_the_holder_chooses_one(wallet, ask, faber, alice):
     first = card_of(alice)
-    alice.receives(faber, degree, VALUES | {"name": "Other"})
+    alice.receives(faber, faber.degree, VALUES | {"name": "Other"})
     page = ask()
     shown = wallet.get(page).text
     assert "Balthazar-4711" in shown and "Other" in shown
@@ -156,9 +151,9 @@ def test_without_a_card_that_fits_nothing_can_be_sent(wallet, ask, alice):
     assert alice.newest("verifications")["state"] == "Requested"
 
 
-def test_the_card_of_another_wallet_is_refused(wallet, ask, faber, degree, alice):
+def test_the_card_of_another_wallet_is_refused(wallet, ask, faber, alice):
     bob = faber.hosts("Bob")
-    bob.receives(faber, degree, VALUES)
+    bob.receives(faber, faber.degree, VALUES)
     refuses(send(wallet, ask(), card_of(bob)), 400, "unknown_credential")
     assert alice.newest("verifications")["state"] == "Requested"
 
