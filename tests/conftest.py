@@ -14,20 +14,19 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.db import connection
-from django.test import Client, TransactionTestCase
+from django.test import Client, TransactionTestCase, override_settings
 from django.test.utils import setup_databases, teardown_databases
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, notify, rate_limits
 from agency.devtools.embedded import temporary_home
-from connections.models import Connection
 from connections.protocols import discover_features
 from connections.resolver import resolved_dids
 from credentials.ledgers.local import published_body
 from tenants import vault
 from tests.support import database, keys, outside_agent, servers
 from tests.support.people import Organization, Provider
-from tests.support.steps import Steps
+from tests.support.steps import restore_faber, step
 from tests.support.tools import is_judging
 from tests.support.world import World
 
@@ -175,9 +174,6 @@ def stored_keys():
         yield
 
 
-just_faber = Steps()
-
-
 @pytest.fixture
 def home():
     """A folder for servers and files of a product of its own."""
@@ -187,8 +183,7 @@ def home():
 
 @pytest.fixture
 def faber(request, transactional_db, stored_keys):
-    """After the steps that the test's file names, if it does."""
-    return getattr(request.module, "faber_after", just_faber)(request)
+    return restore_faber(request)
 
 
 @pytest.fixture
@@ -231,10 +226,16 @@ def phone(settings):
         yield agent
 
 
+@step
+@override_settings(OUTGOING_ALLOW_LOOPBACK=True)
+def known_phone(faber):
+    with outside_agent.listening(outside_agent.Agent()) as phone:
+        phone.connects(faber)
+    return phone
+
+
 @pytest.fixture
-def peer(faber, phone):
-    """The phone, with the keys of the one that Faber knows by `connect_phone`."""
-    vars(phone).update(vars(faber.peer), endpoint=phone.endpoint, client=phone.client)
-    rows = Connection.objects.filter(their_key=phone.verkey)
-    rows.update(their_endpoint=phone.endpoint, answering_endpoint=phone.endpoint)
+def peer(known_phone, phone):
+    """The phone, which is connected with Faber."""
+    phone.becomes(known_phone)
     return phone

@@ -6,17 +6,10 @@ from connections.models import Connection
 from tests.support import queues
 from tests.support.outside_agent import NEW, OLD, Agent
 from tests.support.outside_exchanges import connects_without_endpoint
-from tests.support.steps import Steps, connect_phone
-
-faber_after = Steps(peer=connect_phone)
+from tests.support.steps import step
 
 
-@pytest.fixture
-def faber(request, transactional_db, stored_keys):
-    return getattr(request.module, "faber_after", faber_after)(request)
-
-
-@faber_after.fixture
+@step
 def holder(faber):
     return faber.hosts("Alice")
 
@@ -26,7 +19,7 @@ def alice(holder):
     return holder
 
 
-@faber_after.fixture
+@step
 def met(faber, holder):
     """Alice, who is connected with Faber."""
     holder.meets(faber)
@@ -57,7 +50,7 @@ def pocket_row(faber, pocket):
     return connects_without_endpoint(pocket, faber)
 
 
-@faber_after.fixture
+@step
 def badge(faber):
     return faber.defines("name", "level")
 

@@ -11,11 +11,10 @@ from connections.protocols import held_requests
 from credentials.models import Credential
 from organizations import erasure
 from tenants.models import Erasure
-from tests.connections import conftest
 from tests.support import queues
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error, error_of
-from tests.support.steps import Steps
+from tests.support.steps import step
 from wallets.models import Key
 
 VALUES = {"name": "Ann", "level": "7"}
@@ -33,10 +32,7 @@ def few(monkeypatch):
     monkeypatch.setattr(removal, "ROWS_AT_ONCE", 2)
 
 
-faber_after = Steps(**conftest.faber_after.steps)
-
-
-@faber_after.fixture
+@step
 def row(faber, holder, badge):
     """Faber's connection with three texts, a credential and two open offers."""
     holder.receives(faber, badge, VALUES)

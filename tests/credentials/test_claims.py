@@ -2,22 +2,19 @@
 
 from credentials.models import CredentialDefinition
 from tests.support.errors import assert_error, error_of
-from tests.support.steps import Steps
+from tests.support.steps import step
 
 CLAIMS = {"claims": {"age": {"type": "integer"}}}
 ENDS = {"valid until": {"type": "date"}}
 NOT_INTEGERS = ["", "unknown", "7_0", "٧٠", " 70", "1.0", "2147483648", "0" * 81]
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def licence(faber):
     return faber.defines("name", "age", **CLAIMS)
 
 
-@faber_after.fixture
+@step
 def alice(faber):
     return faber.hosts()
 
@@ -70,7 +67,7 @@ def test_integers_are_issued_as_written_and_no_text(faber, licence, alice, subte
     assert (seen["state"], seen["values"]) == ("Issued", values("+5"))
 
 
-@faber_after.fixture
+@step
 def pass_card(faber):
     """A definition with a date."""
     return faber.defines("name", "valid until", claims=ENDS)

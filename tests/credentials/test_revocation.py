@@ -32,7 +32,7 @@ from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_exchanges import accepts_invitation_of
 from tests.support.races import at_once, elsewhere
-from tests.support.steps import Steps
+from tests.support.steps import step
 from verifications.models import Verification
 from verifications.proofs.checks import judge_presentation
 from wallets import anoncreds
@@ -56,27 +56,24 @@ def faber(small, faber):
     return faber
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def badge(faber):
     return faber.defines("Full Name", "level", supportRevocation=True)
 
 
-@faber_after.fixture
+@step
 def alice(faber):
     alice = faber.hosts()
     alice.meets(faber)
     return alice
 
 
-@faber_after.fixture
+@step
 def one(faber, badge, alice):
     return issue(faber, alice, badge)[0]
 
 
-@faber_after.fixture
+@step
 def three(faber, badge, alice):
     return issue(faber, alice, badge, 3)
 
@@ -164,8 +161,8 @@ def clock(badge, monkeypatch):
     return fake
 
 
-def test_revocations_at_once_go_into_one_list(faber, alice, three, clock):
-    first, *others = three
+def test_revocations_at_once_go_into_one_list(faber, badge, alice, clock):
+    first, *others = issue(faber, alice, badge, 3)
     revoke(faber, first)
     StatusList.objects.update(is_final=True)  # so the others wait
     lists = StatusList.objects.count()

@@ -2,20 +2,17 @@
 
 from credentials.models import Credential, StatusList
 from tests.support.errors import assert_error
-from tests.support.steps import Steps
+from tests.support.steps import step
 
 VALUES = {"name": "Alice", "year": "2001"}
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def alice(faber):
     return faber.hosts("Alice")
 
 
-@faber_after.fixture
+@step
 def definition(faber):
     return faber.defines(*VALUES, supportRevocation=True)
 

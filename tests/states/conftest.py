@@ -1,17 +1,10 @@
 import pytest
 
 from tests.support import walks
-from tests.support.steps import Steps
-
-faber_after = Steps()
+from tests.support.steps import step
 
 
-@pytest.fixture
-def faber(request, transactional_db, stored_keys):
-    return faber_after(request)
-
-
-@faber_after.fixture
+@step
 def holder(faber):
     return faber.hosts("Alice")
 
@@ -21,13 +14,13 @@ def walk(faber, holder, monkeypatch):
     return walks.Walk(faber, monkeypatch)
 
 
-@faber_after.fixture
+@step
 def met(faber, holder):
     """Alice, who is connected with Faber."""
     holder.meets(faber)
     return holder
 
 
-@faber_after.fixture
+@step
 def badge(faber):
     return faber.defines("name", "level")

@@ -37,6 +37,12 @@ class Agent:
         other.inbox = self.inbox
         return other
 
+    def becomes(self, other):
+        """Take over the keys of another agent, whose peers know this address then."""
+        vars(self).update(vars(other), endpoint=self.endpoint, client=self.client)
+        rows = Connection.objects.filter(their_key=self.verkey)
+        rows.update(their_endpoint=self.endpoint, answering_endpoint=self.endpoint)
+
     def build(self, kind, thread=None, **members):
         return message.build(kind, self.prefix, thread, **members)
 

@@ -1,58 +1,49 @@
 """What fixtures make for Faber, once in a process for all tests of the same ones."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial, wraps
 from inspect import signature
 from typing import Any
 
 import pytest
-from django.test import override_settings
 
 from tests.support.database import Template
-from tests.support.outside_agent import Agent, listening
 from tests.support.people import Organization
 
-
-class Steps:
-    """Restores Faber, after the steps that a test needs.
-
-    steps: a function of Faber, and of what earlier steps return, by the name of a
-    fixture. What it returns is an attribute of Faber by this name.
-    """
-
-    def __init__(self, **steps: Callable[..., Any]) -> None:
-        self.steps = steps
-        self.templates: dict[tuple[str, ...], Template] = {}
-
-    def fixture(self, make: Callable[..., Any]) -> Any:
-        """In place of `pytest.fixture`: the function becomes the next step."""
-        name = make.__name__
-        self.steps[name] = make
-
-        @pytest.fixture(name=name)
-        @wraps(make)
-        def made(faber: Organization, **_: Any) -> Any:
-            return getattr(faber, name)
-
-        return made
-
-    def __call__(self, request: pytest.FixtureRequest) -> Organization:
-        names = tuple(name for name in self.steps if name in request.fixturenames)
-        template = Template(partial(self.make, names))
-        return self.templates.setdefault(names, template)()
-
-    def make(self, names: tuple[str, ...]) -> Organization:
-        faber = Organization("Faber College")
-        for name in names:
-            known = vars(faber) | {"faber": faber}
-            given = (known[one] for one in signature(self.steps[name]).parameters)
-            setattr(faber, name, self.steps[name](*given))
-        return faber
+# By the name of the module, and by that of the fixture.
+STEPS: dict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
+TEMPLATES: dict[tuple[Callable[..., Any], ...], Template] = {}
 
 
-@override_settings(OUTGOING_ALLOW_LOOPBACK=True)
-def connect_phone(faber: Organization) -> Agent:
-    """The step of the fixture `peer`."""
-    with listening(Agent()) as phone:
-        phone.connects(faber)
-    return phone
+def step(make: Callable[..., Any]) -> Any:
+    """A fixture, from Faber and earlier steps alone: an attribute of Faber too."""
+    name = make.__name__
+    STEPS[make.__module__][name] = make
+
+    @pytest.fixture(name=name)
+    @wraps(make)
+    def made(faber: Organization, **_: Any) -> Any:
+        return getattr(faber, name)
+
+    return made
+
+
+def restore_faber(request: pytest.FixtureRequest) -> Organization:
+    """Faber, after the steps that the test asks for, of its file and its folders."""
+    parts = request.module.__name__.split(".")
+    known: dict[str, Callable[..., Any]] = {}
+    for depth in range(1, len(parts)):
+        known |= STEPS[".".join([*parts[:depth], "conftest"])]
+    known |= STEPS[request.module.__name__]
+    steps = tuple(made for name, made in known.items() if name in request.fixturenames)
+    return TEMPLATES.setdefault(steps, Template(partial(make_faber, steps)))()
+
+
+def make_faber(steps: tuple[Callable[..., Any], ...]) -> Organization:
+    faber = Organization("Faber College")
+    for make in steps:
+        known = vars(faber) | {"faber": faber}
+        given = (known[one] for one in signature(make).parameters)
+        setattr(faber, make.__name__, make(*given))
+    return faber

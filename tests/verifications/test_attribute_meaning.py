@@ -5,7 +5,7 @@ import pytest
 from tests.fixtures import ledger, stored
 from tests.support.errors import assert_error, error_of
 from tests.support.presentations import attribute, policy_of
-from tests.support.steps import Steps
+from tests.support.steps import step
 from verifications.attribute_meaning import resolve_attributes
 from verifications.proofs import proof_policy
 
@@ -52,10 +52,7 @@ def test_everything_else_is_what_the_clients_mean(name, names, restrictions):
     assert attributes_asked_for(name, names, *restrictions) == names
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def alice(faber):
     alice = faber.hosts()
     alice.definition = faber.defines("name", "level")

@@ -9,7 +9,7 @@ import pytest
 from agency.core import network_reads
 from tests.support.errors import assert_error, error_of
 from tests.support.presentations import attribute, policy_of, predicate
-from tests.support.steps import Steps
+from tests.support.steps import step
 from verifications import kiosks
 from verifications.models import Kiosk
 from verifications.proofs.relative_dates import GRAMMAR
@@ -27,10 +27,7 @@ def clock(monkeypatch):
     return clock
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def holders(faber):
     """Alice is 18 on 23 November 2026, and Bob one day later."""
     claims = {"birthDate": {"type": "integer"}}
@@ -42,7 +39,7 @@ def holders(faber):
     return holders
 
 
-@faber_after.fixture
+@step
 def policy_id(faber):
     return faber.post("/verificationPolicies", POLICY)["policyId"]
 

@@ -16,12 +16,11 @@ from connections.protocols import (
     public_dids,
 )
 from credentials.ledgers import ledger_of
-from tests.connections import conftest
 from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_agent import Agent, listening
 from tests.support.races import at_once
-from tests.support.steps import Steps
+from tests.support.steps import step
 
 
 @pytest.fixture
@@ -141,10 +140,7 @@ def test_an_idempotent_accept_reads_the_did_outside_of_its_transaction(alice, sh
     assert Connection.objects.count() == 1
 
 
-faber_after = Steps(**conftest.faber_after.steps)
-
-
-@faber_after.fixture
+@step
 def open_faber(faber):
     """Faber, whose endpoint is published and whom anybody may ask to connect."""
     shown = faber.post("/tenants/publicDid")
@@ -258,7 +254,7 @@ def test_a_request_without_invitation_is_answered(open_faber, phone, parent, ver
 REPORTS = ["didexchange/1.1/problem-report", "didexchange/1.1/problem_report"]
 
 
-@faber_after.fixture
+@step
 def published(faber):
     """Faber, whose endpoint is published."""
     faber.post("/tenants/publicDid")

@@ -4,20 +4,17 @@ from functools import partial
 
 from connections.models import Connection
 from tests.support.errors import assert_error, error_of
-from tests.support.steps import Steps
+from tests.support.steps import step
 
 VALUES = {"name": "Ann", "level": "7"}
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def alice(faber):
     return faber.hosts()
 
 
-@faber_after.fixture
+@step
 def definition(faber):
     return faber.defines("name", "level")
 

@@ -22,17 +22,14 @@ from tests.credentials.bulk.people import (
 from tests.support.errors import assert_error
 from tests.support.people import ApiError
 from tests.support.races import at_once, is_waited_for, wait_until
-from tests.support.steps import Steps
+from tests.support.steps import step
 from webhooks.models import Delivery, Event
 
 CLAIMS = {"year": {"type": "integer"}}
 OFFICE = {"url": "https://office.example"}
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def licence(faber):
     return faber.defines("name", "year", claims=CLAIMS)
 

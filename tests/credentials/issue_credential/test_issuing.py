@@ -8,20 +8,17 @@ from connections.didcomm import message as didcomm
 from credentials.issue_credential import handlers, messages
 from credentials.models import Credential
 from tests.support.errors import assert_error, error_of
-from tests.support.steps import Steps
+from tests.support.steps import step
 
 VALUES = {"name": "Alice", "level": "7"}
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def alice(faber):
     return faber.hosts("Alice")
 
 
-@faber_after.fixture
+@step
 def badge(faber):
     return faber.defines("name", "level")
 

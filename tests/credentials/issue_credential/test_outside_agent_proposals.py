@@ -26,7 +26,7 @@ from tests.support.outside_exchanges import (
     ids_of_messages,
     takes_offer,
 )
-from tests.support.steps import Steps, connect_phone
+from tests.support.steps import step
 
 OTHER = VALUES | {"level": "8"}
 PROPOSE = ISSUE + "propose-credential"
@@ -70,10 +70,7 @@ def rows():
     return list(Credential.objects.order_by("pk").values())
 
 
-faber_after = Steps(peer=connect_phone)
-
-
-@faber_after.fixture
+@step
 def definition(faber):
     return faber.defines("name", "level")["definitionId"]
 

@@ -18,7 +18,7 @@ from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
 from tests.support import races
 from tests.support.errors import assert_error, error_of, refusal
-from tests.support.steps import Steps
+from tests.support.steps import step
 
 VALUES = {"name": "Alice", "degree": "Maths"}
 BETTER = VALUES | {"degree": "Physics"}
@@ -53,17 +53,14 @@ def rows():
     return list(Credential.objects.order_by("pk").values())
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def alice(faber):
     alice = faber.hosts("Alice")
     alice.meets(faber)
     return alice
 
 
-@faber_after.fixture
+@step
 def definition(faber):
     return faber.defines(*VALUES)["definitionId"]
 

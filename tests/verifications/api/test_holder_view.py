@@ -1,7 +1,7 @@
 """The `proof` on the holder's side: what it revealed, whatever the verdict is."""
 
 from tests.support.errors import error_of
-from tests.support.steps import Steps
+from tests.support.steps import step
 from verifications.models import Verification
 
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
@@ -15,10 +15,7 @@ POLICY = {
 }
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def alice(faber):
     holder = faber.hosts()
     holder.receives(faber, faber.defines(*VALUES), VALUES)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.people import ApiError
 from tests.support.presentations import attribute, policy_of, predicate, required
-from tests.support.steps import Steps
+from tests.support.steps import step
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -47,10 +47,7 @@ REFUSED = (
 )  # fmt: skip
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def world(faber):
     """Alice has a degree, a revoked badge of level 9 and badges of levels 7 and 5."""
     alice = faber.hosts()

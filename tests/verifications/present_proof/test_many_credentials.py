@@ -4,7 +4,7 @@ from django.db import connection
 
 from credentials.models import Credential
 from tests.support.presentations import attribute, predicate
-from tests.support.steps import Steps
+from tests.support.steps import step
 from verifications.models import Verification
 from verifications.present_proof.candidates import FIRST_BATCH
 
@@ -17,10 +17,7 @@ WHERE role = 'holder'
 """
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def alice(faber):
     return faber.hosts("Alice")
 
@@ -42,12 +39,12 @@ def is_found_valid(faber, asked):
     return faber.get(f"/verifications/{asked['verificationId']}")["isValid"]
 
 
-@faber_after.fixture
+@step
 def definition(faber):
     return faber.defines("name", "age")
 
 
-@faber_after.fixture
+@step
 def first_batch(faber, alice, definition):
     for _ in range(FIRST_BATCH):
         alice.receives(faber, definition, {"name": "Alice", "age": "17"})

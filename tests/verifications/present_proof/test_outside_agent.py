@@ -20,7 +20,7 @@ from tests.support.outside_exchanges import (
 )
 from tests.support.people import Organization
 from tests.support.presentations import ask, attribute, policy_of, predicate, required
-from tests.support.steps import Steps
+from tests.support.steps import step
 from verifications.present_proof import messages
 
 CHILD = {"name": "Ann", "age": "15", "degree": "unknown"}
@@ -81,19 +81,18 @@ def codes(seen: dict) -> set[str]:
     return {one["code"] for one in seen["checks"] if "code" in one}
 
 
+@step
 @override_settings(OUTGOING_ALLOW_LOOPBACK=True)
-def make_child(faber):
-    with listening(Agent()) as faber.peer:
-        return Prover(faber.peer, faber, CHILD)
-
-
-faber_after = Steps(child=make_child)
+def known_child(faber):
+    with listening(Agent()) as phone:
+        return Prover(phone, faber, CHILD)
 
 
 @pytest.fixture
-def child(faber, peer):
-    faber.child.phone = peer
-    return faber.child
+def child(known_child, phone):
+    phone.becomes(known_child.phone)
+    known_child.phone = phone
+    return known_child
 
 
 def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(child, subtests):

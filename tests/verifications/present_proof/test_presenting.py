@@ -9,7 +9,7 @@ from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.people import ApiError
 from tests.support.presentations import policy_of
-from tests.support.steps import Steps
+from tests.support.steps import step
 from verifications.models import Verification
 
 VALUES = {"name": "Alice", "level": "7"}
@@ -17,15 +17,12 @@ LEVEL = {"policyName": "level", "attributeNames": ["level"]}
 POLICY = policy_of(LEVEL, revocationRequirement={"validNow": True})
 
 
-faber_after = Steps()
-
-
-@faber_after.fixture
+@step
 def alice(faber):
     return faber.hosts()
 
 
-@faber_after.fixture
+@step
 def card(faber, alice):
     """(Faber's id, Alice's) of a card."""
     definition = faber.defines(*VALUES, supportRevocation=True)
