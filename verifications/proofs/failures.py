@@ -211,38 +211,12 @@ SIGNATURE = Failure(
     FORGED,
 )
 
-# By code. If two failures have one code, the advice of the first is shown.
-FAILURES: dict[str, Failure] = {}
-for _failure in (
-    MALFORMED,
-    WRONG_RESPONSES,
-    IDENTIFIERS_MISMATCH,
-    UNREQUESTED,
-    PROOF_OUT_OF_RANGE,
-    CHALLENGE_INCOMPLETE,
-    ANSWERED_TWICE,
-    SPLIT_ANSWER,
-    UNANSWERED,
-    BOUND_UNANSWERED,
-    WRONG_FORM,
-    SELF_ATTESTED,
-    UNKNOWN_DEFINITION,
-    SCHEMA_MISMATCH,
-    ATTRIBUTE_NOT_IN_SCHEMA,
-    REVEALED_MISMATCH,
-    PREDICATE_MISMATCH,
-    ENCODING,
-    RESTRICTION,
-    VALUE_RESTRICTION,
-    NON_REVOCATION_MISSING,
-    REGISTRY_MISMATCH,
-    UNKNOWN_TIMESTAMP,
-    STALE,
-    NOT_YET_VALID,
-    REVOKED_OR_INVALID,
-    SIGNATURE,
-):
-    FAILURES.setdefault(_failure.code, _failure)
+# By code. Failures of one code have the same advice.
+FAILURES = {
+    failure.code: failure
+    for failure in list(vars().values())
+    if isinstance(failure, Failure)
+}
 
 CAUSES = (
     Cause(
@@ -325,7 +299,7 @@ RULES = {
 
 
 def list_causes(checks: Iterable[dict[str, Any]]) -> list[CauseInWords]:
-    """The causes of a verdict, each once, in the order of the checks that failed.
+    """Return the causes of a verdict, each once, in the order of the failed checks.
 
     checks: as stored, or as `Verification.unsealed_checks()` returns them. A failure of
     another release, without a cause, is one of its own.
@@ -336,27 +310,24 @@ def list_causes(checks: Iterable[dict[str, Any]]) -> list[CauseInWords]:
             continue
         words = in_words(check)
         cause = CAUSE_OF.get(words.code, Cause(words.code, words.message, ()))
-        known = found.get(cause.code)
-        name = check.get("policyName") or check.get("policy_name")
-        names = (*known.policy_names,) if known else ()
-        found[cause.code] = CauseInWords(
-            cause.code,
-            cause.message,
-            known.advice if known else words.advice,
-            (*names, name) if name else names,
+        known = found.setdefault(
+            cause.code, CauseInWords(cause.code, cause.message, words.advice, ())
         )
+        if name := check.get("policyName") or check.get("policy_name"):
+            names = (*known.policy_names, name)
+            found[cause.code] = known._replace(policy_names=names)
     return list(found.values())
 
 
 def find_cause(text: str) -> Cause | None:
-    """The cause with this code or sentence."""
+    """Return the cause with this code or sentence, or None."""
     return next((one for one in CAUSES if text in (one.code, one.message)), None)
 
 
 def in_words(check: dict[str, Any]) -> CheckInWords:
-    """A check as `Verification.unsealed_checks()` returns it.
+    """Say a check in words. Its message stays as it was when the proof was judged.
 
-    Its message stays as it was when the proof was judged.
+    check: as `Verification.unsealed_checks()` returns it.
     """
     code = check.get("code", "")
     failure = FAILURES.get(code)
