@@ -70,7 +70,7 @@ def leave_out_comparisons(verification: Verification) -> None:
         for item, found in available
         if found and not item.is_predicate
     ]
-    prover.submit_selections(verification, selections)
+    prover.answer_request(verification, selections)
 
 
 def prove_with_revoked(verification: Verification) -> None:
@@ -94,7 +94,7 @@ def prove_with_revoked(verification: Verification) -> None:
         if chosen := next(fitting, None):
             revoke_candidate(verification.tenant, chosen)
             selections.append(Selection(item.policy_name, chosen.credential_id))
-    prover.submit_selections(verification, selections)
+    prover.answer_request(verification, selections)
 
 
 def revoke_candidate(tenant: Tenant, candidate: Candidate) -> None:
@@ -117,8 +117,8 @@ def revoke_candidate(tenant: Tenant, candidate: Candidate) -> None:
 
 
 PROVE: dict[str, Callable[[Verification], None]] = {
-    Behaviour.ACCEPT: prover.auto_select,
-    Behaviour.WRONG_VALUE: partial(prover.auto_select, change=change_values),
+    Behaviour.ACCEPT: prover.answer_request,
+    Behaviour.WRONG_VALUE: partial(prover.answer_request, change=change_values),
     Behaviour.REVOKED: prove_with_revoked,
     Behaviour.PREDICATE_FAILS: leave_out_comparisons,
 }

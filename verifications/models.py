@@ -92,7 +92,7 @@ class Verification(Exchange):
 
     verifier   Proposed ─answer_proposal→ Requested ─receive_presentation→ Accepted
                (valid or not: see is_valid)
-    prover     Proposed ─receive_request→ Requested ─submit_selections→ Accepted
+    prover     Proposed ─receive_request→ Requested ─send_answer→ Accepted
                (is_valid is set when the verifier has sent its verdict)
     both       Proposed | Requested ─decline, receive_problem→ Rejected
     """

@@ -244,7 +244,7 @@ def show_request(
     if request.method == "POST":
         form = request.POST
         actions = {
-            "accept": lambda: prover.submit_selections(
+            "accept": lambda: prover.answer_request(
                 row, consent.read_selections(row, form)
             ),
             "decline": lambda: row.decline(consent.read_reason(form)),

@@ -210,7 +210,7 @@ class Actor:
         return verifier.send_request(connection, policy).pk, 1
 
     def answer(self):
-        select = prover.auto_select
+        select = prover.answer_request
         return self.change(select, Verification, role="prover", state="Requested")
 
     def rotate(self):

@@ -59,7 +59,7 @@ def one_wins(answers):
 
 
 CREDENTIAL, VERIFICATION = walks.credential, walks.verification
-SELECT = prover.auto_select
+SELECT = prover.answer_request
 ISSUE, PROVE = "issue-credential", "present-proof"
 REQUEST, OFFER = ["request-credential"], ["offer-credential"]
 ISSUED = ["issue-credential"]

@@ -23,7 +23,7 @@ CREDENTIAL, VERIFICATION = walks.credential, walks.verification
 def test_a_finished_exchange_refuses_each_step(walk, make, role, state):
     walk.speaks("2.0")
     row = make(walk, role, state)
-    select = partial(prover.auto_select, row)
+    select = partial(prover.answer_request, row)
     steps = (row.accept, row.issue) if make is CREDENTIAL else (select,)
     for step in (*steps, row.decline):
         walks.refuses(step)

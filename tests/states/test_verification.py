@@ -16,7 +16,7 @@ EMPTY = {"proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": [
 
 
 def submit(row):
-    prover.submit_selections(row, [])
+    prover.answer_request(row, [])
 
 
 def receive_presentation(row):
@@ -40,7 +40,7 @@ def receive_ack(row):
     )
 
 
-DECLINE, AUTO, ACK = Verification.decline, prover.auto_select, receive_ack
+DECLINE, AUTO, ACK = Verification.decline, prover.answer_request, receive_ack
 ANSWER = verifier.answer_proposal
 
 REFUSED = {  # the transitions that do not start from this state of this side
@@ -83,7 +83,7 @@ def test_what_comes_after_the_verdict_changes_nothing(walk, state):
 
 def test_a_report_before_the_verdict_means_not_valid(walk):
     row = walk.asks()["prover"]
-    walk.stops_after(1, lambda: prover.auto_select(row))
+    walk.stops_after(1, lambda: prover.answer_request(row))
     row = walks.arrived(row, "Accepted")
     with transactions.atomic():
         receive_problem(row)

@@ -118,7 +118,7 @@ def verification(walk, role, state):
     row = walk.asks()[role]
     other = Verification.objects.get(role="prover")
     if state == "Accepted":
-        prover.auto_select(other)
+        prover.answer_request(other)
     if state == "Rejected":
         other.decline()
     if state == "Proposed":

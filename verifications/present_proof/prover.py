@@ -267,10 +267,7 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
     transaction, ReadNeeded (agency/core/network_reads.py). WrongState if there is only
     a proposal.
     """
-    proof_request = verification.require_proof_request()
-    credentials = list(find_credentials(verification.wallet, proof_request))
-    candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
-    by_id = {str(credential.pk): credential for credential in credentials}
+    proof_request, candidates, by_id = _find_candidates(verification)
     return [
         (item, [by_id[identifier] for identifier in fitting])
         for item, fitting in selection.find_fitting(proof_request, candidates)
@@ -278,15 +275,13 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
 
 
 def find_ended(verification: Verification) -> list[tuple[Credential, bool]]:
-    """The wallet's credentials that do not satisfy an item any more, oldest first.
+    """Return the wallet's credentials that do not satisfy an item any more.
 
-    Those that were revoked, or for which a comparison does not hold, as of the last day
-    with today. With each: whether it is known to be revoked. Errors as of
+    They come oldest first, each with whether it is known to be revoked. Of the others a
+    comparison does not hold, as of the last day with today. Errors as of
     find_available().
     """
-    proof_request = verification.require_proof_request()
-    credentials = list(find_credentials(verification.wallet, proof_request))
-    candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
+    proof_request, candidates, by_id = _find_candidates(verification)
     ended = {
         candidate.credential_id: candidate.is_revoked
         for item in read_items(proof_request)
@@ -294,26 +289,27 @@ def find_ended(verification: Verification) -> list[tuple[Credential, bool]]:
         if selection.unfit_code(item, candidate)
         in ("revoked_or_invalid", "predicate_not_met")
     }
-    by_id = {str(credential.pk): credential for credential in credentials}
     return [(by_id[key], is_revoked) for key, is_revoked in ended.items()]
 
 
-def auto_select(
-    verification: Verification, change: PresentationChange | None = None
+def _find_candidates(
+    verification: Verification,
+) -> tuple[dict[str, Any], list[Candidate], dict[str, Credential]]:
+    """Return the proof request, its candidates, and their credentials by id."""
+    proof_request = verification.require_proof_request()
+    credentials = list(find_credentials(verification.wallet, proof_request))
+    candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
+    by_id = {str(credential.pk): credential for credential in credentials}
+    return proof_request, candidates, by_id
+
+
+def answer_request(
+    verification: Verification,
+    selections: Sequence[Selection] | None = None,
+    change: PresentationChange | None = None,
 ) -> None:
-    """Answer each item with the oldest credential that fits; skip it if none does.
-
-    The presentation is made by prepare_answer() and sent by send_answer(), with their
-    errors.
-    """
-    send_answer(verification, prepare_answer(verification, change=change))
-
-
-def submit_selections(
-    verification: Verification, selections: Sequence[Selection]
-) -> None:
-    """Answer with the selected credentials, as auto_select() does it."""
-    send_answer(verification, prepare_answer(verification, selections))
+    """Make the presentation and send it: prepare_answer(), then send_answer()."""
+    send_answer(verification, prepare_answer(verification, selections, change))
 
 
 def prepare_answer(
