@@ -48,13 +48,13 @@ def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", "_", text.lower()).strip("_")
 
 
-_CODES = {_plain(text): code for code, text in REASONS.items()} | ALIASES
+_CODES = {code: code for code in REASONS} | ALIASES
+_CODES |= {_plain(text): code for code, text in REASONS.items()}
 
 
 def find_code(text: str | None) -> str:
     """The code that a text means: a code in any spelling, or its sentence; else ""."""
-    plain = _plain(text or "")
-    return plain if plain in REASONS else _CODES.get(plain, "")
+    return _CODES.get(_plain(text or ""), "")
 
 
 def find_decline(text: str | None) -> str:
