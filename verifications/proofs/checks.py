@@ -84,13 +84,12 @@ from verifications.proofs.request_reading import (
     read_items,
 )
 from wallets import anoncreds
-from wallets.anoncreds import normalise_name
+from wallets.anoncreds import LINK_SECRET_LABEL, normalise_name
 
 # The sizes of the largest honest numbers: the exponent e of a signature, and a
 # response for a hidden value.
 EXPONENT_BITS = 457
 RESPONSE_BITS = 593
-LINK_SECRET_LABEL = "master_secret"
 
 _LIBRARY_KINDS = {">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
 

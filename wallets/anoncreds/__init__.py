@@ -21,6 +21,7 @@ from wallets.anoncreds.holding import (
     process_credential,
 )
 from wallets.anoncreds.issuing import (
+    LINK_SECRET_LABEL,
     Definition,
     UnusableKey,
     create_credential,
@@ -46,6 +47,7 @@ from wallets.anoncreds.revocation import (
 
 __all__ = [
     "INT32",
+    "LINK_SECRET_LABEL",
     "Definition",
     "RevocationRegistry",
     "RevocationSlot",

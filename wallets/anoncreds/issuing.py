@@ -16,7 +16,7 @@ from wallets.anoncreds.encoding import encode_values, normalise_name
 from wallets.anoncreds.refusals import REFUSALS, refused_as
 from wallets.anoncreds.revocation import RevocationSlot, require_free_index
 
-LINK_SECRET = "master_secret"  # the library's name for it among the attributes
+LINK_SECRET_LABEL = "master_secret"  # its name among the attributes, normalised
 RESIZING = str(Path(__file__).with_name("resizing.py"))
 RESIZING_SECONDS = 60  # enough for 125 attributes on a busy machine
 
@@ -78,7 +78,7 @@ def resize_definition(
     p, q = (int(private["p_key"][name]) for name in ("p", "q"))
     if (2 * p + 1) * (2 * q + 1) != int(old["primary"]["n"]):
         raise UnusableKey
-    labels = [LINK_SECRET, *map(normalise_name, schema["attrNames"])]
+    labels = [LINK_SECRET_LABEL, *map(normalise_name, schema["attrNames"])]
     made = run_resizing(private["p_key"] | {"labels": labels})
     value, r_key = {"primary": made["primary"]}, None
     if support_revocation:
