@@ -209,6 +209,12 @@ def prepare_definition(
         raise schema_exists(wanted.schema_id)
     if wanted.tag and ledger.has_tag(did, wanted.schema_id, wanted.tag):
         raise tag_taken(wanted.tag)
+    return _reserve_key(wanted, did, WAIT_SECONDS)
+
+
+def _reserve_key(
+    wanted: DefinitionParameters, did: str, seconds: float
+) -> key_pool.ReservedKey:
     return key_pool.reserve_key(
         wanted.schema_id,
         wanted.schema_body,
@@ -216,6 +222,7 @@ def prepare_definition(
         wanted.tag or "default",
         wanted.supports_revocation,
         organization=wanted.tenant.pk,
+        seconds=seconds,
     )
 
 
@@ -248,44 +255,24 @@ def create_definition(
     """Publish a definition with the key that prepare_definition() reserved.
 
     prepared: its result. On a remote ledger that is the definition, published already.
-    On the local network, in one transaction that locks the network, with the schema
-    and the first registry: about 1.2 ms for each of its slots. 409 `tag_taken`;
-    `schema_exists` with other attributes. 503 `organization_frozen`.
+    On the local network, in one transaction that locks the network, with the first
+    registry, about 1.2 ms for each of its slots, and with the schema if it is of the
+    same issuer. 409 `tag_taken`; `schema_exists` with other attributes. 503
+    `organization_frozen` if the organization has been frozen since the request began,
+    as while it waited for the key.
     """
     if isinstance(prepared, CredentialDefinition):
         return prepared
     prepared.use()
-    return publish_definition(
-        wanted.tenant,
-        wanted.schema_body,
-        prepared.definition,
-        wanted.tag,
-        wanted.claims,
-    )
-
-
-@transactions.atomic()
-def publish_definition(
-    tenant: Tenant,
-    schema_body: dict[str, Any],
-    made: anoncreds.Definition,
-    tag: str | None,
-    claims: dict[str, Any] | None = None,
-) -> CredentialDefinition:
-    """Publish on the local network: schema, definition and first registry.
-
-    In one transaction. The schema only if it is of the same issuer. 409 `schema_exists`
-    with other attributes, `tag_taken`. 503 `organization_frozen` if the organization
-    has been frozen since the request began, as while it waited for the key.
-    """
-    tenant.require_still_thawed()
-    ledger = ledger_of(tenant.network)
-    if schema_body["issuerId"] == made.public["issuerId"]:
-        ledger.publish_schema(schema_body)
+    made = prepared.definition
+    wanted.tenant.require_still_thawed()
+    ledger = ledger_of(wanted.tenant.network)
+    if wanted.schema_body["issuerId"] == made.public["issuerId"]:
+        ledger.publish_schema(wanted.schema_body)
     # Also writes the tag that it has chosen into made.public.
-    definition_id = ledger.publish_definition(made.public, tag)
+    definition_id = ledger.publish_definition(made.public, wanted.tag)
     definition = CredentialDefinition.record_published(
-        tenant, schema_body, made, definition_id, claims
+        wanted.tenant, wanted.schema_body, made, definition_id, wanted.claims
     )
     if definition.supports_revocation:
         size = settings.REVOCATION_FIRST_REGISTRY_SIZE
@@ -363,15 +350,7 @@ def _create_definition_job(
     The wait for the key counts as a wait for the ledger. 503 `key_not_ready`.
     """
     did = Wallet.of_organization(wanted.tenant).did
-    reserved = key_pool.reserve_key(
-        wanted.schema_id,
-        wanted.schema_body,
-        did,
-        wanted.tag or "default",
-        wanted.supports_revocation,
-        organization=wanted.tenant.pk,
-        seconds=seconds_left(WAIT_SECONDS),
-    )
+    reserved = _reserve_key(wanted, did, seconds_left(WAIT_SECONDS))
     try:
         return definition_job(
             wanted.tenant, payload | {"issuer": did}, wanted.tag, request, reserved

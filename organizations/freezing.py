@@ -28,7 +28,7 @@ HELD_DAYS = 400_000  # added to the due date of a held row
 HELD_AFTER = timedelta(days=HELD_DAYS // 2)  # later ones are held
 # Requests that were authenticated before may be between two transactions. What one
 # waits for there ends within LEDGER_TIMEOUT (agency/server/middleware.py); this is for
-# the rest. The wait for a key of the local network may be longer: publish_definition()
+# the rest. The wait for a key of the local network may be longer: create_definition()
 # looks again whether the organization is frozen.
 MARGIN_SECONDS = 5
 # Workers end their calls, and transactions end, long before.

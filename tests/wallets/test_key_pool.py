@@ -115,7 +115,9 @@ def test_calls_that_are_refused_cost_no_key(faber, quick, monkeypatch):
         error = error_of(faber.post, "/definitions/credentials", others)
         assert_error(error, 409, "schema_exists")
     failing = Mock(side_effect=ZeroDivisionError)
-    monkeypatch.setattr("credentials.publishing.publish_definition", failing)
+    monkeypatch.setattr(
+        "credentials.publishing.CredentialDefinition.record_published", failing
+    )
     response = faber.send("post", "/definitions/credentials", body | {"tag": "y"})
     assert failing.called and response.status_code == 500
     assert key_queue.free_keys().count() == SpareKey.objects.count() == 1

@@ -182,7 +182,9 @@ def test_what_the_ledger_does_not_have_yet_is_tried_again(browser, viewer, url, 
 def test_the_key_of_a_failed_definition_goes_back(browser, url, api, monkeypatch):
     silence = Unavailable("ledger_unavailable", "The ledger does not respond.")
     fail = mock.Mock(side_effect=silence)
-    monkeypatch.setattr("credentials.publishing.publish_definition", fail)
+    monkeypatch.setattr(
+        "credentials.publishing.CredentialDefinition.record_published", fail
+    )
     page = browser.send(f"{url}/definitions/new", **DEGREE).text
     assert "The ledger does not respond." in page
     assert key_queue.free_keys().count() == 1
