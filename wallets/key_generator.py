@@ -47,7 +47,7 @@ class GeneratorFailed(GeneratorEnded):
 
 
 def fill_pool(
-    report: Callable[[str], Any] = print, seconds: float = float("inf")
+    report: Callable[[str], Any] = logger.info, seconds: float = float("inf")
 ) -> int:
     """Generate the missing keys, one after the other. Return how many.
 
@@ -63,7 +63,6 @@ def fill_pool(
         while count_missing(filler.host) and time.monotonic() < end:
             make_key(lambda: renew(filler))
             made += 1
-            logger.info("made a spare key")
             report("made a spare key")
     except GeneratorFailed as error:
         logger.error("no spare key was made: %s", error)

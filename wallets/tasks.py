@@ -15,6 +15,6 @@ def fill_key_pool() -> None:
 
     A key that is begun is finished. What is still missing then is left to the next run.
     """
-    made = key_generator.fill_pool(report=lambda text: None, seconds=FILL_SECONDS)
+    made = key_generator.fill_pool(seconds=FILL_SECONDS)
     if made and key_generator.count_missing():
         notify_worker("wallets.tasks.fill_key_pool")
