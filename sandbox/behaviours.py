@@ -11,14 +11,12 @@ from functools import partial
 from typing import Any
 
 from connections.exchange import PARTIES
-from credentials.ledgers import ledger_of
 from credentials.models import Credential
 from credentials.revocation import reserve_for_issuer, revoke
 from sandbox.models import SimulatedHolder
 from tenants.models import Tenant
 from verifications.models import Verification
 from verifications.present_proof import prover
-from verifications.present_proof.candidates import build_candidates, find_credentials
 from verifications.proofs.request_reading import read_items
 from verifications.proofs.selection import (
     Candidate,
@@ -79,9 +77,7 @@ def prove_with_revoked(verification: Verification) -> None:
     Those that cannot be revoked are used as they are. Each revocation is committed and
     published before the presentation is made, so a repeated call finds it done.
     """
-    proof_request = verification.require_proof_request()
-    credentials = list(find_credentials(verification.wallet, proof_request))
-    candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
+    proof_request, candidates, _ = prover.find_candidates(verification)
     revoked_first = sorted(candidates, key=lambda candidate: not candidate.is_revoked)
     selections = []
     for item in read_items(proof_request):

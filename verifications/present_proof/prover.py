@@ -267,7 +267,7 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
     transaction, ReadNeeded (agency/core/network_reads.py). WrongState if there is only
     a proposal.
     """
-    proof_request, candidates, by_id = _find_candidates(verification)
+    proof_request, candidates, by_id = find_candidates(verification)
     return [
         (item, [by_id[identifier] for identifier in fitting])
         for item, fitting in selection.find_fitting(proof_request, candidates)
@@ -281,7 +281,7 @@ def find_ended(verification: Verification) -> list[tuple[Credential, bool]]:
     comparison does not hold, as of the last day with today. Errors as of
     find_available().
     """
-    proof_request, candidates, by_id = _find_candidates(verification)
+    proof_request, candidates, by_id = find_candidates(verification)
     ended = {
         candidate.credential_id: candidate.is_revoked
         for item in read_items(proof_request)
@@ -292,7 +292,7 @@ def find_ended(verification: Verification) -> list[tuple[Credential, bool]]:
     return [(by_id[key], is_revoked) for key, is_revoked in ended.items()]
 
 
-def _find_candidates(
+def find_candidates(
     verification: Verification,
 ) -> tuple[dict[str, Any], list[Candidate], dict[str, Credential]]:
     """Return the proof request, its candidates, and their credentials by id."""
