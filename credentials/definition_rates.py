@@ -19,9 +19,9 @@ from credentials.models.definition import CredentialDefinition
 from credentials.models.publication import Publication
 from tenants.models import Tenant
 
-# The original clients repeat a 503 and give up at a 429, so they wait in the queue for
-# keys instead.
-ORIGINAL_CLIENTS = 6
+# The original clients repeat a 503 and give up at a 429, so they may make this many
+# times as many in a minute, and wait in the queue for keys instead.
+ORIGINAL_CLIENT_FACTOR = 6
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 
 
@@ -32,13 +32,13 @@ def require_rate(tenant: Tenant, by_original_client: bool = False) -> None:
     """
     in_a_minute = settings.DEFINITIONS_A_MINUTE
     if by_original_client:
-        in_a_minute *= ORIGINAL_CLIENTS
+        in_a_minute *= ORIGINAL_CLIENT_FACTOR
     for limit, period, unit in (
         (in_a_minute, MINUTE, "minute"),
         (settings.DEFINITIONS_A_DAY, DAY, "day"),
     ):
-        made = newest_times(tenant, timezone.now() - period, limit) if limit else []
-        if len(made) < limit or not limit:
+        made = newest_times(tenant, timezone.now() - period, limit)
+        if not limit or len(made) < limit:
             continue
         metrics.count_refusal("definitions")
         left = made[-1] + period - timezone.now()

@@ -6,9 +6,9 @@ definition of any number of attributes: all else is made anew for it
 for a definition without, that part is left out.
 
 Each pair of primes serves one definition, ever, so a restore forgets the keys of the
-backup. reserve_key() leases a row of the pool
-in turn (key_queue.py), and makes the key. ReservedKey.use() deletes the row in the
-transaction that stores the key. If there is none, give_back() ends the lease.
+backup. reserve_key() leases a row of the pool in turn (key_queue.py), and makes the
+key. ReservedKey.use() deletes the row in the transaction that stores the key. If that
+is not committed, give_back() ends the lease.
 
 Processes of 0.1.0 take a row by the number of its attributes and rename them, so new
 rows are keys for one attribute. They know no leases, and may delete a row that is
@@ -37,8 +37,8 @@ PUBLIC_KEYS = frozenset(
         "e0f861a787b5933149d1a69d6f21a2291fcb8c55beb8e5889a728758d06bba20",
     }
 )
-# After a restore: the primes of any of them may have been used after the backup. Without
-# parameters, for psql.
+# After a restore: the primes of any of them may have been used after the backup. It has
+# no parameters, so that psql can run it.
 FORGET_SQL = "DELETE FROM wallets_sparekey"
 # What is raised for the parts of a spare key that was damaged.
 DAMAGED = (UnusableKey, *vault.UNSEAL_ERRORS, LookupError, TypeError)
@@ -77,9 +77,9 @@ def reserve_key(
 ) -> ReservedKey:
     """Make the key of a definition from a spare key. Wait while there is none.
 
-    organization: for which it waits, `seconds` at most. Call it outside of
-    transactions and locks, in a thread for long cryptography. 503 `key_not_ready`, 400
-    `invalid_definition`.
+    organization: whose turn it waits for, `seconds` at most. Call it outside of
+    transactions and locks, in a thread for long cryptography. 503 `key_not_ready`, also
+    if the spare key is damaged; 400 `invalid_definition`.
     """
     spare = key_queue.lease_key(organization, seconds)
     reserved = None

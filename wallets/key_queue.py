@@ -34,17 +34,17 @@ MAX_REQUESTS = 3  # of one organization in the queue
 # calls have others, which never wait for a key (agency/server/web.py).
 MAX_THREADS = max(2, settings.WEB_THREADS // 2)
 waiting_threads = BoundedSemaphore(MAX_THREADS)
-# So many calls may wait, here and in the other processes: the first of the queue.
+# The first calls of the queue may wait: so many, in all processes of a host.
 MAX_WAITING = MAX_THREADS * settings.WEB_PROCESSES
 # A waiting call renews its row with each poll. The row of a killed process expires.
 ALIVE = timedelta(seconds=10)
 # For so long after `Retry-After` a refused call keeps its place.
 GRACE = timedelta(seconds=5)
-KEY_SECONDS = 3  # in which a key is generated, rather too few
+KEY_SECONDS = 3  # for a key to be generated: a low guess
 MAX_RETRY_SECONDS = 60
 RETENTION = timedelta(hours=1)  # of the rows that tell who got a key when
-# The advisory lock of whoever looks at the queue: a number of no other lock. 0.1.0 has
-# 0x61676E63 for minutes, while it makes keys.
+# The advisory lock of whoever looks at the queue. 0.1.0 holds another one, 0x61676E63,
+# for minutes, while it makes keys.
 QUEUE_LOCK = 0x6B657971
 NEVER = datetime.min.replace(tzinfo=UTC)
 

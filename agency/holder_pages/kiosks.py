@@ -87,9 +87,8 @@ def read_screen(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpRe
     """Return the part of the page that changes: what the screen shows now.
 
     next_screen() makes the next request if the last one is over; `again`, the id of an
-    answered one, makes it at once. 204 if the screen
-    shows it already, 404 if there is no such kiosk. Values are shown of a valid proof,
-    and the link while the kiosk asks.
+    answered one, makes it at once. 204 if the screen shows it already, 404 if there is
+    no such kiosk. Values are shown of a valid proof, and the link while the kiosk asks.
     """
     try:
         if kiosk and (again := parse_uuid(request.GET.get("again", ""))):

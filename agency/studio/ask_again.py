@@ -25,12 +25,10 @@ from wallets.models import Wallet
 @studio_page("POST")
 @once_per_form(back="studio:verification", keep=("tenant_id", "object_id"))
 def ask_again(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
-    """Ask again, and lead to the new request.
+    """Ask again, and redirect to the page of the new request.
 
-    Over the connection of the earlier one, on the screen of its kiosk, or by a new link
-    if it was a link. By the stored policy; by the copy of the request, with its dates,
-    if that was deleted. The request is sent and recorded in one transaction. A refusal
-    is shown on the page of the earlier one. 404 unless the organization has asked.
+    It is sent and recorded in one transaction. A refusal is shown on the page of the
+    earlier one. 404 unless the organization has asked.
     """
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     asked = Verification.objects.filter(
@@ -48,7 +46,12 @@ def ask_again(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRes
 
 
 def send_again(tenant: Tenant, row: Verification) -> Verification:
-    """The new request. 409 `wrong_state`, `connection_gone`; see ask_again()."""
+    """Send the new request as the earlier one, and return it.
+
+    It goes over the same connection, to the screen of the same kiosk, or by a new link
+    if the earlier one was a link. It has the stored policy, or if that was deleted the
+    policy of the earlier request, with its dates. 409 `wrong_state`, `connection_gone`.
+    """
     if not has_verdict(row):
         raise WrongState(row, [row.State.ACCEPTED, row.State.REJECTED])
     kiosk = Kiosk.objects.filter(tenant=tenant, verification_id=row.pk).first()

@@ -122,7 +122,7 @@ def consent_context(verification: Verification) -> dict[str, Any]:
 
 
 def describe_ended(verification: Verification) -> list[str]:
-    """Of the cards that would have answered: that they were revoked or have expired.
+    """Say which cards would have answered, had they not been revoked or expired.
 
     The holder alone reads it. The verifier is told no more than that no card fits.
     """

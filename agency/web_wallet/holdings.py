@@ -61,7 +61,10 @@ def is_revoked(card: Credential) -> bool:
 
 
 def ended_in_words(card: Any) -> str:
-    """That a card with its names and values was revoked or has expired, and when."""
+    """Say that a card was revoked or has expired, and when.
+
+    card: with its names and values, by name_rows() and read_values().
+    """
     told = {"card": card.title, "name": card.peer}
     if is_revoked(card):
         told["date"] = date_format(timezone.localtime(card.updated_at), "DATE_FORMAT")

@@ -38,7 +38,6 @@ def build_request(
     integer_attributes: of the `definitions_of_predicates`. An item that only integers
     can satisfy gets no bound.
     Raises Invalid("invalid_policy") if an item has the name of another item's bound.
-    This happens with policies stored before bounds existed.
     """
     attributes: dict[str, dict] = {}
     predicates: dict[str, dict] = {}

@@ -73,8 +73,8 @@ def values_of_verification(row: Verification) -> Iterator[Value]:
     A comparison has a condition and no value. Nothing before there is a request, nor if
     the verifier got no answer.
     """
-    is_unanswered = row.role == row.Role.VERIFIER and row.state == row.State.REJECTED
-    if row.request_body is None or is_unanswered:
+    got_no_answer = row.role == row.Role.VERIFIER and row.state == row.State.REJECTED
+    if row.request_body is None or got_no_answer:
         return
     proof = row.unsealed_proof() or {}
     unanswered = {
