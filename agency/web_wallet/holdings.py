@@ -83,7 +83,7 @@ def tell_ended(link: PersonalLink, cards: Sequence[Any]) -> list[str]:
 
     Each card is told once. cards: those shown, with names and values.
     """
-    since = link.told_at or link.created_at
+    since = link.told_at or link.wallet.created_at
     told = [
         ended_in_words(card)
         for card in cards

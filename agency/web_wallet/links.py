@@ -18,16 +18,20 @@ def create_link(
 ) -> PersonalLink:
     """Make the wallet's link, with its `token`, and record it, in one transaction.
 
-    A link that the wallet had is deleted with its PIN and its sessions. The wallet is
-    locked, so that it has one link. 404 `not_found` if the wallet was deleted
-    meanwhile. by: who, for the log: a request. made_by_visitor: whether that is a
-    stranger.
+    A link that the wallet had is deleted with its PIN and its sessions; of which ended
+    cards its holder was told is kept. The wallet is locked, so that it has one link.
+    404 `not_found` if the wallet was deleted meanwhile. by: who, for the log: a
+    request. made_by_visitor: whether that is a stranger.
     """
     wallet.lock_or_404()
-    PersonalLink.objects.filter(wallet=wallet).delete()
+    former = PersonalLink.objects.filter(wallet=wallet)
     link = PersonalLink(
-        tenant_id=wallet.tenant_id, wallet=wallet, made_by_visitor=made_by_visitor
+        tenant_id=wallet.tenant_id,
+        wallet=wallet,
+        made_by_visitor=made_by_visitor,
+        told_at=former.values_list("told_at", flat=True).first(),
     )
+    former.delete()
     link.token = tokens.generate_token(PREFIX)
     link.digest = tokens.digest_of(link.token)
     link.save(force_insert=True)

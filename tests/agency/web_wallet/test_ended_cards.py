@@ -94,3 +94,10 @@ def test_the_cards_tell_it_once(faber, alice, member):
     both = wallet.get("/w/").text
     assert said in both and EXPIRED in both
     assert "last day" not in wallet.get("/w/").text
+
+
+def test_what_ended_before_a_link_was_made_is_told_once(faber, alice, member):
+    said = revoke(faber, hold(faber, alice, member))
+    assert opens_wallet(alice).get("/w/").text.count(said) == 1
+    with_another_link = opens_wallet(alice).get("/w/").text
+    assert said not in with_another_link and "Revoked" in with_another_link
