@@ -167,7 +167,9 @@ def test_a_request_by_link_is_declined_with_a_reason(wallet, offer, ask, faber):
     wallet.post(f"/w/take/{offer()}")
     token = ask()
     path = f"/w/take/{token}"
-    assert 'value="decline"' in wallet.get(path).text
+    shown = wallet.get(path).text
+    assert 'value="decline"' in shown
+    assert shown.count("Not now") == 1, "a reason, which the other side is told"
     form = {"action": "decline", "reason": "My card has ended."}
     declined = wallet.post(path, form)
     assert "declined or withdrawn" in wallet.get(declined.url).text
