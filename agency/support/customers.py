@@ -14,10 +14,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agency.support.bounded import BoundedCount, count_text
-from agency.support.reasons import list_reasons
+from agency.support.reasons import add_reasons
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, Publication
-from tenants import vault
 from tenants.models import ApiKey, Membership, Tenant
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
@@ -202,10 +201,7 @@ def list_failures(tenant: Customer) -> list[Verification]:
     not_valid = rows.filter(is_valid=False)[:MAX_FAILURES]
     rejected = rows.filter(state=Verification.State.REJECTED)[:MAX_FAILURES]
     found = list(not_valid.union(rejected, all=True).order_by("-id")[:MAX_FAILURES])
-    checks = vault.unseal_all(found, "checks")
-    row: Any
-    for row in found:
-        row.reasons = list_reasons(row, checks[row.pk], with_advice=True)
+    add_reasons(found, with_advice=True)
     return found
 
 

@@ -15,7 +15,7 @@ from verifications.proofs.failures import CauseInWords, list_causes
 def list_reasons(
     verification: Verification,
     checks: list[dict[str, Any]] | None,
-    with_advice: bool = False,
+    with_advice: bool,
 ) -> list[str]:
     """Return what is wrong in words: the causes, or the problem that ended it.
 
@@ -39,9 +39,11 @@ def reason_of(cause: CauseInWords, with_advice: bool) -> str:
     return f"{sentence} {cause.advice}" if with_advice else sentence
 
 
-def add_reasons(verifications: Iterable[Verification]) -> None:
+def add_reasons(
+    verifications: Iterable[Verification], with_advice: bool = False
+) -> None:
     """Set `reasons` on each of these rows, with one query for all data keys."""
     rows: list[Any] = list(verifications)
     checks = vault.unseal_all(rows, "checks")
     for row in rows:
-        row.reasons = list_reasons(row, checks[row.pk])
+        row.reasons = list_reasons(row, checks[row.pk], with_advice)
