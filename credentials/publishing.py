@@ -241,7 +241,7 @@ def preparing_definition(
         def prepare() -> CredentialDefinition | key_pool.ReservedKey:
             prepared = prepare_definition(wanted)
             if isinstance(prepared, key_pool.ReservedKey):
-                undo.callback(prepared.give_back)  # does nothing to a key in use
+                undo.callback(prepared.give_back)
             return prepared
 
         yield prepare
@@ -356,7 +356,7 @@ def _create_definition_job(
             wanted.tenant, payload | {"issuer": did}, wanted.tag, request, reserved
         )
     finally:
-        reserved.give_back()  # does nothing to a key in use
+        reserved.give_back()
 
 
 def definition_job(
@@ -452,5 +452,5 @@ def _definition_key(job: Publication, payload: dict[str, Any]) -> anoncreds.Defi
                 reserved.use()
                 job.save_progress(payload)
         finally:
-            reserved.give_back()  # does nothing to a key in use
+            reserved.give_back()
     return anoncreds.Definition(**payload["key"])

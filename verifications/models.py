@@ -338,13 +338,14 @@ class Verification(Exchange):
         """
         if self.role != self.Role.PROVER or self.is_valid is not None:
             return
+        known = failures.find_cause(cause)
         move(
             self,
             [self.State.ACCEPTED],
             self.State.ACCEPTED,
             is_valid=is_valid,
             verified_at=timezone.now(),
-            problem=known.code if (known := failures.find_cause(cause)) else "",
+            problem=known.code if known else "",
         )
 
     def build_decline(self, reason: str) -> dict[str, Any]:

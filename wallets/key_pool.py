@@ -61,7 +61,7 @@ class ReservedKey(NamedTuple):
             raise KeyNotReady
 
     def give_back(self) -> None:
-        """Let another definition have the primes, if use() was not committed."""
+        """Let another definition have the primes. Does nothing to a key in use."""
         self.spare.leased_row().update(leased_until=None)
 
 

@@ -169,7 +169,8 @@ def causes_of(verification: Any) -> list[str]:
     """
     if verification.state == Verification.State.ACCEPTED:
         return [_(cause.message) for cause in verification.list_causes()]
-    return [_(DECLINES[one]) for one in (verification.problem,) if one in DECLINES]
+    reason = DECLINES.get(verification.problem)
+    return [_(reason)] if reason else []
 
 
 def heading(kind: str, state: str, name: str) -> SafeString:
