@@ -1,7 +1,7 @@
 """Why a verification failed, in words. It never contains a value of a credential.
 
-The sentences of the checklist are fixed texts (verifications/proofs/checks.py), and the
-names of items are those of the policy.
+The sentences are fixed texts (verifications/proofs/failures.py), and the names of items
+are those of the policy.
 """
 
 from collections.abc import Iterable
