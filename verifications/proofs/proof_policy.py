@@ -329,8 +329,7 @@ def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> di
         errors[path].append("Give either validAt or validNow, not both.")
     start = requirement.get("validFrom")
     end = requirement.get("validAt")
-    # Both are written in one form, which sorts by time.
-    if start and end and start > end:
+    if start and end and start > end:  # see format_time()
         errors[f"{path}.validFrom"].append("The interval ends before it starts.")
     return {REVOCATION_REQUIREMENT: requirement}
 
@@ -338,13 +337,16 @@ def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> di
 def _read_time(errors: _Errors, path: str, value: object) -> str:
     try:
         time = datetime.fromisoformat(str(value))
-        time = (
-            time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-        )
-        return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return format_time(time if time.tzinfo else time.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
         errors[path].append("Give an ISO 8601 time, as in 2030-01-31T12:00:00Z.")
         return ""
+
+
+def format_time(time: datetime) -> str:
+    """Return a time as policies have it, in UTC: such texts sort by time."""
+    utc = time.astimezone(UTC)
+    return utc.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _check_items(errors: _Errors, policy: dict) -> None:

@@ -30,7 +30,7 @@ from verifications.proofs.proof_items import (
     restrictions_by_value_name,
     takes_bound,
 )
-from verifications.proofs.proof_policy import REVOCATION_REQUIREMENT
+from verifications.proofs.proof_policy import REVOCATION_REQUIREMENT, format_time
 from wallets.anoncreds import normalise_name
 
 # The name of a restriction's member in a request -> the API's name. The two with
@@ -96,8 +96,7 @@ def policy_from_request(request: dict) -> dict:
         policy[REVOCATION_REQUIREMENT] = {"validNow": True}
     elif interval is not None:
         end = datetime.fromtimestamp(interval.latest_timestamp, UTC)
-        moment = end.isoformat(timespec="microseconds").replace("+00:00", "Z")
-        policy[REVOCATION_REQUIREMENT] = {"validAt": moment}
+        policy[REVOCATION_REQUIREMENT] = {"validAt": format_time(end)}
     return policy
 
 
