@@ -10,6 +10,7 @@ import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
 
+from agency.devtools import example_objects
 from agency.devtools.management.commands import demo
 from credentials.bulk import issuing
 from credentials.models import CredentialDefinition
@@ -95,11 +96,15 @@ def test_the_demos_person_owns_the_organization_and_can_sign_in(
     assert json.loads(demo_file.read_text())["tenant"] == str(tenant)
 
 
+@pytest.mark.parametrize(
+    ("place", "step"),
+    [(demo.Command, "connect_alice"), (example_objects, "make_wallets")],
+)
 def test_a_demo_goes_on_where_an_earlier_one_stopped(
-    demo_file: Path, monkeypatch: pytest.MonkeyPatch
+    place: Any, step: str, demo_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(demo.Command, "connect_alice", Mock(side_effect=CommandError))
+        patch.setattr(place, step, Mock(side_effect=CommandError))
         with pytest.raises(CommandError):
             play()
     assert not demo_file.exists()
