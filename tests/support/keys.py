@@ -8,6 +8,7 @@ import copy
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import lru_cache
+from threading import Lock
 from unittest import mock
 
 from django.utils import timezone
@@ -16,6 +17,8 @@ from tests.fixtures import stored
 from wallets import anoncreds, key_generator, key_queue
 from wallets.anoncreds import Definition
 from wallets.anoncreds.resizing import make_primary_key
+
+leasing = Lock()  # two threads of a test get two keys
 
 
 def stored_spare_key():
@@ -50,11 +53,12 @@ def definition_like(*parameters):
 
 def lease_at_once(organization, seconds=None):
     """Replace `wallets.key_queue.lease_key`: nobody waits, and no key is missing."""
-    spare = key_queue.free_keys().first() or key_generator.store_key(
-        stored_spare_key()._asdict()
-    )
-    spare.leased_until = timezone.now() + timedelta(minutes=1)
-    spare.save(update_fields=["leased_until"])
+    with leasing:
+        spare = key_queue.free_keys().first() or key_generator.store_key(
+            stored_spare_key()._asdict()
+        )
+        spare.leased_until = timezone.now() + timedelta(minutes=1)
+        spare.save(update_fields=["leased_until"])
     return spare
 
 
