@@ -12,7 +12,7 @@ from tenants import vault
 from tests.agency.api.lists import walk
 from tests.agency.api.test_generated import PRIVATE
 from tests.support.database import Template
-from tests.support.world import caller, filled, restore_world
+from tests.support.world import World, caller, filled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WALLET = "/custodian/v1/api/{walletId}"
@@ -59,7 +59,7 @@ class Lists:
 
 @Template
 def restore_lists():
-    lists = Lists(restore_world())
+    lists = Lists(World())
     lists.grow()
     return lists
 
