@@ -18,7 +18,9 @@ VALUES = {"name": "Alice", "level": "7"}
 ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
 EXCHANGES = ("credentials_credential", "verifications_verification")
 GUARD = ' WHERE "id" = %s AND "sequence" = %s AND "state" = ANY(%s)'  # of move()
-FEW_ROWS = {"tenants_network", "tenants_provider", "webhooks_feedepoch"}
+FEW_ROWS = {
+    "tenants_network", "tenants_provider", "wallets_sparekey", "webhooks_feedepoch"
+}  # fmt: skip
 # Of the system's data key, which each process asks for now and then: what is NULL in
 # one row is not known to be rare here.
 ASKED_RARELY = {"tenants_datakey_pkey"}
