@@ -264,6 +264,7 @@ class Restored(World):
         self.alice.known[self.faber] = self.connection
         self.definition, self.branch = known["definition"], known["branch"]
         self.stored_policy = known["stored_policy"]
+        self.message = (known["message"], "")  # only the organization's is known
         self.write_requests()
 
     def stored_request(self) -> str:
