@@ -229,9 +229,11 @@ def pgbouncer(servers, tmp_path, mode):
     )
     options = {}
     if os.geteuid() == 0:  # it refuses to run as root
-        options = {"user": postgres.server_account().pw_uid}
-        for path in (*tmp_path.iterdir(), tmp_path, *tmp_path.parents[:2]):
-            path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))
+        account = postgres.server_account()
+        options = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+        postgres.prepare_home(tmp_path)
+        for path in tmp_path.iterdir():
+            path.chmod(0o644)
     process = subprocess.Popen(
         [find_program("pgbouncer"), "-q", tmp_path / "pgbouncer.ini"],
         **options,
