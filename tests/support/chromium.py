@@ -238,7 +238,7 @@ def page(chrome, live_server, settings, monkeypatch):
         problems = made.problems()
         context.close()
         connection.close()  # this loop's own, which other tests would end unseen
-        assert problems == []
+        assert problems == [], problems
 
 
 @pytest.fixture(scope="session")
