@@ -18,6 +18,7 @@ It imports nothing of the project.
 
 import hashlib
 import json
+import os
 import resource
 import secrets
 import sys
@@ -103,6 +104,7 @@ def to_bytes(number: int) -> bytes:
 
 def main() -> None:
     sys.tracebacklimit = 0
+    os.nice(10)  # the quick calls of others come first
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     given = json.load(sys.stdin)
     made = make_primary_key(int(given["p"]), int(given["q"]), given["labels"])
