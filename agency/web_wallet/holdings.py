@@ -22,6 +22,7 @@ from verifications.models import Verification
 from wallets.models import Key, Wallet
 
 MAX_SHOWN = 50  # on a page; older ones are on the next
+MAX_OLDER = 500  # cards behind the first page of which it is told that they have ended
 OPEN_OFFERS = (Credential.State.OFFERED, Credential.State.REQUESTED)
 
 
@@ -78,19 +79,32 @@ def ended_in_words(card: Any) -> str:
     return _("Your %(card)s card was cancelled.") % told
 
 
-def tell_ended(link: PersonalLink, cards: Sequence[Any]) -> list[str]:
-    """Return which cards have ended since the holder was told of others, and store it.
+def tell_ended(link: PersonalLink, page: Page) -> list[str]:
+    """Return which cards have ended since the holder was told last, and store it.
 
-    Each card is told once. cards: those shown, with names and values.
+    Each card is told once. page: the first one of the cards, with names and values. A
+    card expires at the end of a day, so older ones are decrypted once a day.
     """
     since = link.told_at or link.wallet.created_at
+    day = timezone.localtime(since).date()
+    is_new_day = day < timezone.localdate()
+    cards = list(page.rows)
+    if page.older:
+        older = Credential.in_wallet(link.wallet).filter(pk__lt=page.older)
+        if not is_new_day:
+            revoked = Credential.State.REVOKED
+            older = older.filter(state=revoked, updated_at__gt=since)
+        cards += older.order_by("-pk")[:MAX_OLDER]
+        name_rows(cards[len(page.rows) :])
+        for card in cards[len(page.rows) :]:
+            read_values(card)
     told = [
         ended_in_words(card)
         for card in cards
         if (is_revoked(card) and card.updated_at > since)
-        or (card.last_day and card.last_day >= timezone.localtime(since).date())
+        or (card.last_day and card.last_day >= day)
     ]
-    if told:
+    if told or is_new_day:
         rows = PersonalLink.objects.filter(pk=link.pk, told_at=link.told_at)
         rows.update(told_at=timezone.now())
     return told

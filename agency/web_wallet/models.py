@@ -37,7 +37,7 @@ class PersonalLink(Record):
     # Hashed by one of PASSWORD_HASHERS; empty until the holder has chosen one.
     pin = models.CharField(max_length=128, blank=True)
     pin_chosen_at = models.DateTimeField(null=True)
-    # When the holder was last told that cards have ended; null: never.
+    # Until when the holder knows which cards have ended; null: nothing yet.
     told_at = models.DateTimeField(null=True)
     # Whether a stranger made the wallet by the page of a link.
     made_by_visitor = models.BooleanField(default=False, db_default=False)

@@ -146,12 +146,13 @@ def show_left(request: HttpRequest) -> HttpResponse:
 
 @wallet_page("GET", "HEAD")
 def show_cards(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    """The cards, newest first. Those that have ended are told once."""
-    held = Credential.in_wallet(link.wallet)
-    page = holdings.newest(held, request.GET.get("before", ""))
+    """The cards, newest first. The first page tells once which have ended."""
+    held, before = Credential.in_wallet(link.wallet), request.GET.get("before", "")
+    page = holdings.newest(held, before)
     for card in page.rows:
         holdings.read_values(card)
-    ended = holdings.tell_ended(link, page.rows) if request.method == "GET" else []
+    is_first = request.method == "GET" and not before
+    ended = holdings.tell_ended(link, page) if is_first else []
     return show_page(request, link, "cards", {"cards": page, "ended": ended})
 
 

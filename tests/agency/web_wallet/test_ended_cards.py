@@ -3,6 +3,7 @@
 import pytest
 from django.utils import timezone
 
+from agency.web_wallet import holdings
 from agency.web_wallet.models import PersonalLink
 from credentials.models import Credential
 from tests.agency.web_wallet.conftest import newest_of, opens_wallet
@@ -94,6 +95,30 @@ def test_the_cards_tell_it_once(faber, alice, member):
     both = wallet.get("/w/").text
     assert said in both and EXPIRED in both
     assert "last day" not in wallet.get("/w/").text
+
+
+def test_cards_behind_the_first_page_are_told_of_once_too(
+    faber, alice, member, monkeypatch
+):
+    monkeypatch.setattr(holdings, "MAX_SHOWN", 1)
+    wallet = opens_wallet(alice)
+    oldest = hold(faber, alice, member)
+    hold(faber, alice, member, PAST)
+    hold(faber, alice, member)
+    assert "cancelled" not in wallet.get("/w/").text
+    faber.call("delete", f"/credentials/{oldest.pk}")
+    first = wallet.get("/w/").text
+    assert first.count("Your Member card was cancelled") == 1 and EXPIRED not in first
+    again, older = wallet.get("/w/").text, wallet.get(next_page(first)).text
+    assert "was cancelled" not in again + older
+    PersonalLink.objects.update(told_at=timezone.now().replace(year=2020, month=1))
+    both = wallet.get("/w/").text
+    assert "was cancelled" in both and both.count(EXPIRED) == 1
+    assert EXPIRED not in wallet.get("/w/").text
+
+
+def next_page(page):
+    return "/w/?before=" + page.partition("?before=")[2].partition('"')[0]
 
 
 def test_what_ended_before_a_link_was_made_is_told_once(faber, alice, member):
