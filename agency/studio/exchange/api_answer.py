@@ -39,6 +39,11 @@ INVITATIONS = ("invitation", "invitationUrl")
 LINKS = (*INVITATIONS, "offerUrl", "verificationRequestUrl", "verificationUrl")
 
 
+def has_free_text(row: Any) -> bool:
+    """Whether its `problem` is a text of a stranger, in no list of ours."""
+    return bool(row.problem_in_words == UNKNOWN)
+
+
 def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
     """The JSON of the API with each value masked, and without `links` each link."""
     contract = CONTRACTS[row.OBJECT_TYPE](row, context={"request": request})
@@ -49,7 +54,7 @@ def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
         or "requests~attach" in row.invitation
     ):
         answer |= {name: MASK for name in INVITATIONS if name in answer}
-    if row.problem_in_words == UNKNOWN:
+    if has_free_text(row):
         answer["problem"] = MASK
     if not links:
         answer |= {name: MASK for name in LINKS if name in answer}

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agency.holder_pages.contents import predicate_of, value_words
-from agency.studio.exchange.api_answer import MASK
-from connections.didcomm.reasons import UNKNOWN, find_code
+from agency.studio.exchange.api_answer import MASK, has_free_text
+from connections.didcomm.reasons import find_code
 from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
@@ -55,7 +55,7 @@ def revealed_values(row: Any) -> list[Value]:
 def free_texts(row: Any) -> list[str]:
     """Why it ended, in words of a person or agent that are in no list of ours."""
     reason = None if isinstance(row, Connection) else row.unsealed_reason()
-    problem = row.problem if row.problem_in_words == UNKNOWN else ""
+    problem = row.problem if has_free_text(row) else ""
     return [text for text in (problem, reason) if text and not find_code(text)]
 
 
