@@ -76,10 +76,14 @@ def fill_pool(
 
 
 def claim_host() -> KeyFiller | None:
-    """Lease this host to the caller, or return None if another process has it."""
+    """Lease this host to the caller, or return None if another process has it.
+
+    Rows of processes that were killed, as of containers that are gone, are deleted.
+    """
     now, host = timezone.now(), socket.gethostname()
     with lock_queue():
-        if KeyFiller.objects.filter(pk=host, leased_until__gt=now).exists():
+        KeyFiller.objects.filter(leased_until__lte=now).delete()
+        if KeyFiller.objects.filter(pk=host).exists():
             return None
         filler = KeyFiller(host=host, leased_until=now + LEASE)
         filler.save()
