@@ -46,7 +46,7 @@ def resize_at_once(given):
 
 
 def definition_like(*parameters):
-    """Replace `wallets.anoncreds.create_definition`, with the stored primes."""
+    """A definition with the stored primes. parameters: of resize_definition()."""
     with quick_resizing():
         return anoncreds.resize_definition(stored_spare_key(), *parameters)
 

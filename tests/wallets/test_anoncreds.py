@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tests.fixtures import (
     stored_registry,
     tails_path,
 )
+from tests.support.keys import resize_at_once, stored_spare_key
 from tests.support.paths import ROOT
 from wallets import anoncreds
 from wallets.anoncreds import SubProof
@@ -70,11 +72,18 @@ def test_every_link_secret_is_another_number():
     assert first.isdecimal() and second.isdecimal() and first != second
 
 
-def test_a_new_definition_issues_a_credential_that_proves_itself():
+@pytest.fixture
+def resized(monkeypatch):
+    """A function that makes definitions of a stored spare key, in this process."""
+    monkeypatch.setattr("wallets.anoncreds.issuing.run_resizing", resize_at_once)
+    return partial(anoncreds.resize_definition, stored_spare_key())
+
+
+def test_a_new_definition_issues_a_credential_that_proves_itself(resized):
     schema = {"issuerId": FABER, "name": "Pet", "version": "1.0"}
     schema["attrNames"] = ["Pet Name"]
     schema_id, definition_id = f"{FABER}:2:Pet:1.0", f"{FABER}:3:CL:1:default"
-    made = anoncreds.create_definition(schema_id, schema, FABER, "default", False)
+    made = resized(schema_id, schema, FABER, "default", False)
     offer = anoncreds.create_offer(schema_id, definition_id, made.key_proof)
     request, metadata = anoncreds.create_request(offer, made.public, "1", FABER)
     credential = anoncreds.create_credential(
@@ -89,11 +98,9 @@ def test_a_new_definition_issues_a_credential_that_proves_itself():
     assert anoncreds.verify_presentation(shown, asked, *public)
 
 
-def test_a_schema_that_cannot_be_used_is_the_callers_mistake():
-    given = ("s", {"name": "Pet"}, FABER, "default", False)
-    assert (
-        refusal(Invalid, anoncreds.create_definition, *given) == "invalid_definition"
-    )
+def test_a_schema_that_cannot_be_used_is_the_callers_mistake(resized):
+    given = ("s", {"attrNames": ["Name", "name"]}, FABER, "default", False)
+    assert refusal(Invalid, resized, *given) == "invalid_definition"
 
 
 def test_a_definition_with_revocation_issues_without_a_registry():

@@ -25,7 +25,6 @@ from wallets.anoncreds.issuing import (
     Definition,
     UnusableKey,
     create_credential,
-    create_definition,
     create_offer,
     resize_definition,
 )
@@ -54,7 +53,6 @@ __all__ = [
     "SubProof",
     "UnusableKey",
     "create_credential",
-    "create_definition",
     "create_link_secret",
     "create_offer",
     "create_presentation",

@@ -14,6 +14,7 @@ import os
 import resource
 import sys
 from threading import Thread
+from typing import Any
 
 import anoncreds
 
@@ -26,6 +27,20 @@ def end_with_parent() -> None:
     os._exit(1)
 
 
+def generate(
+    schema_id: str, schema: dict, issuer_id: str, tag: str, support_revocation: bool
+) -> dict[str, Any]:
+    """Return a definition with a new key: {"public", "private", "key_proof"}.
+
+    schema: {"issuerId", "name", "version", "attrNames"}.
+    """
+    parts = anoncreds.CredentialDefinition.create(
+        schema_id, schema, issuer_id, tag, "CL", support_revocation=support_revocation
+    )
+    values = (part.to_dict() for part in parts)
+    return dict(zip(NAMES, values, strict=True))
+
+
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold the primes
     Thread(target=end_with_parent, daemon=True).start()
@@ -36,11 +51,7 @@ def main() -> None:
         "version": "1",
         "attrNames": ["a0"],
     }
-    parts = anoncreds.CredentialDefinition.create(
-        schema_id, schema, ISSUER, "spare", "CL", support_revocation=True
-    )
-    values = (part.to_dict() for part in parts)
-    print(json.dumps(dict(zip(NAMES, values, strict=True))), flush=True)
+    print(json.dumps(generate(schema_id, schema, ISSUER, "spare", True)), flush=True)
 
 
 if __name__ == "__main__":

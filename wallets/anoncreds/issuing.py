@@ -36,27 +36,6 @@ class Definition(NamedTuple):
         return "Definition(...)"  # no secrets in error reports
 
 
-def create_definition(
-    schema_id: str, schema: dict, issuer_id: str, tag: str, support_revocation: bool
-) -> Definition:
-    """Create a definition with new keys. Takes 1.5 to 15 seconds of one processor.
-
-    schema: {"issuerId", "name", "version", "attrNames"}.
-    Raises Invalid("invalid_definition").
-    """
-    message = "The schema cannot be used for a definition."
-    with refused_as(Invalid, "invalid_definition", message):
-        public, private, key_proof = anoncreds.CredentialDefinition.create(
-            schema_id,
-            schema,
-            issuer_id,
-            tag,
-            "CL",
-            support_revocation=support_revocation,
-        )
-        return Definition(public.to_dict(), private.to_dict(), key_proof.to_dict())
-
-
 def resize_definition(
     spare: Definition,
     schema_id: str,
@@ -67,12 +46,12 @@ def resize_definition(
 ) -> Definition:
     """Create a definition with the safe primes of `spare`, which may have any size.
 
-    schema: as for create_definition(). Takes 65 ms (2 attributes) to 1.5 s (125), in
-    a process of its own. The part for revocation does not depend on the attributes, so
-    it is kept, or left out. The caller must use the primes only once. Raises
-    UnusableKey if the spare key is damaged, and OSError if the process fails. Raises
-    Invalid("invalid_definition") if the key does not pass the check of a wallet: other
-    agents publish schemas with names that differ in case only.
+    schema: {"issuerId", "name", "version", "attrNames"}. Takes 65 ms (2 attributes) to
+    1.5 s (125), in a process of its own. The part for revocation does not depend on the
+    attributes, so it is kept, or left out. The caller must use the primes only once.
+    Raises UnusableKey if the spare key is damaged, and OSError if the process fails.
+    Raises Invalid("invalid_definition") if the key does not pass the check of a wallet:
+    other agents publish schemas with names that differ in case only.
     """
     private, old = spare.private["value"], spare.public["value"]
     p, q = (int(private["p_key"][name]) for name in ("p", "q"))
