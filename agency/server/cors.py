@@ -1,8 +1,9 @@
 """Cross-Origin Resource Sharing (CORS): which other origins may call the API.
 
 CORS_ORIGINS lists the origins that may call the API. Every origin may read the public
-routes (short links, the ledger, tails, health). No other origin may use the pages of
-the studio and of the admin, because they authenticate with a session.
+routes (short links, the ledger, tails, health). No other origin may use a page, such
+as those of the studio and of wallets, which authenticate with a session: the prefixes
+of the API are named in CORS_URLS_REGEX.
 """
 
 import io

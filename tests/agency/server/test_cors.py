@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import re
 from contextlib import contextmanager
 from unittest.mock import AsyncMock
 
 import pytest
 import requests
 from django.test import Client, override_settings
+from django.urls import get_resolver
 
 from agency.api.authentication import SUBSCRIPTION_HEADERS
 from agency.server.cors import ASGIMiddleware
@@ -26,12 +28,16 @@ API = (
     "/connections", "/credentials/v1/connections", "/custodian/v1/api/wallets",
     "/api/nowhere",
 )  # fmt: skip
+OTHERS = {"assets", "didcomm", "openapi.json", "tails"}  # no views of REST framework
 PUBLIC = (
     "/health", "/health/ready", "/credentials/v1/health", "/custodian/health",
     "/wallet/v1/health", "/provider/v1/health", "/api/health", "/i/none",
     "/i/none/qr.svg", "/tails/none", "/ledger/local/schemas/none",
 )  # fmt: skip
-PAGES = ("/", "/docs", "/studio/", "/accounts/login/", "/admin/", "/metrics")
+PAGES = (
+    "/", "/docs", "/studio/", "/accounts/login/", "/admin/", "/metrics", "/w/", "/w/pin",
+    "/kiosk/none", "/invitations/none", "/connectionsx",
+)  # fmt: skip
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -81,6 +87,24 @@ def test_no_page_of_ours_is_opened_to_another_origin():
     assert_closed(*PAGES)
 
 
+def routes(patterns, prefix=""):
+    for one in patterns:
+        path = prefix + str(one.pattern).removeprefix("^")
+        if inner := getattr(one, "url_patterns", None):
+            yield from routes(inner, path)
+        else:
+            yield path, hasattr(one.callback, "cls")  # a view of REST framework
+
+
+def test_exactly_the_routes_of_the_api_are_open_to_the_listed_origins(settings):
+    found = list(routes(get_resolver().url_patterns))
+    assert ("connections/<str:connectionId>", True) in found and len(found) > 300
+    for path, is_api in found:
+        is_open = bool(re.match(settings.CORS_URLS_REGEX, f"/{path}"))
+        name = path.partition("/")[0].replace("\\", "")
+        assert is_open == (name in OTHERS or (is_api and name != "docs")), path
+
+
 @override_settings(**ALLOWED, INBOX_PER_ADDRESS=1)
 def test_pages_of_the_listed_origins_can_read_refusals():
     large = {"data": "x" * 300_000, "content_type": "application/json"}
@@ -88,7 +112,7 @@ def test_pages_of_the_listed_origins_can_read_refusals():
     envelope["method"] = "post"
     for path, options, status in (
         ("/connections", {}, 401),
-        ("/nowhere", {}, 404),
+        ("/api/no/such/path", {}, 404),
         ("/connections", {"method": "put"}, 401),
         ("/connections", {"method": "post"} | large, 413),
         ("/connections?a=%00", {}, 400),
