@@ -84,8 +84,13 @@ def allows_return(allowed: Iterable[str], url: str) -> bool:
     if origin is None:
         return False
     path = urlsplit(url).path or "/"
-    # A browser or the server resolves such segments: the path would lead elsewhere.
-    if any(segment in (".", "..") for segment in unquote(path).split("/")):
+    # A browser or a server resolves such segments, and a proxy may decode them first:
+    # the path would lead elsewhere.
+    decoded, encoded = path, ""
+    while decoded != encoded:
+        decoded, encoded = unquote(decoded), decoded
+    segments = re.split(r"[/\\]", decoded)
+    if any(segment.partition(";")[0] in (".", "..") for segment in segments):
         return False
     for base in allowed:
         if origin == _origin(base):

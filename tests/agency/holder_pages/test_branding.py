@@ -104,6 +104,8 @@ REFUSED = """
     /done //shop.example/done http://shop.example/done https://shop.example
     https://shop.example/doner https://shop.example/done/../x
     https://shop.example/done/%2e%2E/x https://shop.example/done/..%2Fx
+    https://shop.example/done/%252e%252e/x https://shop.example/done/%25252e%25252e/x
+    https://shop.example/done/%252e%252e%255cx https://shop.example/done/..;a/x
     https://shop.example/done\\..\\..\\x https://shop.example:444/done
     https://shop.example@evil.example/done https://u:p@shop.example/done
     https://shop.example.evil.example/done https://shop.example:x/done
