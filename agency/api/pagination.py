@@ -15,7 +15,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
 from agency.api import hints
-from agency.api.serializers import SharedFields
+from agency.api.serializers import IntegerField, SharedFields
 from agency.core.collation import case_insensitive
 from agency.core.errors import Invalid
 from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
@@ -45,9 +45,7 @@ class ListQuery(SharedFields):
     sorts = BY_CREATION
     named: str | None = None  # the column behind `folded_name`, for lists by name
 
-    limit = serializers.IntegerField(
-        default=MAX_LIMIT, min_value=1, max_value=MAX_LIMIT
-    )
+    limit = IntegerField(default=MAX_LIMIT, min_value=1, max_value=MAX_LIMIT)
     cursor = serializers.CharField(
         required=False,
         max_length=MAX_CURSOR,

@@ -1,5 +1,6 @@
 """What bodies and answers of the API consist of."""
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, cached_property
@@ -17,6 +18,7 @@ RESERVED_WORDS = {
     "purge", "policy", "proposal", "requests", "autoSelect", "availableCredentials",
     "decline", "messages", "link",
 }  # fmt: skip
+WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.0*)?\s*", re.ASCII)
 NO_IDENTIFIER = (
     "Use 1 to 128 printable characters (Unicode form NFC) other than / ? #, without a space at "
     "either end; `.` and `..` mean something else in a path."
@@ -120,6 +122,18 @@ class Parameters(SharedFields):
                 for name, value in data.items()
                 if value is not None or (name in fields and fields[name].allow_null)
             }
+        return super().to_internal_value(data)
+
+
+class IntegerField(serializers.IntegerField):
+    """A whole number: of JSON, or a text of the digits 0 to 9.
+
+    Python reads digits of all scripts, and `1_000`.
+    """
+
+    def to_internal_value(self, data):
+        if isinstance(data, str) and not WHOLE_NUMBER.fullmatch(data):
+            self.fail("invalid")
         return super().to_internal_value(data)
 
 

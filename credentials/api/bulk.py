@@ -12,7 +12,7 @@ from agency.api.ignored_members import MEMBERS_HEADER, header_value
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import LINK, ListQuery, list_parameters, next_link
-from agency.api.serializers import Contract
+from agency.api.serializers import Contract, IntegerField
 from agency.api.views import View, get_or_404, heavy
 from agency.core.errors import Invalid
 from credentials.api.definitions import get_definition
@@ -74,7 +74,7 @@ class BulkRowParameters(serializers.Serializer):
 
 
 class ErrorsQuery(serializers.Serializer):
-    errorsAfter = serializers.IntegerField(
+    errorsAfter = IntegerField(
         default=0,
         min_value=0,
         max_value=2**31 - 1,

@@ -7,11 +7,11 @@ from django.core.files.storage import default_storage
 from django.http import FileResponse, Http404
 from django.views.decorators.http import require_safe
 from drf_spectacular.utils import OpenApiTypes, extend_schema
-from rest_framework import serializers, viewsets
+from rest_framework import viewsets
 from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
-from agency.api.serializers import Parameters
+from agency.api.serializers import IntegerField, Parameters
 from agency.core.errors import NotFound
 from credentials.models import PublishedObject, StatusList
 from credentials.tails import TAILS_HASH, tails_name
@@ -20,7 +20,7 @@ FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class StatusListQuery(Parameters):
-    timestamp = serializers.IntegerField(
+    timestamp = IntegerField(
         required=False,
         min_value=0,
         max_value=2**40,

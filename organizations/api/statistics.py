@@ -6,13 +6,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
-from agency.api.serializers import Contract
+from agency.api.serializers import Contract, IntegerField
 from agency.api.views import View
 from organizations import statistics
 
 
 class StatisticsQuery(serializers.Serializer):
-    days = serializers.IntegerField(
+    days = IntegerField(
         default=30,
         min_value=1,
         max_value=statistics.MAX_DAYS,

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
 from agency.api.pagination import ListQuery, list_parameters
-from agency.api.serializers import Contract, Parameters
+from agency.api.serializers import Contract, IntegerField, Parameters
 from agency.api.views import View, get_or_404
 from sandbox.holders import MAX_DELAY, change_holder, create_holder, remove_holder
 from sandbox.models import SimulatedHolder
@@ -26,7 +26,7 @@ DELAY = "After how many seconds it answers."
 class SimulatedHolderParameters(Parameters):
     name = serializers.CharField(max_length=200)
     behaviour = serializers.ChoiceField(BEHAVIOURS)
-    delaySeconds = serializers.IntegerField(
+    delaySeconds = IntegerField(
         default=0, min_value=0, max_value=MAX_DELAY, help_text=DELAY
     )
 

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
 from agency.api.pagination import ListQuery, list_parameters
-from agency.api.serializers import Contract, Parameters
+from agency.api.serializers import Contract, IntegerField, Parameters
 from agency.api.views import View, get_or_404
 from tenants import audit
 from verifications.kiosks import (
@@ -24,7 +24,7 @@ SHOWN_ITEMS = "The `policyName` of each item whose values appear on the screen."
 class KioskParameters(Parameters):
     name = serializers.CharField(max_length=100)
     policyId = serializers.CharField(max_length=128)
-    seconds = serializers.IntegerField(
+    seconds = IntegerField(
         default=8,
         min_value=MIN_SECONDS,
         max_value=MAX_SECONDS,

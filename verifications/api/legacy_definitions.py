@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
-from agency.api.serializers import Contract, Parameters
+from agency.api.serializers import Contract, IntegerField, Parameters
 from agency.api.views import View, get_or_404
 from verifications.api import legacy_requests
 from verifications.api.legacy_requests import NON_REVOKED, PREDICATE, REQUEST
@@ -68,9 +68,7 @@ RevocationInterval = type(
     "RevocationInterval",
     (Parameters,),
     {
-        name: serializers.IntegerField(
-            required=False, min_value=0, max_value=MAX_TIMESTAMP
-        )
+        name: IntegerField(required=False, min_value=0, max_value=MAX_TIMESTAMP)
         for name in ("from", "to")
     },
 )
@@ -105,7 +103,7 @@ class ProofPredicateInfo(ProofAttributeInfo):
         max_length=1,
     )
     predicateType = serializers.ChoiceField(PREDICATES)
-    predicateValue = serializers.IntegerField(min_value=-(2**31), max_value=2**31 - 1)
+    predicateValue = IntegerField(min_value=-(2**31), max_value=2**31 - 1)
     allowText = serializers.BooleanField(required=False)
 
 

@@ -7,7 +7,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, NamedQuery
-from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
+from agency.api.serializers import (
+    Contract,
+    IntegerField,
+    Parameters,
+    drop_nulls,
+    format_utc,
+)
 from connections.api.serializers import (
     EXCHANGE_VERSION,
     LINK_COLUMNS,
@@ -111,7 +117,7 @@ class AttributePolicy(Parameters):
         ]
     }
 )
-class PredicateValueField(serializers.IntegerField):
+class PredicateValueField(IntegerField):
     """A whole number of 32 bits, or a date relative to the day of the request."""
 
     def to_internal_value(self, data):
@@ -151,7 +157,7 @@ class RevocationRequirement(Parameters):
     validFrom = serializers.DateTimeField(required=False, help_text=VALID_FROM)
     validAt = serializers.DateTimeField(required=False)
     validNow = serializers.BooleanField(required=False)
-    graceSeconds = serializers.IntegerField(
+    graceSeconds = IntegerField(
         required=False,
         min_value=0,
         max_value=MAX_GRACE_SECONDS,

@@ -14,7 +14,7 @@ from agency.api import hints
 from agency.api.exceptions import error_response
 from agency.api.openapi.operation import operation
 from agency.api.pagination import LINK, MAX_LIMIT, next_link
-from agency.api.serializers import Contract
+from agency.api.serializers import Contract, IntegerField
 from agency.api.views import View
 from webhooks.api.serializers import MESSAGE_TYPES
 from webhooks.events import feed
@@ -50,9 +50,7 @@ class FeedQuery(Filters):
         help_text="A cursor; `start`: the oldest event that is kept; "
         "`now`: what comes from now.",
     )
-    limit = serializers.IntegerField(
-        default=MAX_LIMIT, min_value=1, max_value=MAX_LIMIT
-    )
+    limit = IntegerField(default=MAX_LIMIT, min_value=1, max_value=MAX_LIMIT)
 
 
 class StreamQuery(Filters):

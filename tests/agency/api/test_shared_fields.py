@@ -4,7 +4,8 @@ import pytest
 from rest_framework import serializers
 
 from agency import urls  # noqa: F401  (imports all serializers)
-from agency.api.serializers import Parameters, SharedFields
+from agency.api.serializers import IntegerField, Parameters, SharedFields
+from credentials.api.bulk import ErrorsQuery
 from credentials.api.serializers import CredentialOfferParameters
 
 
@@ -29,8 +30,27 @@ def test_no_default_can_be_changed_by_a_request():
                 assert not isinstance(inner.default, list | dict | set), (kind, field)
 
 
+def test_whole_numbers_have_ascii_digits_only():
+    kinds = {
+        kind
+        for kind in subclasses(serializers.Serializer)
+        if issubclass(kind, SharedFields) or kind.__name__.endswith("Query")
+    }
+    assert {ErrorsQuery, CredentialOfferParameters} <= kinds
+    for kind in kinds:
+        for name, field in kind().fields.items():
+            for inner in inner_fields(field):
+                if isinstance(inner, serializers.IntegerField):
+                    assert isinstance(inner, IntegerField), (kind, name)
+    for given, read in ((7, 7), ("7", 7), (" -7 ", -7), ("+7", 7), ("7.0", 7)):
+        assert IntegerField().run_validation(given) == read
+    for given in ("٣", "1_000", "３", "1__0", "7.٠", "", "--7"):
+        with pytest.raises(serializers.ValidationError):
+            IntegerField().run_validation(given)
+
+
 class Inner(Parameters):
-    level = serializers.IntegerField()
+    level = IntegerField()
 
 
 class Outer(Parameters):
