@@ -519,6 +519,7 @@ API_TAGS = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
     "VERSION": __version__,
+    "OAS_VERSION": "3.1.1",
     "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, "
     "credentials, verifications.\n\nMembers of a body and parameters of a list that "
     "are not known are ignored; the headers `X-Ignored-Members` and "
@@ -537,6 +538,7 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "agency.api.openapi.schema.add_errors",
         "agency.api.openapi.schema.add_descriptions",
+        "agency.api.openapi.schema.name_differences",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ConnectionState": "connections.models.Connection.State",

@@ -7,6 +7,14 @@ the types of events that it gets by default (webhooks/delivery/endpoints.py).
 """
 
 LITERAL_HEADER = "X-Service-Subscription-Key"
+# The OpenAPI document describes requests with the header. How every other request
+# differs, by the schema of the document.
+DIFFERENCES = {
+    "AgentEndpoint": "`endpoint.verkey` is an array that holds the key",
+    "AvailableCredentials": "the answer is one flat array, without `restrictions`",
+    "WebhookParameters": "an empty `messageTypes` also stands for `credential_offer` "
+    "and `verification_request`",
+}
 
 
 def is_literal(request):

@@ -263,7 +263,7 @@ class ConnectionQuery(WalletConnectionQuery):
 
 class AgentEndpoint(serializers.Serializer):
     did = serializers.CharField(required=False)
-    verkey = serializers.ListField(child=serializers.CharField(), required=False)
+    verkey = serializers.CharField(required=False)
     uri = serializers.CharField(required=False)
 
 

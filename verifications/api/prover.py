@@ -16,6 +16,7 @@ from connections.api.exchanges import WalletExchangeView
 from connections.api.serializers import DeclineParameters
 from connections.protocols import connectionless
 from verifications.api.serializers import (
+    AvailableCredentials,
     ConnectionVerificationQuery,
     ProposedPolicyParameters,
     SelectionParameters,
@@ -75,7 +76,7 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "getAvailableCredentialsForVerification",
-        response=VerificationPolicyCredentialContract(many=True),
+        response=AvailableCredentials,
     )
     def available(self, request, walletId, verificationId):
         return self.available_response(
@@ -98,7 +99,7 @@ class WalletVerifications(WalletExchangeView):
     @operation(
         "getAvailableCredentialsForParameters",
         request={"multipart/form-data": VerificationDataParameters},
-        response=VerificationPolicyCredentialContract(many=True),
+        response=AvailableCredentials,
     )
     def available_for_data(self, request, walletId):
         wallet = self.wallet

@@ -411,9 +411,7 @@ class VerificationPolicyCredentialContract(Contract):
     policyName = serializers.CharField()
     attributeNames = serializers.ListField(child=serializers.CharField())
     availableCredentials = CredentialContract(many=True)
-    restrictions = VerificationPolicyRestriction(
-        many=True, required=False, help_text="In the interface's dialect."
-    )
+    restrictions = VerificationPolicyRestriction(many=True, required=False)
 
     def to_representation(self, offered):
         item, credentials = offered
@@ -424,3 +422,10 @@ class VerificationPolicyCredentialContract(Contract):
             "availableCredentials": shown.data,
             "restrictions": item.restrictions,
         }
+
+
+class AvailableCredentials(Contract):
+    """The items of a proof request, as the interface has them."""
+
+    attributes = VerificationPolicyCredentialContract(many=True)
+    predicates = VerificationPolicyCredentialContract(many=True)

@@ -5,6 +5,7 @@ import re
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import get_lib_doc_excludes
 
+from agency.api.dialects import DIFFERENCES, LITERAL_HEADER
 from agency.api.exceptions import CODES
 from agency.api.openapi import descriptions, examples
 from agency.api.serializers import Contract, Parameters
@@ -124,7 +125,7 @@ class TwoKeys(OpenApiAuthenticationExtension):
         header = {
             "type": "apiKey",
             "in": "header",
-            "name": "X-Service-Subscription-Key",
+            "name": LITERAL_HEADER,
         }
         return [{"type": "http", "scheme": "bearer"}, header]
 
@@ -197,10 +198,8 @@ def add_descriptions(result, generator, request, public):
         texts = descriptions.PROPERTIES | descriptions.PROPERTIES_OF.get(name, {})
         properties = schema.get("properties", {})
         for member, shape in properties.items():
-            if member in texts and "description" not in shape:
-                # OpenAPI 3.0 ignores what stands beside a reference.
-                described = {"allOf": [shape]} if "$ref" in shape else shape
-                properties[member] = described | {"description": texts[member]}
+            if member in texts:
+                shape.setdefault("description", texts[member])
             if example := examples.BY_FORM_FIELD.get(f"{name}.{member}"):
                 properties[member]["example"] = example
     for path, operations in result["paths"].items():
@@ -215,6 +214,39 @@ def add_descriptions(result, generator, request, public):
                 if parameter.get("required") and example:
                     parameter.setdefault("example", example)
     return result
+
+
+def name_differences(result, generator, request, public):
+    """Say in each operation what differs without the header of its security scheme."""
+    schemas = result["components"]["schemas"]
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            shapes = [operation["responses"]["200"], operation.get("requestBody")]
+            found = schemas_in(shapes, schemas)
+            texts = [text for name, text in DIFFERENCES.items() if name in found]
+            if texts:
+                sentence = (
+                    f"Without the header `{LITERAL_HEADER}`, {'; '.join(texts)}."
+                )
+                before = operation.get("description", "")
+                operation["description"] = f"{before}\n\n{sentence}".strip()
+    return result
+
+
+def schemas_in(value, schemas):
+    """The names of the schemas that a part of the document refers to."""
+    found, left = set(), [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            name = str(one.get("$ref", "")).rpartition("/")[2]
+            if name and name not in found:
+                found.add(name)
+                left.append(schemas[name])
+            left += one.values()
+        elif isinstance(one, list):
+            left += one
+    return found
 
 
 def error_statuses(path, method, operation):

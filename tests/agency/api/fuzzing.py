@@ -3,6 +3,7 @@
 import json
 import re
 
+from agency.api.dialects import LITERAL_HEADER
 from credentials.models import RevocationRegistry
 from tests.support.world import PROVIDER, WALLET, caller
 
@@ -51,7 +52,7 @@ def configuration(*rules):
             operations.append(
                 {
                     "include-name-regex": f"^{method} {path}",
-                    "headers": caller(world.organization, area).headers,
+                    "headers": described(caller(world.organization, area).headers),
                     "parameters": places(
                         {key: name for key, (name, _) in words.items()}
                     ),
@@ -65,6 +66,12 @@ def configuration(*rules):
     phases = {"fuzzing": {"error-feedback": {"enabled": False}}}
     parts = {"dictionaries": dictionaries, "operations": operations, "phases": phases}
     return "\n".join(f"{name} = {toml(value)}" for name, value in parts.items())
+
+
+def described(headers):
+    """The keys in the headers of the document, whose shapes are answered then."""
+    token, subscription_key = headers.values()
+    return {"Authorization": token, LITERAL_HEADER: subscription_key}
 
 
 def places(names):

@@ -15,15 +15,11 @@ from tests.support.database import Template
 from tests.support.world import World, caller, filled
 
 pytestmark = pytest.mark.django_db(transaction=True)
-WALLET = "/custodian/v1/api/{walletId}"
 WHOLE = {  # answered in one piece, and why that is little
     "/common/networks": "an operator's few networks",
     "/provider/v1/networks": "the same",
     "/provider/v1/analytics/usage": "24 months at most",
     "/statistics": "90 days at most",
-    f"{WALLET}/verifications/{{verificationId}}/availableCredentials": (
-        "an item for each asked"
-    ),
 }
 ONE_ROW = {"/tenants"}  # the caller's own organization
 BAD = {"date-time": "yesterday", "boolean": "maybe", "integer": "0", "enum": "other"}

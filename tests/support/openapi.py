@@ -1,0 +1,43 @@
+"""Judge answers by the OpenAPI document."""
+
+import json
+
+from jsonschema import Draft202012Validator
+
+# Answered in both spellings, as `proofRequest` says.
+OPEN = {"ProofRequest", "ProofAttributeInfo", "ProofPredicateInfo", "AttributeFilter"}
+
+
+def closed(schemas):
+    """The schemas, whose objects have no members that the document does not name."""
+    return {
+        name: shape
+        if name in OPEN or "properties" not in shape
+        else {"additionalProperties": False} | shape
+        for name, shape in schemas.items()
+    }
+
+
+def complaints(document, operation, response):
+    """What in the JSON answer is not as documented, as `endpoint.verkey: ...`."""
+    described = operation["responses"].get(str(response.status_code))
+    if described is None:
+        return [f"{response.status_code} is not documented"]
+    media_type, _, _ = response.headers.get("Content-Type", "").partition(";")
+    content = described.get("content", {})
+    if not content and not response.streaming and not response.content:
+        return []
+    if media_type not in content:
+        return [f"{media_type or 'no body'}, not {' or '.join(content) or 'no body'}"]
+    if media_type != "application/json":
+        return []
+    shapes = {"schemas": closed(document["components"]["schemas"])}
+    schema = content[media_type]["schema"] | {"components": shapes}
+    errors = Draft202012Validator(schema).iter_errors(json.loads(response.content))
+    return [f"{error.json_path}: {error.message}" for error in errors]
+
+
+def operations(document):
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
