@@ -2,13 +2,18 @@
 
 They are no error, as the original clients send members that the original service did
 not know either. A response header names them, so that a caller finds a misspelt one.
+Calls that cannot be undone refuse them: who writes `?dryrun=true` means no revocation.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
+from django.http import QueryDict
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
+
+from agency.core.errors import Invalid
 
 MEMBERS_HEADER = "X-Ignored-Members"
 PARAMETERS_HEADER = "X-Ignored-Parameters"
@@ -51,3 +56,42 @@ def unknown_members(
                 yield from unknown_members(known, item, here)
             elif item is not None:
                 yield here
+
+
+def parameter_names(parameters: Iterable[Any]) -> list[str]:
+    """The query parameters that an operation reads, from those of its documentation."""
+    names = []
+    for one in parameters:
+        if not isinstance(one, OpenApiParameter):
+            names += list(one().fields)
+        elif one.location == OpenApiParameter.QUERY:
+            names.append(one.name)
+    return names
+
+
+def refuse_parameters(given: QueryDict, known: Iterable[str]) -> None:
+    """Raise 400 `invalid_request` if a parameter is unknown or comes twice."""
+    reads = ", ".join(known) or "none"
+    errors = {}
+    for name, values in given.lists():
+        if name not in known:
+            errors[name] = [f"There is no such query parameter here, only: {reads}."]
+        elif len(values) > 1:
+            errors[name] = ["Give it once."]
+    refuse(errors)
+
+
+def refuse_members(names: Iterable[str]) -> None:
+    """Raise 400 `invalid_request` if there are names of unknown members."""
+    refuse({name: ["There is no such member here."] for name in names})
+
+
+def refuse(errors: dict[str, list[str]]) -> None:
+    """errors: sentences by name. None of them is repeated without end."""
+    if errors:
+        shown = {
+            name[:MAX_NAME_LENGTH]: errors[name] for name in list(errors)[:MAX_NAMES]
+        }
+        text = " ".join(f"{name}: {' '.join(said)}" for name, said in shown.items())
+        message = f"{text} Nothing was done."
+        raise Invalid("invalid_request", message, shown)

@@ -28,6 +28,7 @@ class View(viewsets.ViewSet):
     """A view of the credentials API, which acts on the organization's own wallet."""
 
     idempotent_request = None  # set while a write with an Idempotency-Key runs
+    is_irreversible = False  # set by initial()
 
     @property
     def tenant(self):
@@ -41,14 +42,22 @@ class View(viewsets.ViewSet):
     def initial(self, request, *args, **kwargs):
         """REST framework calls this before the handler. With an Idempotency-Key, the
         handler is replaced by one that runs it inside `respond_once`.
+
+        400 `invalid_request` for a query parameter that an irreversible call does not
+        read.
         """
         super().initial(request, *args, **kwargs)
         name = request.method.lower()
+        handler = getattr(self, name, self.http_method_not_allowed)
+        is_delete = request.method == "DELETE"
+        self.is_irreversible = getattr(handler, "is_irreversible", False) or is_delete
+        if self.is_irreversible:
+            known = ignored_members.parameter_names(getattr(handler, "parameters", ()))
+            ignored_members.refuse_parameters(request.query_params, known)
         if (
             request.method in idempotency.METHODS
             and idempotency.HEADER in request.headers
         ):
-            handler = getattr(self, name, self.http_method_not_allowed)
             setattr(self, name, partial(self.respond_once, handler))
 
     def respond_once(self, handler, request, *args, **kwargs):
@@ -100,8 +109,13 @@ class View(viewsets.ViewSet):
         return serializer.validated_data
 
     def name_ignored_members(self, serializer):
-        """Name them in a header of the response, whether it is a success or not."""
+        """Name them in a header of the response, whether it is a success or not.
+
+        An irreversible call refuses them: 400 `invalid_request`.
+        """
         found = ignored_members.unknown_members(serializer, serializer.initial_data)
+        if self.is_irreversible:
+            ignored_members.refuse_members(found)
         if named := ignored_members.header_value(found):
             self.headers[ignored_members.MEMBERS_HEADER] = named
 

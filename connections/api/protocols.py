@@ -87,13 +87,13 @@ class Protocols(OrganizationView):
         choose_version(self, get_connection(self.wallet, connectionId))
         return self.retrieve(request, connectionId)
 
-    @operation("rotateConnection", response=ProtocolContract)
+    @operation("rotateConnection", response=ProtocolContract, irreversible=True)
     def rotate(self, request, connectionId):
         self.perform(did_rotate.rotate, get_connection(self.wallet, connectionId))
         # Reads again: a peer hosted here has agreed already.
         return self.retrieve(request, connectionId)
 
-    @operation("endConnection", response=ProtocolContract)
+    @operation("endConnection", response=ProtocolContract, irreversible=True)
     def end(self, request, connectionId):
         self.perform(get_connection(self.wallet, connectionId).end)
         return self.retrieve(request, connectionId)

@@ -184,6 +184,7 @@ class Bulks(View):
         },
         response=BulkContract,
         parameters=[BulkParameters],
+        irreversible=True,
     )
     @heavy
     def create(self, request):
@@ -213,15 +214,15 @@ class Bulks(View):
         after = self.parse_query(ErrorsQuery).validated_data["errorsAfter"]
         return self.respond(self.get_bulk(bulkId), after)
 
-    @operation("pauseBulk", response=BulkContract)
+    @operation("pauseBulk", response=BulkContract, irreversible=True)
     def pause(self, request, bulkId):
         return self.change(Bulk.pause, bulkId)
 
-    @operation("resumeBulk", response=BulkContract)
+    @operation("resumeBulk", response=BulkContract, irreversible=True)
     def resume(self, request, bulkId):
         return self.change(Bulk.resume, bulkId)
 
-    @operation("retryBulk", response=BulkContract)
+    @operation("retryBulk", response=BulkContract, irreversible=True)
     def retry(self, request, bulkId):
         return self.change(Bulk.retry_failed, bulkId)
 

@@ -171,6 +171,7 @@ class Credentials(ExchangeView):
         request=RevocationParameters,
         response=RevocationContract,
         parameters=[RevocationQuery],
+        irreversible=True,
     )
     @heavy
     def revoke_many(self, request):

@@ -14,6 +14,8 @@ from agency.core.errors import Invalid
 
 CONNECTION, WALLET, VALUES = "connectionId", "walletId", "credentialValues"
 RECIPIENTS = (CONNECTION, WALLET)
+MEMBERS = {*RECIPIENTS, VALUES}
+MAX_NAME = 120  # characters that an error repeats
 MAX_COLUMNS = 300
 DELIMITERS = ",;\t"
 
@@ -131,9 +133,16 @@ def read_json_lines(text: str) -> Iterator[SourceRow]:
 
 def read_object(number: int, row: Any) -> SourceRow:
     """A JSON row. Numbers and truth values are not taken for text: they have no one
-    spelling."""
+    spelling.
+
+    400 `invalid_request` for a member that is unknown and not null.
+    """
     if not isinstance(row, dict):
         return broken_row(number, "", "Give an object with credentialValues.")
+    for name in row.keys() - MEMBERS:
+        if row[name] is not None:
+            message = f"Row {number} has an unknown member: {name[:MAX_NAME]}."
+            raise Invalid("invalid_request", message, {f"[{number}]": [message]})
     recipient = ["" if row.get(name) is None else row[name] for name in RECIPIENTS]
     for name, value in zip(RECIPIENTS, recipient, strict=True):
         if not isinstance(value, str):

@@ -119,7 +119,9 @@ class ProviderTenants(ProviderView):
         keys = provider_keys.read_newest_keys(self.get_tenant(tenantId))
         return self.to_response(TenantKeysContract, keys)
 
-    @operation("changeProviderTenantKeys", response=TenantKeysContract)
+    @operation(
+        "changeProviderTenantKeys", response=TenantKeysContract, irreversible=True
+    )
     def change_keys(self, request: Request, tenantId: str) -> Response:
         tenant = self.get_tenant(tenantId)
         rotate = audit.recorded(

@@ -90,7 +90,9 @@ class Webhooks(View):
         self.perform(self.recorded(disable, "webhook.disabled", webhook))
         return Response()
 
-    @operation("rotateWebhookSecret", response=WebhookSecretContract)
+    @operation(
+        "rotateWebhookSecret", response=WebhookSecretContract, irreversible=True
+    )
     def rotate_secret(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         rotate = self.recorded(

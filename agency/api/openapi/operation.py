@@ -112,18 +112,20 @@ def operation(
     request: Any = None,
     response: Any = None,
     parameters: list[Any] | None = None,
+    irreversible: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Documents a handler of a view: `extend_schema` with the texts of the operation.
 
     request, response: a serializer or schema; None: no body.
     parameters: serializers of the query, or OpenApiParameters.
+    irreversible: refuses what it does not read, as every DELETE does (View.initial).
     """
     texts = all_texts().get(operation_id)
     if texts is None:
         raise ImproperlyConfigured(
             f"There are no texts of {operation_id}. Add it to a file in {FOLDER}."
         )
-    return extend_schema(
+    document = extend_schema(
         operation_id=operation_id,
         tags=[texts.tag],
         summary=texts.summary,
@@ -134,3 +136,11 @@ def operation(
         parameters=parameters,
         examples=texts.examples,
     )
+
+    def describe(handler: Handler) -> Handler:
+        described: Any = document(handler)
+        described.parameters = parameters or []
+        described.is_irreversible = irreversible
+        return described
+
+    return describe
