@@ -112,6 +112,11 @@ class Message:
     def is_problem_report(self) -> bool:
         return self.major_type.endswith("/problem-report")
 
+    @cached_property
+    def is_never_answered(self) -> bool:
+        """A problem report or an ack: else two agents could go on for ever."""
+        return self.is_problem_report or self.major_type.endswith("/ack")
+
 
 def _member(body: dict[str, Any], name: str) -> dict[str, Any]:
     value = body.get(name)

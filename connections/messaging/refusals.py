@@ -34,13 +34,13 @@ def send_problem_report(
     """Send the peer a problem report: the code and a fixed sentence.
 
     The reason stays in our log, as it may tell a stranger too much. A handshake has
-    codes of its own (didcomm.message.problem_report). A problem report or an ack is
-    never answered, else two agents could answer each other for ever. The report is
-    stored in the caller's transaction, after the attempt was rolled back. Only logs if
-    the peer is gone. 503 `organization_frozen` while the organization moves.
+    codes of its own (didcomm.message.problem_report). The report is stored in the
+    caller's transaction, after the attempt was rolled back. Only logs if the message
+    is never answered or the peer is gone. 503 `organization_frozen` while the
+    organization moves.
     """
     logger.info("%s refused: %s %s", received.type, error.code, error.message)
-    if received.is_problem_report or received.major_type.endswith("/ack"):
+    if received.is_never_answered:
         return
     report = problem_report(received, error.code, "The message was not accepted.")
     outbox.enqueue_if_possible(connection, report)

@@ -195,19 +195,29 @@ def _read_responder(message: Message) -> Party:
 
 
 def refuse_late_responder(connection: Connection, message: Message) -> bool:
-    """Starter: tell who answers an expired link that it is too late.
+    """Starter: tell who answers a link too late that it has expired or was used.
 
-    Return whether the link has expired and has no peer. The responder does not become
-    the peer, so the report belongs to no connection; nobody is told who packed
-    anonymously, or if too many such reports of this link are undelivered.
+    Return whether this is such an answer; in the thread of one that another sender has
+    answered. Its sender does not become the peer, so the report belongs to no
+    connection; nobody is told who packed anonymously, or if too many such reports of
+    this link are undelivered.
     """
-    if connection.their_key or not connection.is_expired:
+    if connection.role != Role.INVITER:
         return False
+    if connection.is_open:
+        if not connection.is_expired:
+            return False
+        error: Conflict = LinkExpired()
+    else:
+        is_in_thread = message.thread_id == connection.thread_id
+        if not is_in_thread or connection.is_peer(message.sender):
+            return False
+        error = link_taken_error()
     party = _read_responder(message)
     assert connection.my_key, "create_link() gave it a key"
     waiting = outbox.undelivered_messages(my_key=connection.my_key, connection=None)
-    if party.verkey and not outbox.is_full(waiting):
-        error = LinkExpired()
+    is_told = party.verkey and not message.is_never_answered
+    if is_told and not outbox.is_full(waiting):
         report = problem_report(message, error.code, error.message)
         outbox.enqueue_to_party(party, report, connection.my_key, None)
     return True

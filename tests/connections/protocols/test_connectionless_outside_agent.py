@@ -96,8 +96,30 @@ def test_a_phone_gets_its_credential_in_the_answer(faber, pocket, client, form):
     assert again.content == answer.content, "it may have been lost"
     assert credential_in_last_message(pocket, keys)["values"]["name"]["raw"] == "Ann"
     assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Issued"
-    assert other.asks(theirs).status_code == 202
-    assert other.inbox == [], "a second phone is told nothing"
+    assert other.asks(theirs).status_code == 200
+    [report] = other.inbox
+    protocol = theirs["@type"].removeprefix(other.prefix).rpartition("/")[0]
+    assert report.type == f"{protocol}/problem-report", "in its own version"
+    assert report.body["description"]["code"] == "offer_taken"
+    assert report.thread_id == theirs["~thread"]["thid"]
+
+
+def test_who_cannot_have_opened_a_used_link_is_told_nothing(
+    faber, pocket, client, form
+):
+    made, other = offer_by_link(faber, form), Agent()
+    body, _ = answer_to(pocket, client, made)
+    pocket.asks(body)
+    other.their_key, thread = pocket.their_key, body["~thread"]["thid"]
+    protocol = body["@type"].removeprefix(pocket.prefix).rpartition("/")[0]
+    for said in (
+        other.build(f"{protocol}/request-credential", "another-thread"),
+        other.build(f"{protocol}/problem-report", thread),
+        other.build(f"{protocol}/ack", thread),
+    ):
+        assert other.asks(said).status_code == 202, said
+    assert other.asks(body, anonymous=True).status_code == 202
+    assert other.inbox == []
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["same id", "new id"])

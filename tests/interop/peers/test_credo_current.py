@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from connections.didcomm.message import PREFIX
 from tests.interop.peers.agency import neighbour_of, revoke_after_request
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.credo import CURRENT
@@ -222,20 +223,54 @@ def has_second_version(credo, connection):
 
 
 def test_credo_takes_an_offer_by_link(office, definition, credo, version):
+    made = offers_by_link(office, definition, version)
+    takes_by_link(credo, made, "credential-received")
+    office.reaches(f"/credentials/{made['credentialId']}", "Issued")
+
+
+def test_credo_is_told_in_its_own_version_that_an_offer_was_taken(
+    office, definition, credo, other, version
+):
+    """Its handler gets the report, but looks among the invitations that it has sent.
+
+    So only its log shows it.
+    """
+    made = offers_by_link(office, definition, version)
+    takes_by_link(other, made, "credential-received")
+    takes_by_link(credo, made, "request-sent")
+    kind = f"issue-credential/{version}/problem-report"
+    eventually(
+        lambda: f"Error handling message with type {PREFIX}{kind}" in log(credo)
+    )
+    assert f"CredentialV{version[0]}ProblemReportHandler.handle" in log(credo)
+    assert "offer_taken" in log(credo)
+
+
+def log(credo):
+    return credo.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def other(starts_current):
+    return starts_current()
+
+
+def offers_by_link(office, definition, version):
     body = {"definitionId": definition, "credentialValues": VALUES}
     body |= {"protocol": "out-of-band", "exchangeVersion": version}
-    made = office.post("/credentials", body | {"automaticIssuance": True})
+    return office.post("/credentials", body | {"automaticIssuance": True})
+
+
+def takes_by_link(credo, made, state):
     before = {one["id"] for one in credo.does("offers", "all")}
-    url = f"{made['offerUrl']}?oob={made['offerData']}"
-    credo.does("accept", url=url)
+    credo.does("accept", url=f"{made['offerUrl']}?oob={made['offerData']}")
 
     def new():
         return [one for one in credo.does("offers", "all") if one["id"] not in before]
 
     [offered] = eventually(new)
     credo.does("take", offered["id"])
-    eventually(lambda: state_of(credo, offered["id"]) == "credential-received")
-    office.reaches(f"/credentials/{made['credentialId']}", "Issued")
+    eventually(lambda: state_of(credo, offered["id"]) == state)
 
 
 def state_of(credo, offered):
