@@ -294,7 +294,9 @@ class Connection(EventSource):
     @classmethod
     def find_by_token(cls, token: str) -> Connection | None:
         """The connection behind a link. Rows without a link have an empty token."""
-        rows = cls.of_live_wallets().select_related("tenant", "wallet__tenant")
+        rows = cls.of_live_wallets().select_related(
+            "tenant__network", "wallet__tenant"
+        )
         return rows.exclude(token="").filter(token=token).first()
 
     def insert_within_quota(self) -> None:

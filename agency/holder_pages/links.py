@@ -145,7 +145,7 @@ def find_link(token: str) -> Link | None:
             connection=connection,
             exchange=find_exchange(kind, connection.pk, thread_id),
         )
-    closed_links = ClosedLink.objects.select_related("tenant")
+    closed_links = ClosedLink.objects.select_related("tenant__network")
     closed = closed_links.filter(token=token, tenant__deleted_at=None).first()
     if not closed:
         return None

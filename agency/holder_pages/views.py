@@ -169,6 +169,7 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
     if context["is_open"]:
         context["has_wallet"] = sessions.knows_wallet(request, link.tenant)
         context["may_make_wallet"] = link.tenant.visitor_wallets
+        context["apps_read_network"] = link.tenant.apps_read_network
     if link.connection and context["is_open"] and link.kind == Kind.INVITATION:
         # An invitation to connect holds no values, so the page shows it whole.
         shared = invitation_links.shared_message(link.connection)

@@ -27,6 +27,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.mail import get_connection
 from django.db import connection
+from django.db.models import Q
 from django.http.request import validate_host
 
 from agency.core import rate_limits
@@ -39,7 +40,7 @@ from agency.ops import health, heartbeats, startup, stored_files
 from agency.ops.models import Heartbeat
 from agency.ops.probes import Probe
 from credentials.ledgers import ledger_of
-from tenants.models import Network
+from tenants.models import Network, Tenant
 
 TIMEOUT_SECONDS = 10.0
 CALL_SECONDS = 4.0
@@ -414,6 +415,21 @@ def check_ledgers() -> Findings:
             )
 
 
+def check_local_network() -> Findings:
+    """Organizations whose cards no wallet app can take, those for tests left out."""
+    local = Tenant.objects.filter(network__kind=Network.Kind.LOCAL, is_test=False)
+    # Those that name apps have some that read the local network.
+    if count := local.filter(Q(wallet_apps__isnull=True) | Q(wallet_apps=[])).count():
+        yield Finding(
+            "local_network",
+            WARNING,
+            f"Organizations on the local network: {count}. Only wallets hosted here, "
+            "and programs that read /ledger/local/, can take their cards.",
+            "For wallet apps of others, add an Indy ledger (manage.py add_network) and "
+            "create the organization on it; see docs/interop.md.",
+        )
+
+
 def check_processes() -> Findings:
     if text := heartbeats.describe_missing():
         yield Finding(
@@ -463,6 +479,7 @@ CHECKS: dict[str, Callable[[], Findings]] = {
     "certificate": check_certificate,
     "mail": check_mail,
     "ledger": check_ledgers,
+    "local_network": check_local_network,
     "processes": check_processes,
     "versions": check_versions,
     "queues": check_queues,

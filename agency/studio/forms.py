@@ -62,7 +62,8 @@ class OrganizationForm(OnceForm, forms.ModelForm):
     network_id = forms.ChoiceField(
         label="Network",
         help_text="Where what others need to check your credentials is published. "
-        "This cannot be changed.",
+        "Wallet apps read Indy ledgers; cards of the local network are for wallets "
+        "hosted here. This cannot be changed.",
     )
 
     is_test = forms.BooleanField(

@@ -127,6 +127,15 @@ class Tenant(Record):
         return Asset.path_of(self.image_url)
 
     @property
+    def apps_read_network(self) -> bool:
+        """Whether wallet apps can read its network, and so take its cards.
+
+        They read Indy ledgers; the local network only if they are made for it. An
+        organization that has such an app names it.
+        """
+        return bool(self.wallet_apps) or self.network.kind != Network.Kind.LOCAL
+
+    @property
     def audit_facts(self) -> dict[str, str]:
         return {"name": self.name}
 

@@ -152,6 +152,8 @@ def test_values_reach_a_wallet_only(offer):
 
 
 def test_an_invitation_is_handed_over_whole(faber):
+    faber.tenant.wallet_apps = [{"name": "Purse", "urls": ["https://purse.example"]}]
+    faber.tenant.save()
     invited = faber.invites()
     page = page_of(invited).open().text
     assert f'href="didcomm://launch/?c_i={invited["invitation"]}' in page

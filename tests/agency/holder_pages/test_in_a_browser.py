@@ -175,8 +175,9 @@ TOP = "document.querySelector('%s').getBoundingClientRect().top"
 
 @pytest.fixture
 def lets_visitors(faber):
-    """The organization lets visitors make wallets."""
+    """The organization lets visitors make wallets, and names an app."""
     faber.tenant.visitor_wallets = True
+    faber.tenant.wallet_apps = [{"name": "Purse", "urls": ["https://purse.example"]}]
     faber.tenant.save()
 
 

@@ -19,7 +19,7 @@ from agency.core.waiting import seconds_left
 from agency.ops import doctor, health, heartbeats
 from agency.ops.doctor import Finding
 from agency.ops.models import Heartbeat
-from tests.factories import HeartbeatFactory, NetworkFactory
+from tests.factories import HeartbeatFactory, NetworkFactory, TenantFactory
 from tests.support.http_endpoints import answers, certificate, serving
 from tests.support.paths import DOCS, ROOT
 
@@ -112,6 +112,19 @@ def test_before_the_processes_start_they_are_not_missed():
 def test_the_servers_of_the_tests_are_well():
     for name in ("keys", "migrations", "clock", "storage"):
         assert names(doctor.CHECKS[name]) == []
+
+
+def test_organizations_whose_cards_no_app_can_take_are_counted():
+    assert names(doctor.check_local_network) == []
+    TenantFactory(network=NetworkFactory())
+    TenantFactory(is_test=True)
+    TenantFactory(wallet_apps=[{"name": "Purse", "urls": ["https://purse.example"]}])
+    assert names(doctor.check_local_network) == []
+    TenantFactory(wallet_apps=[])
+    TenantFactory()
+    [found] = doctor.check_local_network()
+    assert (found.name, found.level) == ("local_network", "warning")
+    assert "network: 2." in found.text
 
 
 def test_settings_are_checked_by_the_ids_of_django_and_by_the_connections(settings):

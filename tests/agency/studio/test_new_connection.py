@@ -10,7 +10,8 @@ import pytest
 from agency.studio.new_connection import PERIODS
 from connections.didcomm import message as didcomm
 from connections.models import Connection
-from tenants.models import AuditEntry
+from tenants.models import AuditEntry, Tenant
+from tests.factories import NetworkFactory
 from tests.support.people import Organization
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,6 +48,25 @@ def test_a_new_invitation_has_its_link_and_its_qr_code(browser, url, api, alice)
     assert api.get(f"/connections/{row.connection_id}")["state"] == "Connected"
     entry = AuditEntry.objects.get(action="connection.invited")
     assert (entry.actor_name, entry.object_id) == ("fay@faber.example", str(row.pk))
+
+
+def test_on_the_local_network_pages_say_which_wallets_can_take_a_card(browser, url):
+    said = "can take a card"
+    _, page = invite(browser, url)
+    for shown in (
+        page,
+        browser.get(url).text,
+        browser.get(f"{url}/connections/new").text,
+    ):
+        assert said in shown and "/ledger/local/" in shown
+    Tenant.objects.update(network=NetworkFactory())
+    _, page = invite(browser, url)
+    for shown in (
+        page,
+        browser.get(url).text,
+        browser.get(f"{url}/connections/new").text,
+    ):
+        assert said not in shown
 
 
 def test_every_choice_of_the_page_is_one_of_the_api(browser, url, api, settings):

@@ -76,7 +76,7 @@ def test_another_wallet_can_be_used_instead(wallet, offer):
     other = f"/i/{token}?wallet=other"
     assert other in wallet.get(f"/w/take/{token}").text
     page = wallet.get(other).text
-    assert "open-wallet" in page and f"/w/take/{token}" in page
+    assert "by-wallet" in page and f"/w/take/{token}" in page
     # Without scripts, it is looked at again in the same way.
     assert f"/i/{token}?wallet=other&amp;seen=waiting" in page
 
@@ -106,7 +106,7 @@ def test_who_is_led_to_a_wallet_that_is_forgotten_comes_back(wallet, offer):
     del wallet.cookies[sessions.SESSION_COOKIE]
     back = wallet.get(path, follow=True)
     assert back.redirect_chain[-1] == (f"{path}?wallet=other", 302)
-    assert back.status_code == 200 and "open-wallet" in back.text
+    assert back.status_code == 200 and "by-wallet" in back.text
 
 
 def test_a_replaced_link_and_a_made_up_note_lead_nowhere(wallet, alice, offer):
