@@ -1,7 +1,8 @@
-"""Rate limits: token buckets in Redis or Valkey, shared by all processes.
+"""Rate limits in Redis or Valkey, shared by all processes.
 
 A bucket of N holds at most N tokens and is refilled evenly with N tokens each period.
-The key of a full bucket expires. While the server is out of reach nothing is limited:
+The key of a full bucket expires. In a queue each caller has its turn, which it asks for
+again. While the server is out of reach nothing is limited:
 a rate limit must not stop the service that it protects.
 """
 
@@ -37,6 +38,23 @@ if wait > 0 then return tostring(wait) end
 redis.call("SET", KEYS[1], string.format("%.6f", full), "PX", math.ceil((full - now) * 1000))
 return "0"
 """
+# A queue is stored as the time of the next turn that nobody has, a turn as its time
+# until it is taken, or lost. The script returns the seconds to wait, or 0.
+TAKE_TURN = """
+local clock = redis.call("TIME")
+local now, seconds = clock[1] + clock[2] / 1000000, tonumber(ARGV[1])
+local turn = tonumber(redis.call("GET", KEYS[2]))
+if not turn then
+  turn = math.max(tonumber(redis.call("GET", KEYS[1]) or 0), now)
+  local left = math.ceil((turn + seconds - now) * 1000)
+  redis.call("SET", KEYS[1], string.format("%.6f", turn + seconds), "PX", left)
+  redis.call("SET", KEYS[2], string.format("%.6f", turn), "PX", left + ARGV[2] * 1000)
+end
+if turn > now then return tostring(turn - now) end
+redis.call("DEL", KEYS[2])
+return "0"
+"""
+TURN_KEPT_SECONDS = 30  # for a caller that comes late
 paused_until = 0.0
 
 
@@ -46,16 +64,29 @@ def take_token(kind: str, name: str, size: int, *, minutes: int = 1) -> None:
     kind: what is limited, such as "address"; a label of the metrics. name: identifies
     the bucket. size: of the bucket; 0 for no limit. minutes: in which it is refilled.
     """
-    if not size or is_paused():
+    if size:
+        period = minutes * PERIOD_SECONDS
+        run_script(TAKE_TOKEN, kind, [name], period / size, period)
+
+
+def take_turn(kind: str, queue: str, name: str, seconds: int) -> None:
+    """Take the turn of a caller in a queue. Raises 429 `too_many_requests` before it.
+
+    Each has one turn at a time, all in order of their first call, `seconds` apart. kind:
+    as in take_token(). name: identifies the caller in the queue.
+    """
+    names = [queue, f"{queue} {name}"]
+    run_script(TAKE_TURN, kind, names, seconds, TURN_KEPT_SECONDS)
+
+
+def run_script(script: str, kind: str, names: list[str], *arguments: float) -> None:
+    """Run a script that returns for how long to wait. Raises 429 `too_many_requests`."""
+    if is_paused():
         return
-    period = minutes * PERIOD_SECONDS
+    keys = [f"{KEY_PREFIX}{kind}:{name}" for name in names]
     try:
         wait: Any = redis_client().eval(
-            TAKE_TOKEN,
-            1,  # the number of keys
-            f"{KEY_PREFIX}{kind}:{name}",
-            str(period / size),
-            str(period),
+            script, len(keys), *keys, *(str(argument) for argument in arguments)
         )
     except UNREACHABLE as error:
         pause_after_failure(error)

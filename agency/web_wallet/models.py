@@ -41,6 +41,8 @@ class PersonalLink(Record):
     told_at = models.DateTimeField(null=True)
     # Whether a stranger made the wallet by the page of a link.
     made_by_visitor = models.BooleanField(default=False, db_default=False)
+    # The connection of that link if one person may use it: it makes one wallet.
+    made_by_connection = models.UUIDField(null=True)
 
     class Meta:
         indexes = [
@@ -48,7 +50,12 @@ class PersonalLink(Record):
                 fields=["created_at"],
                 condition=models.Q(made_by_visitor=True, pin=""),
                 name="wallet_link_unopened",
-            )
+            ),
+            models.Index(
+                fields=["made_by_connection"],
+                condition=models.Q(made_by_connection__isnull=False),
+                name="wallet_link_made_by",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -84,6 +91,11 @@ class PinTry(Record):
     link = models.ForeignKey(PersonalLink, on_delete=models.CASCADE)
     # The keyed digest of the client's address.
     address = models.BinaryField()
+    # The browser that gave the right PIN before (known_browsers.py). None: another one.
+    browser = models.UUIDField(null=True)
+    # Whether the right PIN came after it from this address: then it counts for the
+    # link as a whole only.
+    is_forgiven = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         verbose_name_plural = "PIN tries"

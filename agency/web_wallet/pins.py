@@ -1,8 +1,13 @@
-"""The PIN of a personal link: what may be chosen, and how often one may guess."""
+"""The PIN of a personal link: how often one may guess it.
+
+A browser that gave the right PIN of a link before is known to it
+(known_browsers.py). The tries of others never count for it.
+"""
 
 import math
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.hashers import check_password, make_password
 from django.db import transaction
@@ -10,40 +15,50 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agency.core import rate_limits
-from agency.core.errors import Conflict, Forbidden, Invalid, TooOften
+from agency.core.errors import Conflict, Forbidden, TooOften
 from agency.core.retention import BatchBudget, delete_in_batches
 from agency.web_wallet.links import lock_link
 from agency.web_wallet.models import PersonalLink, PinTry
+from agency.web_wallet.weak_pins import require_usable
 from tenants import audit, vault
 
-MIN_DIGITS, MAX_DIGITS = 6, 12
-# Wrong tries from one address, over all links.
-OF_ADDRESS, ADDRESS_PERIOD = 5, timedelta(hours=1)
-# Wrong tries of one link, from anywhere.
-OF_LINK, LINK_PERIOD = 20, timedelta(days=1)
-# All tries in a minute, right ones too: each hashes a PIN. Many people may share an
-# address.
-ALL_OF_LINK, ALL_OF_ADDRESS = 30, 60
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+# Wrong tries of a link from one address, and from anywhere, of unknown browsers.
+OF_ADDRESS, OF_LINK = 5, 20  # in an hour, in a day
+# Those of a known browser in an hour.
+OF_BROWSER = 10
+# All tries in a minute, right ones too: each hashes a PIN. Of one link, by a known
+# browser or an address; of an address, which many people may share.
+ALL_OF_LINK, ALL_OF_ADDRESS = 30, 600
+# From an address with so many wrong tries in an hour, unknown browsers take turns.
+OF_CROWD, TURN_SECONDS = 300, 2
 
 
-def require_usable(pin: str) -> None:
-    """Raise Invalid `pin_not_usable` for one that is too short or guessed at once."""
-    is_number = pin.isascii() and pin.isdecimal()
-    steps = {ord(two) - ord(one) for one, two in zip(pin, pin[1:], strict=False)}
-    # All digits are the same, or one after the other.
-    is_simple = steps in ({0}, {1}, {-1})
-    if not (is_number and MIN_DIGITS <= len(pin) <= MAX_DIGITS) or is_simple:
-        raise Invalid(
-            "pin_not_usable",
-            f"A PIN has {MIN_DIGITS} to {MAX_DIGITS} digits, which are neither all "
-            "the same nor in a row.",
-        )
+class TooManyPins(TooOften):
+    """429 `too_many_pins`: the next try may be in `retry_after` seconds."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__("too_many_pins", "The PIN was wrong too often.", retry_after)
 
 
-def limit_tries(link: PersonalLink, address: str) -> None:
-    """Raise TooOften `too_many_requests` where PINs are given too fast."""
-    rate_limits.take_token("pins_of_link", str(link.pk), ALL_OF_LINK)
-    rate_limits.take_token("pins_of_address", address, ALL_OF_ADDRESS)
+class WrongPin(Forbidden):
+    """403 `wrong_pin`. next: the refusal of the next try if there is none left."""
+
+    def __init__(self, tries_left: int, wait: int) -> None:
+        super().__init__("wrong_pin", "This is not the PIN of the wallet.")
+        self.tries_left = tries_left
+        self.next = TooManyPins(wait)
+
+
+def limit_tries(link: PersonalLink, address: str, browser: UUID | None) -> None:
+    """Raise TooOften `too_many_requests` where PINs are given too fast.
+
+    address: of the client. browser: its id if the link knows it.
+    """
+    whose = f"{link.pk} {browser or address}"
+    rate_limits.take_token("pins_of_link", whose, ALL_OF_LINK)
+    if not browser:
+        rate_limits.take_token("pins_of_address", address, ALL_OF_ADDRESS)
 
 
 @transaction.atomic
@@ -64,44 +79,80 @@ def choose_pin(link: PersonalLink, pin: str, address: str) -> None:
     audit.record("wallet.link_opened", link.wallet, by=actor)
 
 
-def check_pin(link: PersonalLink, pin: str, address: str) -> None:
+def check_pin(
+    link: PersonalLink, pin: str, address: str, browser: UUID | None = None
+) -> None:
     """Compare a PIN with that of the link.
 
-    Raises TooOften `too_many_pins`, Forbidden `wrong_pin`, NotFound `wallet_link_gone`.
+    Raises WrongPin, TooManyPins, TooOften `too_many_requests` before the turn of the
+    link, NotFound `wallet_link_gone`.
 
     A try is stored and committed before the PIN is compared, below the lock of the
     link, so that tries at the same time are no more than one after the other. If the
-    PIN was right, the try is deleted: wrong ones stay, and are counted. address: of the
-    browser; only its digest is stored.
+    PIN was right, the try is deleted, and the wrong ones of this link and address are
+    forgiven. address: of the client; only its digest is stored. browser: its id if the
+    link knows it.
     """
     digest = vault.keyed_digest(address)
+    if not browser and is_crowd(digest):
+        # Who could not try anyway takes no turn from others.
+        require_tries_left(link, digest, browser)
+        rate_limits.take_turn("pin_turns", address, str(link.pk), TURN_SECONDS)
     with transaction.atomic():
         lock_link(link)
-        wait = max(
-            wait_for(
-                PinTry.objects.filter(address=digest), OF_ADDRESS, ADDRESS_PERIOD
-            ),
-            wait_for(PinTry.objects.filter(link=link), OF_LINK, LINK_PERIOD),
+        require_tries_left(link, digest, browser)
+        tried = PinTry(
+            tenant_id=link.tenant_id, link=link, address=digest, browser=browser
         )
-        if wait:
-            raise TooOften("too_many_pins", "The PIN was wrong too often.", wait)
-        tried = PinTry(tenant_id=link.tenant_id, link=link, address=digest)
         tried.save(force_insert=True)
     if not check_password(pin, link.pin):
-        raise Forbidden("wrong_pin", "This is not the PIN of the wallet.")
+        raise WrongPin(*count_tries_left(link, digest, browser))
     tried.delete()
+    PinTry.objects.filter(link=link, address=digest, browser=None).update(
+        is_forgiven=True
+    )
 
 
-def wait_for(rows: "QuerySet[Any]", limit: int, period: timedelta) -> int:
-    """The seconds until fewer than `limit` of the rows are younger than the period."""
-    times = rows.order_by("-created_at").values_list("created_at", flat=True)
-    newest = list(times[:limit])
-    if len(newest) < limit:
-        return 0
-    left = newest[-1] + period - timezone.now()
-    return max(0, math.ceil(left.total_seconds()))
+def is_crowd(digest: bytes) -> bool:
+    tries = PinTry.objects.filter(address=digest, browser=None)
+    return len(newest_times(tries, OF_CROWD, HOUR)) == OF_CROWD
+
+
+def require_tries_left(
+    link: PersonalLink, digest: bytes, browser: UUID | None
+) -> None:
+    left, wait = count_tries_left(link, digest, browser)
+    if not left:
+        raise TooManyPins(wait)
+
+
+def count_tries_left(
+    link: PersonalLink, digest: bytes, browser: UUID | None
+) -> tuple[int, int]:
+    """Return how many tries are left, and if none is the seconds until one is."""
+    tries = PinTry.objects.filter(link=link, browser=browser)
+    limits = [(tries, OF_BROWSER, HOUR)]
+    if not browser:
+        of_address = tries.filter(address=digest, is_forgiven=False)
+        limits = [(of_address, OF_ADDRESS, HOUR), (tries, OF_LINK, DAY)]
+    left, wait = [], [0]
+    for rows, limit, period in limits:
+        times = newest_times(rows, limit, period)
+        left.append(limit - len(times))
+        if not left[-1]:
+            seconds = (times[-1] + period - timezone.now()).total_seconds()
+            wait.append(max(1, math.ceil(seconds)))
+    return min(left), max(wait)
+
+
+def newest_times(rows: "QuerySet[Any]", limit: int, period: timedelta) -> list[Any]:
+    """When the newest of the rows were made, at most `limit`, within the period."""
+    recent = rows.filter(created_at__gt=timezone.now() - period)
+    return list(
+        recent.order_by("-created_at").values_list("created_at", flat=True)[:limit]
+    )
 
 
 def forget_old_tries() -> int:
-    old = PinTry.objects.filter(created_at__lt=timezone.now() - LINK_PERIOD)
+    old = PinTry.objects.filter(created_at__lt=timezone.now() - DAY)
     return delete_in_batches(old, BatchBudget(), by="created_at")

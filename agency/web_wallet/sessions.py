@@ -27,12 +27,15 @@ OPEN_COOKIE = "agency_wallet_open"
 UNKEPT_COOKIE = "agency_wallet_unkept"
 # A link that was opened here while LINK_COOKIE is of another wallet.
 OTHER_COOKIE = "agency_wallet_other"
+# Of which links the right PIN was given here: known_browsers.py. Signing out keeps it.
+KNOWN_COOKIE = "agency_wallet_known"
 PATHS = {
     SESSION_COOKIE: "/w/",
     LINK_COOKIE: "/w/",
     OPEN_COOKIE: "/i/",
     UNKEPT_COOKIE: "/w/",
     OTHER_COOKIE: "/w/",
+    KNOWN_COOKIE: "/w/",
 }
 # After the last PIN. A phone closes its browser when it likes.
 REMEMBERED = timedelta(days=180)

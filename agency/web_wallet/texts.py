@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from agency.core.errors import AgencyError
+from agency.web_wallet.pins import WrongPin
 
 # By code, what a holder can do about it. The others have a sentence for all.
 ERRORS = {
@@ -19,8 +20,10 @@ ERRORS = {
     ),
     "wrong_pin": gettext_lazy("This is not the PIN of this wallet."),
     "pin_chosen": gettext_lazy("A PIN was chosen before. Enter that one."),
+    "too_many_pins": gettext_lazy("The PIN was wrong too often."),
     "pin_not_usable": gettext_lazy(
-        "Choose 6 to 12 digits that are neither all the same nor in a row."
+        "Choose 6 to 12 digits that nobody guesses at once: no date, no year, nothing "
+        "repeated and no row of keys."
     ),
     "wrong_state": gettext_lazy(
         "This was answered before, or withdrawn meanwhile. Nothing was done twice."
@@ -29,10 +32,14 @@ ERRORS = {
     "restriction_not_met": gettext_lazy(
         "A card that you chose does not answer the question. Choose another one."
     ),
-    "too_many_requests": gettext_lazy("That was too often. Try again in a while."),
+    "too_many_requests": gettext_lazy("That was too often."),
     "wallet_not_kept": gettext_lazy(
         "This browser has another wallet, whose link you have not kept. Open that one "
         "and keep its link first: else you lose its cards."
+    ),
+    "wallet_made": gettext_lazy(
+        "This link has made a wallet before, with a PIN. Open it in the browser in "
+        "which it was made, or ask for a new link."
     ),
     "connection_gone": gettext_lazy(
         "The connection with the other side has ended. Ask them to begin again."
@@ -51,14 +58,42 @@ ERRORS = {
     ),
 }
 
+OTHER_WAYS = gettext_lazy(
+    "In another browser that has opened this wallet before you need not wait. Or ask "
+    "the organization for a new link, with which you choose a new PIN."
+)
+
 
 def describe_error(error: AgencyError) -> str:
-    if error.code == "too_many_pins" and error.retry_after:
-        minutes = math.ceil(error.retry_after / 60)
-        return ngettext(
-            "The PIN was wrong too often. Try again in %(minutes)s minute.",
-            "The PIN was wrong too often. Try again in %(minutes)s minutes.",
-            minutes,
-        ) % {"minutes": minutes}
+    """What happened and what a holder can do, in the active language."""
     known = ERRORS.get(error.code)
-    return str(known) if known else _("It did not work. Try again in a while.")
+    text = str(known) if known else _("It did not work. Try again in a while.")
+    if isinstance(error, WrongPin):
+        left = error.tries_left
+        return f"{text} {count_tries(left) if left else describe_error(error.next)}"
+    if error.code in ("too_many_pins", "too_many_requests") and error.retry_after:
+        text = f"{text} {describe_wait(error.retry_after)}"
+    return f"{text} {OTHER_WAYS}" if error.code == "too_many_pins" else text
+
+
+def count_tries(left: int) -> str:
+    text = ngettext(
+        "You have %(count)s more try.", "You have %(count)s more tries.", left
+    )
+    return text % {"count": left}
+
+
+def describe_wait(seconds: int) -> str:
+    """In seconds up to two minutes, else in minutes."""
+    if seconds <= 120:
+        text = ngettext(
+            "Try again in %(count)s second.",
+            "Try again in %(count)s seconds.",
+            seconds,
+        )
+        return text % {"count": seconds}
+    minutes = math.ceil(seconds / 60)
+    text = ngettext(
+        "Try again in %(count)s minute.", "Try again in %(count)s minutes.", minutes
+    )
+    return text % {"count": minutes}

@@ -20,6 +20,7 @@ from agency.holder_pages import colors
 from agency.holder_pages import texts as link_texts
 from agency.holder_pages.links import Kind, State
 from agency.web_wallet import consent, holdings, pins, sessions, texts
+from agency.web_wallet.known_browsers import find_browser, remember_browser
 from agency.web_wallet.links import find_link
 from agency.web_wallet.models import PersonalLink
 from agency.web_wallet.pages import (
@@ -74,10 +75,13 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     if request.method != "POST":
         return show_page(request, link, "pin", context)
     pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
-    choose_or_check = pins.check_pin if link.pin else pins.choose_pin
+    browser = find_browser(request, link) if link.pin else None
     try:
-        pins.limit_tries(link, address)
-        choose_or_check(link, pin, address)
+        pins.limit_tries(link, address, browser)
+        if link.pin:
+            pins.check_pin(link, pin, address, browser)
+        else:
+            pins.choose_pin(link, pin, address)
     except NotFound:  # the link was replaced meanwhile
         raise
     except AgencyError as error:
@@ -94,7 +98,10 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
         response = redirect("web_wallet:inbox")
     else:
         response = redirect("web_wallet:cards")
+    if "HX-Request" in request.headers:  # pin.js, which cannot follow a redirection
+        response = HttpResponse(status=204, headers={"HX-Redirect": response.url})
     sessions.begin_session(response, link)
+    remember_browser(request, response, link)
     return response
 
 
@@ -132,7 +139,7 @@ def leave(request: HttpRequest) -> HttpResponse:
     if session := sessions.find_session(request):
         session.delete()
     response = redirect("web_wallet:left")
-    for name in sessions.PATHS:
+    for name in sessions.PATHS.keys() - {sessions.KNOWN_COOKIE}:
         sessions.delete_cookie(response, name)
     return response
 

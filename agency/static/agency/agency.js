@@ -50,18 +50,22 @@ function prepareSharing() {
 prepareSharing();
 
 // `data-hides` is the id of a field whose text the button hides and shows again.
-for (const button of document.querySelectorAll("[data-hides]")) {
-  const field = document.getElementById(button.dataset.hides);
-  const name = () => {
-    button.textContent = field.type === "password" ? button.dataset.show : button.dataset.hide;
-  };
-  button.addEventListener("click", () => {
-    field.type = field.type === "password" ? "text" : "password";
+function prepareHiding() {
+  for (const button of document.querySelectorAll("[data-hides]")) {
+    const field = document.getElementById(button.dataset.hides);
+    const name = () => {
+      button.textContent = field.type === "password" ? button.dataset.show : button.dataset.hide;
+    };
+    button.addEventListener("click", () => {
+      field.type = field.type === "password" ? "text" : "password";
+      name();
+    });
     name();
-  });
-  name();
-  button.hidden = false;
+    button.hidden = false;
+  }
 }
+
+prepareHiding();
 
 // Times are sent in UTC and shown in the reader's zone; the title keeps UTC. They are written as the rest of the
 // page is, in its language and not the browser's: an English page has "24 Nov 2026" everywhere.

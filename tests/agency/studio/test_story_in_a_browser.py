@@ -13,7 +13,7 @@ from verifications.models import Verification
 
 pytestmark = chromium.MARKS
 PASSWORD = "correct horse battery"
-PIN = "280615"
+PIN = "284615"
 MAX_CLICKS = 18
 FIND = """(([where, text]) => [...document.querySelectorAll(
     `${where} a, ${where} button:not([aria-hidden]), ${where} summary`)]

@@ -114,7 +114,7 @@ def test_a_personal_link_is_shown_once_and_revoked(browser, url, api):
     assert "Nobody has chosen a PIN yet." in shown and "agw_" not in shown
     holder = Client()
     assert holder.get(path).status_code == 302
-    holder.post("/w/pin", {"pin": "280615"})
+    holder.post("/w/pin", {"pin": "284615"})
     shown = read(browser, f"{url}/wallets/{row.pk}")
     assert "The holder chose a PIN" in shown
     browser.send(f"{url}/wallets/{row.pk}/link/revoke")

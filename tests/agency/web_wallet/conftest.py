@@ -7,7 +7,7 @@ from agency.web_wallet import links
 from tenants import audit
 from wallets.models import Wallet
 
-PIN = "280615"
+PIN = "284615"
 VALUES = {"name": "Balthazar-4711", "year": "2021"}
 
 

@@ -1,14 +1,18 @@
 """A personal link and a PIN open a wallet, and nothing else does."""
 
+import itertools
 import re
+import time
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.hashers import make_password
 from django.test import Client
 
 from agency.server.web import is_heavy
-from agency.web_wallet import pins, sessions, tasks
+from agency.web_wallet import links, pins, sessions, tasks, weak_pins
 from agency.web_wallet.models import UNOPENED_FOR, PersonalLink, PinTry, WalletSession
+from tenants import audit, vault
 from tenants.models import AuditEntry, Tenant
 from tests.agency.web_wallet.conftest import (
     PIN,
@@ -20,8 +24,15 @@ from tests.agency.web_wallet.conftest import (
 )
 from tests.support.erasing import worker_erases
 from tests.support.people import ApiError
+from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
+WRONG = "000001"
+GUESSED = (
+    "000000 123456 987654 890123 135791 123123 121212 12341234 112233 998877 110110 "
+    "123321 159753 147258 7894561 1472580 280615 061528 150628 19900101 01011990 "
+    "199007 071990 19902020 202120222023 696969 5201314 142536 246810 420420"
+)
 
 
 def visit(path, **address):
@@ -172,10 +183,14 @@ def test_who_comes_second_does_not_choose(alice):
 
 def test_a_pin_that_is_guessed_at_once_is_refused(alice):
     browser = visit(link_of(alice))
-    guessed = ["", "12345", "000000", "123456", "987654", "28061x", "1" * 13]
-    for pin in (*guessed, "٢٨٠٦١٥"):
+    for pin in ("", "12345", "28461x", "1" * 13, "٢٨٤٦١٥", "123123"):
         refuses(give(browser, pin), 400, "pin_not_usable")
         assert PersonalLink.objects.get().pin == "", pin
+    assert [pin for pin in GUESSED.split() if not weak_pins.is_weak(pin)] == []
+    assert len(weak_pins.common_pins()) > 1000
+    # One of eight that nobody has chosen is refused, not more.
+    weak = [weak_pins.is_weak(f"{number:06}") for number in range(0, 10**6, 997)]
+    assert 0.1 < sum(weak) / len(weak) < 0.15
 
 
 def test_the_link_is_remembered_once_the_pin_was_given(alice):
@@ -197,7 +212,8 @@ def test_signing_out_asks_first_and_forgets_the_wallet_here(alice):
     assert "Nothing is deleted" in asked and "cannot be undone" in asked
     assert browser.get("/w/").status_code == 200
     assert browser.post("/w/leave").url == "/w/left"
-    assert not any(browser.cookies[name].value for name in sessions.PATHS)
+    kept = [name for name in sessions.PATHS if browser.cookies[name].value]
+    assert kept == [sessions.KNOWN_COOKIE]
     assert not WalletSession.objects.exists()
     assert browser.get("/w/leave").url == browser.get("/w/pin").url == "/w/left"
     assert "You are signed out" in browser.get("/w/left").text
@@ -221,34 +237,116 @@ def test_forms_need_their_token_and_errors_are_in_the_language_of_the_holder(ali
     assert "The form is too old" in elsewhere.text
 
 
-def test_five_wrong_pins_from_one_address_stop_all_tries_from_there(alice, faber):
-    path = link_of(alice)
-    opens_wallet(alice, path)
+def test_five_wrong_pins_of_a_link_stop_no_other_at_that_address(alice, faber):
+    path, bob = link_of(alice), link_of(faber.hosts("Bob"))
+    for opened in (path, bob):
+        opens_wallet(alice, opened)
     browser = visit(path)
-    for _ in range(pins.OF_ADDRESS):
-        refuses(give(browser, "000001"), 403, "wrong_pin")
+    for left in range(pins.OF_ADDRESS - 1, 0, -1):
+        answer = give(browser, WRONG)
+        refuses(answer, 403, "wrong_pin")
+        tries = "tries" if left > 1 else "try"
+        assert f"You have {left} more {tries}." in answer.text
+    assert "Try again in 60 minutes." in give(browser, WRONG).text, "the last one"
     answer = give(browser, PIN)
     refuses(answer, 429, "too_many_pins")
     assert 3500 < int(answer["Retry-After"]) <= 3600
-    for told in ("The PIN was wrong too often.", "Try again in 60 minutes."):
-        assert told in answer.text
-    # So they do for another wallet, but not from another address.
-    bob = link_of(faber.hosts("Bob"))
-    opens_wallet(faber, bob)
-    assert give(visit(bob), PIN).status_code == 429
+    told = ["was wrong too often.", "in 60 minutes.", "another browser", "a new link"]
+    assert all(sentence in answer.text for sentence in told)
+    assert give(visit(bob), PIN).status_code == 302
     assert give(visit(path, REMOTE_ADDR="192.0.2.7"), PIN).status_code == 302
+    assert give(browser, PIN).status_code == 429, "another address is not forgiven"
     age(PinTry, "created_at", timedelta(hours=1))
     assert give(browser, PIN).status_code == 302
 
 
-def test_a_link_bears_twenty_wrong_pins_a_day_from_anywhere(alice):
+def test_a_right_pin_clears_what_was_wrong_at_its_link_and_address(alice):
     path = link_of(alice)
     opens_wallet(alice, path)
+    for wrong in (4, 4, 4, 4):
+        browser = visit(path)
+        for _ in range(wrong):
+            refuses(give(browser, WRONG), 403, "wrong_pin")
+        assert give(browser, PIN).status_code == 302
+    # But not for the link as a whole: those before were 16.
+    browser = visit(path)
+    for _ in range(4):
+        refuses(give(browser, WRONG), 403, "wrong_pin")
+    refuses(give(browser, PIN), 429, "too_many_pins")
+
+
+def test_a_link_bears_twenty_wrong_pins_a_day_from_unknown_browsers(alice):
+    path = link_of(alice)
+    holder = opens_wallet(alice, path)
     for number in range(pins.OF_LINK):
         browser = visit(path, REMOTE_ADDR=f"192.0.2.{number}")
-        assert give(browser, "000001").status_code == 403
+        assert give(browser, WRONG).status_code == 403
     assert give(visit(path, REMOTE_ADDR="192.0.2.99"), PIN).status_code == 429
+    assert give(holder, PIN).status_code == 302, "its browser is known"
     assert give(visit(link_of(alice)), PIN).status_code == 302, "a new link helps"
+
+
+def test_a_known_browser_stays_in_whoever_guesses(alice, faber, monkeypatch):
+    path = link_of(alice)
+    holder = opens_wallet(alice, path)
+    for _ in range(pins.OF_ADDRESS):
+        give(visit(path), WRONG)
+    holder.post("/w/leave")
+    holder.get(path)
+    assert give(holder, PIN).status_code == 302, "also after signing out"
+    # Other wallets that it opens change nothing.
+    for name in ("Bob", "Carol"):
+        bob = link_of(faber.hosts(name))
+        holder.get(bob)
+        holder.post("/w/switch")
+        give(holder, PIN)
+    holder.get(path)
+    holder.post("/w/switch")
+    monkeypatch.setattr(pins, "ALL_OF_ADDRESS", 0.001)  # nobody else at all
+    for left in range(pins.OF_BROWSER - 1, -1, -1):
+        answer = give(holder, WRONG)
+        assert (answer.status_code, f"You have {left} more" in answer.text) == (
+            403,
+            left > 0,
+        )
+    refuses(give(holder, PIN), 429, "too_many_pins")
+    age(PinTry, "created_at", timedelta(hours=1))
+    assert give(holder, PIN).status_code == 302
+
+
+def test_the_cookie_of_a_known_browser_is_of_one_link_and_pin(alice, faber):
+    path, bob = link_of(alice), link_of(faber.hosts("Bob"))
+    known = opens_wallet(alice, path).cookies[sessions.KNOWN_COOKIE]
+    assert known["httponly"] and known["path"] == "/w/" and known["samesite"] == "Lax"
+    assert known["max-age"] == 180 * 24 * 3600
+    assert path.rpartition("/")[2] not in known.value and PIN not in known.value
+    opens_wallet(faber, bob)
+    forged = known.value.replace(known.value[0], "f" if known.value[0] != "f" else "0")
+    other_pin = PersonalLink.objects.filter(pin="").first()
+    for opened, value in [(path, known.value), (path, forged), (bob, known.value)]:
+        PinTry.objects.all().delete()
+        browser = visit(opened)
+        browser.cookies[sessions.KNOWN_COOKIE] = value
+        give(browser, WRONG)
+        is_known = PinTry.objects.get().browser is not None
+        assert is_known is ((opened, value) == (path, known.value))
+    assert other_pin is None
+
+
+@pytest.mark.parametrize("change", ["pin", "time", "garbage"])
+def test_a_known_browser_is_forgotten(alice, monkeypatch, change):
+    path = link_of(alice)
+    browser = opens_wallet(alice, path)
+    if change == "pin":
+        PersonalLink.objects.update(pin=make_password("715204"))
+    elif change == "time":
+        monkeypatch.setattr(sessions, "REMEMBERED", timedelta(0))
+    else:
+        browser.cookies[sessions.KNOWN_COOKIE] = "~".join(
+            ["x:y:z", "", "ä", "1" * 999]
+        )
+    give(browser, WRONG)
+    assert PinTry.objects.get().browser is None
 
 
 def test_right_pins_are_bounded_by_link_and_address(alice, faber, monkeypatch):
@@ -259,14 +357,102 @@ def test_right_pins_are_bounded_by_link_and_address(alice, faber, monkeypatch):
         assert give(visit(path), PIN).status_code == 302
     assert not PinTry.objects.exists(), "wrong ones only are tries"
     assert WalletSession.objects.count() == sessions.MAX_SESSIONS
-    answer = give(visit(path, REMOTE_ADDR="192.0.2.7"), PIN)
+    answer = give(visit(path), PIN)
     refuses(answer, 429, "too_many_requests")
     assert "That was too often." in answer.text
     assert 0 < int(answer["Retry-After"]) <= 60
+    assert give(visit(path, REMOTE_ADDR="192.0.2.7"), PIN).status_code == 302
     monkeypatch.setattr(pins, "ALL_OF_ADDRESS", 1)
     bob = link_of(faber.hosts("Bob"))
     answers = [give(visit(bob, REMOTE_ADDR="192.0.2.8"), PIN) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [302, 429]
+
+
+@pytest.fixture
+def crowded(alice, faber):
+    """The paths of Alice's and Bob's links, where somebody has guessed at the address."""
+    paths = link_of(alice), link_of(faber.hosts("Bob"))
+    for path in paths:
+        opens_wallet(alice, path)
+    victim = PersonalLink.objects.first()
+    digest = vault.keyed_digest("127.0.0.1")
+    tries = [
+        PinTry(tenant=victim.tenant, link=victim, address=digest, is_forgiven=True)
+        for _ in range(pins.OF_CROWD)
+    ]
+    PinTry.objects.bulk_create(tries)
+    PinTry.objects.update(
+        link_id=PersonalLink.objects.create(
+            tenant=victim.tenant, wallet=wallet_of(faber.hosts("Eve")), digest=b"eve"
+        ).pk
+    )
+    return paths
+
+
+def test_unknown_browsers_take_turns_where_somebody_guesses(crowded, monkeypatch):
+    path, bob = crowded
+    compared = []
+    monkeypatch.setattr(pins, "check_password", lambda *a: compared.append(a))
+    give(visit(path), WRONG)
+    waiting, last = visit(path), visit(bob)
+    for browser, seconds in [(waiting, 2), (last, 4), (waiting, 2), (last, 4)]:
+        answer = give(browser, WRONG)
+        refuses(answer, 429, "too_many_requests")
+        assert seconds - 1 <= int(answer["Retry-After"]) <= seconds
+        assert "Try again in" in answer.text and "data-turns" in answer.text
+    assert len(compared) == 1, "before Argon2"
+    assert give(visit(bob, REMOTE_ADDR="192.0.2.7"), WRONG).status_code == 403
+    time.sleep(2)
+    refuses(give(last, WRONG), 429, "too_many_requests")
+    refuses(give(waiting, WRONG), 403, "wrong_pin")
+
+
+def test_who_may_not_try_takes_no_turn_and_known_browsers_need_none(crowded):
+    path, bob = crowded
+    link = PersonalLink.objects.first()
+    digest = vault.keyed_digest("127.0.0.1")
+    for _ in range(pins.OF_ADDRESS):
+        PinTry.objects.create(tenant=link.tenant, link=link, address=digest)
+    for _ in range(3):
+        refuses(give(visit(path), PIN), 429, "too_many_pins")
+    holder = visit(bob)
+    assert give(holder, PIN).status_code == 302
+    for _ in range(3):
+        assert give(holder, PIN).status_code == 302
+    refuses(give(visit(bob), PIN), 429, "too_many_requests")
+
+
+def new_link(faber):
+    """The path of the link of a new wallet, whose PIN was chosen."""
+    made = links.create_link(Wallet.create(faber.tenant), by=audit.SYSTEM)
+    PersonalLink.objects.filter(pk=made.pk).update(pin=make_password(PIN))
+    return f"/w/{made.token}"
+
+
+def test_a_hundred_holders_open_their_wallets_while_somebody_guesses(
+    faber, monkeypatch
+):
+    """Behind one address: half of them in their browsers, half in new ones."""
+    monkeypatch.setattr(pins, "TURN_SECONDS", 0.1)
+    monkeypatch.setattr(pins, "OF_CROWD", 20)
+    known = [opens_wallet(faber, new_link(faber)) for _ in range(50)]
+    new = [visit(new_link(faber)) for _ in range(50)]
+    guessed = itertools.cycle([visit(new_link(faber)) for _ in range(30)])
+    for _ in range(pins.OF_CROWD):
+        assert give(next(guessed), WRONG).status_code == 403
+    waited = 0
+    for browser in known:
+        give(next(guessed), WRONG)
+        assert give(browser, PIN).status_code == 302
+    while new:
+        give(next(guessed), WRONG)
+        browser = new.pop(0)
+        answer = give(browser, PIN)
+        if answer.status_code != 302:
+            refuses(answer, 429, "too_many_requests")
+            waited += 1
+            new.append(browser)
+    assert waited
 
 
 def test_pins_are_hashed_in_the_threads_of_heavy_requests():
@@ -306,7 +492,7 @@ def test_whatever_ends_the_link_ends_its_sessions(alice, faber, how):
 def test_a_deleted_wallet_leaves_nothing_of_its_link(alice, faber):
     path = link_of(alice)
     opens_wallet(alice, path)
-    give(visit(path), "000001")
+    give(visit(path), WRONG)
     faber.delete(f"/api/wallets/{alice.wallet_id}")
     worker_erases()
     for model in (PersonalLink, WalletSession, PinTry):
@@ -335,11 +521,11 @@ def test_a_session_ends_after_a_rest_and_at_last(alice):
 def test_ended_sessions_and_old_tries_are_deleted(alice):
     path = link_of(alice)
     browser = opens_wallet(alice, path)
-    give(visit(path), "000001")
+    give(visit(path), WRONG)
     tasks.forget_ended_sessions()
     assert (WalletSession.objects.count(), PinTry.objects.count()) == (1, 1)
     age(WalletSession, "used_at", sessions.REST)
-    age(PinTry, "created_at", pins.LINK_PERIOD)
+    age(PinTry, "created_at", pins.DAY)
     tasks.forget_ended_sessions()
     assert (WalletSession.objects.count(), PinTry.objects.count()) == (0, 0)
     assert browser.get("/w/").url == "/w/pin"
