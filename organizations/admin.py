@@ -91,8 +91,8 @@ class TenantAdmin(ShownOnceAdmin):
     fields = [
         "id", "public_id", "name", "image_url", "network", "did", "endorser", "region",
         "provider", "made_by_provider", "short_qr_codes", "invalid_proof_answer",
-        "own_wallet_api", "visitor_wallets", "is_test", "values_kept_days",
-        "exchanges_kept_days",
+        "own_wallet_api", "visitor_wallets", "visitor_wallets_a_day", "is_test",
+        "values_kept_days", "exchanges_kept_days",
         "created_at", "updated_at",
     ]  # fmt: skip
     form_fields = ["name", "image_url", "network_id", "is_test", "form_token"]

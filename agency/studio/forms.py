@@ -11,6 +11,7 @@ from agency.studio.form_tokens import OnceForm
 from organizations.provisioning import LOCAL
 from tenants import branding
 from tenants.models import ApiKey, Asset, Network, Tenant
+from tenants.models.organizations import MAX_VISITOR_WALLETS
 
 MAX_LIVE_KEYS = 20
 MAX_LINES_LENGTH = 50_000
@@ -142,6 +143,13 @@ class SettingsForm(forms.ModelForm):
     )
     image_url = OrganizationForm.base_fields["image_url"]
     visitor_wallets = OrganizationForm.base_fields["visitor_wallets"]
+    visitor_wallets_a_day = forms.IntegerField(
+        label="Wallets a day by one link that many may use",
+        required=False,
+        min_value=1,
+        max_value=MAX_VISITOR_WALLETS,
+        help_text="A link for one person makes one.",
+    )
     logo = forms.FileField(
         label="Logo",
         required=False,
@@ -183,6 +191,7 @@ class SettingsForm(forms.ModelForm):
             "invalid_proof_answer",
             "own_wallet_api",
             "visitor_wallets",
+            "visitor_wallets_a_day",
             "primary_color",
             "secondary_color",
             "default_language",
@@ -234,6 +243,10 @@ class SettingsForm(forms.ModelForm):
             if name not in self.data:
                 given.pop(name, None)
         return given
+
+    def clean_visitor_wallets_a_day(self) -> int:
+        given = self.cleaned_data["visitor_wallets_a_day"]
+        return given or self.instance.visitor_wallets_a_day
 
     def clean_primary_color(self) -> str:
         return clean_or_refuse(

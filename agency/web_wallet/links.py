@@ -1,6 +1,7 @@
 """Make, find and revoke the personal links of hosted wallets."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
@@ -14,22 +15,31 @@ PREFIX = "agw"
 
 @transaction.atomic
 def create_link(
-    wallet: Wallet, by: Any, made_by_visitor: bool = False
+    wallet: Wallet,
+    by: Any,
+    made_by_visitor: bool = False,
+    made_by_connection: UUID | None = None,
 ) -> PersonalLink:
     """Make the wallet's link, with its `token`, and record it, in one transaction.
 
     A link that the wallet had is deleted with its PIN and its sessions; of which ended
-    cards its holder was told is kept. The wallet is locked, so that it has one link.
-    404 `not_found` if the wallet was deleted meanwhile. by: who, for the log: a
-    request. made_by_visitor: whether that is a stranger.
+    cards its holder was told is kept, and by which link the wallet was made. The wallet
+    is locked, so that it has one link. 404 `not_found` if it was deleted meanwhile. by:
+    who, for the log: a request. made_by_visitor: whether that is a stranger.
+    made_by_connection: by whose link, as in PersonalLink.
     """
     wallet.lock_or_404()
     former = PersonalLink.objects.filter(wallet=wallet)
+    told_at, made_by = former.values_list("told_at", "made_by_connection").first() or (
+        None,
+        made_by_connection,
+    )
     link = PersonalLink(
         tenant_id=wallet.tenant_id,
         wallet=wallet,
         made_by_visitor=made_by_visitor,
-        told_at=former.values_list("told_at", flat=True).first(),
+        told_at=told_at,
+        made_by_connection=made_by,
     )
     former.delete()
     link.token = tokens.generate_token(PREFIX)

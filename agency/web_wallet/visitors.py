@@ -1,52 +1,88 @@
 """Visitors of a link make a wallet, where the organization lets them."""
 
+from uuid import UUID
+
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
 from agency.core import rate_limits, transactions
-from agency.core.callers import client_address
+from agency.core.errors import Conflict
 from agency.holder_pages.links import Kind, find_link
 from agency.web_wallet import sessions
 from agency.web_wallet.links import create_link
 from agency.web_wallet.models import UNOPENED_BY_VISITOR_FOR, PersonalLink
 from agency.web_wallet.pages import guard, to_pin
+from connections.models import Connection
 from tenants import audit
+from tenants.models import Tenant
 from wallets.models import Wallet
 
-OF_ADDRESS = 3  # wallets an hour, in one organization
-OF_ORGANIZATION = 200  # wallets a day
 MAX_REMOVED = 1000  # in one run of the task
 
 
 def make_wallet(request: HttpRequest, token: str) -> HttpResponse:
     """Make a wallet for the reader of a link, who then chooses its PIN.
 
-    The wallet, its personal link and the audit entries are one transaction. 404 unless
-    the link is open, no request, and its organization lets visitors make wallets. 409
-    `wallet_not_kept`, 409 `quota_exceeded`, 429 `too_many_requests`.
+    The wallet, its personal link and the audit entries are one transaction. A link that
+    one person may use makes one wallet, and leads to it again until its PIN is chosen;
+    of others, the organization sets how many a day. 404 unless the link is open, no
+    request, and its organization lets visitors make wallets. 409 `wallet_not_kept`,
+    409 `wallet_made`, 409 `quota_exceeded`, 429 `too_many_requests`.
     """
     found = find_link(token)
     if not (found and found.is_open and found.kind != Kind.REQUEST):
         raise Http404
-    tenant = found.tenant
-    if not tenant.visitor_wallets:
+    tenant, connection = found.tenant, found.connection
+    if not (tenant.visitor_wallets and connection):
         raise Http404
     tenant.require_thawed()
     sessions.require_kept(request)
-    of_address = f"{tenant.pk} {client_address(request.META)}"
-    rate_limits.take_token("wallets_of_visitor", of_address, OF_ADDRESS, minutes=60)
-    rate_limits.take_token(
-        "wallets_of_visitors", str(tenant.pk), OF_ORGANIZATION, minutes=24 * 60
-    )
-    with transaction.atomic():
-        wallet = Wallet.create(tenant)
-        audit.record("wallet.created", wallet, by=request)
-        link = create_link(wallet, by=request, made_by_visitor=True)
+    if connection.multi_party:
+        a_day = tenant.visitor_wallets_a_day
+        rate_limits.take_token(
+            "wallets_of_link", str(connection.pk), a_day, minutes=24 * 60
+        )
+        link = create_wallet(request, tenant)
+    else:
+        link = create_only_wallet(request, connection)
     response = to_pin(take=token)
     sessions.set_cookie(response, sessions.LINK_COOKIE, link.token)
     sessions.set_cookie(response, sessions.UNKEPT_COOKIE, "1", sessions.REMEMBERED)
     return response
+
+
+@transaction.atomic
+def create_wallet(
+    request: HttpRequest, tenant: Tenant, connection_id: UUID | None = None
+) -> PersonalLink:
+    """connection_id: of the link if it makes one wallet."""
+    wallet = Wallet.create(tenant)
+    audit.record("wallet.created", wallet, by=request)
+    return create_link(
+        wallet, by=request, made_by_visitor=True, made_by_connection=connection_id
+    )
+
+
+@transaction.atomic
+def create_only_wallet(request: HttpRequest, connection: Connection) -> PersonalLink:
+    """Return a new personal link of the one wallet that a link makes.
+
+    Of two browsers at once, the later one gets the wallet of the first, unless its PIN
+    was chosen: 409 `wallet_made`. Locks the organization.
+    """
+    tenant = connection.tenant
+    tenant.lock_row()
+    links = PersonalLink.objects.filter(
+        tenant=tenant, made_by_connection=connection.pk, wallet__deleted_at=None
+    )
+    made = links.select_related("wallet").first()
+    if made is None:
+        return create_wallet(request, tenant, connection.pk)
+    made.wallet.lock_or_404()
+    if not links.select_for_update(of=["self"]).filter(pk=made.pk, pin="").first():
+        raise Conflict("wallet_made", "This link has made a wallet before.")
+    return create_link(made.wallet, by=request, made_by_visitor=True)
 
 
 def remove_unopened() -> int:

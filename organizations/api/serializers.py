@@ -13,13 +13,14 @@ from agency.api.pagination import (
     ChangingQuery,
     NamedQuery,
 )
-from agency.api.serializers import Contract, Parameters, drop_nulls
+from agency.api.serializers import Contract, IntegerField, Parameters, drop_nulls
 from agency.core.errors import PeerError
 from connections.api.serializers import AgentEndpoint
 from connections.didcomm.message import decode_bytes
 from connections.messaging import envelopes
 from tenants import branding
 from tenants.models import Network, Tenant
+from tenants.models.organizations import MAX_VISITOR_WALLETS
 from webhooks.api.serializers import WebAddressField
 
 SHORT_QR_CODES = (
@@ -36,6 +37,9 @@ OWN_WALLET_API = (
 )
 VISITOR_WALLETS = (
     "Whether the page of a link of the organization offers a web wallet to visitors."
+)
+VISITOR_WALLETS_A_DAY = (
+    "How many wallets visitors make in a day by one link that many may use."
 )
 IS_TEST = (
     "Whether it is for tests only: it has simulated holders, and its data is deleted "
@@ -57,6 +61,7 @@ SETTINGS = {
     "shortQrCodes": "short_qr_codes",
     "ownWalletApi": "own_wallet_api",
     "visitorWallets": "visitor_wallets",
+    "visitorWalletsPerDay": "visitor_wallets_a_day",
     "invalidProofAnswer": "invalid_proof_answer",
 } | BRANDING
 # uuid.UUID() also reads braces, `urn:`, and texts without hyphens.
@@ -199,6 +204,12 @@ class TenantParameters(BrandingParameters):
     visitorWallets = serializers.BooleanField(
         required=False, help_text=VISITOR_WALLETS
     )
+    visitorWalletsPerDay = IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_VISITOR_WALLETS,
+        help_text=VISITOR_WALLETS_A_DAY,
+    )
     isTest = serializers.BooleanField(required=False, help_text=IS_TEST)
 
 
@@ -216,6 +227,12 @@ class TenantUpdateParameters(BrandingParameters):
     ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
     visitorWallets = serializers.BooleanField(
         required=False, help_text=VISITOR_WALLETS
+    )
+    visitorWalletsPerDay = IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_VISITOR_WALLETS,
+        help_text=VISITOR_WALLETS_A_DAY,
     )
 
 
@@ -267,6 +284,9 @@ class TenantContract(Contract):
     )
     visitorWallets = serializers.BooleanField(
         source="visitor_wallets", help_text=VISITOR_WALLETS
+    )
+    visitorWalletsPerDay = serializers.IntegerField(
+        source="visitor_wallets_a_day", help_text=VISITOR_WALLETS_A_DAY
     )
     isTest = serializers.BooleanField(source="is_test", help_text=IS_TEST)
     ownWalletId = serializers.CharField(

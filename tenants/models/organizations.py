@@ -4,6 +4,7 @@ import re
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from uuid_utils.compat import uuid7
 
@@ -15,6 +16,7 @@ from tenants.models.record import LiveRows, Record
 PICTURE = re.compile(
     r"[A-Za-z0-9_-]+\.(?:png|jpg|webp|gif)"
 )  # as tenants/assets.py names it
+MAX_VISITOR_WALLETS = 100_000  # a day, by one link
 
 
 class Provider(Record):
@@ -85,6 +87,12 @@ class Tenant(Record):
     own_wallet_api = models.BooleanField(default=False, db_default=False)
     # Whether the pages of links let visitors make a wallet here.
     visitor_wallets = models.BooleanField(default=False, db_default=False)
+    # How many a day by one link that many may use.
+    visitor_wallets_a_day = models.PositiveIntegerField(
+        default=500,
+        db_default=500,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_VISITOR_WALLETS)],
+    )
     # Whether it is for tests only: it has simulated holders (sandbox/), and its data is
     # deleted after some weeks. Chosen when it is created, and never changed.
     is_test = models.BooleanField(default=False, db_default=False)

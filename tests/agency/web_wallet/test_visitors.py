@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.test import Client
@@ -11,9 +12,16 @@ from agency.web_wallet import visitors
 from agency.web_wallet.models import PersonalLink
 from connections.models import Connection
 from tenants.models import AuditEntry
-from tests.agency.web_wallet.conftest import PIN, VALUES, link_of, refuses
-from tests.support.people import Holder
+from tests.agency.web_wallet.conftest import (
+    PIN,
+    VALUES,
+    link_of,
+    opens_wallet,
+    refuses,
+)
+from tests.support.people import ApiError, Holder
 from tests.support.policies import attribute, policy
+from tests.support.races import at_once
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,6 +36,13 @@ def link(faber, degree):
     body = {"definitionId": degree["definitionId"], "credentialValues": VALUES}
     made = faber.post("/credentials", body | {"automaticIssuance": True})
     return made["offerUrl"].rpartition("/i/")[2]
+
+
+@pytest.fixture
+def poster(link, faber):
+    """The token of an invitation that many may use."""
+    invited = faber.post("/connections", {"multiParty": True})["invitationUrl"]
+    return invited.partition("/i/")[2].partition("?")[0]
 
 
 def visitor():
@@ -68,13 +83,13 @@ def test_a_visitor_makes_a_wallet_accepts_and_keeps_its_link(link):
     assert (entry.actor_kind, entry.origin) == ("system", "127.0.0.1")
 
 
-def test_a_wallet_that_no_visitor_opens_is_removed_after_a_day(link, faber, alice):
+def test_a_wallet_that_no_visitor_opens_is_removed_after_a_day(poster, faber, alice):
     link_of(alice)  # made by the organization: it waits longer for its holder
-    visitor().post(f"/w/new/{link}")
+    visitor().post(f"/w/new/{poster}")
     connected = Wallet.hosted_by(faber.tenant).latest("pk")
     Holder(faber, connected.wallet_id).meets(faber)
-    visitor().post(f"/w/new/{link}")
-    browser = new_wallet(link)
+    visitor().post(f"/w/new/{poster}")
+    browser = new_wallet(poster)
     assert visitors.remove_unopened() == 0
     yesterday = timezone.now() - timedelta(hours=25)
     PersonalLink.objects.update(created_at=yesterday)
@@ -107,24 +122,95 @@ def test_a_link_that_is_over_used_or_made_up_makes_no_wallet(link, faber, settin
     assert Wallet.objects.filter(is_organization=False).count() == 1
 
 
-def test_visitors_are_bounded_by_address_and_organization(link, monkeypatch):
-    for _ in range(visitors.OF_ADDRESS):
-        assert visitor().post(f"/w/new/{link}").status_code == 302
-    refused = visitor().post(f"/w/new/{link}")
+def test_a_crowd_at_a_counter_makes_a_wallet_for_each_offer(faber, link, degree):
+    body = {"definitionId": degree["definitionId"], "credentialValues": VALUES}
+    for _ in range(50):
+        offer = faber.post("/credentials", body)["offerUrl"].rpartition("/i/")[2]
+        assert visitor().post(f"/w/new/{offer}").status_code == 302
+    assert Wallet.hosted_by(faber.tenant).count() == 50
+
+
+def test_a_link_for_one_makes_one_wallet(faber, link):
+    first, second, third = visitor(), visitor(), visitor()
+    first.post(f"/w/new/{link}")
+    [made] = Wallet.hosted_by(faber.tenant)
+    # A browser was left before the PIN, or it was that of an app: another one goes on.
+    assert second.post(f"/w/new/{link}").url == f"/w/pin?take={link}"
+    refuses(first.post("/w/pin", {"pin": PIN}), 404, "wallet_link_gone")
+    assert first.post(f"/w/new/{link}").status_code == 302
+    refuses(second.post("/w/pin", {"pin": PIN}), 404, "wallet_link_gone")
+    assert first.post("/w/pin", {"pin": PIN}).url == "/w/"
+    refused = third.post(f"/w/new/{link}")
+    refuses(refused, 409, "wallet_made")
+    assert "in the browser in which it was made" in refused.text
+    assert list(Wallet.hosted_by(faber.tenant)) == [made]
+    # Also after the organization gave its holder a new link.
+    link_of(Holder(faber, made.wallet_id))
+    opens_wallet(faber, link_of(Holder(faber, made.wallet_id)))
+    refuses(visitor().post(f"/w/new/{link}"), 409, "wallet_made")
+    faber.delete(f"/api/wallets/{made.wallet_id}")
+    assert visitor().post(f"/w/new/{link}").status_code == 302, "it was deleted"
+
+
+def test_an_invitation_for_one_makes_one_wallet_too(faber, link):
+    invited = faber.post("/connections")["invitationUrl"].partition("/i/")[2]
+    token = invited.partition("?")[0]
+    new_wallet(token)
+    refuses(visitor().post(f"/w/new/{token}"), 409, "wallet_made")
+
+
+def test_of_browsers_at_once_one_has_the_wallet(faber, link):
+    browsers = [visitor() for _ in range(4)]
+    answers = at_once(
+        *[partial(browser.post, f"/w/new/{link}") for browser in browsers]
+    )
+    assert [answer.status_code for answer in answers] == [302] * 4
+    assert Wallet.hosted_by(faber.tenant).count() == 1
+    pins = at_once(
+        *[partial(browser.post, "/w/pin", {"pin": PIN}) for browser in browsers]
+    )
+    assert sorted(answer.status_code for answer in pins) == [302, 404, 404, 404]
+
+
+def test_a_pin_that_is_chosen_meanwhile_keeps_the_wallet(faber, link):
+    """Of who chooses the PIN and who begins again, one wins, and nothing is lost."""
+    for _ in range(3):
+        PersonalLink.objects.all().delete()
+        first, second = visitor(), visitor()
+        first.post(f"/w/new/{link}")
+        chosen, again = at_once(
+            partial(first.post, "/w/pin", {"pin": PIN}),
+            partial(second.post, f"/w/new/{link}"),
+        )
+        codes = (chosen.status_code, again.status_code)
+        assert codes in [(302, 409), (404, 302)]
+        assert (first.get("/w/").status_code == 200) is (codes[0] == 302)
+
+
+def test_a_link_for_many_makes_as_many_a_day_as_the_organization_says(
+    faber, poster, link
+):
+    faber.tenant.visitor_wallets_a_day = 4
+    faber.tenant.save()
+    for _ in range(4):
+        assert visitor().post(f"/w/new/{poster}").status_code == 302
+    refused = Client(REMOTE_ADDR="192.0.2.7").post(f"/w/new/{poster}")
     refuses(refused, 429, "too_many_requests")
-    assert int(refused["Retry-After"]) > 0
-    monkeypatch.setattr(visitors, "OF_ORGANIZATION", 2)
-    elsewhere = Client(REMOTE_ADDR="192.0.2.7")
-    answers = {elsewhere.post(f"/w/new/{link}").status_code for _ in range(3)}
-    assert 429 in answers
+    assert 6 * 3600 - 60 < int(refused["Retry-After"]) <= 6 * 3600
+    assert visitor().post(f"/w/new/{link}").status_code == 302, (
+        "offers are not counted"
+    )
+    invited = faber.post("/connections", {"multiParty": True})["invitationUrl"]
+    other = invited.partition("/i/")[2].partition("?")[0]
+    assert visitor().post(f"/w/new/{other}").status_code == 302
 
 
-def test_a_full_quota_makes_no_wallet(link, faber, settings):
+def test_a_full_quota_makes_no_wallet(poster, faber, settings):
     settings.QUOTA_WALLETS = 1
     faber.tenant.provider.has_quotas = True
     faber.tenant.provider.save()
-    visitor().post(f"/w/new/{link}")
-    refuses(visitor().post(f"/w/new/{link}"), 409, "quota_exceeded")
+    visitor().post(f"/w/new/{poster}")
+    refuses(visitor().post(f"/w/new/{poster}"), 409, "quota_exceeded")
 
 
 def test_the_pages_ask_to_keep_the_link_until_it_is_kept(link, wallet):
@@ -164,12 +250,17 @@ def test_a_request_makes_no_wallet_as_an_empty_one_could_not_answer(link, faber)
 
 
 def test_a_provider_account_lets_visitors_make_wallets(provider):
-    made = provider.makes(visitorWallets=True)
+    made = provider.makes(visitorWallets=True, visitorWalletsPerDay=7)
     office = provider.opens(made)
-    assert made["visitorWallets"] is True
+    assert (made["visitorWallets"], made["visitorWalletsPerDay"]) == (True, 7)
     invited = office.post("/connections")["invitationUrl"]
     page = invited.partition("/i/")[2]
     assert BUTTON in visitor().get(f"/i/{page}").text
-    provider.put(f"/tenants/{made['tenantId']}", {"visitorWallets": False})
-    assert office.get("/tenants")[0]["visitorWallets"] is False
+    path = f"/tenants/{made['tenantId']}"
+    for wrong in (0, 100_001, "many"):
+        with pytest.raises(ApiError, match="visitorWalletsPerDay"):
+            provider.put(path, {"visitorWalletsPerDay": wrong})
+    provider.put(path, {"visitorWallets": False})
+    told = office.get("/tenants")[0]
+    assert (told["visitorWallets"], told["visitorWalletsPerDay"]) == (False, 7)
     assert BUTTON not in visitor().get(f"/i/{page}").text
