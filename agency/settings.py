@@ -165,6 +165,9 @@ EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
 # Days for which the log of who changed what is kept; 0 for ever.
 AUDIT_RETENTION_DAYS = env.int("AUDIT_RETENTION_DAYS", default=400)
+# Hours in which the deletion of an organization by its own key can be undone; 0 deletes
+# it at once.
+DELETION_UNDO_HOURS = env.int("DELETION_UNDO_HOURS", default=24)
 # API calls that are logged for each organization, the newest ones; 0 logs none.
 REQUEST_LOG_ROWS = env.int("REQUEST_LOG_ROWS", default=100_000)
 # Days for which the admin's own log of its changes is kept; 0 for ever.

@@ -28,6 +28,7 @@ from agency.core.retention import BatchBudget, TimeBudget, delete_in_batches
 from connections import removal
 from connections.models import BasicMessage, Connection, OutboundMessage, SeenMessage
 from credentials.models import Credential
+from organizations import freezing
 from tenants.models import Erasure, Tenant
 from verifications.models import Verification
 from wallets.models import Key, Wallet
@@ -89,8 +90,10 @@ def erase_organization(key: UUID, budget: BatchBudget) -> bool:
     is_packed = Q(status=OutboundMessage.Status.PENDING, envelope__isnull=False)
     sent = OutboundMessage.objects.filter(own & ~is_packed).only("pk", "tenant")
     delete_in_batches(sent, budget, by="tenant_id")
-    # At most what end_if_few() has packed.
-    OutboundMessage.objects.filter(own).filter(is_packed).update(tenant=None)
+    # What end_if_few() has packed, or what waited for another agent.
+    packed = OutboundMessage.objects.filter(own).filter(is_packed)
+    freezing.release(packed)  # if it was frozen before it was deleted
+    packed.update(tenant=None)
     if not budget.take_batch():
         return False
     for model in owned_tables(Tenant, "tenant"):

@@ -1,5 +1,7 @@
 """Freeze an organization: nobody acts for it here while it moves elsewhere.
 
+So it is while it is deleted soon (deletion.py), with a mark and a code of its own.
+
 Calls with its keys, its pages in the studio and messages to its wallets are refused
 with 503 `organization_frozen`, so that the sender tries again. What waits in its queues
 is held: its due date is far in the future, and comes back when the organization thaws
@@ -7,6 +9,7 @@ or is imported. So nothing is acknowledged here after freeze() has returned.
 """
 
 import time
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -48,10 +51,10 @@ def freeze(tenant: Tenant, by: Any) -> None:
     A short transaction freezes it, with an audit entry. After that, outside of
     transactions, what waits in its queues is held again and again, as what began before
     may still enqueue. Raises StillBusy after WAIT_SECONDS: it is frozen then, but not
-    quiet.
+    quiet. 503 `organization_deleted_soon`.
     """
     with transactions.atomic():
-        row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+        row = lock_movable(tenant)
         if not row.frozen_at:
             Tenant.objects.filter(pk=tenant.pk).update(frozen_at=timezone.now())
             audit.record("organization.frozen", tenant, by=by)
@@ -59,7 +62,7 @@ def freeze(tenant: Tenant, by: Any) -> None:
     start = time.monotonic()
     while time.monotonic() < start + WAIT_SECONDS:
         is_late = time.monotonic() > start + settings.LEDGER_TIMEOUT + MARGIN_SECONDS
-        waiting = [waiting_rows(model, tenant) for model in QUEUES]
+        waiting = [waiting_rows(model, [tenant]) for model in QUEUES]
         # All transactions from before must have ended, and all rows must be held.
         if (
             is_late
@@ -67,10 +70,8 @@ def freeze(tenant: Tenant, by: Any) -> None:
             and not any(rows.exists() for rows in waiting)
         ):
             return
-        for rows in waiting:
-            # A row that a worker has claimed is left to it.
-            free = rows.filter(Q(lease_until=None) | Q(lease_until__lt=Now()))
-            free.update(due_at=F("due_at") + timedelta(days=HELD_DAYS))
+        for model in QUEUES:
+            hold_rows(model, tenant)
         time.sleep(0.2)
     raise StillBusy
 
@@ -80,9 +81,9 @@ def thaw(tenant: Tenant, by: Any) -> None:
     """Let an organization work here again. A second call does nothing.
 
     In one transaction with the lock on it, what is held becomes due, and the audit
-    entry is written.
+    entry is written. 503 `organization_deleted_soon`.
     """
-    row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+    row = lock_movable(tenant)
     if not row.frozen_at:
         return
     release_rows(tenant)
@@ -90,24 +91,47 @@ def thaw(tenant: Tenant, by: Any) -> None:
     audit.record("organization.thawed", tenant, by=by)
 
 
+def lock_movable(tenant: Tenant) -> Tenant:
+    """Lock and read it. 503 `organization_deleted_soon`."""
+    row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+    require_movable(row)
+    return row
+
+
+def require_movable(tenant: Tenant) -> None:
+    """Raise 503 `organization_deleted_soon`: it is frozen then, but for no move."""
+    if tenant.deletion_due_at:
+        tenant.require_thawed()
+
+
+def hold_rows(model: type[QueuedJob], tenant: Tenant) -> None:
+    """Hold the pending rows. One that a worker has claimed is left to it."""
+    free = Q(lease_until=None) | Q(lease_until__lt=Now())
+    held = waiting_rows(model, [tenant]).filter(free)
+    held.update(due_at=F("due_at") + timedelta(days=HELD_DAYS))
+
+
 def release_rows(tenant: Tenant) -> None:
     """Make due again what is held."""
     for model in QUEUES:
-        held = rows_of(model, tenant).filter(
-            status=model.Status.PENDING, due_at__gte=timezone.now() + HELD_AFTER
-        )
-        held.update(due_at=F("due_at") - timedelta(days=HELD_DAYS))
+        release(rows_of(model, [tenant]).filter(status=model.Status.PENDING))
 
 
-def waiting_rows(model: type[QueuedJob], tenant: Tenant) -> Any:
+def release(rows: Any) -> None:
+    """Make due again those of these rows of a queue that are held."""
+    held = rows.filter(due_at__gte=timezone.now() + HELD_AFTER)
+    held.update(due_at=F("due_at") - timedelta(days=HELD_DAYS))
+
+
+def waiting_rows(model: type[QueuedJob], tenants: Iterable[Tenant]) -> Any:
     """The pending rows that are not held."""
-    rows = rows_of(model, tenant).filter(status=model.Status.PENDING)
+    rows = rows_of(model, tenants).filter(status=model.Status.PENDING)
     return rows.filter(due_at__lt=timezone.now() + HELD_AFTER)
 
 
-def rows_of(model: type[Model], tenant: Tenant) -> Any:
+def rows_of(model: type[Model], tenants: Iterable[Tenant]) -> Any:
     if model is Delivery:
         return Delivery.objects.filter(
-            webhook__in=Webhook.objects.filter(tenant=tenant)
+            webhook__in=Webhook.objects.filter(tenant__in=tenants)
         )
-    return model._base_manager.filter(tenant=tenant)
+    return model._base_manager.filter(tenant__in=tenants)

@@ -142,12 +142,13 @@ def create_tenant(
 
 
 @transactions.atomic()
-def remove_organization(tenant: Tenant, by: Any) -> None:
+def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
     """Delete an organization: from now on it is found nowhere, and its id is free.
 
-    by: the request or the actor, for the audit log. A second call does nothing. In one
-    transaction, which locks the organization, then its wallets, then its connections.
-    503 `organization_frozen`.
+    by: the request or the actor, for the audit log, which may have a reason. A second
+    call does nothing. In one transaction, which locks the organization, then its
+    wallets, then its connections.
+    503 `organization_frozen` while it moves; one that is deleted soon is deleted now.
 
     Without its data key, what it has sealed cannot be read any more. A worker removes
     the rows (erasure.py). Its published objects stay, and so do its keys as
@@ -158,8 +159,11 @@ def remove_organization(tenant: Tenant, by: Any) -> None:
     locked = row.select_for_update(of=["self"], no_key=True).first()
     if not locked:
         return
-    locked.require_thawed()
-    audit.record("organization.deleted", tenant, by=by)
+    if locked.deletion_due_at:  # frozen (deletion.py): else nothing could be ended
+        row.update(frozen_at=None, deletion_due_at=None, notice_due_at=None)
+    else:
+        locked.require_thawed()
+    audit.record("organization.deleted", tenant, by=by, reason=reason)
     # All wallets, then all connections: others lock in this order too.
     wallets = Wallet.objects.filter(tenant=tenant).order_by("pk")
     few = wallets.select_for_update(no_key=True)[: MAX_WALLETS_LOCKED + 1]

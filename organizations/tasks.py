@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from organizations import daily_usage, erasure, exchange_retention
+from organizations import daily_usage, deletion, erasure, exchange_retention
 
 
 @shared_task
@@ -12,6 +12,7 @@ def count_usage() -> None:
 
 @shared_task
 def erase() -> None:
+    deletion.end_due_deletions()
     erasure.erase_due()
 
 

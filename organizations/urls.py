@@ -55,6 +55,14 @@ provider_api = [
         "tenants/<str:tenantId>/keys",
         ProviderTenants.as_view({"get": "show_keys", "patch": "change_keys"}),
     ),
+    path(
+        "tenants/<str:tenantId>/deletion/undo",
+        ProviderTenants.as_view({"post": "undo_deletion"}),
+    ),
+    path(
+        "tenants/<str:tenantId>/deletion/end",
+        ProviderTenants.as_view({"post": "end_deletion"}),
+    ),
     path("assets", ProviderAssets.as_view({"post": "create"})),
     path("analytics/cloudWallets", Analytics.as_view({"get": "count_wallets"})),
     path("analytics/usage/current", Analytics.as_view({"get": "current_usage"})),

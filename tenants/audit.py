@@ -24,6 +24,8 @@ ACTIONS = {
     "organization.created": "Organization created",
     "organization.changed": "Settings changed",
     "organization.deleted": "Organization deleted",
+    "organization.deletion_requested": "Deletion asked for by a key",
+    "organization.deletion_undone": "Deletion undone",
     "organization.frozen": "Frozen for its move",
     "organization.thawed": "Works here again",
     "organization.exported": "Exported",

@@ -55,6 +55,7 @@ CATCH_ALL = {
     "credentials/bulk/issuing.py": {"try_row"},  # one row must not stop the others
     "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
+    "organizations/deletion.py": {"end_due_deletions"},  # the worker's loop
     "organizations/erasure.py": {"try_job"},  # the worker's loop
     "sandbox/answering.py": {"try_answer"},  # the worker's loop
     "webhooks/delivery/call.py": {"call_webhook"},  # the worker's loop

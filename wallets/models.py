@@ -15,7 +15,7 @@ from agency.core import transactions
 from agency.core.collation import case_insensitive
 from agency.core.compiled_sql import CompiledQuery, insert_row
 from agency.core.database.base import fetch_rows
-from agency.core.errors import NotFound
+from agency.core.errors import NotFound, OrganizationFrozen
 from tenants import quotas, vault
 from tenants.models import Erasure, LiveRows, Record, Tenant
 from wallets import anoncreds, keys
@@ -202,6 +202,7 @@ class Key(Record):
 
     # Of a row of with_end().
     is_frozen: bool
+    is_deleted_soon: bool
 
     TOMBSTONE = {"wallet": None, "seed": None}
 
@@ -241,9 +242,8 @@ class Key(Record):
     def with_end(cls) -> "models.QuerySet[Key]":
         """All keys, with `ended_at`: when each was retired or its wallet deleted.
 
-        And with `is_frozen`: whether its organization is being moved. While an import
-        runs, its organization is hidden (`deleted_at`): such a key is frozen, not
-        ended.
+        And with what require_thawed() needs. While an import runs, its organization is
+        hidden (`deleted_at`): such a key is frozen, not ended.
         """
         deleted_at = Case(
             When(wallet__tenant__frozen_at=None, then=F("wallet__tenant__deleted_at"))
@@ -251,7 +251,16 @@ class Key(Record):
         return cls.objects.annotate(
             ended_at=Coalesce("retired_at", "wallet__deleted_at", deleted_at),
             is_frozen=Q(wallet__tenant__frozen_at__isnull=False),
+            is_deleted_soon=Q(wallet__tenant__deletion_due_at__isnull=False),
         )
+
+    def require_thawed(self) -> None:
+        """Raise OrganizationFrozen as Tenant.require_thawed() does.
+
+        The sender keeps its message for a later attempt. For a row of with_end().
+        """
+        if self.is_frozen:
+            raise OrganizationFrozen(self.is_deleted_soon)
 
     @classmethod
     def find(cls, verkey: str) -> "Key | None":

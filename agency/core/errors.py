@@ -142,14 +142,23 @@ class NotReady(Unavailable):
 
 
 class OrganizationFrozen(Unavailable):
-    """503: the organization is moving to another installation (freezing.py).
+    """503: nobody acts for the organization for a while (freezing.py).
 
-    After `retry_after` it is there, behind the same address, or here again.
+    It is moving to another installation: after `retry_after` it is there, behind the
+    same address, or here again. Or its own key has deleted it (deletion.py), which can
+    still be undone: then the code is `organization_deleted_soon`.
     """
 
     retry_after = 30
 
-    def __init__(self) -> None:
+    def __init__(self, is_deleted_soon: bool = False) -> None:
+        if is_deleted_soon:
+            super().__init__(
+                "organization_deleted_soon",
+                "The organization is about to be deleted, as one of its keys asked. "
+                "Its owners or its provider account can undo it.",
+            )
+            return
         super().__init__(
             "organization_frozen",
             "The organization is being moved. Send the request again in a while.",

@@ -52,6 +52,9 @@ ERRORS = {
     "organization_frozen": gettext_lazy(
         "The wallet is moving to another place. Try again in a while."
     ),
+    "organization_deleted_soon": gettext_lazy(
+        "The organization that hosts this wallet has stopped for now. Ask them."
+    ),
     "quota_exceeded": gettext_lazy(
         "There is no more room for this here. Tell the organization that hosts your "
         "wallet."

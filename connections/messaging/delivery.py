@@ -143,7 +143,7 @@ def _deliver_locally(row: OutboundMessage) -> None:
     recipient's organization is being moved, OrganizationFrozen puts the row back.
     """
     key, received = open_envelope(pack_message(row))
-    inbox.require_thawed(key)
+    key.require_thawed()
     try:
         _receive_and_finish(row, key, received)
     except (PeerError, Conflict) as error:

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from agency.core import faults, network_reads, rate_limits, transactions
 from agency.core.compiled_sql import CompiledQuery, insert_row
-from agency.core.errors import AgencyError, Conflict, OrganizationFrozen, PeerError
+from agency.core.errors import AgencyError, Conflict, PeerError
 from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.messaging import outbox, pair_lock, return_route, router
@@ -58,7 +58,7 @@ def accept_envelope(data: bytes) -> bytes | None:
     PeerError `cannot_open`, `message_parse_failure`.
     """
     key, received = _open_for_live_key(data)
-    require_thawed(key)
+    key.require_thawed()
     # After opening, by the proven sender: nobody else can use up the peer's limit.
     pair = f"{key.verkey}:{received.sender or ''}"
     rate_limits.take_token("recipient", pair, settings.INBOX_PER_RECIPIENT)
@@ -110,12 +110,6 @@ def _open_for_live_key(data: bytes) -> tuple[Key, Message]:
         return open_envelope(data)
     except RetiredKey:
         raise PeerError("cannot_open", "the envelope does not open") from None
-
-
-def require_thawed(key: Key) -> None:
-    """Raise OrganizationFrozen: the sender keeps its message for a later attempt."""
-    if key.is_frozen:
-        raise OrganizationFrozen
 
 
 def _store_for_worker(key: Key, received: Message) -> None:

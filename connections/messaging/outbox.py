@@ -20,7 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agency.core import transactions
-from agency.core.errors import Conflict, OrganizationFrozen, PeerError
+from agency.core.errors import Conflict, PeerError
 from agency.core.notify import notify_worker
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
@@ -208,8 +208,8 @@ def _find_hosted_key(verkey: str, connection: PeerConnection | None) -> Key | No
         if found:
             return found[1]
     key = Key.find(verkey)
-    if key and key.is_frozen:
-        raise OrganizationFrozen
+    if key:
+        key.require_thawed()
     return key
 
 

@@ -29,11 +29,11 @@ from organizations.api.serializers import (
     TenantParameters,
     TenantQuery,
 )
+from organizations.deletion import request_deletion
 from organizations.networks import accept_agreement, issuer_status
 from organizations.provisioning import (
     LOCAL,
     create_provider_organization,
-    remove_organization,
     require_network,
     resolve_network,
 )
@@ -123,7 +123,7 @@ class Tenants(View):
     def destroy(self, request: Request, tenantId: str) -> Response:
         tenant = get_or_404(self.rows, tenantId, "public_id")
         # Without perform(), as a DELETE takes no Idempotency-Key.
-        remove_organization(tenant, by=request)
+        request_deletion(tenant, by=request)
         return Response()
 
     @operation("getIssuerStatus", response=IssuerStatusContract)

@@ -37,8 +37,10 @@ from organizations.api.serializers import (
     TenantParameters,
     TenantQuery,
     TenantUpdateParameters,
+    UndoParameters,
     UsageContract,
 )
+from organizations.deletion import end_deletion, undo_deletion
 from organizations.provisioning import change_organization, remove_organization
 from tenants import assets, audit
 from tenants.models import Provider, Tenant
@@ -88,7 +90,7 @@ class ProviderTenants(ProviderView):
     @operation("deleteAllProviderTenants")
     def destroy_all(self, request: Request) -> Response:
         # One transaction each: a repeated call deletes what is left. An organization
-        # that is being moved stops it (503).
+        # that is being moved stops it (503); one that is deleted soon is deleted now.
         for tenant in self.rows:
             remove_organization(tenant, by=request)
         return Response()
@@ -111,7 +113,24 @@ class ProviderTenants(ProviderView):
 
     @operation("deleteProviderTenant")
     def destroy(self, request: Request, tenantId: str) -> Response:
-        remove_organization(self.get_tenant(tenantId), by=request)
+        # Of an organization that is deleted soon, this ends the time in which that
+        # could be undone.
+        remove_organization(self.find_tenant(tenantId), by=request)
+        return Response()
+
+    @operation("undoTenantDeletion", request=UndoParameters, irreversible=True)
+    def undo_deletion(self, request: Request, tenantId: str) -> Response:
+        tenant = self.find_tenant(tenantId)
+        revokes_key = self.parse_body(UndoParameters)["revokeKey"]
+        self.perform(
+            partial(undo_deletion, tenant, by=request, revokes_key=revokes_key)
+        )
+        return Response()
+
+    @operation("endTenantDeletion", irreversible=True)
+    def end_deletion(self, request: Request, tenantId: str) -> Response:
+        # It is found inside: a call that is sent again finds it no more.
+        self.perform(lambda: end_deletion(self.find_tenant(tenantId), by=request))
         return Response()
 
     @operation("getProviderTenantKeys", response=TenantKeysContract)
@@ -132,10 +151,14 @@ class ProviderTenants(ProviderView):
         return self.to_response(TenantKeysContract, made)
 
     def get_tenant(self, tenant_id: str) -> Tenant:
-        """The organization, or 404; 503 `organization_frozen` while it is moved."""
-        tenant = get_or_404(self.rows, tenant_id, "public_id")
+        """The organization, or 404; 503 while it is moved or deleted soon."""
+        tenant = self.find_tenant(tenant_id)
         tenant.require_thawed()
         return tenant
+
+    def find_tenant(self, tenant_id: str) -> Tenant:
+        """The organization, frozen or not, or 404."""
+        return get_or_404(self.rows, tenant_id, "public_id")
 
 
 class ProviderAssets(ProviderView):

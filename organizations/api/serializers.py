@@ -263,6 +263,13 @@ class TenantQuery(ChangingQuery, NamedQuery):
     sorts = BY_CREATION | BY_UPDATE | BY_NAME
 
 
+class UndoParameters(Parameters):
+    revokeKey = serializers.BooleanField(
+        default=False,
+        help_text="Whether to revoke the key that asked for the deletion.",
+    )
+
+
 class TenantContract(Contract):
     """An organization, of rows that `with_issuer` has annotated. Seeds are never shown."""
 
@@ -289,6 +296,11 @@ class TenantContract(Contract):
         source="visitor_wallets_a_day", help_text=VISITOR_WALLETS_A_DAY
     )
     isTest = serializers.BooleanField(source="is_test", help_text=IS_TEST)
+    deletionDueAtUtc = serializers.DateTimeField(
+        source="deletion_due_at",
+        required=False,
+        help_text="When it will be deleted, if one of its keys has asked for that.",
+    )
     ownWalletId = serializers.CharField(
         source="own_wallet_id",
         help_text="The id of its own wallet, for the wallet API.",

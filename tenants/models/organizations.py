@@ -116,15 +116,34 @@ class Tenant(Record):
     exchanges_kept_days = models.PositiveSmallIntegerField(null=True, blank=True)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
     deleted_at = models.DateTimeField(null=True, editable=False)
-    # While it moves to another installation, nobody acts for it here: freezing.py.
+    # While it moves to another installation, or is deleted soon, nobody acts for it
+    # here: freezing.py.
     frozen_at = models.DateTimeField(null=True, editable=False)
+    # When it will be deleted, as its own key asked, and frozen until then: deletion.py.
+    deletion_due_at = models.DateTimeField(null=True, editable=False)
+    # When its owners are to be told that it is deleted soon.
+    notice_due_at = models.DateTimeField(null=True, editable=False)
     # When it came from another installation, whose cursors do not open here.
     imported_at = models.DateTimeField(null=True, editable=False)
 
     objects = LiveRows()
 
     class Meta:
-        indexes = [models.Index(case_insensitive("name"), name="tenant_by_name")]
+        indexes = [
+            models.Index(case_insensitive("name"), name="tenant_by_name"),
+            models.Index(
+                fields=["deletion_due_at"],
+                condition=models.Q(deletion_due_at__isnull=False),
+                name="tenant_deleted_soon",
+            ),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(deletion_due_at=None)
+                | models.Q(frozen_at__isnull=False),
+                name="tenant_deleted_soon_is_frozen",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -148,20 +167,22 @@ class Tenant(Record):
         return {"name": self.name}
 
     def require_thawed(self) -> None:
-        """Raise 503 `organization_frozen` while it moves to another installation.
+        """Raise 503 while nobody acts for it here.
 
-        By the row as it was read: nothing is locked.
+        `organization_frozen` while it moves to another installation,
+        `organization_deleted_soon` until it is deleted. By the row as it was read:
+        nothing is locked.
         """
         if self.frozen_at:
-            raise OrganizationFrozen
+            raise OrganizationFrozen(self.deletion_due_at is not None)
 
     def require_still_thawed(self) -> None:
-        """Read again whether it moves. Raise 503 `organization_frozen` if so.
+        """Read it again, and raise what require_thawed() raises.
 
         For the transaction that writes, after a wait. Nothing is locked: freeze() ends
         after all transactions that have read that it does not move.
         """
-        self.refresh_from_db(fields=["frozen_at"])
+        self.refresh_from_db(fields=["frozen_at", "deletion_due_at"])
         self.require_thawed()
 
     def lock_row(self) -> None:

@@ -149,7 +149,10 @@ def test_a_worker_ends_them_before_the_wallet_deleted_too(faber, alice, open_off
     assert not Connection._base_manager.filter(pk=peer.pk).exists()
 
 
-def test_peers_are_told_when_the_organization_is_deleted_too(faber, acme, badge, few):
+def test_peers_are_told_when_the_organization_is_deleted_too(
+    faber, acme, badge, few, settings
+):
+    settings.DELETION_UNDO_HOURS = 0
     bob = acme.hosts("Bob")
     for _ in range(3):
         faber.offers(bob, badge, VALUES)

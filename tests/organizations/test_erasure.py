@@ -38,7 +38,8 @@ class Batches(BatchBudget):
 
 
 @pytest.fixture(autouse=True)
-def no_pause(monkeypatch):
+def no_pause(monkeypatch, settings):
+    settings.DELETION_UNDO_HOURS = 0
     monkeypatch.setattr("agency.core.retention.PAUSE_SECONDS", 0)
 
 

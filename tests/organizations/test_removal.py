@@ -13,6 +13,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Ann", "level": "7"}
 
 
+@pytest.fixture(autouse=True)
+def at_once(settings):
+    settings.DELETION_UNDO_HOURS = 0
+
+
 def path_of(organization):
     return f"/tenants/{organization.tenant.public_id}"
 

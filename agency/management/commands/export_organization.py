@@ -5,11 +5,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from agency.core.errors import OrganizationFrozen
 from agency.ops.moving.exporting import (
     ACTOR,
     export_organization,
     find_organization,
 )
+from agency.ops.moving.refusals import MoveRefused
 from organizations import freezing
 
 
@@ -45,13 +47,18 @@ class Command(BaseCommand):
         tenant = find_organization(organization)
         if resume and file:
             raise CommandError("--resume writes no file: leave it out.")
-        if resume:
-            freezing.thaw(tenant, ACTOR)
-            self.stdout.write(f"{tenant.public_id} works here. Delete its files.")
-            return
-        if not file:
+        if not file and not resume:
             raise CommandError("Give the file to be written.")
-        header = export_organization(tenant, file.absolute(), move, self.stderr)
+        try:
+            if not file:
+                freezing.thaw(tenant, ACTOR)
+                self.stdout.write(f"{tenant.public_id} works here. Delete its files.")
+                return
+            header = export_organization(tenant, file.absolute(), move, self.stderr)
+        except OrganizationFrozen as error:  # as it is deleted soon
+            raise MoveRefused(
+                error.code, f"{error.message} See manage.py deletion."
+            ) from None
         self.stdout.write(
             f"{file} has {sum(header.rows):,} rows of {tenant.public_id}, and needs "
             f"the move key {header.key}. Import it: manage.py import_organization "

@@ -70,8 +70,9 @@ def export_organization(
     stays frozen whatever happens next. The file is read from one snapshot, and written
     to `<path>.part`, which an interrupted call leaves behind and the next one replaces.
     Raises MoveRefused: `no_move_key`, `other_release`, `file_exists`,
-    `organization_busy`, `tails_missing`.
+    `organization_busy`, `tails_missing`. OrganizationFrozen if it is deleted soon.
     """
+    freezing.require_movable(tenant)
     key = read_move_key()
     schema_digest()  # raises unless the tables are those of this release
     if path.exists():

@@ -7,6 +7,7 @@ EXIT_CODES = {
     "file_exists": 11,
     "organization_unknown": 12,
     "organization_busy": 13,
+    "organization_deleted_soon": 14,
     "file_unreadable": 20,
     "wrong_move_key": 21,
     "file_damaged": 22,

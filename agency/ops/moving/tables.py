@@ -85,7 +85,13 @@ OPENING = (
     Part(
         "tenants_tenant",
         "id = %(tenant)s",
-        {"frozen_at": "now()", "deleted_at": "now()", "imported_at": "now()"},
+        {
+            "frozen_at": "now()",
+            "deleted_at": "now()",
+            "imported_at": "now()",
+            "deletion_due_at": "NULL",
+            "notice_due_at": "NULL",
+        },
     ),
 )
 # In many transactions. Each comes after what it refers to.

@@ -408,7 +408,8 @@ def test_a_write_has_one_effect(faber):
         again.perform(lambda: None)
 
 
-def test_removing_an_organization_removes_its_keys(faber):
+def test_removing_an_organization_removes_its_keys(faber, settings):
+    settings.DELETION_UNDO_HOURS = 0
     gone = Organization("Gone")
     keyed(gone, "/connections", {})
     gone.delete(f"/tenants/{gone.tenant.public_id}")

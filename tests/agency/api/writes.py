@@ -62,6 +62,12 @@ def with_bulk(*changes, **recipient):
     return make
 
 
+def deleted_soon(world):
+    branch = world.another_branch()
+    world.provider.opens({"tenantId": branch}).delete(f"/tenants/{branch}")
+    return path(tenantId=branch)
+
+
 MORE = {  # what the contract does not have, or names otherwise
     "POST /definitions/credentials/{definitionId}": lambda world: Given(
         {"definitionId": world.definition["schemaId"]}, {"supportRevocation": True}
@@ -116,6 +122,8 @@ MORE = {  # what the contract does not have, or names otherwise
     "POST /connections/{connectionId}/rotate": "connected",
     "POST /connections/{connectionId}/hangup": "connected",
     "PATCH /webhooks/{webhookId}": with_webhook({"retryUnconfirmed": False}),
+    "POST /tenants/{tenantId}/deletion/undo": deleted_soon,
+    "POST /tenants/{tenantId}/deletion/end": deleted_soon,
     "POST /webhooks/{webhookId}/secret": "webhook",
     "POST /webhooks/{webhookId}/example": with_webhook(EXAMPLE),
     "POST /webhooks/{webhookId}/recover": with_webhook(SINCE),

@@ -27,7 +27,8 @@ ORGANIZATION = ["API", "provider's API", "provider's API for all", "studio"]
 
 
 @pytest.mark.parametrize("way", ORGANIZATION)
-def test_an_organization_is_hidden(api, browser, url, college, way):
+def test_an_organization_is_hidden(api, browser, url, college, way, settings):
+    settings.DELETION_UNDO_HOURS = 0  # of the API
     Tenant.objects.update(made_by_provider=True)  # so that the provider finds it
     api.post("/connections", {})
     path = f"/tenants/{college.tenant.public_id}"
