@@ -23,10 +23,8 @@ from agency.studio.pages import (
     may_create_organizations,
     studio_page,
 )
-from organizations.provisioning import (
-    create_organization,
-    remove_organization,
-)
+from organizations.deletion import end_deletion, key_that_asked, undo_deletion
+from organizations.provisioning import create_organization, remove_organization
 from tenants import audit
 from tenants.models import ApiKey, Permission
 from tenants.quotas import QuotaExceeded
@@ -128,3 +126,28 @@ def delete_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     remove_organization(tenant, by=request)
     messages.success(request, f"{tenant} is deleted.")
     return redirect("studio:organizations")
+
+
+@studio_page("GET", "HEAD", "POST")
+def show_deletion(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Undo the deletion that a key of the organization asked for, or end it now.
+
+    Its end needs the typed name. 409 `wrong_state` if somebody else was faster.
+    """
+    membership = get_membership(
+        request, tenant_id, Permission.DELETE, until_deleted=True
+    )
+    tenant = membership.tenant
+    if not tenant.deletion_due_at:
+        return redirect("studio:organization", tenant_id=tenant_id)
+    if "undo" in request.POST:
+        undo_deletion(tenant, by=request, revokes_key="revokes_key" in request.POST)
+        messages.success(request, f"{tenant} is not deleted, and works again.")
+        return redirect("studio:organization", tenant_id=tenant_id)
+    form = DeletionForm(request.POST or None, name=tenant.name)
+    if form.is_valid():
+        end_deletion(tenant, by=request)
+        messages.success(request, f"{tenant} is deleted.")
+        return redirect("studio:organizations")
+    context = {"tenant": tenant, "form": form, "key": key_that_asked(tenant)}
+    return render(request, "studio/deletion.html", context)

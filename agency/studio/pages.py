@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 from agency.api.views import parse_uuid
 from agency.core.errors import AgencyError
 from agency.studio.accounts.second_factor import require_second_factor
-from tenants.models import Membership, Permission, Provider, Tenant
+from tenants.models import Membership, Permission, Provider, Role, Tenant
 
 View = Callable[..., HttpResponse]
 FORMS_ONLY = (
@@ -57,7 +57,11 @@ def studio_page(*methods: str) -> Callable[[View], View]:
 def render_error(
     request: HttpRequest, code: str, message: str, status: int
 ) -> HttpResponse:
-    context = {"code": code, "message": message}
+    """Owners of an organization that is deleted soon are led to where they undo it."""
+    context: dict[str, Any] = {"code": code, "message": message}
+    if code == "organization_deleted_soon":
+        owned = list_memberships(request).filter(role=Role.OWNER)
+        context["soon"] = owned.filter(tenant__deletion_due_at__isnull=False)
     return render(request, "studio/error.html", context, status=status)
 
 
@@ -94,18 +98,24 @@ def may_create_organizations(user: Any) -> bool:
 
 
 def get_membership(
-    request: HttpRequest, tenant_id: UUID, permission: Permission = Permission.READ
+    request: HttpRequest,
+    tenant_id: UUID,
+    permission: Permission = Permission.READ,
+    *,
+    until_deleted: bool = False,
 ) -> Membership:
     """Return the person's membership in the organization.
 
-    404 for strangers, 403 if the role lacks the permission, 503 `organization_frozen`
-    while it moves to another installation. If it requires a second factor and the
+    until_deleted: also of one that is deleted soon. 404 for strangers, 403 if the role
+    lacks the permission, 503 `organization_frozen` while it moves to another
+    installation, `organization_deleted_soon`. If it requires a second factor and the
     person has none, they are led to the page where they set one up.
     """
     membership = get_object_or_404(list_memberships(request), tenant_id=tenant_id)
     if not membership.may(permission):
         raise PermissionDenied
-    membership.tenant.require_thawed()
+    if not (until_deleted and membership.tenant.deletion_due_at):
+        membership.tenant.require_thawed()
     if membership.tenant.requires_second_factor:
         require_second_factor(
             request, f"{membership.tenant} requires a second factor. Set one up here."

@@ -131,6 +131,7 @@ urlpatterns = [
         ("", organizations.show_organization, "organization"),
         ("/live", overview.show_live, "organization_live"),
         ("/delete", organizations.delete_organization, "delete_organization"),
+        ("/deletion", organizations.show_deletion, "deletion"),
         ("/settings", settings_page.show_settings, "settings"),
         ("/keys", keys.new_key, "new_key"),
         ("/recipients", recipients.show_recipients, "recipients"),

@@ -43,7 +43,7 @@ from tests.factories import (
 from tests.support import world
 from tests.support.database import Template
 from tests.support.pages import Browser
-from tests.support.people import Holder
+from tests.support.people import Holder, Organization
 from tests.support.world import Names
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
@@ -159,6 +159,7 @@ PAGES: dict[str, str] = {
     "studio:leave": OWNER,
     "studio:settings": OWNER,
     "studio:delete_organization": OWNER,
+    "studio:deletion": OWNER,
     "studio:remove_member": OWNER,
     "studio:invitation": INVITED,
     "account_confirm_email": VISITOR,
@@ -423,8 +424,15 @@ class World(world.World):
             "admin:app_list": {"app_label": "tenants"},
             "web_wallet:offer": {"object_id": open_in(self.alice, Credential)},
             "web_wallet:request": {"object_id": open_in(self.alice, Verification)},
+            "studio:deletion": {"tenant_id": self.deleted_soon()},
             "admin:support_action": {"name": "add-member", "key": str(self.tenant.pk)},
         }
+
+    def deleted_soon(self) -> Any:
+        """Another organization of Fay, which its key has deleted."""
+        other = Organization(self.called.organization, owner=self.fay)
+        other.delete(f"/tenants/{other.tenant.public_id}")
+        return other.tenant.pk
 
     def accepts_invitation(self) -> Browser:
         """A browser that has followed the link of an invitation's mail."""

@@ -62,7 +62,7 @@ ROUTES = {
     """,
     (PEOPLE, "GET POST"): "remove_member",
     (LOG, "GET"): "log log_csv",
-    (Permission.DELETE, "GET POST"): "delete_organization",
+    (Permission.DELETE, "GET POST"): "delete_organization deletion",
 }
 PAGES = {name: taken for taken, names in ROUTES.items() for name in names.split()}
 ALLOWED = {  # beside the table of the code, so that a change of it is seen here
