@@ -9,7 +9,7 @@ import connections.retention
 import tenants.idempotency
 import tenants.retention
 import webhooks.retention
-from agency.mails import webhook_notices
+from agency.mails import notices
 from agency.ops import queues
 from connections.messaging import posting_queue, return_route
 from connections.messaging.models import InboundMessage, OutboundMessage
@@ -36,7 +36,7 @@ WORK = {
     "claim received messages": lambda: require_claimed(InboundMessage.claim(10)),
     "claim webhook calls": lambda: require_claimed(claim.claim_due(16, 4)),
     "maintain webhooks": recovery.run_maintenance,
-    "send notices": webhook_notices.send_due_notices,
+    "send notices": notices.send_due_notices,
     "read the end of the feed": read_feed,
     "figures of the queues": queues.read_queues,
     "finish what was left behind": finish_what_was_left_behind,

@@ -1,10 +1,10 @@
-"""The task that mails about webhooks that we disabled."""
+"""The task that mails what happened to organizations."""
 
 from celery import shared_task
 
-from agency.mails import webhook_notices
+from agency.mails import notices
 
 
 @shared_task
 def send_webhook_notices() -> None:
-    webhook_notices.send_due_notices()
+    notices.send_due_notices()

@@ -178,6 +178,16 @@ WEBHOOK_REASONS: dict[str, Text] = {
     "gone": gettext_lazy("The address answered that it is gone (410)."),
     "failing": gettext_lazy("Every call has failed for days."),
 }
+DELETED_SOON = Mail(
+    gettext_lazy("{organization} will be deleted"),
+    gettext_lazy(
+        "A key of the organization “{organization}” has asked to delete it. It does "
+        "not work any more, and all that is in it will be deleted on {due} UTC. Until "
+        "then you can undo that, or end it at once."
+    ),
+    gettext_lazy("Undo or end the deletion"),
+    gettext_lazy("You get this mail because you own the organization."),
+)
 ROLES: dict[str, Text] = {
     "owner": gettext_lazy("Owner"),
     "operator": gettext_lazy("Operator"),

@@ -5,7 +5,7 @@ import logging
 import pytest
 from django.core import mail
 
-from agency.mails import webhook_notices
+from agency.mails import notices
 
 
 @pytest.fixture
@@ -34,5 +34,5 @@ def test_people_sign_up_nevertheless(without_mail, client, db):
 
 def test_the_log_tells_that_nobody_was_told(without_mail, caplog):
     with caplog.at_level(logging.WARNING):
-        webhook_notices.mail_people(None)
+        notices.mail_people(None)
     assert "EMAIL_URL is not set" in caplog.text and mail.outbox == []

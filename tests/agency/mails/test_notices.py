@@ -1,4 +1,7 @@
-"""Members hear of a webhook that we disabled, each in their own language."""
+"""Members hear of a webhook that we disabled, and owners of a deletion by a key.
+
+Each in their own language.
+"""
 
 from datetime import UTC, datetime
 from smtplib import SMTPRecipientsRefused
@@ -8,9 +11,11 @@ from django.core import mail
 from django.db import transaction
 from django.utils import timezone
 
-from agency.mails import texts, webhook_notices
+from agency.mails import notices, texts
 from agency.mails.models import MailLanguage
 from agency.mails.tasks import send_webhook_notices
+from organizations import deletion
+from tenants import audit
 from tenants.branding import LANGUAGES
 from tests.factories import MembershipFactory, UserFactory
 from webhooks.delivery.health import disable_webhook
@@ -25,9 +30,9 @@ def members(faber, settings):
     settings.PUBLIC_URL = "https://agency.example"
     settings.EMAIL_URL = "smtp://mail.example"
 
-    def add(name, language="", **fields):
+    def add(name, language="", role="owner", **fields):
         user = UserFactory(username=name, **fields)
-        MembershipFactory(tenant=faber.tenant, user=user)
+        MembershipFactory(tenant=faber.tenant, user=user, role=role)
         if language:
             MailLanguage.objects.create(user=user, language=language)
 
@@ -73,7 +78,7 @@ def test_it_has_the_language_of_its_reader_or_else_of_the_organization(
     disabled.tenant.save()
     for language in ("", *LANGUAGES):
         members(f"ann-{language}", language)
-    webhook_notices.send_due_notices()
+    notices.send_due_notices()
     found = {one.to[0].split("@")[0].partition("-")[2]: one for one in mail.outbox}
     for language in ("", *LANGUAGES):
         message, is_english = found[language], language == "en"
@@ -95,10 +100,10 @@ def test_a_notice_is_sent_later_if_the_mail_server_is_away(
 
     with monkeypatch.context() as patched, pytest.raises(OSError):
         patched.setattr("django.core.mail.EmailMultiAlternatives.send", refuse)
-        webhook_notices.send_due_notices()
-    assert webhook_notices.send_due_notices() == 0
+        notices.send_due_notices()
+    assert notices.send_due_notices() == 0
     Webhook.objects.update(notice_due_at=timezone.now())
-    assert webhook_notices.send_due_notices() == 1
+    assert notices.send_due_notices() == 1
 
 
 def test_an_address_that_is_refused_keeps_no_other_from_its_mail(
@@ -114,10 +119,34 @@ def test_an_address_that_is_refused_keeps_no_other_from_its_mail(
         return send(self)
 
     monkeypatch.setattr("django.core.mail.EmailMultiAlternatives.send", refuse_ann)
-    assert webhook_notices.send_due_notices() == 1
+    assert notices.send_due_notices() == 1
     assert [message.to for message in mail.outbox] == [["ben@faber.example"]]
     assert not Webhook.objects.filter(notice_due_at__isnull=False)
 
 
 def test_there_are_words_for_each_reason():
     assert set(texts.WEBHOOK_REASONS) == set(Webhook.Reason.values)
+
+
+@pytest.fixture
+def deleted_soon(faber, members):
+    members("ann", "fr", role="owner")
+    members("ben", role="developer")
+    members("gone", role="owner", is_active=False)
+    faber.delete(f"/tenants/{faber.tenant.public_id}")
+    return faber.tenant
+
+
+def test_its_owners_hear_once_that_it_is_deleted_soon(deleted_soon):
+    for _ in range(2):
+        notices.send_due_notices()
+    [message] = mail.outbox
+    assert message.to == ["ann@faber.example"]
+    assert "va être supprimée" in message.subject
+    page = f"https://agency.example/studio/organizations/{deleted_soon.pk}/deletion"
+    assert page in message.body
+
+
+def test_of_a_deletion_that_was_undone_nobody_hears(deleted_soon):
+    deletion.undo_deletion(deleted_soon, audit.SYSTEM)
+    assert notices.send_due_notices() == 0 and mail.outbox == []
