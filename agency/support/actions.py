@@ -23,10 +23,13 @@ from connections.messaging import outbox
 from connections.models import OutboundMessage
 from credentials import publications
 from credentials.models import Publication
+from organizations.deletion import end_deletion, undo_deletion
 from tenants import audit, members, sessions
 from tenants.models import Membership, Tenant
 from tenants.models.people import Role
 from webhooks.models import Delivery, Webhook
+
+NOT_DELETED_SOON = "No key of the organization has asked to delete it."
 
 
 class ReasonForm(OnceForm):
@@ -134,6 +137,12 @@ def change_member(request: HttpRequest, row: Membership, form: ReasonForm) -> No
     members.change_role(row, role, by=request, reason=form.cleaned_data["reason"])
 
 
+def finish_deletion(
+    finish: Callable[..., None], request: HttpRequest, row: Tenant, form: ReasonForm
+) -> None:
+    finish(row, by=request, reason=form.cleaned_data["reason"])
+
+
 def set_active(
     request: HttpRequest, row: User, form: ReasonForm, *, is_active: bool
 ) -> None:
@@ -214,6 +223,26 @@ ACTIONS: dict[str, Action] = {
         "owner in the studio.",
         add_member,
         form=MemberForm,
+    ),
+    "undo-deletion": Action(
+        "Undo the deletion",
+        Tenant,
+        "end_deletion",
+        "The organization works again, with all that waits in its queues. Revoke the "
+        "key that asked for its deletion first, if it may be stolen.",
+        partial(finish_deletion, undo_deletion),
+        applies=lambda row: row.deletion_due_at is not None,
+        otherwise=NOT_DELETED_SOON,
+    ),
+    "end-deletion": Action(
+        "Delete it now",
+        Tenant,
+        "end_deletion",
+        "The organization is deleted at once, as one of its keys has asked. This cannot "
+        "be undone.",
+        partial(finish_deletion, end_deletion),
+        applies=lambda row: row.deletion_due_at is not None,
+        otherwise=NOT_DELETED_SOON,
     ),
     "change-member": Action(
         "Change the role",

@@ -15,6 +15,7 @@ class SupportAction(models.Model):
             ("retry_publication", "Can try a publication again now"),
             ("enable_webhook", "Can enable a webhook"),
             ("change_member", "Can add a member or change the role of one"),
+            ("end_deletion", "Can undo or end the deletion of an organization"),
             ("disable_person", "Can disable the account of a person"),
             ("end_sessions", "Can end the sessions of a person"),
         ]

@@ -101,7 +101,12 @@ def run_action(request: HttpRequest, name: str, key: str) -> HttpResponse:
             form.add_error(None, error.message)
         else:
             messages.success(request, f"Done: {action.label}.")
-            return redirect(record_url(action.model, row.pk))
+            left = action.model._default_manager.filter(pk=row.pk)
+            return redirect(
+                record_url(action.model, row.pk)
+                if left
+                else customers.list_url(action.model, {})
+            )
     context = admin.site.each_context(request) | {
         "title": action.label,
         "consequence": action.consequence,

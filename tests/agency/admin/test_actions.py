@@ -93,6 +93,8 @@ TABLE = {
     "change-member": ("member.role_changed", {"Operator"}, {"role": "developer"}),
     "disable-person": ("person.disabled", {"Operator"}, {}),
     "enable-person": ("person.enabled", {"Operator"}, {}),
+    "undo-deletion": ("organization.deletion_undone", {"Operator"}, {}),
+    "end-deletion": ("organization.deleted", {"Operator"}, {}),
 }
 
 
@@ -129,6 +131,9 @@ def suit(name, records):
         disable_by_hand(records[Webhook])
     if name == "enable-person":
         User.objects.filter(pk=records[User].pk).update(is_active=False)
+    if name.endswith("-deletion"):
+        soon = {"frozen_at": LATER, "deletion_due_at": LATER}
+        Tenant.objects.filter(pk=records[Tenant].pk).update(**soon)
 
 
 @pytest.mark.parametrize("group", ["Support", "Operator", ""])
@@ -220,6 +225,8 @@ UNSUITABLE = [
     ("enable-webhook", {"is_enabled": True}, "is enabled already"),
     ("enable-person", {"is_active": True}, "can sign in already"),
     ("disable-person", {"is_active": False}, "is disabled already"),
+    ("undo-deletion", {"deletion_due_at": None}, "has asked to delete it"),
+    ("end-deletion", {"deletion_due_at": None}, "has asked to delete it"),
 ]
 
 

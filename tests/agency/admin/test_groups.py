@@ -22,6 +22,7 @@ LATER = {
         "tenants.view_formerdatakey",
         "wallets.view_keyfiller",
         "wallets.view_keyrequest",
+        "support.end_deletion",
     },
 }
 # Beyond reading: the models whose rows a group may add or change.
