@@ -123,8 +123,10 @@ REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
 # its own callers, and so many of strangers. 0 for no limit.
 DIDS_PER_MINUTE = env.int("DIDS_PER_MINUTE", default=120)
 # Requests per minute to connect to the public DID of one organization, if it accepts
-# them without an invitation; 0 for no limit.
-REQUESTS_PER_DID = env.int("REQUESTS_PER_DID", default=60)
+# them without an invitation, of which one address takes a quarter; 0 for no limit.
+REQUESTS_PER_DID = env.int("REQUESTS_PER_DID", default=240)
+# Requests per minute to connect from one address by one invitation; 0 for no limit.
+REQUESTS_PER_INVITATION = env.int("REQUESTS_PER_INVITATION", default=60)
 # Seconds that a call waits for a remote ledger, all in all.
 LEDGER_TIMEOUT = env.float("LEDGER_TIMEOUT", default=15.0)
 # Maximal bytes of another issuer's tails file: 10 MiB are enough for 40,000
@@ -179,6 +181,8 @@ ADMIN_LOG_RETENTION_DAYS = env.int("ADMIN_LOG_RETENTION_DAYS", default=0)
 QUOTA_WALLETS = env.int("QUOTA_WALLETS", default=1000)
 # Connections and open invitations.
 QUOTA_CONNECTIONS = env.int("QUOTA_CONNECTIONS", default=10_000)
+# Connections that strangers began, and with which the organization did nothing.
+QUOTA_STRANGERS = env.int("QUOTA_STRANGERS", default=2000)
 # Credentials and verifications that are not in a final state.
 QUOTA_OPEN_EXCHANGES = env.int("QUOTA_OPEN_EXCHANGES", default=10_000)
 # Credential definitions, deleted ones included.

@@ -111,8 +111,14 @@ class Exchange(EventSource):
 
         409 `wrong_state` (EndedByPeer) if the other party is hosted here and has ended
         the exchange already: its message waits to be handled, and this step would be
-        refused. The errors of lock().
+        refused. The errors of lock() and Connection.adopt().
         """
+        self._lock_open()
+        if self.connection:
+            self.connection.adopt()
+
+    def _lock_open(self) -> None:
+        """Lock it, unless the other party has ended it (EndedByPeer)."""
         self.lock()
         waiting = pair_lock.find_waiting(Connection, self.thread_id)
         if waiting and self._is_ended_by(waiting):
@@ -208,7 +214,7 @@ class Exchange(EventSource):
         side, in the words of this one, or a code of reasons.DECLINES; sealed. 409
         `wrong_state`, 503 `organization_frozen`.
         """
-        self.lock_to_act()
+        self._lock_open()
         self._decline_locked(reasons.DECLINES.get(reason, reason))
 
     def _decline_locked(self, reason: str = "") -> None:

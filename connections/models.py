@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.postgres.indexes import HashIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from agency.core import transactions
@@ -39,6 +39,8 @@ __all__ = [
 CONNECTIONS_1_0 = "connections/1.0"  # the handshake of RFC 0160
 # RFC 0794. Here because the row sends it; did_rotate.py, which handles it, is above.
 HANGUP = "did-rotate/1.0/hangup"
+# Of connections that strangers began: where the request came from is still known.
+HAS_ORIGIN = Q(stranger__isnull=False) & ~Q(stranger=F("id"))
 
 
 class Connection(EventSource):
@@ -185,6 +187,11 @@ class Connection(EventSource):
     confirms = models.BooleanField(default=False, db_default=False)
     held_response = models.BinaryField(null=True)
 
+    # Of one that a stranger began, until the organization does something on it: the
+    # digest of where its request came from (strangers.py). Its own id once that is
+    # forgotten.
+    stranger = models.UUIDField(null=True, editable=False)
+
     # The last trust ping of this side: the id of its message, and its times.
     ping_id = models.CharField(max_length=36, blank=True, default="", db_default="")
     pinged_at = models.DateTimeField(null=True)
@@ -257,8 +264,18 @@ class Connection(EventSource):
             ),
             models.Index(
                 fields=["tenant"],
-                condition=Q(connectionless=False, deleted_at=None),
-                name="connection_counted_live",
+                condition=Q(connectionless=False, deleted_at=None, stranger=None),
+                name="connection_counted_own",
+            ),
+            models.Index(
+                fields=["tenant", "stranger"],
+                condition=Q(stranger__isnull=False, deleted_at=None),
+                name="connection_of_strangers",
+            ),
+            models.Index(
+                fields=["id"],
+                condition=HAS_ORIGIN,
+                name="connection_with_origin",
             ),
             # For support's search over all organizations.
             models.Index(
@@ -303,10 +320,11 @@ class Connection(EventSource):
         """Save a new row and emit its event. It then counts as locked here.
 
         409 `quota_exceeded` at the organization's limit. A connectionless exchange
-        does not count here: it counts as an exchange. IntegrityError if the
-        organization has another connection with this connection_id.
+        does not count here: it counts as an exchange. Nor does one of a stranger
+        (strangers.require_room). IntegrityError if the organization has another
+        connection with this connection_id.
         """
-        if not self.connectionless:
+        if not self.connectionless and self.stranger is None:
             quotas.require_room(quotas.CONNECTIONS, self.tenant)
         self.save(force_insert=True)
         pair_lock.add_inserted(self)
@@ -358,12 +376,23 @@ class Connection(EventSource):
         it, or does not begin.
 
         409 `connection_gone` if it was ended or deleted, `wrong_state` before it is
-        connected; 503 `organization_frozen`.
+        connected, `quota_exceeded` as adopt(); 503 `organization_frozen`.
         """
         if not self.lock() or self.left_at:
             raise outbox.connection_gone()
         if not self.is_new_link and self.state != self.State.CONNECTED:
             raise WrongState(self, [self.State.CONNECTED])
+        self.adopt()
+
+    def adopt(self) -> None:
+        """Count a connection of a stranger as the organization's own from now on.
+
+        With the lock, when the organization does something on it. 409 `quota_exceeded`
+        if the organization has too many of its own. Later calls do nothing.
+        """
+        if self.stranger is not None:
+            quotas.require_room(quotas.CONNECTIONS, self.tenant)
+            self.update_columns(stranger=None)
 
     def bind_peer(
         self,

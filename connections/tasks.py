@@ -5,7 +5,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
-from connections import link_expiry, retention
+from connections import link_expiry, retention, strangers
 from connections.messaging import delivery, inbox, posting_queue, return_route
 from connections.models import InboundMessage, OutboundMessage
 
@@ -52,6 +52,7 @@ def end_expired_links() -> None:
 @shared_task
 def forget_messages() -> None:
     retention.forget_messages()
+    strangers.forget_origins()
 
 
 @shared_task

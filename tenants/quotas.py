@@ -72,7 +72,14 @@ CONNECTIONS = Quota(
     setting="QUOTA_CONNECTIONS",
     what="connections and invitations",
     advice="Delete some",
-    rows={"connections.Connection": Q(connectionless=False)},
+    rows={"connections.Connection": Q(connectionless=False, stranger=None)},
+)
+# See connections/strangers.py.
+STRANGERS = Quota(
+    setting="QUOTA_STRANGERS",
+    what="connections that strangers began",
+    advice="Use or delete some",
+    rows={"connections.Connection": Q(stranger__isnull=False)},
 )
 OPEN_EXCHANGES = Quota(
     setting="QUOTA_OPEN_EXCHANGES",
@@ -123,9 +130,16 @@ def require_room(quota: Quota, tenant: Tenant) -> None:
 
     For accounts with quotas only, it counts rows up to the quota. It takes no lock.
     """
+    if not has_room(quota, tenant):
+        raise QuotaExceeded(quota)
+
+
+def has_room(quota: Quota, tenant: Tenant) -> bool:
+    """Whether the organization may have one more."""
     limit = getattr(settings, quota.setting)
-    if limit and tenant.provider and tenant.provider.has_quotas:
-        require_below(quota, tenant.pk, limit)
+    if not (limit and tenant.provider and tenant.provider.has_quotas):
+        return True
+    return quota.count_used(tenant.pk, limit) < limit
 
 
 def require_room_for_picture(provider: Provider, size: int) -> None:

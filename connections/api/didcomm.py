@@ -37,10 +37,9 @@ def receive_envelope(request):
         )
     try:
         # Before opening: envelopes that do not open count too.
-        rate_limits.take_token(
-            "address", client_address(request.META), settings.INBOX_PER_ADDRESS
-        )
-        reply = inbox.accept_envelope(request.body)
+        address = client_address(request.META)
+        rate_limits.take_token("address", address, settings.INBOX_PER_ADDRESS)
+        reply = inbox.accept_envelope(request.body, address)
     except PeerError:
         return plain_error_response(
             400, "cannot_open", "The envelope cannot be opened here."

@@ -44,7 +44,8 @@ class Message:
     """A received message.
 
     type: without the prefix, as in `connections/1.0/request`. sender: the verkey that
-    packed the message; None for an anonymous envelope.
+    packed the message; None for an anonymous envelope. origin: of a request to connect,
+    a digest of the address that it came from (connections/strangers.py).
     """
 
     type: str
@@ -53,6 +54,7 @@ class Message:
     thread_id: str
     body: dict[str, Any]
     sender: str | None = None
+    origin: uuid.UUID | None = None
 
     def with_sender(self, sender: str | None) -> "Message":
         """Return a copy with the sender's verkey; None if it is anonymous."""

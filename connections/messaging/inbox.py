@@ -10,6 +10,7 @@ handle            before the commit of a hosted sender (delivery.py): nothing is
 """
 
 import logging
+from dataclasses import replace
 from uuid import UUID
 
 from django.conf import settings
@@ -20,6 +21,7 @@ from django.utils import timezone
 from agency.core import faults, network_reads, rate_limits, transactions
 from agency.core.compiled_sql import CompiledQuery, insert_row
 from agency.core.errors import AgencyError, Conflict, PeerError
+from connections import strangers
 from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.messaging import outbox, pair_lock, return_route, router
@@ -46,10 +48,13 @@ connection_by_key = CompiledQuery(
     UUID,
 )
 Status = InboundMessage.Status
+ERASED = {"body": None, "origin": None}  # of a row that is done
 
 
-def accept_envelope(data: bytes) -> bytes | None:
+def accept_envelope(data: bytes, address: str) -> bytes | None:
     """Accept an envelope of another agent: store the message once for the worker.
+
+    address: of the caller.
 
     If the sender accepts the reply in the response to its call (RFC 0092), the message
     is handled at once. Returns the envelope of the reply, or None if there is none
@@ -62,7 +67,11 @@ def accept_envelope(data: bytes) -> bytes | None:
     # After opening, by the proven sender: nobody else can use up the peer's limit.
     pair = f"{key.verkey}:{received.sender or ''}"
     rate_limits.take_token("recipient", pair, settings.INBOX_PER_RECIPIENT)
-    public_dids.limit_requests(key, received)
+    if received.major_type in didcomm.CONNECTION_REQUESTS:
+        assert key.tenant_id, "a tombstone opens nothing"
+        origin = strangers.origin_of(key.tenant_id, address)
+        public_dids.limit_requests(key, received, origin)
+        received = replace(received, origin=origin)
     if received.sender and received.return_route[0] != "none":
         return _handle_in_this_call(key, received)
     _store_for_worker(key, received)
@@ -153,16 +162,16 @@ def _process(row: InboundMessage) -> None:
     """
     key = Key.find(row.recipient_key)
     if not key or key.is_retired:  # since it was received
-        row.finish(body=None)
+        row.finish(**ERASED)
         return
     received = didcomm.read(vault.unseal(row, "body"))
-    received = received.with_sender(row.sender_key or None)
+    received = replace(received, sender=row.sender_key or None, origin=row.origin)
     try:
         _handle_and_finish(row, key, received)
     except (PeerError, Conflict) as error:
         with transactions.atomic():
             # False if the lease was lost: then another process reports.
-            is_finished = row.finish(body=None)
+            is_finished = row.finish(**ERASED)
             if is_finished:
                 report_error(key, received, error)
         if is_finished:  # outside of the transaction, as it takes a token
@@ -178,7 +187,7 @@ def _handle_and_finish(row: InboundMessage, key: Key, received: Message) -> None
     """
     handle(key, received)
     faults.fault_point("inside_handling")
-    if not row.finish(body=None):
+    if not row.finish(**ERASED):
         raise LostLease
 
 
@@ -206,6 +215,7 @@ def store(
         type=received.type,
         thread_id=received.thread_id,
         status=status,
+        origin=received.origin,
     )
     if status == Status.PENDING:
         vault.seal(row, "body", received.body)

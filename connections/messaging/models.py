@@ -34,6 +34,8 @@ class InboundMessage(Record, QueuedJob):
     # For the page of the exchange. Empty in rows of older releases.
     thread_id = models.CharField(max_length=128, blank=True, default="", db_default="")
     body = models.BinaryField(null=True)
+    # Of a request to connect, until it is handled (Message.origin).
+    origin = models.UUIDField(null=True)
 
     class Meta:
         constraints = [

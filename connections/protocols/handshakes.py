@@ -17,7 +17,7 @@ from agency.core import network_reads, transactions
 from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import Conflict, Invalid, PeerError, Unavailable, WrongState
 from agency.core.states import move
-from connections import resolver
+from connections import resolver, strangers
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, problem_code
@@ -358,11 +358,13 @@ def answer_request(invitation: Connection, message: Message) -> None:
     require_unexpired(invitation)
     if invitation.confirms:
         held = invitation.wallet.connections.filter(held_response__isnull=False)
-        if held[:MAX_HELD].count() >= MAX_HELD:
+        is_full = held[:MAX_HELD].count() >= MAX_HELD
+        by_strangers = held.filter(stranger__isnull=False)
+        if is_full and not strangers.removed_outside(by_strangers, message.id):
             raise TooManyHeld
     connection = invitation
     if invitation.multi_party:
-        connection = _spawn_connection(invitation)
+        connection = _spawn_connection(invitation, party, message)
     my_key = invitation.wallet.create_key()
     response = _build_response(invitation, my_key, message)
     held_response = {}
@@ -425,8 +427,15 @@ def _build_response(
     return module.build_response(invitation.own_party(my_key), seed, message)
 
 
-def _spawn_connection(invitation: Connection) -> Connection:
-    """Create the connection for one request to a multi-party invitation."""
+def _spawn_connection(
+    invitation: Connection, party: Party, message: Message
+) -> Connection:
+    """Create the connection for one request to a multi-party invitation.
+
+    It is that of a stranger, unless a wallet of the organization itself requests it.
+    """
+    hosted = pair_lock.find_locked_by_key(Connection, party.verkey)
+    is_own = hosted and hosted[0].tenant_id == invitation.tenant_id
     connection = Connection(
         tenant=invitation.tenant,
         wallet=invitation.wallet,
@@ -436,6 +445,11 @@ def _spawn_connection(invitation: Connection) -> Connection:
         exchange_version=invitation.exchange_version,
         confirms=invitation.confirms,
     )
+    if not is_own:
+        connection.stranger = strangers.origin_of_request(
+            invitation, party.verkey, message.origin
+        )
+        strangers.require_room(connection, message.id)
     connection.connection_id = str(connection.pk)
     connection.insert_within_quota()
     return connection

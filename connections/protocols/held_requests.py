@@ -22,7 +22,7 @@ def accept_request(connection: Connection) -> None:
 
     The inviter becomes Connected once it is delivered (handshakes.connect_inviter).
     409 `nothing_to_confirm` if no request waits, `connection_gone` if the connection
-    or the peer is gone.
+    or the peer is gone, `quota_exceeded` as Connection.adopt().
     """
     if not connection.lock():
         raise outbox.connection_gone()
@@ -33,6 +33,7 @@ def accept_request(connection: Connection) -> None:
             "No request waits on this connection: it was accepted already, or nobody "
             "has answered the invitation yet.",
         )
+    connection.adopt()
     connection.update_columns(held_response=None)
     outbox.enqueue(connection, response)
 

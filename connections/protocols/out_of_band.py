@@ -283,6 +283,7 @@ def receive_reuse(connection: Connection, message: Message) -> None:
     router.move_exchanges(invitation, connection)
     if not invitation.multi_party:
         invitation.remove()
+        connection.adopt()  # what the organization invited to comes from it
     kind = message.type.replace("handshake-reuse", "handshake-reuse-accepted")
     accepted = build(kind, message.prefix, message.thread_id, message.parent_id)
     outbox.enqueue(connection, accepted)

@@ -5,7 +5,9 @@ whose connection id is the DID. So a request to the DID is answered, limited and
 as one by any other multi-party invitation. Deleting it ends this.
 """
 
+import math
 from contextlib import suppress
+from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError
@@ -101,15 +103,20 @@ def is_request_to(key: Key, received: Message) -> bool:
     return is_request and is_uninvited(received.parent_id, key.did)
 
 
-def limit_requests(key: Key, received: Message) -> None:
-    """Raise TooOften if too many requests come to a public DID in a minute.
+def limit_requests(key: Key, received: Message, origin: UUID) -> None:
+    """Raise TooOften if too many requests to connect come from one place in a minute.
 
-    Any other message takes no token (REQUESTS_PER_DID).
+    To an invitation REQUESTS_PER_INVITATION, to a public DID a quarter of
+    REQUESTS_PER_DID, which limits those of all places.
     """
-    if not is_request_to(key, received):
-        return
-    if owner_of(key):
-        rate_limits.take_token("did_request", key.did, settings.REQUESTS_PER_DID)
+    size = settings.REQUESTS_PER_DID
+    if is_request_to(key, received) and owner_of(key):
+        of_place = math.ceil(size / 4)
+        rate_limits.take_token("did_request_of_place", f"{key.did} {origin}", of_place)
+        rate_limits.take_token("did_request", key.did, size)
+    else:
+        of_place = settings.REQUESTS_PER_INVITATION
+        rate_limits.take_token("request", f"{key.verkey} {origin}", of_place)
 
 
 def report_to_stranger(key: Key, received: Message) -> None:

@@ -4,6 +4,7 @@ import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.db.models import F
 
 from agency.core.metrics import registry
 from connections.messaging import outbox
@@ -84,8 +85,10 @@ def test_the_quota_of_invitations_and_connections(club, faber, settings):
 
 @pytest.fixture
 def for_many(club, settings):
-    """An invitation for many, which fills the club's quota of connections."""
-    settings.QUOTA_CONNECTIONS = 1
+    """An invitation for many, by which as many strangers have come as may."""
+    settings.QUOTA_STRANGERS = 1
+    club.invites()
+    Connection.objects.update(stranger=F("pk"))
     invited = club.invites(multiParty=True)
     return Connection.objects.get(connection_id=invited["connectionId"])
 
@@ -97,11 +100,11 @@ def test_a_stranger_who_scans_an_invitation_for_many_is_told(
     report = phone.newest(connections_1_0.PROBLEM)
     assert report.body["problem-code"] == "request_not_accepted"
     assert report.body["explain"] == "No further connections are accepted at present."
-    assert list(Connection.objects.all()) == [for_many]
-    settings.QUOTA_CONNECTIONS = 2
+    assert Connection.objects.count() == 2
+    settings.QUOTA_STRANGERS = 2
     phone.requests(for_many.invitation)
     assert phone.newest(connections_1_0.RESPONSE)
-    settings.QUOTA_CONNECTIONS = 3
+    settings.QUOTA_CONNECTIONS = 2
     phone.connects(club)  # an invitation for one keeps its place
 
 
@@ -118,14 +121,13 @@ def test_of_strangers_whose_endpoints_do_not_answer_only_some_are_told(
     assert InboundMessage.objects.filter(status="done").count() == 6
 
 
-def test_a_hosted_wallet_of_others_that_scans_it_too(club, faber, settings):
-    settings.QUOTA_CONNECTIONS = 1
+def test_a_hosted_wallet_of_others_that_scans_it_too(club, faber, for_many, settings):
     alice = faber.hosts()
-    invitation = club.invites(multiParty=True)["invitation"]
+    invitation = club.get(f"/connections/{for_many.connection_id}")["invitation"]
     error = error_of(alice.accepts_invitation, invitation)
     assert_error(error, 409, "invitation_refused")
-    assert Connection.objects.count() == 1
-    settings.QUOTA_CONNECTIONS = 2
+    assert Connection.objects.count() == 2
+    settings.QUOTA_STRANGERS = 2
     assert alice.accepts_invitation(invitation)["state"] == "Connected"
 
 
@@ -282,7 +284,7 @@ def uses_everything(organization):
 def test_every_quota_is_listed():
     assert sorted(EVERY) == [
         "CONNECTIONS", "DEFINITIONS", "OPEN_EXCHANGES", "ORGANIZATIONS", "PICTURES",
-        "PICTURE_BYTES", "WALLETS",
+        "PICTURE_BYTES", "STRANGERS", "WALLETS",
     ]  # fmt: skip
 
 
@@ -336,7 +338,7 @@ def test_the_quotas_of_others_do_not_count(club, faber, settings):
 @pytest.mark.parametrize(
     ("quota", "label", "index"),
     [
-        (quotas.CONNECTIONS, "connections.Connection", "connection_counted_live"),
+        (quotas.CONNECTIONS, "connections.Connection", "connection_counted_own"),
         (quotas.OPEN_EXCHANGES, "credentials.Credential", "credential_open"),
         (quotas.OPEN_EXCHANGES, "verifications.Verification", "verification_open"),
     ],

@@ -102,9 +102,13 @@ BULK = (
     Part("tenants_idempotencykey", changes={"fingerprint": "''::bytea"}),
     Part("wallets_wallet"),
     Part("wallets_key"),
-    Part("connections_connection"),
+    # The digests of addresses have a key of the installation.
+    Part(
+        "connections_connection",
+        changes={"stranger": "CASE WHEN stranger IS NOT NULL THEN id END"},
+    ),
     Part("connections_basicmessage"),
-    Part("connections_inboundmessage", changes=HELD),
+    Part("connections_inboundmessage", changes=HELD | {"origin": "NULL"}),
     Part("connections_outboundmessage", changes=HELD),
     Part(
         "connections_seenmessage",

@@ -342,7 +342,7 @@ def test_a_message_that_comes_twice_is_handled_once(faber, alice, badge, crashed
     envelope = envelopes.pack_message(row[0])
     queues.worker_catches_up()
     for _ in range(2):
-        inbox.accept_envelope(envelope)
+        inbox.accept_envelope(envelope, "192.0.2.1")
         tasks.sweep()
     assert held_by(alice) == ["Offered"]
 

@@ -1,0 +1,276 @@
+"""Strangers who connect by an invitation for many, or by the public DID."""
+
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+
+from agency.core.metrics import registry
+from connections import strangers
+from connections.models import Connection, InboundMessage
+from connections.protocols import connections_1_0, handshakes
+from connections.tasks import forget_messages
+from tests.factories import UserFactory
+from tests.support import queues
+from tests.support.errors import assert_error, error_of
+from tests.support.outside_agent import Agent
+from tests.support.people import Organization
+from tests.support.races import at_once
+from wallets.models import Wallet
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MALLORY, SCHOOL, ALICE = "198.51.100.7", "203.0.113.5", "192.0.2.1"
+LATER = strangers.SPARED_FOR + timedelta(minutes=1)
+
+
+@pytest.fixture
+def club(transactional_db, stored_keys):
+    """An organization with quotas."""
+    return Organization("Club", owner=UserFactory(username="fay"))
+
+
+@pytest.fixture(autouse=True)
+def own_buckets(monkeypatch, request):
+    monkeypatch.setattr(
+        "agency.core.rate_limits.KEY_PREFIX", f"{request.node.name}:{id(request)}:"
+    )
+
+
+@pytest.fixture
+def public(club):
+    """Its invitation for many."""
+    return club.invites(multiParty=True)["connectionId"]
+
+
+def request_of(agent, invitation):
+    """The envelope of a request to connect."""
+    body = connections_1_0.build_request("Phone", "", agent.party, agent.prefix)
+    return agent.pack(body, to=invitation["recipientKeys"][0])
+
+
+def ask(public, address, number=1):
+    """So many agents behind one address ask. Return the statuses of their calls."""
+    invitation = Connection.objects.get(connection_id=public).invitation
+    statuses = []
+    for _ in range(number):
+        agent = Agent()
+        data = request_of(agent, invitation)
+        statuses.append(agent.post(data, REMOTE_ADDR=address).status_code)
+    queues.sweep()
+    return statuses
+
+
+def begun():
+    return Connection.objects.filter(multi_party=False, role="inviter").order_by("pk")
+
+
+def grow_old():
+    """Of all connections until now."""
+    Connection.objects.update(created_at=F("created_at") - LATER)
+
+
+def of(club, address):
+    return begun().filter(stranger=strangers.origin_of(club.tenant.pk, address))
+
+
+def refusals():
+    labels = {"quota": "QUOTA_STRANGERS"}
+    return registry.get_sample_value("agency_quota_refusals_total", labels) or 0
+
+
+def test_strangers_take_nothing_of_the_quota_of_connections(club, public, settings):
+    settings.QUOTA_CONNECTIONS, settings.QUOTA_STRANGERS, before = 3, 4, refusals()
+    assert set(ask(public, MALLORY, 10)) == {202}
+    assert begun().count() == 4 and refusals() == before + 6
+    club.invites()
+    club.invites()
+    assert_error(error_of(club.invites), 409, "quota_exceeded")
+
+
+def test_the_oldest_of_the_address_that_has_most_makes_room(club, public, settings):
+    settings.QUOTA_STRANGERS = 4
+    ask(public, ALICE)
+    ask(public, MALLORY, 3)
+    ask(public, SCHOOL)
+    assert not of(club, SCHOOL).exists(), "all are young"
+    grow_old()
+    oldest = of(club, MALLORY).first()
+    ask(public, SCHOOL)
+    assert of(club, SCHOOL).count() == of(club, ALICE).count() == 1
+    assert oldest not in begun() and of(club, MALLORY).count() == 2
+    # Now Mallory has two, and the others one each: the next one is Mallory's again.
+    ask(public, MALLORY, 5)
+    assert (of(club, SCHOOL).count(), of(club, ALICE).count()) == (1, 1)
+    assert of(club, MALLORY).count() == 2
+
+
+def test_what_the_organization_uses_is_its_own_and_stays(club, public, settings):
+    settings.QUOTA_STRANGERS, settings.QUOTA_CONNECTIONS = 2, 2
+    phone = Agent()
+    row = connects(phone, public)
+    club.post("/messages", {"connectionId": row.connection_id, "text": "Hello"})
+    row.refresh_from_db()
+    assert row.stranger is None
+    ask(public, MALLORY, 2)
+    grow_old()
+    assert begun().count() == 3
+    ask(public, MALLORY, 2)
+    assert row in begun() and begun().count() == 3
+    # The organization has two of its own by now: the invitation and this one.
+    grow_old()
+    connected = connects(Agent(), public)
+    body = {"connectionId": connected.connection_id, "text": "Hello"}
+    assert_error(error_of(club.post, "/messages", body), 409, "quota_exceeded")
+    connected.refresh_from_db()
+    assert connected.stranger is not None
+
+
+def connects(agent, public, address=ALICE):
+    """A request by the invitation, and the ping after it. Return the organization's row."""
+    invitation = Connection.objects.get(connection_id=public).invitation
+    agent.post(request_of(agent, invitation), REMOTE_ADDR=address)
+    queues.sweep()
+    row = begun().get(their_key=agent.verkey)
+    agent.their_key = row.my_key.verkey
+    agent.says(agent.build(connections_1_0.ACK, row.thread_id, status="OK"))
+    row.refresh_from_db()
+    assert row.state == "Connected"
+    return row
+
+
+def text(agent):
+    agent.says(agent.build("basicmessage/1.0/message", content="Hello"))
+
+
+def test_one_that_has_written_goes_last_and_does_not_stay(club, public, settings):
+    settings.QUOTA_STRANGERS = 3
+    phones = [Agent(), Agent(), Agent()]
+    rows = [connects(one, public, MALLORY) for one in phones]
+    text(phones[0])
+    text(phones[1])
+    grow_old()
+    ask(public, ALICE)
+    assert set(begun()) >= {rows[0], rows[1]} and rows[2] not in begun()
+    # Else one message more for each connection would be all that it takes.
+    ask(public, SCHOOL)
+    assert rows[0] not in begun() and rows[1] in begun()
+    assert of(club, ALICE).exists() and of(club, SCHOOL).exists()
+
+
+def test_many_at_once_make_room_once_each(club, public, settings):
+    settings.QUOTA_STRANGERS = 6
+    ask(public, MALLORY, 6)
+    grow_old()
+    invitation = Connection.objects.get(connection_id=public).invitation
+    agents = [Agent() for _ in range(4)]
+    for number, agent in enumerate(agents):
+        agent.post(request_of(agent, invitation), REMOTE_ADDR=f"192.0.2.{number}")
+    at_once(*[queues.sweep] * 4)
+    queues.sweep()
+    assert begun().count() == 6 and of(club, MALLORY).count() == 2
+    assert begun().filter(their_key__in=[one.verkey for one in agents]).count() == 4
+
+
+def test_one_that_is_used_just_then_does_not_make_room(club, public, settings):
+    settings.QUOTA_STRANGERS = 1
+    row = connects(Agent(), public, MALLORY)
+    grow_old()
+    body = {"connectionId": row.connection_id, "text": "Hello"}
+    found = list(strangers.begun_by_strangers(club.tenant.pk))
+    club.post("/messages", body)
+    # As whoever has found it before the text was sent.
+    assert not strangers.remove_unused(found[0])
+    assert row in begun()
+
+
+def test_a_crowd_behind_one_address_gets_in_and_a_flood_does_not(club, public):
+    assert ask(public, SCHOOL, 50) == [202] * 50
+    assert begun().count() == 50
+    assert 429 in ask(public, SCHOOL, 15)
+    assert ask(public, ALICE) == [202]
+
+
+def test_one_address_takes_a_quarter_of_the_bucket_of_a_public_did(faber, settings):
+    faber.post("/tenants/publicDid")
+    faber.put("/tenants/publicDid", {"acceptsRequests": True})
+    settings.REQUESTS_PER_DID = 20
+    wallet = Wallet.of_organization(faber.tenant)
+    to = {"recipientKeys": [wallet.public_key.verkey]}
+
+    def statuses(address, number):
+        agents = [Agent() for _ in range(number)]
+        return [
+            one.post(request_of(one, to), REMOTE_ADDR=address).status_code
+            for one in agents
+        ]
+
+    assert statuses(MALLORY, 9).count(202) in (5, 6)
+    assert statuses(ALICE, 5) == [202] * 5
+    settings.REQUESTS_PER_DID = 240
+    assert statuses(SCHOOL, 50) == [202] * 50
+
+
+def test_wallets_of_the_organization_are_no_strangers(club, public, settings):
+    settings.QUOTA_STRANGERS = 1
+    invitation = club.get(f"/connections/{public}")["invitation"]
+    for name in ("Alice", "Bob"):
+        club.hosts(name).accepts_invitation(invitation)
+    assert begun().filter(stranger=None).count() == 2
+
+
+def test_the_wallets_of_another_organization_are_one_place(
+    club, public, faber, acme, settings
+):
+    settings.QUOTA_STRANGERS = 2
+    invitation = club.get(f"/connections/{public}")["invitation"]
+    alice, bob, carol = faber.hosts("Alice"), faber.hosts("Bob"), faber.hosts("Carol")
+    for holder in (alice, bob):
+        holder.accepts_invitation(invitation)
+    assert begun().values("stranger").distinct().count() == 1
+    refused = error_of(carol.accepts_invitation, invitation)
+    assert_error(refused, 409, "invitation_refused")
+    grow_old()
+    acme.hosts("Dan").accepts_invitation(invitation)
+    assert begun().values("stranger").distinct().count() == 2
+    # Alice's connection made room, and her wallet reads so when it writes.
+    [gone] = alice.get("/connections")
+    body = {"connectionId": gone["connectionId"], "text": "Hello"}
+    assert_error(error_of(alice.post, "/messages", body), 409, "connection_gone")
+
+
+def test_requests_that_wait_to_be_confirmed_make_room_too(club, settings, monkeypatch):
+    monkeypatch.setattr(handshakes, "MAX_HELD", 2)
+    public = club.invites(multiParty=True, confirmConnections=True)["connectionId"]
+    ask(public, MALLORY, 3)
+    assert begun().count() == 2
+    grow_old()
+    ask(public, ALICE)
+    assert of(club, ALICE).count() == of(club, MALLORY).count() == 1
+    [alice] = of(club, ALICE)
+    club.put(f"/connections/{alice.connection_id}")
+    alice.refresh_from_db()
+    assert alice.stranger is None
+
+
+def test_an_address_is_kept_as_a_digest_and_not_for_long(club, public, settings):
+    invitation = Connection.objects.get(connection_id=public).invitation
+    agent = Agent()
+    agent.post(request_of(agent, invitation), REMOTE_ADDR=MALLORY)
+    [waiting] = InboundMessage.objects.all()
+    assert waiting.origin == strangers.origin_of(club.tenant.pk, MALLORY)
+    queues.sweep()
+    waiting.refresh_from_db()
+    assert waiting.origin is None
+    [row] = begun()
+    assert row.stranger == strangers.origin_of(club.tenant.pk, MALLORY)
+    forget_messages()
+    assert of(club, MALLORY).count() == 1
+
+
+def test_after_a_month_nobody_knows_where_a_request_came_from(
+    club, public, monkeypatch
+):
+    ask(public, MALLORY, 2)
+    monkeypatch.setattr(strangers, "ORIGIN_KEPT", timedelta(days=-1))
+    assert strangers.forget_origins() == 2 and strangers.forget_origins() == 0
+    assert [row.stranger for row in begun()] == [row.pk for row in begun()]
