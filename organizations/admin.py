@@ -75,8 +75,8 @@ class Members(Inline):
 class Keys(Inline):
     model = ApiKey
     fields = [
-        "kind", "name", "hint", "last_used_at", "last_used_address", "expires_at",
-        "revoked_at",
+        "kind", "name", "hint", "scopes", "made_by", "last_used_at",
+        "last_used_address", "expires_at", "revoked_at",
     ]  # fmt: skip
 
 
@@ -184,8 +184,9 @@ class ApiKeyAdmin(ShownOnceAdmin):
     search_fields = ["hint", "name", "tenant__name", "provider__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "kind", "hint", "name", "tenant", "provider", "state", "created_at",
-        "last_used_at", "last_used_address", "expires_at", "revoked_at",
+        "id", "kind", "hint", "name", "tenant", "provider", "scopes", "made_by",
+        "state", "created_at", "last_used_at", "last_used_address", "expires_at",
+        "revoked_at",
     ]  # fmt: skip
     form_fields = ["kind", "tenant", "provider", "name", "form_token"]
     raw_id_fields = ["tenant", "provider"]
@@ -205,7 +206,9 @@ class ApiKeyAdmin(ShownOnceAdmin):
     ) -> tuple[ApiKey, dict[str, str]]:
         given = form.cleaned_data
         owner = given["tenant"] or given["provider"]
-        key, secret = ApiKey.issue(given["kind"], owner, given["name"])
+        key, secret = ApiKey.issue(
+            given["kind"], owner, given["name"], made_by=request.user
+        )
         audit.record("key.created", key, by=request)
         return key, {key.get_kind_display(): secret}
 

@@ -56,6 +56,7 @@ def rotate_newest_keys(tenant: Tenant) -> KeyPair:
 
 
 def newest_keys(tenant: Tenant) -> dict[str, ApiKey]:
-    """The newest live key of each kind that has no end date."""
-    rows = ApiKey.live().filter(tenant=tenant, expires_at=None).order_by("pk")
+    """The newest live key of each kind that has no end date, and has all scopes."""
+    rows = ApiKey.live().filter(tenant=tenant, expires_at=None, scopes=None)
+    rows = rows.order_by("pk")
     return {key.kind: key for key in rows}

@@ -78,12 +78,12 @@ def create_organization(
         Membership.objects.create(
             tenant=tenant, user=owner, role=Membership.Role.OWNER
         )
-    _, access_token = ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, tenant, FIRST_KEY_NAME)
-    _, subscription_key = ApiKey.issue(
-        ApiKey.Kind.SUBSCRIPTION_KEY, tenant, FIRST_KEY_NAME
-    )
-    _, provider_key = ApiKey.issue(ApiKey.Kind.PROVIDER_KEY, provider, FIRST_KEY_NAME)
-    return Organization(tenant, access_token, subscription_key, provider_key)
+    owners: list[Tenant | Provider] = [tenant, tenant, provider]
+    secrets = {
+        kind.value: ApiKey.issue(kind, of, FIRST_KEY_NAME, made_by=owner)[1]
+        for kind, of in zip(ApiKey.Kind, owners, strict=True)
+    }
+    return Organization(tenant, **secrets)
 
 
 @transactions.atomic()

@@ -6,6 +6,7 @@ Fixed words come before ids, because the first match wins.
 from django.urls import path, re_path
 
 from organizations.api.assets import serve_picture
+from organizations.api.keys import Keys
 from organizations.api.organizations import Configuration, Networks, Pictures, Tenants
 from organizations.api.providers import (
     Analytics,
@@ -29,6 +30,8 @@ credentials_api = [
         Tenants.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
     path("statistics", Statistics.as_view({"get": "list"})),
+    path("keys", Keys.as_view({"get": "list", "post": "create"})),
+    path("keys/<str:keyId>", Keys.as_view({"delete": "destroy"})),
     path("requestLog", RequestLog.as_view({"get": "list"})),
     path("common/upload", Pictures.as_view({"post": "create"})),
     path("common/networks", Networks.as_view({"get": "list"})),

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, models
+from django.utils import timezone
 
 from agency.core import logs, transactions
 from agency.core.callers import client_address
@@ -75,6 +76,7 @@ ACTIONS = {
     "simulated_holder.changed": "Simulated holder changed",
     "simulated_holder.deleted": "Simulated holder deleted",
     "values.revealed": "Values revealed",
+    "values.read": "Values read by the API",
     "record.viewed": "Record viewed",
     "member.invited": "Member invited",
     "member.joined": "Member joined",
@@ -165,6 +167,19 @@ def record(
     )
 
 
+def record_reading(key: ApiKey, kind: str, *, by: Any) -> None:
+    """Record that a key reads values of this kind: once a day (UTC).
+
+    It is no statement at all once the day is on the row.
+    """
+    today = timezone.now().date().isoformat()
+    if key.values_read_on.get(kind) == today:
+        return
+    with transactions.atomic():
+        if key.mark_values_read(kind, today):
+            record("values.read", key, by=by, values=kind)
+
+
 def recorded(
     function: Callable[Parameters, Result],
     action: str,
@@ -203,6 +218,15 @@ def actor_of(request: Any) -> Actor:
     if user is not None and user.is_authenticated:
         return actor_of_person(user, request)
     return SYSTEM._replace(origin=origin)
+
+
+def person_of(request: Any) -> Any:
+    """Return the person who sent this request, or who made its API key, or None."""
+    key = getattr(request, "auth", None)
+    if isinstance(key, ApiKey):
+        return key.made_by
+    user = getattr(request, "user", None)
+    return user if user is not None and user.is_authenticated else None
 
 
 def actor_of_person(user: Any, request: Any) -> Actor:

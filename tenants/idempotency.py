@@ -202,11 +202,11 @@ def current_key() -> str:
 
 
 def request_fingerprint(
-    method: str, address: str, is_literal: bool, data: Any
+    method: str, address: str, is_literal: bool, data: Any, sees_values: bool = True
 ) -> bytes:
     """Return a keyed digest (32 bytes) of what must be equal in a repeated request.
 
-    data: the parsed body.
+    data: the parsed body. sees_values: whether the answer may have values.
     """
     if hasattr(data, "lists"):
         # For a form, use the fields: the boundary in its body is new in each request.
@@ -216,6 +216,8 @@ def request_fingerprint(
         ]
         data = sorted(fields)
     dialect = "literal" if is_literal else "client"
+    if not sees_values:
+        dialect += " without values"
     return vault.keyed_digest(
         "\n".join([method, address, dialect, json.dumps(data, sort_keys=True)])
     )

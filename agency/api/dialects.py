@@ -7,6 +7,7 @@ the types of events that it gets by default (webhooks/delivery/endpoints.py).
 """
 
 LITERAL_HEADER = "X-Service-Subscription-Key"
+WALLET_PREFIXES = ("/custodian/", "/wallet/v1/")
 # The OpenAPI document describes requests with the header. How every other request
 # differs, by the schema of the document.
 DIFFERENCES = {
@@ -24,6 +25,13 @@ def is_literal(request):
 def is_under_prefix(request):
     """Return whether the path has a prefix, as the original clients write it."""
     return request.path.startswith(("/agency/v1/", "/credentials/v1/"))
+
+
+def is_wallet_prefix(request):
+    """Return whether the path has a prefix of the original clients of wallets, for
+    which a 401 or 403 is a success.
+    """
+    return request.path.startswith(WALLET_PREFIXES)
 
 
 def endpoint_verkey(request, key):

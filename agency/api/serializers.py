@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache, cached_property, wraps
 from operator import attrgetter
 from typing import Any
 
@@ -11,6 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agency.api import hints
+from tenants.models import ApiKey, Scope
 
 RESERVED_WORDS = {
     "wallets", "config", "invitation", "invitations", "connection", "connections", "credentials",
@@ -40,6 +41,10 @@ class Contract(serializers.Serializer):
 
     # The columns that a list reads. Without them: all that are not sealed.
     columns: tuple[str, ...] = ()
+    # Those that hold values of credentials, proofs or messages, and their kind in the
+    # audit log. A key without the scope `values` does not get them.
+    value_members: tuple[str, ...] = ()
+    value_kind = ""
     # The name, how to read the value, whether by a method, and how to write it.
     _members: tuple[tuple[str, Callable, bool, Callable | None], ...] = ()
 
@@ -55,6 +60,9 @@ class Contract(serializers.Serializer):
                 write = _write_optional_text
             members.append((name, attrgetter(field.source or name), False, write))
         cls._members = tuple(members)
+        if "value_members" in vars(cls):
+            represent = _leaving_values_out(cls.to_representation)
+            cls.to_representation = represent  # type: ignore[method-assign]
 
     def to_representation(self, instance):
         members = {}
@@ -67,6 +75,33 @@ class Contract(serializers.Serializer):
             elif (written := write(value)) is not None:
                 members[name] = written
         return members
+
+    def members_with_values(self, instance):
+        """The members that hold values of this object."""
+        return self.value_members
+
+
+def _leaving_values_out(represent):
+    """Wrap the to_representation() of a Contract that has members with values."""
+
+    @wraps(represent)
+    def to_representation(self, instance):
+        members = represent(self, instance)
+        request = self.context["request"]
+        held = members.keys() & set(self.members_with_values(instance))
+        if not sees_values(request):
+            return {name: members[name] for name in members if name not in held}
+        if held and hasattr(request, "values_read"):
+            request.values_read.add(self.value_kind)
+        return members
+
+    return to_representation
+
+
+def sees_values(request):
+    """Whether the answer may have values: to a page of the studio, or to such a key."""
+    token = getattr(request, "auth", None)
+    return not isinstance(token, ApiKey) or token.has_scope(Scope.VALUES)
 
 
 def _writer_of(field):

@@ -6,13 +6,20 @@ on anything else. How they fail: agency/api/exceptions.py.
 
 import uuid
 from functools import partial
+from typing import Any
 
 from rest_framework import viewsets
 from rest_framework.response import Response
 
 from agency.api import dialects, ignored_members, long_poll, pagination
-from agency.core.errors import NotFound
-from tenants import idempotency
+from agency.api.serializers import sees_values
+from agency.core.errors import Conflict, Forbidden, NotFound
+from tenants import audit, idempotency
+
+MISSING_SCOPE = (
+    "The access token does not have the scope `{scope}`, which this call needs. Use "
+    "another one: owners can make it in the studio."
+)
 
 
 def heavy(handler):
@@ -43,12 +50,15 @@ class View(viewsets.ViewSet):
         """REST framework calls this before the handler. With an Idempotency-Key, the
         handler is replaced by one that runs it inside `respond_once`.
 
-        400 `invalid_request` for a query parameter that an irreversible call does not
-        read.
+        403 `missing_scope` unless the key has the scope of the operation, and 400
+        `invalid_request` for a query parameter that an irreversible call does not read.
         """
         super().initial(request, *args, **kwargs)
+        request.values_read = set()  # the kinds of values that the answer has
         name = request.method.lower()
-        handler = getattr(self, name, self.http_method_not_allowed)
+        handler: Any = getattr(self, name, self.http_method_not_allowed)
+        if name in self.action_map:
+            self.require_scope(handler.scope)
         is_delete = request.method == "DELETE"
         self.is_irreversible = getattr(handler, "is_irreversible", False) or is_delete
         if self.is_irreversible:
@@ -60,6 +70,14 @@ class View(viewsets.ViewSet):
         ):
             setattr(self, name, partial(self.respond_once, handler))
 
+    def require_scope(self, scope):
+        """403 `missing_scope` unless the access token of the call has this scope; 409
+        below the prefixes whose clients take a 403 for success.
+        """
+        require_scope(
+            self.request.auth, scope, dialects.is_wallet_prefix(self.request)
+        )
+
     def respond_once(self, handler, request, *args, **kwargs):
         """The response of the handler or, if this key was used before, the stored one."""
         fingerprint = idempotency.request_fingerprint(
@@ -67,6 +85,7 @@ class View(viewsets.ViewSet):
             request.get_full_path(),
             dialects.is_literal(request),
             request.data,
+            sees_values(request),
         )
         self.idempotent_request = idempotency.IdempotentRequest(
             self.owner,
@@ -131,7 +150,13 @@ class View(viewsets.ViewSet):
         return serializer
 
     def to_response(self, contract, obj, **context):
-        return Response(contract(obj, context=self.context | context).data)
+        return self.data_response(contract(obj, context=self.context | context).data)
+
+    def data_response(self, data):
+        """The response. What values it has is in the audit log once a day."""
+        for kind in self.request.values_read:
+            audit.record_reading(self.request.auth, kind, by=self.request)
+        return Response(data)
 
     def wait_for_change(self, contract, read):
         """The response to the object that `read` finds; with `Prefer: wait=N`, once it
@@ -155,7 +180,9 @@ class View(viewsets.ViewSet):
         return self.page_response(contract, page)
 
     def page_response(self, contract, page):
-        response = Response(contract(page.rows, many=True, context=self.context).data)
+        response = self.data_response(
+            contract(page.rows, many=True, context=self.context).data
+        )
         if page.cursor:
             response["Link"] = pagination.next_link(self.request, page.cursor)
         return response
@@ -163,6 +190,13 @@ class View(viewsets.ViewSet):
     @property
     def context(self):
         return {"request": self.request}
+
+
+def require_scope(token, scope, as_conflict=False):
+    """403 `missing_scope` unless this key may do what needs the scope. as_conflict: 409."""
+    if not token.has_scope(scope):
+        kind = Conflict if as_conflict else Forbidden
+        raise kind("missing_scope", MISSING_SCOPE.format(scope=scope))
 
 
 def get_or_404(rows, identifier, column="pk"):

@@ -203,7 +203,7 @@ def make_bulks(api: Api, story: Story) -> Ids:
 
 
 def make_named_objects(api: Api, story: Story) -> Ids:
-    """Make policies, kiosks and simulated holders, which differ by their names."""
+    """Make policies, kiosks, keys and simulated holders, which differ by their names."""
 
     def create(path: str, name: str, body: dict[str, Any]) -> dict[str, str]:
         return api.post(path, body | {"name": name})
@@ -215,6 +215,7 @@ def make_named_objects(api: Api, story: Story) -> Ids:
     kiosk = {"policyId": story.policy_id}
     front_desk = create(kiosks, "Front desk", kiosk)
     to_revoke = create(kiosks, "To be revoked", kiosk)
+    key_to_revoke = create("/keys", "To be revoked", {"scopes": ["read"]})
     holder = {"behaviour": "accept"}
     rex = create("/sandbox/holders", "Rex", holder)
     holder_to_delete = create("/sandbox/holders", "To be deleted", holder)
@@ -223,6 +224,7 @@ def make_named_objects(api: Api, story: Story) -> Ids:
         examples.POLICY_TO_DELETE_AS_DEFINITION: to_delete_as_definition["policyId"],
         examples.KIOSK: front_desk["kioskId"],
         examples.KIOSK_TO_REVOKE: to_revoke["kioskId"],
+        examples.KEY_TO_REVOKE: key_to_revoke["keyId"],
         examples.SIMULATED_HOLDER: rex["holderId"],
         examples.SIMULATED_HOLDER_TO_DELETE: holder_to_delete["holderId"],
     }

@@ -13,6 +13,7 @@ from rest_framework.exceptions import AuthenticationFailed, ValidationError
 
 from agency.api.authentication import TenantAuthentication
 from agency.api.exceptions import errors_as_text, flatten_errors
+from agency.api.views import require_scope
 from agency.core.database.base import is_outage
 from agency.core.errors import AgencyError, DatabaseAway, Invalid, NotReady
 from agency.server.asgi_responses import (
@@ -25,6 +26,7 @@ from agency.server.asgi_responses import (
     start_response,
     wait_for_disconnect,
 )
+from tenants.models import Scope as KeyScope
 from webhooks.api.events import STREAM, StreamQuery
 from webhooks.events import feed
 from webhooks.events.stream import Broadcaster, Listener
@@ -132,7 +134,8 @@ def authenticate_listener(request: ASGIRequest) -> Listener:
     authentication raises, such as for an organization that is frozen.
     """
     try:
-        caller, _ = TenantAuthentication().authenticate(request)
+        caller, token = TenantAuthentication().authenticate(request)
+        require_scope(token, KeyScope.READ)
         # An empty parameter counts as absent.
         given = {name: value for name, value in request.GET.items() if value}
         if last := request.headers.get("Last-Event-ID"):

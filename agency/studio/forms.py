@@ -10,10 +10,10 @@ from django.core.validators import URLValidator
 from agency.studio.form_tokens import OnceForm
 from organizations.provisioning import LOCAL
 from tenants import branding
-from tenants.models import ApiKey, Asset, Network, Tenant
+from tenants.models import ApiKey, Asset, Network, Scope, Tenant
+from tenants.models.keys import MAX_LIVE_KEYS
 from tenants.models.organizations import MAX_VISITOR_WALLETS
 
-MAX_LIVE_KEYS = 20
 MAX_LINES_LENGTH = 50_000
 MAX_DAYS = 3650
 # Settings that a request may leave out.
@@ -305,13 +305,29 @@ class KeyForm(OnceForm):
         required=False,
         help_text="Calls with it are refused from then on.",
     )
+    scopes = forms.MultipleChoiceField(
+        label="What an access token may do",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="It stays so: to change it, make another key. The other kinds of keys "
+        "have no such choice.",
+    )
 
     def __init__(
-        self, *args: Any, kinds: list[str], live: dict[str, int], **kwargs: Any
+        self,
+        *args: Any,
+        kinds: list[str],
+        scopes: list[str],
+        live: dict[str, int],
+        **kwargs: Any,
     ) -> None:
-        """kinds: the available kinds. live: the number of live keys by kind."""
+        """kinds, scopes: those available. live: the number of live keys by kind."""
         super().__init__(*args, **kwargs)
         self.live = live
+        self.fields["scopes"].choices = [
+            (scope, Scope(scope).label) for scope in scopes
+        ]
+        self.fields["scopes"].initial = scopes
         self.fields["kind"].choices = [
             (kind, ApiKey.Kind(kind).label) for kind in kinds
         ]
@@ -324,3 +340,12 @@ class KeyForm(OnceForm):
                 "most. Revoke one that is not used."
             )
         return kind
+
+    def clean(self) -> dict[str, Any]:
+        """Leave `scopes` out for keys that have none, and require one of the others."""
+        given = super().clean()
+        if given.get("kind") != ApiKey.Kind.ACCESS_TOKEN:
+            given["scopes"] = None
+        elif given.get("scopes") == []:
+            self.add_error("scopes", "Tick what it may do.")
+        return given

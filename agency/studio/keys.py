@@ -1,6 +1,5 @@
 """The studio's pages of keys. A secret is shown in one response only."""
 
-from datetime import timedelta
 from uuid import UUID
 
 from django.contrib import messages
@@ -19,8 +18,8 @@ from agency.studio.organization_page import (
 from agency.studio.pages import get_membership, studio_page
 from tenants import audit
 from tenants.models import ApiKey, Permission, Tenant
+from tenants.models.keys import ROTATION_OVERLAP
 
-ROTATION_OVERLAP = timedelta(hours=24)  # a rotated key still works for this time
 HEADERS = {
     ApiKey.Kind.ACCESS_TOKEN: "Authorization: Bearer",
     ApiKey.Kind.SUBSCRIPTION_KEY: "X-Service-Subscription-Key:",
@@ -46,7 +45,12 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     kind = form.cleaned_data["kind"]
     owner = tenant.provider if kind == ApiKey.Kind.PROVIDER_KEY else tenant
     key, secret = ApiKey.issue(
-        kind, owner, form.cleaned_data["name"], form.cleaned_data["lifetime"]
+        kind,
+        owner,
+        form.cleaned_data["name"],
+        form.cleaned_data["lifetime"],
+        scopes=form.cleaned_data["scopes"],
+        made_by=request.user,
     )
     audit.record("key.created", key, by=request, tenant=tenant)
     return render_new_key(request, tenant, key, secret)
@@ -60,13 +64,13 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
 
     The former key works for ROTATION_OVERLAP. The transaction locks the organization's
     row before the key is read, so that it is rotated once. 403 if the role may not
-    issue keys of its kind.
+    issue keys of its kind, or with its scopes.
     """
     membership = get_membership(request, tenant_id, Permission.DEVELOP)
     tenant = membership.tenant
     tenant.lock_row()
     key = get_object_or_404(list_keys(tenant), pk=key_id)
-    if not membership.may_issue(key.kind):
+    if not membership.may_rotate(key):
         raise PermissionDenied
     if not key.can_rotate:
         messages.warning(
@@ -75,7 +79,7 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
         return redirect("studio:organization", tenant_id=tenant_id)
     if request.method == "POST":
         audit.record("key.rotated", key, by=request, tenant=tenant)
-        successor, secret = key.rotate(ROTATION_OVERLAP)
+        successor, secret = key.rotate(made_by=request.user)
         return render_new_key(request, tenant, successor, secret, replaced=key)
     context = {
         "tenant": tenant,

@@ -10,6 +10,7 @@ from django.db.models import Case, IntegerField, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
+from agency.api.openapi.operation import SUMMARIES
 from agency.core import rate_limits
 from agency.core.errors import AgencyError
 from agency.studio.accounts.second_factor import require_second_factor
@@ -18,7 +19,7 @@ from agency.studio.invitations import deliver_invitation
 from agency.studio.pages import get_membership, studio_page
 from organizations.provisioning import change_organization
 from tenants import members, vault
-from tenants.models import Invitation, Membership, Permission, Role
+from tenants.models import Invitation, Membership, Permission, Role, Scope
 from tenants.models.people import ROLES_WITH
 
 # Each invitation is a mail to an address that somebody typed. Of one organization:
@@ -66,6 +67,18 @@ def render_members(
                 [(role.label, role in ROLES_WITH[permission]) for role in Role],
             )
             for permission in Permission
+        ],
+        "scopes": [
+            (
+                scope,
+                [
+                    role.label
+                    for role in Role
+                    if Membership(role=role).may_give({scope})
+                ],
+                sorted(SUMMARIES[scope]),
+            )
+            for scope in Scope
         ],
     }
     return render(request, "studio/members.html", context)

@@ -14,7 +14,7 @@ from django.shortcuts import render
 from agency.studio.forms import KeyForm
 from agency.studio.menu import Menu
 from agency.studio.overview import overview_context
-from tenants.models import ApiKey, Membership, Tenant
+from tenants.models import ApiKey, Membership, Scope, Tenant
 from wallets.models import Wallet
 
 MAX_ENDED_KEYS = 50  # on the page
@@ -33,6 +33,8 @@ def render_organization(
     """
     tenant = membership.tenant
     keys = list(list_keys(tenant))
+    for key in keys:
+        key.is_rotatable = key.can_rotate and membership.may_rotate(key)
     own = Wallet.of_organization(tenant)
     context = overview_context(request, membership, own) | {
         "membership": membership,
@@ -57,7 +59,7 @@ def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:
         owners |= Q(provider=tenant.provider)
     return (
         ApiKey.objects.filter(owners)
-        .select_related("tenant", "provider")
+        .select_related("tenant", "provider", "made_by")
         .order_by("-pk")
     )
 
@@ -76,4 +78,5 @@ def key_form(
         kinds.append(Kind.PROVIDER_KEY)
     known = list_keys(tenant) if keys is None else keys
     live = Counter(key.kind for key in known if key.is_live)
-    return KeyForm(data, kinds=kinds, live=live)
+    scopes = [scope for scope in Scope.values if membership.may_give({scope})]
+    return KeyForm(data, kinds=kinds, scopes=scopes, live=live)

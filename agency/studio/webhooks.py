@@ -72,6 +72,7 @@ def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
             # The usual ones of the API.
             type=Webhook.Type.NOTIFICATION,
             dialect=Webhook.Dialect.CLIENT,
+            made_by=request.user,
             **options,
         )
     except AgencyError as error:

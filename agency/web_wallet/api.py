@@ -9,6 +9,7 @@ from agency.api.openapi.operation import operation
 from agency.api.serializers import Contract
 from agency.web_wallet import links
 from agency.web_wallet.models import PersonalLink
+from tenants.models import Scope
 from wallets.api.wallets import WalletView
 
 
@@ -38,21 +39,21 @@ class NewPersonalLinkContract(PersonalLinkContract):
 class PersonalLinks(WalletView):
     reaches_own_wallet = False  # the organization's staff have the studio
 
-    @operation("createPersonalLink", response=NewPersonalLinkContract)
+    @operation("createPersonalLink", Scope.LINKS, response=NewPersonalLinkContract)
     def create(self, request, walletId):
         create = partial(links.create_link, self.wallet, by=request)
         return self.to_response(
             NewPersonalLinkContract, self.perform(create, shown_once=True)
         )
 
-    @operation("getPersonalLink", response=PersonalLinkContract)
+    @operation("getPersonalLink", Scope.READ, response=PersonalLinkContract)
     def retrieve(self, request, walletId):
         found = PersonalLink.objects.filter(wallet=self.wallet).first()
         if found is None:
             return Response({"hasLink": False})
         return self.to_response(PersonalLinkContract, found)
 
-    @operation("revokePersonalLink")
+    @operation("revokePersonalLink", Scope.LINKS)
     def destroy(self, request, walletId):
         links.revoke_link(self.wallet, by=request)
         return Response()

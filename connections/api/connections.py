@@ -42,6 +42,7 @@ from connections.protocols import (
     out_of_band,
     public_dids,
 )
+from tenants.models import Scope
 from wallets.api.wallets import WalletView
 
 
@@ -159,6 +160,7 @@ class OrganizationView(View):
 class Connections(OrganizationView):
     @operation(
         "createConnection",
+        Scope.CONNECT,
         request=ConnectionInvitationParameters,
         response=ConnectionContract,
     )
@@ -167,6 +169,7 @@ class Connections(OrganizationView):
 
     @operation(
         "requestConnection",
+        Scope.CONNECT,
         request=ConnectionRequestParameters,
         response=ConnectionContract,
     )
@@ -177,6 +180,7 @@ class Connections(OrganizationView):
 
     @operation(
         "listConnections",
+        Scope.READ,
         response=ConnectionContract(many=True),
         parameters=list_parameters(ConnectionQuery),
     )
@@ -185,56 +189,60 @@ class Connections(OrganizationView):
             ConnectionContract, own_connections(self.wallet), ConnectionQuery
         )
 
-    @operation("getConnection", response=ConnectionContract, parameters=[PREFER])
+    @operation(
+        "getConnection", Scope.READ, response=ConnectionContract, parameters=[PREFER]
+    )
     def retrieve(self, request, connectionId):
         return self.wait_for_change(
             ConnectionContract, partial(get_connection, self.wallet, connectionId)
         )
 
-    @operation("acceptConnection", response=ConnectionContract)
+    @operation("acceptConnection", Scope.CONNECT, response=ConnectionContract)
     def confirm_request(self, request, connectionId):
         found = accept_held_request(self, self.wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 
-    @operation("deleteConnection")
+    @operation("deleteConnection", Scope.CONNECT)
     def destroy(self, request, connectionId):
         held_requests.refuse_or_remove(get_connection(self.wallet, connectionId))
         return Response()
 
 
 class Messages(OrganizationView):
-    @operation("sendMessage", request=BasicMessageParameters)
+    @operation("sendMessage", Scope.CONNECT, request=BasicMessageParameters)
     def create(self, request):
         return send_text(self, self.wallet)
 
     @operation(
         "listMessages",
+        Scope.READ,
         response=BasicMessageRecord(many=True),
         parameters=list_parameters(BasicMessageQuery),
     )
     def list(self, request, connectionId):
         return list_texts(self, self.wallet, connectionId)
 
-    @operation("getMessage", response=BasicMessageContract)
+    @operation("getMessage", Scope.READ, response=BasicMessageContract)
     def retrieve(self, request, messageId):
         found = get_or_404(texts_of(self.wallet), messageId)
         return self.to_response(BasicMessageContract, found)
 
 
 class WalletMessages(WalletView):
-    @operation("sendWalletMessage", request=BasicMessageParameters)
+    @operation("sendWalletMessage", Scope.WALLETS, request=BasicMessageParameters)
     def create(self, request, walletId):
         return send_text(self, self.wallet)
 
     @operation(
         "listWalletMessages",
+        Scope.READ,
         response=BasicMessageRecord(many=True),
         parameters=list_parameters(BasicMessageQuery),
     )
     def list(self, request, walletId, connectionId):
         return list_texts(self, self.wallet, connectionId)
 
-    @operation("getWalletMessage", response=BasicMessageContract)
+    @operation("getWalletMessage", Scope.READ, response=BasicMessageContract)
     def retrieve(self, request, walletId, messageId):
         found = get_or_404(texts_of(self.wallet), messageId)
         return self.to_response(BasicMessageContract, found)
@@ -245,6 +253,7 @@ class WalletConnections(WalletView):
 
     @operation(
         "createWalletConnection",
+        Scope.WALLETS,
         request={"application/json": ConnectionInvitationParameters},
         response=ConnectionContract,
     )
@@ -253,6 +262,7 @@ class WalletConnections(WalletView):
 
     @operation(
         "acceptInvitation",
+        Scope.WALLETS,
         request={"multipart/form-data": AcceptInvitationParameters},
         response=ConnectionContract,
     )
@@ -273,6 +283,7 @@ class WalletConnections(WalletView):
 
     @operation(
         "requestWalletConnection",
+        Scope.WALLETS,
         request={"application/json": ConnectionRequestParameters},
         response=ConnectionContract,
     )
@@ -283,6 +294,7 @@ class WalletConnections(WalletView):
 
     @operation(
         "listWalletConnections",
+        Scope.READ,
         response=ConnectionContract(many=True),
         parameters=list_parameters(WalletConnectionQuery),
     )
@@ -292,6 +304,7 @@ class WalletConnections(WalletView):
 
     @operation(
         "listInvitations",
+        Scope.READ,
         response=ConnectionContract(many=True),
         parameters=list_parameters(WalletConnectionQuery),
     )
@@ -299,7 +312,12 @@ class WalletConnections(WalletView):
         rows = own_connections(self.wallet).exclude(state=Connection.State.CONNECTED)
         return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
-    @operation("getWalletConnection", response=ConnectionContract, parameters=[PREFER])
+    @operation(
+        "getWalletConnection",
+        Scope.READ,
+        response=ConnectionContract,
+        parameters=[PREFER],
+    )
     def retrieve(self, request, walletId, connectionId):
         def find():
             found = find_in_scope(self.tenant.pk, connectionId, walletId)
@@ -309,12 +327,12 @@ class WalletConnections(WalletView):
 
         return self.wait_for_change(ConnectionContract, find)
 
-    @operation("acceptWalletConnection", response=ConnectionContract)
+    @operation("acceptWalletConnection", Scope.WALLETS, response=ConnectionContract)
     def confirm_request(self, request, walletId, connectionId):
         found = accept_held_request(self, self.wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 
-    @operation("deleteWalletConnection")
+    @operation("deleteWalletConnection", Scope.WALLETS)
     def destroy(self, request, walletId, connectionId):
         held_requests.refuse_or_remove(get_connection(self.wallet, connectionId))
         return Response()

@@ -15,6 +15,7 @@ from agency.api.serializers import Contract, drop_nulls, format_utc
 from connections.api.connections import OrganizationView, get_connection
 from connections.models import Connection
 from connections.protocols import trust_ping
+from tenants.models import Scope
 from wallets.api.wallets import WalletView
 
 
@@ -65,11 +66,13 @@ def last_ping(view, connection_id):
 
 
 class Pings(OrganizationView):
-    @operation("pingConnection", response=PingContract)
+    @operation("pingConnection", Scope.CONNECT, response=PingContract)
     def create(self, request, connectionId):
         return ping(self, connectionId)
 
-    @operation("getConnectionPing", response=PingContract, parameters=[PREFER])
+    @operation(
+        "getConnectionPing", Scope.READ, response=PingContract, parameters=[PREFER]
+    )
     def retrieve(self, request, connectionId):
         return self.wait_for_change(
             PingContract, partial(last_ping, self, connectionId)
@@ -77,11 +80,16 @@ class Pings(OrganizationView):
 
 
 class WalletPings(WalletView):
-    @operation("pingWalletConnection", response=PingContract)
+    @operation("pingWalletConnection", Scope.WALLETS, response=PingContract)
     def create(self, request, walletId, connectionId):
         return ping(self, connectionId)
 
-    @operation("getWalletConnectionPing", response=PingContract, parameters=[PREFER])
+    @operation(
+        "getWalletConnectionPing",
+        Scope.READ,
+        response=PingContract,
+        parameters=[PREFER],
+    )
     def retrieve(self, request, walletId, connectionId):
         return self.wait_for_change(
             PingContract, partial(last_ping, self, connectionId)

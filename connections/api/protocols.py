@@ -13,6 +13,7 @@ from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.connections import OrganizationView, get_connection
 from connections.models import Connection
 from connections.protocols import did_rotate
+from tenants.models import Scope
 from wallets.api.wallets import WalletView
 
 AUTO = "auto"
@@ -76,36 +77,44 @@ def show_protocols(view, connection_id):
 
 
 class Protocols(OrganizationView):
-    @operation("getConnectionProtocols", response=ProtocolContract)
+    @operation("getConnectionProtocols", Scope.READ, response=ProtocolContract)
     def retrieve(self, request, connectionId):
         return show_protocols(self, connectionId)
 
     @operation(
-        "setConnectionProtocols", request=ProtocolParameters, response=ProtocolContract
+        "setConnectionProtocols",
+        Scope.CONNECT,
+        request=ProtocolParameters,
+        response=ProtocolContract,
     )
     def update(self, request, connectionId):
         choose_version(self, get_connection(self.wallet, connectionId))
         return self.retrieve(request, connectionId)
 
-    @operation("rotateConnection", response=ProtocolContract, irreversible=True)
+    @operation(
+        "rotateConnection", Scope.CONNECT, response=ProtocolContract, irreversible=True
+    )
     def rotate(self, request, connectionId):
         self.perform(did_rotate.rotate, get_connection(self.wallet, connectionId))
         # Reads again: a peer hosted here has agreed already.
         return self.retrieve(request, connectionId)
 
-    @operation("endConnection", response=ProtocolContract, irreversible=True)
+    @operation(
+        "endConnection", Scope.CONNECT, response=ProtocolContract, irreversible=True
+    )
     def end(self, request, connectionId):
         self.perform(get_connection(self.wallet, connectionId).end)
         return self.retrieve(request, connectionId)
 
 
 class WalletProtocols(WalletView):
-    @operation("getWalletConnectionProtocols", response=ProtocolContract)
+    @operation("getWalletConnectionProtocols", Scope.READ, response=ProtocolContract)
     def retrieve(self, request, walletId, connectionId):
         return show_protocols(self, connectionId)
 
     @operation(
         "setWalletConnectionProtocols",
+        Scope.WALLETS,
         request=ProtocolParameters,
         response=ProtocolContract,
     )

@@ -22,7 +22,7 @@ from agency.api.serializers import (
 )
 from connections import invitation_links
 from connections.didcomm.message import MAX_REASON, encode_url
-from connections.didcomm.reasons import DECLINES
+from connections.didcomm.reasons import DECLINES, UNKNOWN
 from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
 from connections.protocols.basic_message import (
@@ -190,6 +190,17 @@ def was_started_by_link(connection):
     return connection.connectionless or connection.carries_exchange
 
 
+def has_attachment(connection):
+    """Return whether a whole message is attached to the invitation."""
+    attached = "requests~attach" in connection.invitation
+    return attached or connection.shared is not None
+
+
+def has_free_text(row):
+    """Return whether its `problem` is a text of a stranger, in no list of ours."""
+    return row.problem_in_words == UNKNOWN
+
+
 class DeclineParameters(Parameters):
     """May be left out."""
 
@@ -276,6 +287,10 @@ class ConnectionContract(Contract):
         "invitation_key__verkey",
     )  # fmt: skip
 
+    # An offer may be attached to the invitation.
+    value_members = ("invitation", "invitationUrl")
+    value_kind = "credentials"
+
     connectionId = serializers.CharField()
     name = serializers.CharField(required=False)
     imageUrl = serializers.CharField(required=False)
@@ -338,6 +353,9 @@ class ConnectionContract(Contract):
             expiresAtUtc=format_utc(connection.expires_at),
         )
 
+    def members_with_values(self, connection):
+        return self.value_members if has_attachment(connection) else ()
+
     def invitation_of(self, connection):
         """The invitation and its link.
 
@@ -382,6 +400,9 @@ class BasicMessageList(serializers.ListSerializer):
 class BasicMessageRecord(Contract):
     """A message in a list."""
 
+    value_members = ("text",)
+    value_kind = "messages"
+
     columns = (
         "direction", "text", "sent_at", "created_at", "updated_at", "tenant",
         "connection__connection_id", "connection__their_endpoint",
@@ -414,6 +435,9 @@ class BasicMessageRecord(Contract):
 
 class BasicMessageContract(Contract):
     """A message read by its id."""
+
+    value_members = ("text",)
+    value_kind = "messages"
 
     connectionId = serializers.CharField(source="connection.connection_id")
     timestamp = serializers.DateTimeField(source="sent_at")

@@ -12,7 +12,7 @@ from agency.api.ignored_members import MEMBERS_HEADER, header_value
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import LINK, ListQuery, list_parameters, next_link
-from agency.api.serializers import Contract, IntegerField
+from agency.api.serializers import Contract, IntegerField, sees_values
 from agency.api.views import View, get_or_404, heavy
 from agency.core.errors import Invalid
 from credentials.api.definitions import get_definition
@@ -21,6 +21,7 @@ from credentials.bulk import loading, reading, results
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
 from tenants import audit
+from tenants.models import Scope
 
 STATES = [(str(state), str(state)) for state in Bulk.State]
 CSV, JSON_LINES = "text/csv", "application/x-ndjson"
@@ -177,6 +178,7 @@ class Bulks(View):
 
     @operation(
         "createBulk",
+        Scope.ISSUE,
         request={
             "application/json": BulkRowParameters(many=True),
             CSV: OpenApiTypes.STR,
@@ -203,30 +205,33 @@ class Bulks(View):
 
     @operation(
         "listBulks",
+        Scope.READ,
         response=BulkSummary(many=True),
         parameters=list_parameters(ListQuery),
     )
     def list(self, request):
         return self.list_response(BulkSummary, Bulk.started(self.tenant))
 
-    @operation("getBulk", response=BulkContract, parameters=[ErrorsQuery, LINK])
+    @operation(
+        "getBulk", Scope.READ, response=BulkContract, parameters=[ErrorsQuery, LINK]
+    )
     def retrieve(self, request, bulkId):
         after = self.parse_query(ErrorsQuery).validated_data["errorsAfter"]
         return self.respond(self.get_bulk(bulkId), after)
 
-    @operation("pauseBulk", response=BulkContract, irreversible=True)
+    @operation("pauseBulk", Scope.ISSUE, response=BulkContract, irreversible=True)
     def pause(self, request, bulkId):
         return self.change(Bulk.pause, bulkId)
 
-    @operation("resumeBulk", response=BulkContract, irreversible=True)
+    @operation("resumeBulk", Scope.ISSUE, response=BulkContract, irreversible=True)
     def resume(self, request, bulkId):
         return self.change(Bulk.resume, bulkId)
 
-    @operation("retryBulk", response=BulkContract, irreversible=True)
+    @operation("retryBulk", Scope.ISSUE, response=BulkContract, irreversible=True)
     def retry(self, request, bulkId):
         return self.change(Bulk.retry_failed, bulkId)
 
-    @operation("deleteBulk")
+    @operation("deleteBulk", Scope.ISSUE)
     def destroy(self, request, bulkId):
         bulk = self.get_bulk(bulkId)
         # Hidden and recorded in one transaction; its rows take many.
@@ -238,7 +243,8 @@ class Bulks(View):
         self.perform(function, self.get_bulk(bulk_id))
         return self.respond(self.get_bulk(bulk_id))
 
-    @operation("getBulkResult", response={(200, CSV): OpenApiTypes.STR})
+    @operation("getBulkResult", Scope.READ, response={(200, CSV): OpenApiTypes.STR})
     def result(self, request, bulkId):
-        lines = results.write_results(self.get_bulk(bulkId))
+        bulk = self.get_bulk(bulkId)
+        lines = results.write_results(bulk, with_links=sees_values(request))
         return StreamingHttpResponse(lines, content_type=f"{CSV}; charset=utf-8")

@@ -26,6 +26,7 @@ from credentials.ledgers import ledger_of
 from credentials.ledgers.base import schema_id_of
 from credentials.models import CredentialDefinition, Schema
 from credentials.models.schema import build_schema_body
+from tenants.models import Scope
 
 active_definition = CompiledQuery(
     lambda tenant_id, definition_id: CredentialDefinition.active_of(tenant_id).filter(
@@ -39,6 +40,7 @@ active_definition = CompiledQuery(
 class Schemas(View):
     @operation(
         "createSchema",
+        Scope.ISSUE,
         request=SchemaParameters,
         response={(200, "application/json"): OpenApiTypes.STR},
     )
@@ -54,6 +56,7 @@ class Schemas(View):
 
     @operation(
         "listSchemas",
+        Scope.READ,
         response=SchemaRecord(many=True),
         parameters=list_parameters(SchemaQuery),
     )
@@ -65,6 +68,7 @@ class Schemas(View):
 class CredentialDefinitions(View):
     @operation(
         "createCredentialDefinition",
+        Scope.ISSUE,
         request=CredentialDefinitionFromSchemaParameters,
         response=CredentialDefinitionContract,
     )
@@ -78,6 +82,7 @@ class CredentialDefinitions(View):
 
     @operation(
         "createCredentialDefinitionForSchemaId",
+        Scope.ISSUE,
         request=CredentialDefinitionParameters,
         response=CredentialDefinitionContract,
     )
@@ -105,6 +110,7 @@ class CredentialDefinitions(View):
 
     @operation(
         "listCredentialDefinitions",
+        Scope.READ,
         response=CredentialDefinitionContract(many=True),
         parameters=list_parameters(CredentialDefinitionQuery),
     )
@@ -114,13 +120,15 @@ class CredentialDefinitions(View):
             CredentialDefinitionContract, rows, CredentialDefinitionQuery
         )
 
-    @operation("getCredentialDefinition", response=CredentialDefinitionContract)
+    @operation(
+        "getCredentialDefinition", Scope.READ, response=CredentialDefinitionContract
+    )
     def retrieve(self, request, definitionId):
         return self.to_response(
             CredentialDefinitionContract, get_definition(self.tenant, definitionId)
         )
 
-    @operation("deleteCredentialDefinition")
+    @operation("deleteCredentialDefinition", Scope.ISSUE)
     def destroy(self, request, definitionId):
         get_definition(self.tenant, definitionId).remove()
         return Response()

@@ -26,6 +26,7 @@ from credentials.api.serializers import (
 from credentials.issue_credential import handlers, messages, proposals
 from credentials.models import Credential
 from credentials.removal import remove_credential
+from tenants.models import Scope
 
 
 class WalletCredentials(WalletExchangeView):
@@ -36,6 +37,7 @@ class WalletCredentials(WalletExchangeView):
 
     @operation(
         "listWalletCredentials",
+        Scope.READ,
         response=CredentialContract(many=True),
         parameters=list_parameters(CredentialQuery),
     )
@@ -44,6 +46,7 @@ class WalletCredentials(WalletExchangeView):
 
     @operation(
         "listCredentialsForConnectionId",
+        Scope.READ,
         response=CredentialContract(many=True),
         parameters=list_parameters(ConnectionCredentialQuery),
     )
@@ -54,6 +57,7 @@ class WalletCredentials(WalletExchangeView):
 
     @operation(
         "proposeCredential",
+        Scope.WALLETS,
         request={"application/json": CredentialProposalParameters},
         response=CredentialContract,
     )
@@ -66,6 +70,7 @@ class WalletCredentials(WalletExchangeView):
 
     @operation(
         "counterCredentialOffer",
+        Scope.WALLETS,
         request={"application/json": CounterProposalParameters},
         response=CredentialContract,
     )
@@ -75,11 +80,16 @@ class WalletCredentials(WalletExchangeView):
         self.perform(proposals.counter_offer, credential, body)
         return self.exchange_response(credential.pk)
 
-    @operation("getWalletCredential", response=CredentialContract, parameters=[PREFER])
+    @operation(
+        "getWalletCredential",
+        Scope.READ,
+        response=CredentialContract,
+        parameters=[PREFER],
+    )
     def retrieve(self, request, walletId, credentialId):
         return self.wait_for_exchange(credentialId)
 
-    @operation("acceptCredentialOffer")
+    @operation("acceptCredentialOffer", Scope.WALLETS)
     @heavy
     def accept(self, request, walletId, credentialId):
         credential = self.get_with_parties(credentialId)
@@ -89,6 +99,7 @@ class WalletCredentials(WalletExchangeView):
 
     @operation(
         "acceptCredential",
+        Scope.WALLETS,
         request={"multipart/form-data": CredentialDataParameters},
         response=CredentialContract,
     )
@@ -105,7 +116,9 @@ class WalletCredentials(WalletExchangeView):
         return self.exchange_response(taken.pk)
 
     @operation(
-        "declineCredentialOffer", request={"application/json": DeclineParameters}
+        "declineCredentialOffer",
+        Scope.WALLETS,
+        request={"application/json": DeclineParameters},
     )
     def decline(self, request, walletId, credentialId):
         found = self.get_with_parties(credentialId)
@@ -113,7 +126,7 @@ class WalletCredentials(WalletExchangeView):
         self.perform(found.decline, reason)
         return Response()
 
-    @operation("deleteWalletCredential")
+    @operation("deleteWalletCredential", Scope.WALLETS)
     def destroy(self, request, walletId, credentialId):
         remove_credential(self.get_with_parties(credentialId))
         return Response()

@@ -30,6 +30,7 @@ from credentials.api.serializers import (
 from credentials.issue_credential import proposals
 from credentials.models import Credential, CredentialDefinition
 from credentials.removal import purge_credentials, remove_credential
+from tenants.models import Scope
 from wallets.models import Wallet
 
 # How members of RevocationParameters limit the rows.
@@ -99,6 +100,7 @@ class Credentials(ExchangeView):
 
     @operation(
         "createCredential",
+        Scope.ISSUE,
         request=CredentialOfferParameters,
         response=CredentialContract,
     )
@@ -110,18 +112,22 @@ class Credentials(ExchangeView):
 
     @operation(
         "listCredentials",
+        Scope.READ,
         response=CredentialContract(many=True),
         parameters=list_parameters(CredentialQuery),
     )
     def list(self, request):
         return self.list_response(CredentialContract, self.rows, CredentialQuery)
 
-    @operation("getCredential", response=CredentialContract, parameters=[PREFER])
+    @operation(
+        "getCredential", Scope.READ, response=CredentialContract, parameters=[PREFER]
+    )
     def retrieve(self, request, credentialId):
         return self.wait_for_exchange(credentialId)
 
     @operation(
         "issueCredential",
+        Scope.ISSUE,
         request={
             "application/json": {
                 "type": "object",
@@ -140,6 +146,7 @@ class Credentials(ExchangeView):
 
     @operation(
         "offerCredentialFromProposal",
+        Scope.ISSUE,
         request=CredentialAnswerParameters,
         response=CredentialContract,
     )
@@ -160,7 +167,7 @@ class Credentials(ExchangeView):
         self.perform(offer)
         return self.exchange_response(credential.pk)
 
-    @operation("revokeCredential")
+    @operation("revokeCredential", Scope.ISSUE)
     @heavy
     def revoke(self, request, credentialId):
         revocation.revoke(self.get_issued_here(credentialId))
@@ -168,6 +175,7 @@ class Credentials(ExchangeView):
 
     @operation(
         "revokeCredentials",
+        Scope.ISSUE,
         request=RevocationParameters,
         response=RevocationContract,
         parameters=[RevocationQuery],
@@ -182,12 +190,12 @@ class Credentials(ExchangeView):
             revocation.publish_and_notify_all(rows)
         return self.to_response(RevocationContract, revocation.count_revocable(rows))
 
-    @operation("deleteCredential")
+    @operation("deleteCredential", Scope.ISSUE)
     def destroy(self, request, credentialId):
         remove_credential(self.get_with_parties(credentialId))
         return Response()
 
-    @operation("purgeCredentials")
+    @operation("purgeCredentials", Scope.ISSUE)
     def purge(self, request, definitionId):
         # Also a deleted definition: its credentials are still here.
         definitions = CredentialDefinition.objects.filter(tenant=self.tenant)

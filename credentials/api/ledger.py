@@ -33,20 +33,21 @@ class Ledger(viewsets.ViewSet):
     authentication_classes: list[type] = []
     permission_classes: list[type] = []
 
-    @operation("getLedgerSchema", response=OpenApiTypes.OBJECT)
+    @operation("getLedgerSchema", None, response=OpenApiTypes.OBJECT)
     def read_schema(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.SCHEMA, objectId)
 
-    @operation("getLedgerDefinition", response=OpenApiTypes.OBJECT)
+    @operation("getLedgerDefinition", None, response=OpenApiTypes.OBJECT)
     def read_definition(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.DEFINITION, objectId)
 
-    @operation("getLedgerRegistry", response=OpenApiTypes.OBJECT)
+    @operation("getLedgerRegistry", None, response=OpenApiTypes.OBJECT)
     def read_registry(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.REGISTRY, objectId)
 
     @operation(
         "getLedgerStatusList",
+        None,
         response=OpenApiTypes.OBJECT,
         parameters=[StatusListQuery],
     )

@@ -15,6 +15,7 @@ from connections.api.serializers import (
     THREAD_ID,
     VERSIONS,
     ExchangeLinkParameters,
+    has_free_text,
     was_started_by_link,
 )
 from connections.invitation_links import encoded_message
@@ -340,6 +341,9 @@ class CredentialContract(Contract):
         "proposal", "problem", "reason", "tenant", "connection__name", *LINK_COLUMNS,
     )  # fmt: skip
 
+    value_members = ("values", "proposal", "offerData", "reason")
+    value_kind = "credentials"
+
     credentialId = serializers.CharField()
     state = serializers.ChoiceField(STATES)
     connectionId = serializers.CharField(required=False)
@@ -370,6 +374,13 @@ class CredentialContract(Contract):
     problem = serializers.CharField(required=False, help_text=PROBLEM)
     problemMessage = serializers.CharField(required=False, help_text=PROBLEM_MESSAGE)
     reason = serializers.CharField(required=False, help_text=REASON)
+
+    def members_with_values(self, credential):
+        yield from self.value_members
+        if has_free_text(credential):
+            yield "problem"
+        if self.context["request"].method != "POST":
+            yield "offerUrl"  # it shows the values; who has made the offer knows them
 
     def to_representation(self, credential):
         issued_at = format_utc(credential.issued_at or credential.created_at)

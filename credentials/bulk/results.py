@@ -23,10 +23,11 @@ SHOWN = (
 )
 
 
-def write_results(bulk: Bulk) -> Iterator[str]:
+def write_results(bulk: Bulk, with_links: bool = True) -> Iterator[str]:
     """Yield the header and the rows, in the order of the file.
 
-    Each chunk has a query of its own, so a slow reader occupies no connection.
+    with_links: an offer behind a link shows its values. Each chunk has a query of its
+    own, so a slow reader occupies no connection.
     """
     write_line = line_writer()
     yield write_line(COLUMNS)
@@ -35,11 +36,11 @@ def write_results(bulk: Bulk) -> Iterator[str]:
     last = 0
     while chunk := list(rows.filter(number__gt=last)[:CHUNK_ROWS]):
         close_old_connections()
-        yield "".join(write_line(result_of(row)) for row in chunk)
+        yield "".join(write_line(result_of(row, with_links)) for row in chunk)
         last = chunk[-1].number
 
 
-def result_of(row: BulkRow) -> list[str]:
+def result_of(row: BulkRow, with_links: bool) -> list[str]:
     credential = row.credential
     connection = credential.connection if credential else None
     errors = (
@@ -49,7 +50,8 @@ def result_of(row: BulkRow) -> list[str]:
     state = str(row.status)
     if row.status == BulkRow.Status.OFFERED:
         state = str(credential.state) if credential else BulkRow.DELETED
-    link = connection.invitation_url if connection and row.is_by_link else None
+    shown = connection if row.is_by_link and with_links else None
+    link = shown.invitation_url if shown else None
     return [
         str(row.number),
         state,

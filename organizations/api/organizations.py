@@ -38,7 +38,7 @@ from organizations.provisioning import (
     resolve_network,
 )
 from tenants import assets, audit
-from tenants.models import Network, Provider, Tenant
+from tenants.models import Network, Provider, Scope, Tenant
 from wallets.models import Key, Wallet
 
 
@@ -95,13 +95,19 @@ class Tenants(View):
 
     @operation(
         "listTenants",
+        Scope.READ,
         response=TenantContract(many=True),
         parameters=list_parameters(TenantQuery),
     )
     def list(self, request: Request) -> Response:
         return self.list_response(TenantContract, self.rows, TenantQuery)
 
-    @operation("createTenant", request=TenantParameters, response=TenantContract)
+    @operation(
+        "createTenant",
+        Scope.ADMINISTRATION,
+        request=TenantParameters,
+        response=TenantContract,
+    )
     def create(self, request: Request) -> Response:
         # The organization and its audit entry are one transaction.
         made = self.perform(
@@ -113,20 +119,20 @@ class Tenants(View):
             TenantContract, with_issuer(Tenant.objects.filter(pk=made.pk)).get()
         )
 
-    @operation("getTenant", response=TenantContract)
+    @operation("getTenant", Scope.READ, response=TenantContract)
     def retrieve(self, request: Request, tenantId: str) -> Response:
         return self.to_response(
             TenantContract, get_or_404(self.rows, tenantId, "public_id")
         )
 
-    @operation("deleteTenant")
+    @operation("deleteTenant", Scope.ADMINISTRATION)
     def destroy(self, request: Request, tenantId: str) -> Response:
         tenant = get_or_404(self.rows, tenantId, "public_id")
         # Without perform(), as a DELETE takes no Idempotency-Key.
         request_deletion(tenant, by=request)
         return Response()
 
-    @operation("getIssuerStatus", response=IssuerStatusContract)
+    @operation("getIssuerStatus", Scope.READ, response=IssuerStatusContract)
     def read_status(self, request: Request) -> Response:
         status = issuer_status(self.tenant)
         return self.to_response(
@@ -135,11 +141,13 @@ class Tenants(View):
 
 
 class Networks(View):
-    @operation("listNetworks", response=NetworkContract(many=True))
+    @operation("listNetworks", Scope.READ, response=NetworkContract(many=True))
     def list(self, request: Request) -> Response:
         return Response(NetworkContract(all_networks(), many=True).data)
 
-    @operation("getTransactionAuthorAgreement", response=NetworkAgreementContract)
+    @operation(
+        "getTransactionAuthorAgreement", Scope.READ, response=NetworkAgreementContract
+    )
     def read_agreement(self, request: Request, networkId: str) -> Response:
         require_network(LOCAL)  # creates it when it is first needed
         network = resolve_network(networkId)
@@ -152,7 +160,7 @@ class Networks(View):
             else Response({})
         )
 
-    @operation("acceptTransactionAuthorAgreement")
+    @operation("acceptTransactionAuthorAgreement", Scope.ADMINISTRATION)
     def accept_agreement(self, request: Request, networkId: str) -> Response:
         """Record that the organization accepts the agreement in force on its network.
 
@@ -180,6 +188,7 @@ class Pictures(View):
 
     @operation(
         "uploadImage",
+        Scope.ADMINISTRATION,
         request={"multipart/form-data": PictureParameters},
         response={(200, "application/json"): OpenApiTypes.STR},
     )
@@ -191,7 +200,7 @@ class Pictures(View):
 
 
 class Configuration(View):
-    @operation("getConfiguration", response=ProvisioningInfo)
+    @operation("getConfiguration", Scope.READ, response=ProvisioningInfo)
     def retrieve(self, request: Request) -> Response:
         return self.to_response(
             ProvisioningInfo,

@@ -69,6 +69,7 @@ class ProviderView(View):
 class ProviderTenants(ProviderView):
     @operation(
         "listProviderTenants",
+        None,
         response=TenantContract(many=True),
         parameters=list_parameters(TenantQuery),
     )
@@ -76,7 +77,7 @@ class ProviderTenants(ProviderView):
         return self.list_response(TenantContract, self.rows, TenantQuery)
 
     @operation(
-        "createProviderTenant", request=TenantParameters, response=TenantContract
+        "createProviderTenant", None, request=TenantParameters, response=TenantContract
     )
     def create(self, request: Request) -> Response:
         # The organization and its audit entry are one transaction.
@@ -87,7 +88,7 @@ class ProviderTenants(ProviderView):
         )
         return self.to_response(TenantContract, self.rows.get(pk=made.pk))
 
-    @operation("deleteAllProviderTenants")
+    @operation("deleteAllProviderTenants", None)
     def destroy_all(self, request: Request) -> Response:
         # One transaction each: a repeated call deletes what is left. An organization
         # that is being moved stops it (503); one that is deleted soon is deleted now.
@@ -95,11 +96,11 @@ class ProviderTenants(ProviderView):
             remove_organization(tenant, by=request)
         return Response()
 
-    @operation("getProviderTenant", response=TenantContract)
+    @operation("getProviderTenant", None, response=TenantContract)
     def retrieve(self, request: Request, tenantId: str) -> Response:
         return self.to_response(TenantContract, self.get_tenant(tenantId))
 
-    @operation("updateProviderTenant", request=TenantUpdateParameters)
+    @operation("updateProviderTenant", None, request=TenantUpdateParameters)
     def update(self, request: Request, tenantId: str) -> Response:
         tenant = self.get_tenant(tenantId)
         body = self.parse_body(TenantUpdateParameters)
@@ -111,14 +112,14 @@ class ProviderTenants(ProviderView):
         self.perform(partial(change_organization, tenant, changes, by=request))
         return Response()
 
-    @operation("deleteProviderTenant")
+    @operation("deleteProviderTenant", None)
     def destroy(self, request: Request, tenantId: str) -> Response:
         # Of an organization that is deleted soon, this ends the time in which that
         # could be undone.
         remove_organization(self.find_tenant(tenantId), by=request)
         return Response()
 
-    @operation("undoTenantDeletion", request=UndoParameters, irreversible=True)
+    @operation("undoTenantDeletion", None, request=UndoParameters, irreversible=True)
     def undo_deletion(self, request: Request, tenantId: str) -> Response:
         tenant = self.find_tenant(tenantId)
         revokes_key = self.parse_body(UndoParameters)["revokeKey"]
@@ -127,19 +128,22 @@ class ProviderTenants(ProviderView):
         )
         return Response()
 
-    @operation("endTenantDeletion", irreversible=True)
+    @operation("endTenantDeletion", None, irreversible=True)
     def end_deletion(self, request: Request, tenantId: str) -> Response:
         # It is found inside: a call that is sent again finds it no more.
         self.perform(lambda: end_deletion(self.find_tenant(tenantId), by=request))
         return Response()
 
-    @operation("getProviderTenantKeys", response=TenantKeysContract)
+    @operation("getProviderTenantKeys", None, response=TenantKeysContract)
     def show_keys(self, request: Request, tenantId: str) -> Response:
         keys = provider_keys.read_newest_keys(self.get_tenant(tenantId))
         return self.to_response(TenantKeysContract, keys)
 
     @operation(
-        "changeProviderTenantKeys", response=TenantKeysContract, irreversible=True
+        "changeProviderTenantKeys",
+        None,
+        response=TenantKeysContract,
+        irreversible=True,
     )
     def change_keys(self, request: Request, tenantId: str) -> Response:
         tenant = self.get_tenant(tenantId)
@@ -166,6 +170,7 @@ class ProviderAssets(ProviderView):
 
     @operation(
         "addAsset",
+        None,
         request={"multipart/form-data": PictureParameters},
         response=AssetContract,
     )
@@ -176,30 +181,31 @@ class ProviderAssets(ProviderView):
 
 
 class Analytics(ProviderView):
-    @operation("getCloudWalletCount", response=CloudWalletAnalyticsContract)
+    @operation("getCloudWalletCount", None, response=CloudWalletAnalyticsContract)
     def count_wallets(self, request: Request) -> Response:
         tenants = usage.tenants_of(self.provider)
         hosted = Wallet.objects.filter(tenant__in=tenants, is_organization=False)
         return self.to_response(CloudWalletAnalyticsContract, hosted.count())
 
-    @operation("getCurrentUsage", response=UsageContract)
+    @operation("getCurrentUsage", None, response=UsageContract)
     def current_usage(self, request: Request) -> Response:
         months = usage.usage_by_month(self.provider, timezone.now(), months=1)
         return self.to_response(UsageContract, months[0])
 
-    @operation("searchUsage", response=UsageContract(many=True))
+    @operation("searchUsage", None, response=UsageContract(many=True))
     def search_usage(self, request: Request) -> Response:
         months = usage.usage_by_month(self.provider, timezone.now())
         return Response(UsageContract(months, many=True).data)
 
 
 class ProviderNetworks(ProviderView):
-    @operation("listProviderNetworks", response=NetworkContract(many=True))
+    @operation("listProviderNetworks", None, response=NetworkContract(many=True))
     def list(self, request: Request) -> Response:
         return Response(NetworkContract(all_networks(), many=True).data)
 
     @operation(
         "getRegions",
+        None,
         response={
             (200, "application/json"): {
                 "type": "object",

@@ -15,6 +15,7 @@ from agency.api.serializers import Contract, Parameters
 from agency.api.views import View
 from organizations import public_did
 from tenants import audit
+from tenants.models import Scope
 
 STATES = [public_did.UNPUBLISHED, *dict.fromkeys(public_did.STATES.values())]
 
@@ -44,13 +45,13 @@ class PublicDidContract(Contract):
 
 
 class PublicDids(View):
-    @operation("getPublicDid", response=PublicDidContract)
+    @operation("getPublicDid", Scope.READ, response=PublicDidContract)
     def retrieve(self, request: Request) -> Response:
         return self.to_response(
             PublicDidContract, public_did.read_public_did(self.tenant)
         )
 
-    @operation("publishEndpoint", response=PublicDidContract)
+    @operation("publishEndpoint", Scope.ADMINISTRATION, response=PublicDidContract)
     def publish(self, request: Request) -> Response:
         """Publish the endpoint, in one transaction with the audit entry.
 
@@ -62,7 +63,12 @@ class PublicDids(View):
         self.perform(publish, self.tenant)
         return self.retrieve(request)
 
-    @operation("setPublicDid", request=PublicDidParameters, response=PublicDidContract)
+    @operation(
+        "setPublicDid",
+        Scope.ADMINISTRATION,
+        request=PublicDidParameters,
+        response=PublicDidContract,
+    )
     def update(self, request: Request) -> Response:
         """Accept requests or not, in one transaction with the audit entry.
 

@@ -14,7 +14,7 @@ from agency.api.pagination import ListQuery, list_parameters
 from agency.api.serializers import Contract
 from agency.api.views import View
 from agency.core.metrics import METHODS
-from tenants.models import LoggedRequest
+from tenants.models import LoggedRequest, Scope
 
 STATUS = re.compile(r"([1-5])(\d\d|xx)", re.IGNORECASE)
 
@@ -89,6 +89,7 @@ class LoggedRequestContract(Contract):
 class RequestLog(View):
     @operation(
         "listRequests",
+        Scope.READ,
         response=LoggedRequestContract(many=True),
         parameters=list_parameters(RequestLogQuery),
     )

@@ -9,6 +9,7 @@ from agency.api.openapi.operation import operation
 from agency.api.serializers import Contract, IntegerField
 from agency.api.views import View
 from organizations import statistics
+from tenants.models import Scope
 
 
 class StatisticsQuery(serializers.Serializer):
@@ -36,6 +37,7 @@ class DayContract(Contract):
 class Statistics(View):
     @operation(
         "getStatistics",
+        Scope.READ,
         response=DayContract(many=True),
         parameters=[StatisticsQuery],
     )

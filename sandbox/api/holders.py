@@ -18,6 +18,7 @@ from agency.api.views import View, get_or_404
 from sandbox.holders import MAX_DELAY, change_holder, create_holder, remove_holder
 from sandbox.models import SimulatedHolder
 from tenants import audit
+from tenants.models import Scope
 
 BEHAVIOURS = [(str(one), str(one)) for one in SimulatedHolder.Behaviour]
 DELAY = "After how many seconds it answers."
@@ -56,6 +57,7 @@ class SimulatedHolders(View):
 
     @operation(
         "createSimulatedHolder",
+        Scope.WALLETS,
         request=SimulatedHolderParameters,
         response=SimulatedHolderContract,
     )
@@ -73,18 +75,20 @@ class SimulatedHolders(View):
 
     @operation(
         "listSimulatedHolders",
+        Scope.READ,
         response=SimulatedHolderContract(many=True),
         parameters=list_parameters(ListQuery),
     )
     def list(self, request):
         return self.list_response(SimulatedHolderContract, self.holders)
 
-    @operation("getSimulatedHolder", response=SimulatedHolderContract)
+    @operation("getSimulatedHolder", Scope.READ, response=SimulatedHolderContract)
     def retrieve(self, request, holderId):
         return self.respond_with(holderId)
 
     @operation(
         "updateSimulatedHolder",
+        Scope.WALLETS,
         request=SimulatedHolderParameters,
         response=SimulatedHolderContract,
     )
@@ -95,7 +99,7 @@ class SimulatedHolders(View):
         self.perform(partial(change_holder, holder, **columns_of(body), by=request))
         return self.respond_with(holderId)
 
-    @operation("deleteSimulatedHolder")
+    @operation("deleteSimulatedHolder", Scope.WALLETS)
     def destroy(self, request, holderId):
         # In one transaction with the audit entry; without perform(), as a DELETE takes
         # no Idempotency-Key.

@@ -13,6 +13,7 @@ from agency.api.serializers import Contract
 from agency.api.views import View, heavy
 from sandbox import samples
 from sandbox.api.holders import SimulatedHolderContract
+from tenants.models import Scope
 
 
 class SamplesContract(Contract):
@@ -31,7 +32,7 @@ class SamplesContract(Contract):
 
 
 class Samples(View):
-    @operation("setUpSamples", response=SamplesContract)
+    @operation("setUpSamples", Scope.WALLETS, response=SamplesContract)
     @heavy
     def create(self, request):
         """Set the samples up. Holders and definition are committed by `prepare`.

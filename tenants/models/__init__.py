@@ -3,7 +3,7 @@
 from tenants.models.audit import AuditEntry
 from tenants.models.erasure import Erasure
 from tenants.models.idempotency import IdempotencyKey
-from tenants.models.keys import ApiKey, DataKey, FormerDataKey
+from tenants.models.keys import ApiKey, DataKey, FormerDataKey, Scope
 from tenants.models.networks import AgreementAcceptance, Network
 from tenants.models.organizations import Asset, Provider, Tenant
 from tenants.models.people import Invitation, Membership, Permission, Role
@@ -30,5 +30,6 @@ __all__ = [
     "Provider",
     "Record",
     "Role",
+    "Scope",
     "Tenant",
 ]

@@ -1,10 +1,13 @@
 """API keys, and the data keys that seal the secrets of organizations."""
 
+from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Q, Value
 from django.utils import timezone
 
 from tenants import tokens, vault
@@ -12,6 +15,7 @@ from tenants.models.organizations import Provider, Tenant
 from tenants.models.record import Record
 
 ROTATION_OVERLAP = timedelta(hours=24)
+MAX_LIVE_KEYS = 20  # of each kind that one organization or account has
 
 
 class DataKey(Record):
@@ -70,10 +74,25 @@ class FormerDataKey(Record):
         return f"former data key of {self.tenant_id or 'the system'}"
 
 
+class Scope(models.TextChoices):
+    """What an access token may do. Each operation names the one that it needs."""
+
+    READ = "read", "Read all but values"
+    VALUES = "values", "Read values: of credentials, proofs, proposals and messages"
+    CONNECT = "connect", "Connect, and write to the other side"
+    ISSUE = "issue", "Issue and revoke"
+    VERIFY = "verify", "Ask for proofs"
+    WALLETS = "wallets", "Make hosted wallets, and act for their holders"
+    LINKS = "links", "Give and end personal links"
+    WEBHOOKS = "webhooks", "Use webhooks"
+    ADMINISTRATION = "administration", "Change the organization and its keys"
+
+
 class ApiKey(Record):
     """An access token, subscription key or provider key, stored as a digest.
 
-    A key is live while it is neither revoked nor past `expires_at`.
+    A key is live while it is neither revoked nor past `expires_at`. What it may do
+    never changes: to change it, somebody makes another key.
     """
 
     class Kind(models.TextChoices):
@@ -103,15 +122,30 @@ class ApiKey(Record):
     last_used_address = models.CharField(max_length=45, default="", db_default="")
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True)
+    # Of an access token: what it may do; None for all, also for what is added later.
+    scopes = ArrayField(models.CharField(max_length=16), null=True)
+    # The person who made it, also by another key, or who rotated it last.
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+    )
+    # The day, as 2026-01-31, on which it last read values of each kind (audit.py).
+    values_read_on = models.JSONField(default=dict, db_default={})
 
     class Meta:
         verbose_name = "API key"
         constraints = [
             models.CheckConstraint(
+                condition=Q(scopes=None) | Q(kind="access_token"),
+                name="only_tokens_have_scopes",
+            ),
+            models.CheckConstraint(
                 condition=Q(kind="provider_key", provider__isnull=False, tenant=None)
                 | (~Q(kind="provider_key") & Q(provider=None, tenant__isnull=False)),
                 name="key_has_one_owner",
-            )
+            ),
         ]
 
     def __str__(self) -> str:
@@ -124,15 +158,20 @@ class ApiKey(Record):
         owner: Tenant | Provider,
         name: str,
         lifetime: timedelta | None = None,
+        *,
+        scopes: Iterable[str] | None = None,
+        made_by: Any = None,
     ) -> tuple["ApiKey", str]:
         """Create a key. Return (row, secret). Provider keys belong to an account.
 
         The secret is stored as digests only, and sealed for an organization whose
         provider may read it (PROVIDER_KEYS_READABLE). lifetime: after which it ends by
-        itself, or None.
+        itself, or None. scopes: of an access token, or None for all. made_by: a person.
         """
         secret = tokens.generate_token(tokens.PREFIXES[kind])
-        row = cls(kind=kind, name=name)
+        row = cls(kind=kind, name=name, made_by=made_by)
+        if scopes is not None and set(scopes) != set(Scope.values):
+            row.scopes = [scope for scope in Scope.values if scope in scopes]
         if lifetime:
             row.expires_at = timezone.now() + lifetime
         row.sha256 = tokens.digest_of(secret)
@@ -218,6 +257,16 @@ class ApiKey(Record):
         return not self.expires_at or self.expires_at > end
 
     @property
+    def granted(self) -> frozenset[str]:
+        """The scopes of an access token. The other kinds of keys have none."""
+        if self.kind != self.Kind.ACCESS_TOKEN:
+            return frozenset()
+        return frozenset(Scope.values if self.scopes is None else self.scopes)
+
+    def has_scope(self, scope: str | None) -> bool:
+        return self.scopes is None or scope in self.scopes
+
+    @property
     def owner(self) -> Tenant | Provider:
         """The account of a provider key, else the organization."""
         owner = self.tenant or self.provider
@@ -225,8 +274,9 @@ class ApiKey(Record):
         return owner
 
     @property
-    def audit_facts(self) -> dict[str, str]:
-        return {"kind": self.kind, "name": self.name, "begins_with": self.hint}
+    def audit_facts(self) -> dict[str, Any]:
+        facts = {"kind": self.kind, "name": self.name, "begins_with": self.hint}
+        return facts if self.scopes is None else facts | {"scopes": self.scopes}
 
     def record_use(self, address: str) -> None:
         """Store the time and the address of this use, at most once a minute."""
@@ -236,19 +286,44 @@ class ApiKey(Record):
                 last_used_at=now, last_used_address=address
             )
 
+    def mark_values_read(self, kind: str, day: str) -> bool:
+        """Store that it has read values of this kind on this day, if it is the first."""
+        marked = Func(
+            F("values_read_on"),
+            Value({kind: day}, models.JSONField()),
+            template="%(expressions)s",
+            arg_joiner=" || ",
+        )
+        rows = ApiKey.objects.filter(pk=self.pk)
+        rows = rows.exclude(values_read_on__contains={kind: day})
+        return bool(rows.update(values_read_on=marked))
+
     def revoke(self) -> None:
         now = timezone.now()
         live = ApiKey.objects.filter(pk=self.pk, revoked_at=None)
         live.update(revoked_at=now, updated_at=now)
 
-    def rotate(self, overlap: timedelta = ROTATION_OVERLAP) -> tuple["ApiKey", str]:
-        """Create a successor, of the same lifetime. Return (row, secret).
-
-        This key stays live for `overlap`, or less if it expires earlier. Two
-        statements: in the caller's transaction.
-        """
-        lifetime = self.expires_at - self.created_at if self.expires_at else None
+    def end_after(self, overlap: timedelta) -> None:
+        """Let it end then, unless it ends earlier."""
         end = timezone.now() + overlap
         keys = ApiKey.live().filter(pk=self.pk)
         keys.filter(Q(expires_at=None) | Q(expires_at__gt=end)).update(expires_at=end)
-        return ApiKey.issue(self.kind, self.owner, self.name, lifetime)
+
+    def rotate(
+        self, overlap: timedelta = ROTATION_OVERLAP, *, made_by: Any = None
+    ) -> tuple["ApiKey", str]:
+        """Create a successor, of the same lifetime and scopes. Return (row, secret).
+
+        This key stays live for `overlap`, or less if it expires earlier. made_by: the
+        person who rotates it. Two statements: in the caller's transaction.
+        """
+        lifetime = self.expires_at - self.created_at if self.expires_at else None
+        self.end_after(overlap)
+        return ApiKey.issue(
+            self.kind,
+            self.owner,
+            self.name,
+            lifetime,
+            scopes=self.scopes,
+            made_by=made_by,
+        )

@@ -1,12 +1,13 @@
 """Members of organizations, their permissions, and invitations."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from tenants.models.keys import ApiKey
+from tenants.models.keys import ApiKey, Scope
 from tenants.models.organizations import Tenant
 from tenants.models.record import Record
 
@@ -45,6 +46,8 @@ ROLES_WITH = {
     Permission.LOG: frozenset({Role.OWNER}),
     Permission.DELETE: frozenset({Role.OWNER}),
 }
+# Who may make a key with them, and so rotate it. All others: whoever may make keys.
+SCOPES_OF_OWNERS = frozenset({Scope.VALUES, Scope.LINKS, Scope.ADMINISTRATION})
 
 
 class Membership(Record):
@@ -75,10 +78,20 @@ class Membership(Record):
         return self.role in ROLES_WITH[permission]
 
     def may_issue(self, kind: str) -> bool:
-        """Return whether the person may issue, rotate and revoke keys of this kind."""
+        """Return whether the person may issue and revoke keys of this kind."""
         if kind == ApiKey.Kind.PROVIDER_KEY:
             return self.may(Permission.PROVIDER_KEYS)
         return self.may(Permission.DEVELOP)
+
+    def may_give(self, scopes: Iterable[str]) -> bool:
+        """Return whether the person may make an access token with these scopes."""
+        if self.role == Role.OWNER:
+            return True
+        return self.may(Permission.DEVELOP) and SCOPES_OF_OWNERS.isdisjoint(scopes)
+
+    def may_rotate(self, key: ApiKey) -> bool:
+        """Return whether the person may have such a key: not with wider scopes."""
+        return self.may_issue(key.kind) and self.may_give(key.granted)
 
     @property
     def audit_facts(self) -> dict[str, str]:

@@ -182,6 +182,9 @@ class World:
         desk = {"name": self.called.holder, "policyId": self.stored_policy}
         return self.faber.post("/kiosks", desk | {"shownItems": ["Name"]})
 
+    def another_key(self):
+        return self.faber.post("/keys", {"name": "Desk", "scopes": ["read"]})["keyId"]
+
     def another_simulated_holder(self, name=None):
         # As long as the name of the other holder, but not the same.
         rex = {"name": name or self.called.holder[::-1], "behaviour": "accept"}
@@ -210,6 +213,7 @@ class World:
             "webhookId": webhook,
             "deliveryId": sent["deliveryId"],
             "holderId": self.simulated["holderId"],
+            "keyId": self.another_key(),
             "kioskId": self.kiosk["kioskId"],
             "tenantId": str(self.faber.tenant.public_id),
             "networkId": "local",

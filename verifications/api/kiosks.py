@@ -10,6 +10,7 @@ from agency.api.pagination import ListQuery, list_parameters
 from agency.api.serializers import Contract, IntegerField, Parameters
 from agency.api.views import View, get_or_404
 from tenants import audit
+from tenants.models import Scope
 from verifications.kiosks import (
     MAX_SECONDS,
     MIN_SECONDS,
@@ -63,9 +64,15 @@ class Kiosks(View):
     def own_kiosks(self):
         return Kiosk.objects.filter(tenant=self.tenant)
 
-    @operation("createKiosk", request=KioskParameters, response=NewKioskContract)
+    @operation(
+        "createKiosk", Scope.VERIFY, request=KioskParameters, response=NewKioskContract
+    )
     def create(self, request):
         body = self.parse_body(KioskParameters)
+        if body[
+            "shownItems"
+        ]:  # the page shows their values to whoever has its address
+            self.require_scope(Scope.VALUES)
         policies = VerificationPolicy.objects.filter(tenant=self.tenant)
         create = partial(
             create_kiosk,
@@ -82,17 +89,18 @@ class Kiosks(View):
 
     @operation(
         "listKiosks",
+        Scope.READ,
         response=KioskContract(many=True),
         parameters=list_parameters(ListQuery),
     )
     def list(self, request):
         return self.list_response(KioskContract, self.own_kiosks)
 
-    @operation("getKiosk", response=KioskContract)
+    @operation("getKiosk", Scope.READ, response=KioskContract)
     def retrieve(self, request, kioskId):
         return self.to_response(KioskContract, get_or_404(self.own_kiosks, kioskId))
 
-    @operation("revokeKiosk")
+    @operation("revokeKiosk", Scope.VERIFY)
     def destroy(self, request, kioskId):
         kiosk = get_or_404(self.own_kiosks, kioskId)
         audit.recorded(revoke_kiosk, "kiosk.revoked", kiosk, by=request)(kiosk)

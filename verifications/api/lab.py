@@ -13,7 +13,7 @@ from agency.api.serializers import Contract, Parameters
 from agency.api.views import View, get_or_404, heavy
 from credentials.api.serializers import values_field
 from credentials.ledgers import ledger_of
-from tenants.models import Tenant
+from tenants.models import Scope, Tenant
 from verifications.api.serializers import VerificationPolicyParameters, optional_text
 from verifications.models import VerificationPolicy
 from verifications.policy_lab.lint import Finding, lint_policy
@@ -153,6 +153,7 @@ def review_policy(
 class PolicyTrials(View):
     @operation(
         "tryVerificationPolicy",
+        Scope.VERIFY,
         request=PolicyTrialParameters,
         response=PolicyTrialContract,
     )

@@ -12,6 +12,7 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.serializers import Contract, IntegerField, Parameters
 from agency.api.views import View, get_or_404
+from tenants.models import Scope
 from verifications.api import legacy_requests
 from verifications.api.legacy_requests import NON_REVOKED, PREDICATE, REQUEST
 from verifications.api.serializers import (
@@ -150,6 +151,7 @@ class VerificationDefinitions(View):
 
     @operation(
         "createVerificationDefinition",
+        Scope.VERIFY,
         request=ProofRequest,
         response=VerificationDefinitionContract,
     )
@@ -160,6 +162,7 @@ class VerificationDefinitions(View):
 
     @operation(
         "listVerificationDefinitions",
+        Scope.READ,
         response=VerificationDefinitionContract(many=True),
         parameters=list_parameters(VerificationPolicyQuery),
     )
@@ -168,14 +171,18 @@ class VerificationDefinitions(View):
             VerificationDefinitionContract, self.rows, VerificationPolicyQuery
         )
 
-    @operation("getVerificationDefinition", response=VerificationDefinitionContract)
+    @operation(
+        "getVerificationDefinition",
+        Scope.READ,
+        response=VerificationDefinitionContract,
+    )
     def retrieve(self, request: Request, verificationDefinitionId: str) -> Response:
         return self.to_response(
             VerificationDefinitionContract,
             get_or_404(self.rows, verificationDefinitionId),
         )
 
-    @operation("deleteVerificationDefinition")
+    @operation("deleteVerificationDefinition", Scope.VERIFY)
     def destroy(self, request: Request, verificationDefinitionId: str) -> Response:
         get_or_404(self.rows, verificationDefinitionId).delete()
         return Response()
@@ -184,6 +191,7 @@ class VerificationDefinitions(View):
 class OldVerifications(Verifications):
     @operation(
         "createVerification",
+        Scope.VERIFY,
         request=VerificationParameters,
         response=VerificationContract,
     )

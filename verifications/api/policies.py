@@ -5,6 +5,7 @@ from rest_framework.response import Response
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
+from tenants.models import Scope
 from verifications.api.serializers import (
     VerificationPolicyContract,
     VerificationPolicyParameters,
@@ -20,6 +21,7 @@ class VerificationPolicies(View):
 
     @operation(
         "createVerificationPolicy",
+        Scope.VERIFY,
         request=VerificationPolicyParameters,
         response=VerificationPolicyContract,
     )
@@ -30,6 +32,7 @@ class VerificationPolicies(View):
 
     @operation(
         "listVerificationPolicies",
+        Scope.READ,
         response=VerificationPolicyContract(many=True),
         parameters=list_parameters(VerificationPolicyQuery),
     )
@@ -38,13 +41,15 @@ class VerificationPolicies(View):
             VerificationPolicyContract, self.rows, VerificationPolicyQuery
         )
 
-    @operation("getVerificationPolicy", response=VerificationPolicyContract)
+    @operation(
+        "getVerificationPolicy", Scope.READ, response=VerificationPolicyContract
+    )
     def retrieve(self, request, policyId):
         return self.to_response(
             VerificationPolicyContract, get_or_404(self.rows, policyId)
         )
 
-    @operation("deleteVerificationPolicy")
+    @operation("deleteVerificationPolicy", Scope.VERIFY)
     def destroy(self, request, policyId):
         get_or_404(self.rows, policyId).delete()
         return Response()

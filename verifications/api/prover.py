@@ -15,6 +15,7 @@ from connections.api import given_messages
 from connections.api.exchanges import WalletExchangeView
 from connections.api.serializers import DeclineParameters
 from connections.protocols import connectionless
+from tenants.models import Scope
 from verifications.api.serializers import (
     AvailableCredentials,
     ConnectionVerificationQuery,
@@ -39,6 +40,7 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "listWalletVerifications",
+        Scope.READ,
         response=VerificationContract(many=True),
         parameters=list_parameters(WalletVerificationQuery),
     )
@@ -47,6 +49,7 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "listVerificationsForConnection",
+        Scope.READ,
         response=VerificationContract(many=True),
         parameters=list_parameters(ConnectionVerificationQuery),
     )
@@ -57,6 +60,7 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "proposeVerification",
+        Scope.WALLETS,
         request={"application/json": ProposedPolicyParameters},
         response=VerificationContract,
     )
@@ -69,13 +73,17 @@ class WalletVerifications(WalletExchangeView):
         return self.exchange_response(proposed.pk)
 
     @operation(
-        "getWalletVerification", response=VerificationContract, parameters=[PREFER]
+        "getWalletVerification",
+        Scope.READ,
+        response=VerificationContract,
+        parameters=[PREFER],
     )
     def retrieve(self, request, walletId, verificationId):
         return self.wait_for_exchange(verificationId)
 
     @operation(
         "getAvailableCredentialsForVerification",
+        Scope.READ,
         response=AvailableCredentials,
     )
     def available(self, request, walletId, verificationId):
@@ -94,10 +102,11 @@ class WalletVerifications(WalletExchangeView):
                 pairs, many=True, context=self.context
             )
             shown.append(contract.data)
-        return Response(dialects.available_credentials(self.request, *shown))
+        return self.data_response(dialects.available_credentials(self.request, *shown))
 
     @operation(
         "getAvailableCredentialsForParameters",
+        Scope.READ,
         request={"multipart/form-data": VerificationDataParameters},
         response=AvailableCredentials,
     )
@@ -110,6 +119,7 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "submitVerificationFromDataAutoSelect",
+        Scope.WALLETS,
         request={"multipart/form-data": VerificationDataParameters},
     )
     @heavy
@@ -133,6 +143,7 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "submitVerificationForParameters",
+        Scope.WALLETS,
         request={"application/json": VerificationDataSelections},
     )
     @heavy
@@ -148,7 +159,7 @@ class WalletVerifications(WalletExchangeView):
             data, "verificationData", messages.check_shared_request, self.tenant
         )
 
-    @operation("submitVerificationAutoSelect")
+    @operation("submitVerificationAutoSelect", Scope.WALLETS)
     @heavy
     def auto_select(self, request, walletId, verificationId):
         return self.answer(self.get_with_parties(verificationId))
@@ -160,6 +171,7 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "submitVerification",
+        Scope.WALLETS,
         request={"application/json": SelectionParameters(many=True)},
     )
     @heavy
@@ -172,14 +184,18 @@ class WalletVerifications(WalletExchangeView):
         verification = self.get_with_parties(verificationId)
         return self.answer(verification, serializer.validated_data)
 
-    @operation("declineVerification", request={"application/json": DeclineParameters})
+    @operation(
+        "declineVerification",
+        Scope.WALLETS,
+        request={"application/json": DeclineParameters},
+    )
     def decline(self, request, walletId, verificationId):
         found = self.get_with_parties(verificationId)
         reason = self.parse_body(DeclineParameters).get("reason", "")
         self.perform(found.decline, reason)
         return Response()
 
-    @operation("deleteWalletVerification")
+    @operation("deleteWalletVerification", Scope.WALLETS)
     def destroy(self, request, walletId, verificationId):
         self.get_with_parties(verificationId).remove()
         return Response()

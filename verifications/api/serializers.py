@@ -23,6 +23,7 @@ from connections.api.serializers import (
     THREAD_ID,
     VERSIONS,
     ExchangeLinkParameters,
+    has_free_text,
     was_started_by_link,
 )
 from connections.invitation_links import encoded_message
@@ -265,6 +266,9 @@ class VerificationContract(Contract):
         "tenant", *LINK_COLUMNS,
     )  # fmt: skip
 
+    value_members = ("proof", "proposal", "reason")
+    value_kind = "proofs"
+
     verificationId = serializers.CharField(source="pk")
     connectionId = serializers.CharField(source="public_connection_id", required=False)
     definitionId = serializers.CharField(
@@ -293,6 +297,10 @@ class VerificationContract(Contract):
     problem = serializers.CharField(required=False, help_text=PROBLEM)
     problemMessage = serializers.CharField(required=False, help_text=PROBLEM_MESSAGE)
     reason = serializers.CharField(required=False, help_text=REASON)
+
+    def members_with_values(self, verification):
+        free = ("problem",) if has_free_text(verification) else ()
+        return self.value_members + free
 
     def to_representation(self, verification):
         connection = verification.connection
@@ -336,6 +344,9 @@ class VerificationContract(Contract):
 
 
 class VerificationResult(Contract):
+    value_members = ("proof",)
+    value_kind = "proofs"
+
     valid = serializers.BooleanField()
     proof = serializers.DictField(child=ProofAttribute(), required=False)
 

@@ -14,6 +14,7 @@ from connections.api.link_options import create_with_options, read_link_options
 from connections.api.serializers import ExchangeLinkParameters, out_of_band_options
 from connections.exchange import PARTIES
 from connections.protocols import public_dids
+from tenants.models import Scope
 from verifications.api.serializers import (
     SharedPolicyParameters,
     VerificationContract,
@@ -73,13 +74,16 @@ class Verifications(ExchangeView):
         )
         return self.exchange_response(self.perform(share).pk)
 
-    @operation("sendVerificationFromPolicy", response=VerificationContract)
+    @operation(
+        "sendVerificationFromPolicy", Scope.VERIFY, response=VerificationContract
+    )
     def send_policy(self, request, policyId, connectionId):
         stored = self.get_policy(policyId)
         return self.send_request(connectionId, stored.unsealed_body(), stored.pk)
 
     @operation(
         "sendVerificationFromParameters",
+        Scope.VERIFY,
         request=VerificationPolicyParameters,
         response=VerificationContract,
     )
@@ -89,13 +93,16 @@ class Verifications(ExchangeView):
 
     @operation(
         "replaceVerificationFromParameters",
+        Scope.VERIFY,
         request=VerificationPolicyParameters,
         response=VerificationContract,
     )
     def put_parameters(self, request, connectionId):
         return self.send_parameters(request, connectionId)
 
-    @operation("sendVerificationFromProposal", response=VerificationContract)
+    @operation(
+        "sendVerificationFromProposal", Scope.VERIFY, response=VerificationContract
+    )
     def answer_proposal(self, request, policyId, connectionId):
         connection = self.get_connection(connectionId)
         answered = self.perform(self.answer_with_policy, connection, policyId)
@@ -127,6 +134,7 @@ class Verifications(ExchangeView):
 
     @operation(
         "createVerificationFromPolicy",
+        Scope.VERIFY,
         request=ExchangeLinkParameters,
         response=VerificationContract,
     )
@@ -137,6 +145,7 @@ class Verifications(ExchangeView):
 
     @operation(
         "createVerificationFromParameters",
+        Scope.VERIFY,
         request=SharedPolicyParameters,
         response=VerificationContract,
     )
@@ -146,21 +155,27 @@ class Verifications(ExchangeView):
 
     @operation(
         "listVerifications",
+        Scope.READ,
         response=VerificationContract(many=True),
         parameters=list_parameters(VerificationQuery),
     )
     def list(self, request):
         return self.list_response(VerificationContract, self.rows, VerificationQuery)
 
-    @operation("getVerification", response=VerificationContract, parameters=[PREFER])
+    @operation(
+        "getVerification",
+        Scope.READ,
+        response=VerificationContract,
+        parameters=[PREFER],
+    )
     def retrieve(self, request, verificationId):
         return self.wait_for_exchange(verificationId)
 
-    @operation("deleteVerification")
+    @operation("deleteVerification", Scope.VERIFY)
     def destroy(self, request, verificationId):
         self.get_with_parties(verificationId).remove()
         return Response()
 
-    @operation("verifyVerification", response=VerificationResult)
+    @operation("verifyVerification", Scope.READ, response=VerificationResult)
     def verify(self, request, verificationId):
         return self.to_response(VerificationResult, self.get_exchange(verificationId))

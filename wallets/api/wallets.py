@@ -13,6 +13,7 @@ from agency.api.serializers import Contract, IdentifierField, Parameters
 from agency.api.views import View, or_404
 from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import Conflict, Invalid
+from tenants.models import Scope
 from wallets.models import Wallet
 
 
@@ -86,7 +87,12 @@ def create_wallet(tenant, body):
 
 
 class Wallets(WalletView):
-    @operation("createWallet", request=WalletParameters, response=WalletContract)
+    @operation(
+        "createWallet",
+        Scope.WALLETS,
+        request=WalletParameters,
+        response=WalletContract,
+    )
     def create(self, request):
         body = self.parse_body(WalletParameters)
         return self.to_response(
@@ -95,6 +101,7 @@ class Wallets(WalletView):
 
     @operation(
         "listWallets",
+        Scope.READ,
         response=WalletContract(many=True),
         parameters=list_parameters(WalletQuery),
     )
@@ -103,7 +110,7 @@ class Wallets(WalletView):
             WalletContract, Wallet.hosted_by(self.tenant), WalletQuery
         )
 
-    @operation("deleteWallet")
+    @operation("deleteWallet", Scope.WALLETS)
     def destroy(self, request, walletId):
         # Never the organization's own: it is deleted with its organization only.
         self.find_hosted_wallet(walletId).remove()
@@ -111,6 +118,7 @@ class Wallets(WalletView):
 
     @operation(
         "deleteWalletByQuery",
+        Scope.WALLETS,
         parameters=[OpenApiParameter("walletId", str, required=True)],
     )
     def destroy_by_query(self, request):

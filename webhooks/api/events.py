@@ -16,6 +16,7 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import LINK, MAX_LIMIT, next_link
 from agency.api.serializers import Contract, IntegerField
 from agency.api.views import View
+from tenants.models import Scope
 from webhooks.api.serializers import MESSAGE_TYPES
 from webhooks.events import feed
 
@@ -84,7 +85,10 @@ class Events(View):
     """All that happened in the organization, whether a webhook wants it or not."""
 
     @operation(
-        "listEvents", response=EventContract(many=True), parameters=[FeedQuery, LINK]
+        "listEvents",
+        Scope.READ,
+        response=EventContract(many=True),
+        parameters=[FeedQuery, LINK],
     )
     def list(self, request):
         # Without `after` and `limit` these are the filters, as lookups of Event.
@@ -101,6 +105,7 @@ class Events(View):
 
     @operation(
         "streamEvents",
+        Scope.READ,
         response={
             (200, "text/event-stream"): OpenApiResponse(
                 str, "Open until either side ends it."

@@ -9,6 +9,7 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from tenants import audit
+from tenants.models import Scope
 from webhooks.api.serializers import (
     DeliveryContract,
     DeliveryQuery,
@@ -38,12 +39,23 @@ class Webhooks(View):
         """
         return audit.recorded(function, action, webhook, by=self.request)
 
-    @operation("createWebhook", request=WebhookParameters, response=NewWebhookContract)
+    @operation(
+        "createWebhook",
+        Scope.WEBHOOKS,
+        request=WebhookParameters,
+        response=NewWebhookContract,
+    )
     def create(self, request):
         body = self.parse_body(WebhookParameters)
         Dialect = Webhook.Dialect
         dialect = Dialect.LITERAL if dialects.is_literal(request) else Dialect.CLIENT
-        register = partial(Webhook.register, self.tenant, dialect=dialect, **body)
+        register = partial(
+            Webhook.register,
+            self.tenant,
+            dialect=dialect,
+            made_by=audit.person_of(request),
+            **body,
+        )
         # shown_once: the response has the secret, so it is not stored.
         made = self.perform(
             audit.recorded(register, "webhook.created", by=request), shown_once=True
@@ -52,24 +64,33 @@ class Webhooks(View):
 
     @operation(
         "listWebhooks",
+        Scope.WEBHOOKS,
         response=WebhookContract(many=True),
         parameters=list_parameters(WebhookQuery),
     )
     def list(self, request):
         return self.list_response(WebhookContract, self.rows, WebhookQuery)
 
-    @operation("getWebhook", response=WebhookContract)
+    @operation("getWebhook", Scope.WEBHOOKS, response=WebhookContract)
     def retrieve(self, request, webhookId):
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
-    @operation("updateWebhook", request=WebhookOptions, response=WebhookContract)
+    @operation(
+        "updateWebhook",
+        Scope.WEBHOOKS,
+        request=WebhookOptions,
+        response=WebhookContract,
+    )
     def update(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
-        change = partial(webhook.change_settings, **self.parse_body(WebhookOptions))
+        body = self.parse_body(WebhookOptions)
+        if "url" in body:  # it is theirs from now on
+            body["made_by"] = audit.person_of(request)
+        change = partial(webhook.change_settings, **body)
         self.perform(self.recorded(change, "webhook.changed", webhook))
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
-    @operation("removeWebhook")
+    @operation("removeWebhook", Scope.WEBHOOKS)
     def destroy(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         # A DELETE takes no Idempotency-Key, so no perform(). The deliveries stay until
@@ -77,13 +98,13 @@ class Webhooks(View):
         self.recorded(webhook.delete, "webhook.deleted", webhook)()
         return Response()
 
-    @operation("enableWebhook")
+    @operation("enableWebhook", Scope.WEBHOOKS)
     def enable(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         self.perform(self.recorded(webhook.enable, "webhook.enabled", webhook))
         return Response()
 
-    @operation("disableWebhook")
+    @operation("disableWebhook", Scope.WEBHOOKS)
     def disable(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         disable = partial(health.disable_by_hand, webhook)
@@ -91,7 +112,10 @@ class Webhooks(View):
         return Response()
 
     @operation(
-        "rotateWebhookSecret", response=WebhookSecretContract, irreversible=True
+        "rotateWebhookSecret",
+        Scope.WEBHOOKS,
+        response=WebhookSecretContract,
+        irreversible=True,
     )
     def rotate_secret(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
@@ -103,7 +127,10 @@ class Webhooks(View):
         return self.to_response(WebhookSecretContract, rotated)
 
     @operation(
-        "sendWebhookExample", request=ExampleParameters, response=DeliveryContract
+        "sendWebhookExample",
+        Scope.WEBHOOKS,
+        request=ExampleParameters,
+        response=DeliveryContract,
     )
     def send_example(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
@@ -112,7 +139,12 @@ class Webhooks(View):
             DeliveryContract, self.perform(examples.send_example, webhook, kind)
         )
 
-    @operation("recoverWebhook", request=RecoveryParameters, response=WebhookContract)
+    @operation(
+        "recoverWebhook",
+        Scope.WEBHOOKS,
+        request=RecoveryParameters,
+        response=WebhookContract,
+    )
     def recover(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         options = self.parse_body(RecoveryParameters)
@@ -131,18 +163,21 @@ class Deliveries(View):
 
     @operation(
         "listWebhookDeliveries",
+        Scope.WEBHOOKS,
         response=DeliveryContract(many=True),
         parameters=list_parameters(DeliveryQuery),
     )
     def list(self, request, webhookId):
         return self.list_response(DeliveryContract, self.rows, DeliveryQuery)
 
-    @operation("getWebhookDelivery", response=DeliveryWithAttemptsContract)
+    @operation(
+        "getWebhookDelivery", Scope.WEBHOOKS, response=DeliveryWithAttemptsContract
+    )
     def retrieve(self, request, webhookId, deliveryId):
         delivery = get_or_404(self.rows.select_related("webhook"), deliveryId)
         return self.to_response(DeliveryWithAttemptsContract, delivery)
 
-    @operation("resendWebhookDelivery", response=DeliveryContract)
+    @operation("resendWebhookDelivery", Scope.WEBHOOKS, response=DeliveryContract)
     def resend(self, request, webhookId, deliveryId):
         delivery = get_or_404(self.rows.select_related("webhook"), deliveryId)
         resend = audit.recorded(

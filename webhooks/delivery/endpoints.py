@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
 from django.db.models.functions import Collate, Left
@@ -107,6 +108,13 @@ class Webhook(Record):
     notice_due_at = models.DateTimeField(null=True)
     # The number of events about this webhook itself.
     sequence = models.PositiveIntegerField(default=0)
+    # The person who made it, also by a key.
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+    )
 
     class Meta:
         indexes = [
@@ -138,11 +146,12 @@ class Webhook(Record):
         parameters: str | None = None,
         message_types: Sequence[str] | None = None,
         retry_unconfirmed: bool | None = None,
+        made_by: Any = None,
     ) -> "Webhook":
         """Create a webhook with a new secret.
 
         In one transaction, which locks the organization for the count. message_types:
-        empty for those of the dialect. parameters, retry_unconfirmed: see the fields.
+        empty for those of the dialect. Others: see the fields.
         409 `webhook_limit` if the organization has too many of this type; 404
         `not_found` if it was deleted.
         """
@@ -154,7 +163,9 @@ class Webhook(Record):
                 f"You have {limit} webhooks of the type {type}. Delete one first."
             )
             raise Conflict("webhook_limit", message)
-        webhook = cls(tenant=tenant, url=url, type=type, dialect=dialect)
+        webhook = cls(
+            tenant=tenant, url=url, type=type, dialect=dialect, made_by=made_by
+        )
         webhook.message_types = list(message_types or webhook.default_message_types())
         webhook.retry_unconfirmed = retry_unconfirmed
         vault.seal(webhook, "parameters", parameters)

@@ -27,8 +27,11 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 
 from agency.api.openapi import examples
 from agency.api.openapi.descriptions import SafeLoader
+from tenants.models import Scope
 
 FOLDER = Path(__file__).parent / "operations"
+# What a key with each scope may do: the summaries of the operations.
+SUMMARIES: dict[Scope, set[str]] = {scope: set() for scope in Scope}
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
@@ -108,14 +111,16 @@ def read_texts(path: Path) -> dict[str, Texts]:
 
 def operation(
     operation_id: str,
+    scope: Scope | None,
     *,
     request: Any = None,
     response: Any = None,
     parameters: list[Any] | None = None,
     irreversible: bool = False,
 ) -> Callable[[Handler], Handler]:
-    """Documents a handler of a view: `extend_schema` with the texts of the operation.
+    """Documents a handler of a view, and declares the scope that a call of it needs.
 
+    scope: of the access token (View.initial() asks for it); None where none is sent.
     request, response: a serializer or schema; None: no body.
     parameters: serializers of the query, or OpenApiParameters.
     irreversible: refuses what it does not read, as every DELETE does (View.initial).
@@ -125,22 +130,31 @@ def operation(
         raise ImproperlyConfigured(
             f"There are no texts of {operation_id}. Add it to a file in {FOLDER}."
         )
+    description, extensions = texts.description, {}
+    if scope:
+        extensions["x-scope"] = str(scope)
+        words = f"An access token needs the scope `{scope}`."
+        description = f"{description} {words}" if description else words
     document = extend_schema(
         operation_id=operation_id,
         tags=[texts.tag],
         summary=texts.summary,
-        description=texts.description,
+        description=description,
         deprecated=texts.deprecated or None,
         request=request,
         responses=response,
         parameters=parameters,
         examples=texts.examples,
+        extensions=extensions,
     )
 
-    def describe(handler: Handler) -> Handler:
-        described: Any = document(handler)
-        described.parameters = parameters or []
-        described.is_irreversible = irreversible
-        return described
+    def declare(handler: Handler) -> Handler:
+        if scope:
+            SUMMARIES[scope].add(texts.summary)
+        declared: Any = document(handler)
+        declared.scope = scope
+        declared.parameters = parameters or []
+        declared.is_irreversible = irreversible
+        return declared
 
-    return describe
+    return declare

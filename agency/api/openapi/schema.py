@@ -5,12 +5,13 @@ import re
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import get_lib_doc_excludes
 
-from agency.api.dialects import DIFFERENCES, LITERAL_HEADER
+from agency.api.dialects import DIFFERENCES, LITERAL_HEADER, WALLET_PREFIXES
 from agency.api.exceptions import CODES
 from agency.api.openapi import descriptions, examples
 from agency.api.serializers import Contract, Parameters
-from agency.api.views import View
+from agency.api.views import MISSING_SCOPE, View
 from tenants import idempotency
+from tenants.models import Scope
 
 ALIAS_PREFIXES = re.compile(
     r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/"
@@ -143,10 +144,15 @@ class ProviderKey(OpenApiAuthenticationExtension):
 
 def base_classes():
     """Classes whose docstrings speak to readers of the code, not of the document."""
-    views = [View]
-    for view in views:  # grows while it is read: the classes below each class too
-        views += view.__subclasses__()
-    return [*get_lib_doc_excludes(), *views, Contract, Parameters]
+    return [*get_lib_doc_excludes(), *subclasses_of(View), Contract, Parameters]
+
+
+def subclasses_of(base):
+    """The class and all below it."""
+    found = [base]
+    for one in found:  # grows while it is read: the classes below each class too
+        found += one.__subclasses__()
+    return found
 
 
 def one_path_each(endpoints):
@@ -177,15 +183,28 @@ def add_errors(result, generator, request, public):
             if operation["operationId"] in OPERATIONS_WITH_KEY:
                 responses["503"] = describe_error(KEY_NOT_READY)
             if operation["operationId"] in OPERATIONS_WITH_QUOTA:
-                # Beside the other code of the same status.
-                responses["409"]["description"] += " or quota_exceeded"
-                content = responses["409"]["content"]["application/json"]
-                other = content.pop("example")
                 quota = {"code": "quota_exceeded", "message": QUOTA_EXCEEDED}
-                content["examples"] = {
-                    one["code"]: {"value": one} for one in (other, quota)
-                }
+                add_error(responses, "409", quota)
+            if scope := operation.get("x-scope"):
+                message = MISSING_SCOPE.format(scope=scope)
+                status = "409" if path.startswith(WALLET_PREFIXES) else "403"
+                missing = {"code": "missing_scope", "message": message}
+                add_error(responses, status, missing)
     return result
+
+
+def add_error(responses, status, error):
+    """Document an error, beside the other codes of its status."""
+    found = responses.setdefault(status, describe_error(error))
+    content = found["content"]["application/json"]
+    other = content.pop("example", error)
+    if other != error:
+        content["examples"] = {other["code"]: {"value": other}}
+    if "examples" not in content:
+        content["example"] = error
+        return
+    found["description"] += f" or {error['code']}"
+    content["examples"][error["code"]] = {"value": error}
 
 
 def add_descriptions(result, generator, request, public):
@@ -194,12 +213,16 @@ def add_descriptions(result, generator, request, public):
     In a form each field has an example. The example of a JSON body is one of the
     operation's.
     """
+    contracts = {one.__name__: one for one in subclasses_of(Contract)}
     for name, schema in result["components"]["schemas"].items():
         texts = descriptions.PROPERTIES | descriptions.PROPERTIES_OF.get(name, {})
         properties = schema.get("properties", {})
+        held = getattr(contracts.get(name), "value_members", ())
         for member, shape in properties.items():
             if member in texts:
                 shape.setdefault("description", texts[member])
+            if member in held:
+                shape["x-scope"] = str(Scope.VALUES)
             if example := examples.BY_FORM_FIELD.get(f"{name}.{member}"):
                 properties[member]["example"] = example
     for path, operations in result["paths"].items():

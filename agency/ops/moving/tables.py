@@ -44,6 +44,10 @@ HELD = UNCLAIMED | {
 }
 
 
+# The person is of the installation.
+OF_NOBODY = {"made_by_id": "NULL"}
+
+
 class Part(NamedTuple):
     """Rows of one table.
 
@@ -146,14 +150,14 @@ BULK = (
 CLOSING = (
     Part("tenants_auditentry"),
     Part("tenants_asset", "provider_id = %(provider)s", may_exist=True),
-    Part("tenants_apikey"),
-    Part("tenants_apikey", "provider_id = %(provider)s", may_exist=True),
+    Part("tenants_apikey", changes=OF_NOBODY),
+    Part("tenants_apikey", "provider_id = %(provider)s", OF_NOBODY, may_exist=True),
     Part(
         "tenants_erasure",
         f"object_key IN ({WALLETS}) OR object_key IN ({DELETED_CONNECTIONS})",
         FREE,
     ),
-    Part("webhooks_webhook"),
+    Part("webhooks_webhook", changes=OF_NOBODY),
     # Last: it locks the local network, on which nobody else publishes meanwhile.
     Part(
         "credentials_publishedobject",

@@ -6,8 +6,11 @@ from urllib.parse import quote
 
 from django.http import HttpRequest
 
-from connections.api.serializers import ConnectionContract
-from connections.didcomm.reasons import UNKNOWN
+from connections.api.serializers import (
+    ConnectionContract,
+    has_attachment,
+    has_free_text,
+)
 from credentials.api.serializers import CredentialContract
 from verifications.api.serializers import VerificationContract
 
@@ -39,19 +42,12 @@ INVITATIONS = ("invitation", "invitationUrl")
 LINKS = (*INVITATIONS, "offerUrl", "verificationRequestUrl", "verificationUrl")
 
 
-def has_free_text(row: Any) -> bool:
-    """Whether its `problem` is a text of a stranger, in no list of ours."""
-    return bool(row.problem_in_words == UNKNOWN)
-
-
 def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
     """The JSON of the API with each value masked, and without `links` each link."""
     contract = CONTRACTS[row.OBJECT_TYPE](row, context={"request": request})
     answer = mask_members(contract.data)
     if row.OBJECT_TYPE == "connection" and (
-        row.carries_exchange
-        or row.shared is not None
-        or "requests~attach" in row.invitation
+        row.carries_exchange or has_attachment(row)
     ):
         answer |= {name: MASK for name in INVITATIONS if name in answer}
     if has_free_text(row):

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agency.holder_pages.contents import predicate_of, value_words
-from agency.studio.exchange.api_answer import MASK, has_free_text
+from agency.studio.exchange.api_answer import MASK
+from connections.api.serializers import has_free_text
 from connections.didcomm.reasons import find_code
 from connections.models import Connection
 from credentials.models import Credential

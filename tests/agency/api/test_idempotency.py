@@ -35,6 +35,7 @@ SPARE = "0196f3a2-2222-7000-8000-000000000001"
 SHOWN_ONCE = {
     "POST /custodian/v1/api/wallets/{walletId}/link",
     "PATCH /provider/v1/tenants/{tenantId}/keys",
+    "POST /keys",
     "POST /kiosks",
     "POST /webhooks",
     "POST /webhooks/{webhookId}/secret",

@@ -24,7 +24,7 @@ def test_each_entry_is_the_text_of_an_operation():
 
 def test_an_operation_without_texts_stops_the_start():
     with pytest.raises(ImproperlyConfigured, match="no texts of createPet"):
-        operation("createPet")
+        operation("createPet", None)
 
 
 def test_examples_hold_the_ids_of_the_demo(tmp_path):

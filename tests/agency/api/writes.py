@@ -75,6 +75,7 @@ MORE = {  # what the contract does not have, or names otherwise
     "POST /kiosks": lambda world: body(
         {"name": "Desk", "policyId": world.stored_policy}
     ),
+    "POST /keys": lambda world: body({"name": "Desk", "scopes": ["read"]}),
     "POST /sandbox/holders": lambda world: body(HOLDER),
     "PUT /sandbox/holders/{holderId}": lambda world: Given(
         {"holderId": world.faber.post("/sandbox/holders", HOLDER)["holderId"]},

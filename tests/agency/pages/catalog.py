@@ -389,7 +389,10 @@ class World(world.World):
         }
         return found | {
             "tenant_id": self.tenant.pk,
-            "key_id": self.tenant.keys.get(kind="access_token").pk,
+            # One that developers rotate too.
+            "key_id": ApiKey.issue("access_token", self.tenant, "A", scopes=["read"])[
+                0
+            ].pk,
             "webhook_id": self.hook,
             "delivery_id": self.delivery,
             "event_id": self.faber.get("/events")[0]["eventId"],

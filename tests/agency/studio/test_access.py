@@ -14,7 +14,9 @@ def test_without_an_account_one_is_asked_to_sign_in(client, db):
 
 def test_a_developer_makes_and_rotates_the_organizations_keys(developer, college, url):
     for kind in ("access_token", "subscription_key"):
-        developer.send(f"{url}/keys", kind=kind, name="Server")
+        developer.send(
+            f"{url}/keys", kind=kind, name="Server", scopes=["read", "issue"]
+        )
         made = college.tenant.keys.get(name="Server", kind=kind)
         assert developer.send(f"{url}/keys/{made.pk}/rotate").status_code == 200
         assert college.tenant.keys.filter(name="Server", kind=kind).count() == 2

@@ -4,12 +4,14 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from agency.studio.forms import MAX_LIVE_KEYS
-from tenants.models import ApiKey, Tenant
+from tenants.models import ApiKey, Scope, Tenant
+from tenants.models.keys import MAX_LIVE_KEYS
 from tests.support.pages import secrets_on
 from tests.support.people import Api
 
 KINDS = ("access_token", "subscription_key", "provider_key")
+ALL = Scope.values
+FEW = ["read", "connect", "issue", "verify", "wallets", "webhooks"]  # of developers
 
 
 def key_of(tenant, kind="access_token"):
@@ -18,7 +20,8 @@ def key_of(tenant, kind="access_token"):
 
 def test_a_new_key_is_shown_once_and_works(browser, url):
     for kind in KINDS:
-        response = browser.send(f"{url}/keys", kind=kind, name="Production")
+        fields = {"kind": kind, "name": "Production", "scopes": ALL}
+        response = browser.send(f"{url}/keys", **fields)
         [secret] = secrets_on(response)
         assert ApiKey.find_live(kind, secret).name == "Production"
         assert "no-store" in response["Cache-Control"]
@@ -29,6 +32,7 @@ def test_a_new_key_is_shown_once_and_works(browser, url):
 
 def test_a_key_ends_after_the_time_that_was_chosen(browser, college, url):
     fields = {"kind": "access_token", "name": "Contractor", "lifetime": "30"}
+    fields["scopes"] = ALL
     [secret] = secrets_on(browser.send(f"{url}/keys", **fields))
     key = ApiKey.find_live("access_token", secret)
     left = key.expires_at - timezone.now()
@@ -94,6 +98,7 @@ def test_a_key_without_a_name_is_refused_beside_its_field(browser, url):
 
 def test_a_form_sent_twice_makes_one_key(browser, college, url):
     form = {"kind": "access_token", "name": "Twice", "form_token": "1"}
+    form["scopes"] = ALL
     assert secrets_on(browser.post(f"{url}/keys", form))
     assert not secrets_on(browser.post(f"{url}/keys", form, follow=True))
     assert college.tenant.keys.filter(name="Twice").count() == 1
@@ -112,3 +117,55 @@ def test_an_organization_of_a_provider_has_no_provider_keys(browser, college, fa
     assert not secrets_on(browser.send(f"{url}/keys", **wider))
     key = first.provider.keys.get()
     assert browser.send(f"{url}/keys/{key.pk}/revoke").status_code == 404
+
+
+def test_a_developer_gives_all_scopes_but_those_of_owners(developer, college, url):
+    page = developer.get(url).text
+    assert all(f'name="scopes" value="{scope}"' in page for scope in FEW)
+    for scope in set(ALL) - set(FEW):
+        assert f'name="scopes" value="{scope}"' not in page
+        fields = {"kind": "access_token", "name": "Wide", "scopes": [*FEW, scope]}
+        assert not secrets_on(developer.send(f"{url}/keys", **fields))
+    fields = {"kind": "access_token", "name": "Few", "scopes": FEW}
+    [secret] = secrets_on(developer.send(f"{url}/keys", **fields))
+    key = ApiKey.find_live("access_token", secret)
+    assert key.granted == set(FEW) and key.made_by.username == "dev"
+    other = {"kind": "subscription_key", "name": "Few", "scopes": FEW}
+    [secret] = secrets_on(developer.send(f"{url}/keys", **other))
+    assert ApiKey.find_live("subscription_key", secret).scopes is None
+
+
+def test_a_token_of_no_scope_is_refused_and_one_of_all_has_later_ones_too(
+    browser, url
+):
+    fields = {"kind": "access_token", "name": "Server"}
+    refused = browser.send(f"{url}/keys", **fields)
+    assert not secrets_on(refused) and "Tick what it may do." in refused.text
+    [secret] = secrets_on(browser.send(f"{url}/keys", **fields, scopes=ALL))
+    assert ApiKey.find_live("access_token", secret).scopes is None
+
+
+def test_nobody_rotates_a_key_that_may_do_what_he_may_not_give(
+    developer, browser, college, url
+):
+    """Else a developer would be an owner by way of the first key."""
+    first = key_of(college.tenant)
+    path = f"{url}/keys/{first.pk}/rotate"
+    assert path not in developer.get(url).text and path in browser.get(url).text
+    for answer in (developer.get(path), developer.send(path)):
+        assert answer.status_code == 403 and not secrets_on(answer)
+    assert college.tenant.keys.filter(kind="access_token").count() == 1
+    assert developer.send(f"{url}/keys/{first.pk}/revoke").status_code == 302
+    first.refresh_from_db()
+    assert not first.is_live
+
+
+def test_who_rotates_a_key_is_its_maker_and_its_scopes_stay(
+    developer, browser, fay, college, url
+):
+    key, _ = ApiKey.issue("access_token", college.tenant, "A", scopes=["read"])
+    [secret] = secrets_on(developer.send(f"{url}/keys/{key.pk}/rotate"))
+    second = ApiKey.find_live("access_token", secret)
+    assert (second.made_by.username, second.scopes) == ("dev", ["read"])
+    [secret] = secrets_on(browser.send(f"{url}/keys/{second.pk}/rotate"))
+    assert ApiKey.find_live("access_token", secret).made_by == fay

@@ -40,7 +40,8 @@ def test_organizations_and_keys_of_the_studio_are_logged(browser, fay):
 
 
 def test_keys_made_rotated_and_revoked_are_logged(browser, college, fay, url):
-    made = browser.send(f"{url}/keys", kind="access_token", name="Server")
+    fields = {"kind": "access_token", "name": "Server", "scopes": ["read"]}
+    made = browser.send(f"{url}/keys", **fields)
     key = college.tenant.keys.get(name="Server")
     browser.send(f"{url}/keys/{key.pk}/rotate")
     for _ in range(2):  # a second time changes nothing
