@@ -29,7 +29,7 @@ from connections import removal
 from connections.models import BasicMessage, Connection, OutboundMessage, SeenMessage
 from credentials.models import Credential
 from organizations import freezing
-from tenants.models import Erasure, Tenant
+from tenants.models import Erasure, Provider, Tenant
 from verifications.models import Verification
 from wallets.models import Key, Wallet
 from webhooks.models import Attempt, Delivery, Event
@@ -131,7 +131,8 @@ def erase_import(key: UUID, budget: BatchBudget) -> bool:
     """Remove rows of an import that did not end. Return whether none is left.
 
     The organization lives elsewhere: nobody is told, and its keys leave no tombstones.
-    They go last, as the other rows refer to them.
+    They go last, as the other rows refer to them, and with the organization the account
+    that it brought.
     """
     tables: list[Any] = [OutboundMessage, *owned_tables(Tenant, "tenant")]
     own_keys = Key.objects.filter(tenant=key).only("pk", "tenant")
@@ -140,7 +141,21 @@ def erase_import(key: UUID, budget: BatchBudget) -> bool:
     delete_in_batches(
         own_keys, budget, by="tenant_id", before_delete=delete_seen_messages
     )
-    return budget.take_batch() and bool(Tenant._base_manager.filter(pk=key).delete())
+    return budget.take_batch() and delete_imported(key)
+
+
+@transactions.atomic()
+def delete_imported(key: UUID) -> bool:
+    """Delete the hidden row of an import, which has `imported_at` if it brought its
+    account, and that account.
+    """
+    row = Tenant._base_manager.filter(pk=key)
+    brought = row.exclude(imported_at=None).values_list("provider", flat=True)
+    accounts = list(brought)
+    row.delete()
+    empty = Provider.objects.filter(tenants=None, keys=None, assets=None)
+    empty.filter(pk__in=accounts).delete()
+    return True
 
 
 def erase_connection(key: UUID, budget: BatchBudget) -> bool:

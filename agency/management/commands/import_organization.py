@@ -10,8 +10,8 @@ from agency.ops.moving.importing import import_organization
 
 class Command(BaseCommand):
     help = (
-        "Import an organization from a file of export_organization, in one "
-        "transaction. Can be interrupted and repeated."
+        "Import all of an organization from a file of export_organization, or "
+        "nothing. Can be interrupted and repeated."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -22,8 +22,16 @@ class Command(BaseCommand):
             help="also a file that was written without --move, for a trial",
         )
 
-    def handle(self, file: Path, copy: bool, **options: Any) -> None:
-        made = import_organization(file, copy, self.stderr)
+        parser.add_argument(
+            "--trust-issuers",
+            action="store_true",
+            help="take public objects of issuers that are not here from the file",
+        )
+
+    def handle(
+        self, file: Path, copy: bool, trust_issuers: bool, **options: Any
+    ) -> None:
+        made = import_organization(file, copy, trust_issuers, self.stderr)
         self.stdout.write(f"The organization {made.tenant.public_id} works here.")
         for email, role in made.people:
             self.stdout.write(f"No account here, to be invited as {role}: {email}")

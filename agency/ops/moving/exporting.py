@@ -23,6 +23,7 @@ from agency.ops.backups.copying import read_chunks
 from agency.ops.backups.writing import read_snapshot
 from agency.ops.moving.header import (
     FORMAT,
+    SALT_BYTES,
     Header,
     describe_networks,
     read_move_key,
@@ -39,7 +40,6 @@ from tenants.models import Asset, DataKey, FormerDataKey, Membership, Tenant
 from webhooks.models import Event
 
 ACTOR = audit.actor_of_command("export_organization")
-SALT_BYTES = 16
 NETWORKS_SQL = f"""
 SELECT network_id FROM tenants_tenant WHERE id = %(tenant)s
 UNION SELECT network_id FROM tenants_agreementacceptance WHERE tenant_id = %(tenant)s

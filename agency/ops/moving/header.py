@@ -3,19 +3,23 @@
 import hashlib
 import json
 from typing import IO, Any, NamedTuple
+from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.dateparse import parse_datetime
 
 from agency import __version__
 from agency.core.master_keys import read_master_key
 from agency.ops.database_schema import expected_schema, find_differences, read_schema
 from agency.ops.moving.refusals import MoveRefused
+from agency.ops.moving.tables import PARTS
 from tenants import vault
 from tenants.models import Network, Tenant
 
 FORMAT = 2
 MAX_BYTES = 1024 * 1024
+SALT_BYTES = 16
 
 
 class Header(NamedTuple):
@@ -36,6 +40,24 @@ class Header(NamedTuple):
     networks: dict[str, list[str]]
     is_moved: bool
     rows: list[int]
+
+    def is_well_formed(self) -> bool:
+        """Whether the values are as exporting.describe_export() writes them.
+
+        Raises ValueError, TypeError, AttributeError if not.
+        """
+        described = [text for pair in self.networks.values() for text in pair]
+        texts = (self.release, self.schema, self.public_url, self.key, *described)
+        return (
+            all(isinstance(text, str) for text in texts)
+            and all(len(pair) == 2 for pair in self.networks.values())
+            and all(
+                str(UUID(one)) == one for one in (self.organization, self.public_id)
+            )
+            and len(bytes.fromhex(self.salt)) == SALT_BYTES
+            and parse_datetime(self.created_at) is not None
+            and len(self.rows) == len(PARTS)
+        )
 
     def require_usable(self, is_copy: bool) -> None:
         """Raise MoveRefused unless this installation can read the file.
@@ -96,9 +118,10 @@ def read_header(file: IO[bytes]) -> tuple[Header, bytes]:
     try:
         given: dict[str, Any] = json.loads(line)
         header = Header(**given)
-    except (ValueError, TypeError):
-        header = None
-    if header is None or header.format != FORMAT:
+        is_readable = header.format == FORMAT and header.is_well_formed()
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        is_readable = False
+    if not is_readable:
         raise MoveRefused(
             "file_unreadable",
             f"This is no file of export_organization that release {__version__} reads.",

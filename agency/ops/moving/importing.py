@@ -8,41 +8,46 @@ wrote is removed. The last transaction shows the organization.
 
 import base64
 import json
+import re
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from django.contrib.auth import get_user_model
 from django.core.files import File
 from django.core.files.storage import default_storage
-from django.db import DatabaseError, IntegrityError, connection
-from django.utils import timezone
+from django.db import DatabaseError, connection
 from django.utils.dateparse import parse_datetime
 
 from agency.core import faults, transactions
 from agency.core.progress import Progress
 from agency.core.retention import TimeBudget
+from agency.ops.moving import checks
 from agency.ops.moving.header import Header, read_header, read_move_key, require_key
 from agency.ops.moving.refusals import MoveRefused
-from agency.ops.moving.sealed_stream import OpeningReader, damaged
-from agency.ops.moving.tables import BULK, CLOSING, OPENING, Part
-from credentials.tails import TAILS_FOLDER, hash_of
+from agency.ops.moving.sealed_stream import MAX_BLOCK_BYTES, OpeningReader, damaged
+from agency.ops.moving.tables import BULK, CLOSING, OF_PROVIDER, OPENING, PARTS, Part
+from credentials.tails import TAILS_FOLDER, TAILS_HASH, hash_of, tails_name
 from organizations import erasure, freezing
 from organizations.provisioning import LOCAL, require_network
 from tenants import audit, vault
+from tenants.assets import storage_path
 from tenants.models import (
     ApiKey,
     DataKey,
     Erasure,
     FormerDataKey,
     Membership,
+    Provider,
+    Role,
     Tenant,
 )
+from tenants.models.organizations import PICTURE
 
 ACTOR = audit.actor_of_command("import_organization")
 # Of one transaction: well below a second.
@@ -52,11 +57,12 @@ BATCH_BYTES = 1024 * 1024
 LEASE = timedelta(seconds=20)
 WAIT_SECONDS = 60
 OBJECTS = "credentials_publishedobject"
-# Public objects are immutable: one of the same id here is the same, or somebody else's.
-DIFFERENT_SQL = f"""
-SELECT moved.object_id FROM moved JOIN {OBJECTS} AS here USING (network_id, object_id)
-WHERE here.body <> moved.body LIMIT 1
-"""
+FILE_NAME = re.compile(f"{TAILS_FOLDER}{TAILS_HASH}|{storage_path(PICTURE.pattern)}")
+# Classes of what a database says of a value: data exceptions, integrity constraints.
+BAD_VALUE = ("22", "23")
+UNIQUE_VIOLATION = "23505"
+KEY_BYTES = 32
+KEYS, PROVIDERS = "wallets_key", "tenants_provider"
 # The numbers of writes to the local network count the writes of one installation. An
 # object whose number is taken here gets the next one; its id stays. The row of the
 # network is locked as for any write.
@@ -86,20 +92,59 @@ UPDATE tenants_network SET sequence = GREATEST(
 
 class Imported(NamedTuple):
     """people: mail addresses and roles of members without an account here. old_keys:
-    the number of live API keys that do not work here.
+    the number of live API keys that do not work here. brings_account: whether its
+    provider account was not here.
     """
 
     tenant: Tenant
     people: list[list[str]]
     old_keys: int
+    brings_account: bool
 
 
-def import_organization(path: Path, is_copy: bool, stream: Any) -> Imported:
+@dataclass
+class Load:
+    """An import under way.
+
+    job: has its lease. owner: see checks.require_own_rows(). brings_account: whether
+    the provider account was not here.
+    """
+
+    header: Header
+    reader: "PartReader"
+    stream: Any
+    trusts_issuers: bool
+
+    def __post_init__(self) -> None:
+        organization, networks = self.header.organization, [*self.header.networks]
+        self.job = Erasure(kind=Erasure.Kind.IMPORT, object_key=organization)
+        self.progress = Progress(self.stream, "{:,} rows are imported.")
+        self.owner: dict[str, Any] = {
+            "tenant": organization,
+            "networks": networks,
+            "newest": 0,
+        }
+        self.brings_account = False
+
+    def renew_lease(self) -> None:
+        """Lock the row of the job. Raises MoveRefused `organization_busy`."""
+        if not self.job.renew_lease(LEASE):
+            raise MoveRefused(
+                "organization_busy",
+                f"The import stood still for more than {LEASE.seconds} s, so a worker "
+                "has begun to remove what was there. Run it again.",
+            )
+
+
+def import_organization(
+    path: Path, is_copy: bool, trusts_issuers: bool, stream: Any
+) -> Imported:
     """Import an organization. Raises MoveRefused: then no row of it is here.
 
-    is_copy: it may be in use elsewhere. The file is read twice: first to see that all
-    of it opens and is whole, then to write the rows. In between what an interrupted
-    import has left is removed. The codes of MoveRefused are in refusals.py.
+    is_copy: it may be in use elsewhere. trusts_issuers: it may bring public objects of
+    others. The file is read twice: first to see that all of it opens and is whole, then
+    to write the rows. In between what an interrupted import has left is removed. The
+    codes of MoveRefused are in refusals.py.
     """
     key = read_move_key()
     with open_file(path) as file:
@@ -111,7 +156,7 @@ def import_organization(path: Path, is_copy: bool, stream: Any) -> Imported:
             salt = bytes.fromhex(header.salt)
             return PartReader(OpeningReader(file, key, salt, line))
 
-        read_again().next_part()  # raises unless the header is as it was written
+        read_again().read_keys()  # raises unless the header is as it was written
         if LOCAL in header.networks:
             require_network(LOCAL)  # creates it if nobody has used it here yet
         header.require_usable(is_copy)
@@ -121,13 +166,16 @@ def import_organization(path: Path, is_copy: bool, stream: Any) -> Imported:
         stream.write("Reading the file ...")
         # All of the file has to open before anything is written.
         reader = read_again()
-        for _ in range(reader.next_part()["files"]):
-            reader.skip_part()
-        for rows in header.rows:
-            if reader.skip_part() != rows:  # each block is a row
+        _, files = reader.read_keys()
+        for _ in range(files):
+            reader.read_name()
+            reader.skip_blocks()
+        for part, rows in zip(PARTS, header.rows, strict=True):
+            reader.begin_table(part)
+            if reader.skip_blocks() != rows:  # each block is a row
                 raise damaged()
         reader.read_people()
-        return load_file(header, read_again(), stream)
+        return load_file(Load(header, read_again(), stream, trusts_issuers))
 
 
 def open_file(path: Path) -> IO[bytes]:
@@ -138,73 +186,68 @@ def open_file(path: Path) -> IO[bytes]:
         raise MoveRefused("file_unreadable", message) from None
 
 
-def load_file(header: Header, reader: "PartReader", stream: Any) -> Imported:
+def load_file(load: Load) -> Imported:
     """Store the files, then write all rows, or none.
 
     If it is refused, the rows are removed again before this returns; if the process
     dies, a worker removes them. The files stay.
     """
-    job = Erasure(kind=Erasure.Kind.IMPORT, object_key=header.organization)
-    progress = Progress(stream, "{:,} rows are imported.")
-    described = reader.next_part()
-    for _ in range(described["files"]):
-        store_file(reader.next_part()["name"], reader)
+    keys, files = load.reader.read_keys()
+    for _ in range(files):
+        store_file(load.reader.read_name(), load.reader)
     try:
         with refusing_conflicts():
-            open_organization(job, reader, described["keys"], progress)
+            open_organization(load, keys)
             for part in BULK:
-                copy_in_batches(part, job, reader, progress)
-            made = complete_organization(job, reader, header, progress)
+                copy_in_batches(part, load)
+            made = complete_organization(load)
     except MoveRefused:
         # Else nothing was committed yet, or a worker removes the rows.
-        if job.renew_lease(LEASE):
-            remove_rows(job)
+        if load.job.renew_lease(LEASE):
+            remove_rows(load.job)
         raise
-    progress.finish()
+    load.progress.finish()
     return made
 
 
 @transactions.atomic()
-def open_organization(
-    job: Erasure, reader: "PartReader", keys: list[dict[str, Any]], progress: Progress
-) -> None:
+def open_organization(load: Load, keys: list["GivenKey"]) -> None:
     """Insert the organization, hidden as a deleted one is and frozen, and the job.
 
     Frozen, so that a peer here, which has moved before, keeps its messages for it.
     keys: its data keys, the one that seals first (exporting.list_data_keys).
     """
-    job.lease(LEASE).save(force_insert=True)
+    load.job.lease(LEASE).save(force_insert=True)
     for part in OPENING:
-        load_table(part, reader, progress)
-    tenant = Tenant._base_manager.get(pk=job.object_key)
+        load_table(part, load)
+    tenant = Tenant._base_manager.filter(pk=load.header.organization)
+    if not load.brings_account:  # what removes the import leaves the account
+        tenant.update(imported_at=None)
     # The master key of this installation wraps the data keys. It is locked, so that a
     # rotation of the master key waits and misses none.
     master_key = vault.lock_master_key_in_force()
     for number, given in enumerate(keys):
         model: Any = FormerDataKey if number else DataKey
-        row = model(tenant=tenant, generation=given["generation"])
-        if number and given["retired_at"]:
-            row.retired_at = parse_datetime(given["retired_at"])
-        vault.wrap(row, "wrapped", base64.b64decode(given["key"]), master_key)
+        row = model(tenant_id=load.header.organization, generation=given.generation)
+        if number:
+            row.retired_at = given.retired_at
+        vault.wrap(row, "wrapped", given.key, master_key)
         row.save(force_insert=True)
+    vault.forget_keys()
 
 
-def copy_in_batches(
-    part: Part, job: Erasure, reader: "PartReader", progress: Progress
-) -> None:
+def copy_in_batches(part: Part, load: Load) -> None:
     """Copy the rows of a table, each batch in a transaction of its own.
 
     Each renews the lease of the import, whose row it so locks: no worker removes the
     rows meanwhile. Raises MoveRefused `organization_busy` if the lease was lost.
     """
-    reader.next_part()
-    rows = reader.read_blocks()
+    load.reader.begin_table(part)
+    rows = load.reader.read_blocks()
     while batch := take_batch(rows):
-        with transactions.atomic(), connection.cursor() as cursor:
-            if not job.renew_lease(LEASE):
-                raise lease_lost()
-            copy_rows(cursor, part.table, part, batch)
-        progress.advance(len(batch))
+        with transactions.atomic():
+            load.renew_lease()
+            insert_rows(part, batch, load)
         faults.fault_point("inside_import")
 
 
@@ -218,22 +261,22 @@ def take_batch(rows: Iterator[bytes]) -> list[bytes]:
 
 
 @transactions.atomic()
-def complete_organization(
-    job: Erasure, reader: "PartReader", header: Header, progress: Progress
-) -> Imported:
+def complete_organization(load: Load) -> Imported:
     """Insert what makes it usable, and show it, in one transaction.
 
     From the commit on it works here: its API keys work, its queues are due. Raises
     MoveRefused `organization_busy` if the lease of the import was lost.
     """
-    if not job.renew_lease(LEASE):
-        raise lease_lost()
+    load.renew_lease()
+    checks.require_own_did(load.header.organization)
     for part in CLOSING:
-        load_table(part, reader, progress)
-    people = reader.read_people()
-    row = Tenant._base_manager.filter(pk=header.organization)
-    row.update(deleted_at=None, frozen_at=None, imported_at=timezone.now())
-    tenant = Tenant.objects.get(pk=header.organization)
+        load_table(part, load)
+    people = load.reader.read_people()
+    # What it brought is not younger: insert_rows().
+    imported_at = transactions.database_time()
+    row = Tenant._base_manager.filter(pk=load.header.organization)
+    row.update(deleted_at=None, frozen_at=None, imported_at=imported_at)
+    tenant = Tenant.objects.get(pk=load.header.organization)
     freezing.release_rows(tenant)  # its queued jobs came held (tables.HELD)
     # Those who have an account here become members.
     missing = []
@@ -242,25 +285,19 @@ def complete_organization(
             emailaddress__email__iexact=email, emailaddress__verified=True
         )
         if user := users.first():
-            Membership.objects.create(tenant=tenant, user=user, role=role)
+            Membership.objects.create(
+                tenant=tenant, user=user, role=role, created_at=imported_at
+            )
         else:
             missing.append([email, role])
     audit.record(
-        "organization.imported", tenant, by=ACTOR, exported_at=header.created_at
+        "organization.imported", tenant, by=ACTOR, exported_at=load.header.created_at
     )
-    job.delete()
+    load.job.delete()
     faults.fault_point("before_import_commits")
     # The digests of keys that were never used since 0.1.0 have a key of the source.
     old_keys = ApiKey.live().filter(tenant=tenant, sha256=None).count()
-    return Imported(tenant, missing, old_keys)
-
-
-def lease_lost() -> MoveRefused:
-    return MoveRefused(
-        "organization_busy",
-        f"The import stood still for more than {LEASE.seconds} s, so a worker has begun "
-        "to remove what was there. Run it again.",
-    )
+    return Imported(tenant, missing, old_keys, load.brings_account)
 
 
 def remove_unfinished(organization: str, stream: Any) -> None:
@@ -292,43 +329,61 @@ def remove_rows(job: Erasure) -> None:
             job.delete()  # now there is no lease, and the loop ends
 
 
-def load_table(part: Part, reader: "PartReader", progress: Progress) -> None:
-    """Copy the rows of a part: of those that may exist, what is not here yet.
+def load_table(part: Part, load: Load) -> None:
+    load.reader.begin_table(part)
+    insert_rows(part, load.reader.read_blocks(), load)
 
-    Those pass through a temporary table, because COPY cannot leave out rows. Raises
-    MoveRefused `object_differs` for a public object that is here with other content.
+
+def insert_rows(part: Part, given: Iterable[bytes], load: Load) -> None:
+    """Copy rows of a part, check them, and insert them.
+
+    In the caller's transaction, through a temporary table. What the export leaves out
+    is left out again, and nothing is younger than now. Of those that may exist, what is
+    not here yet is inserted. Raises MoveRefused `foreign_row`, `foreign_objects`,
+    `object_differs`.
     """
-    reader.next_part()
+    columns = names_of(part)
     with connection.cursor() as cursor:
-        if not part.may_exist:
-            progress.advance(copy_rows(cursor, part.table, part, reader.read_blocks()))
-            return
-        columns = names_of(part)
         cursor.execute("DROP TABLE IF EXISTS moved")
         cursor.execute(
             f"CREATE TEMPORARY TABLE moved ON COMMIT DROP AS "
             f"SELECT {columns} FROM {part.table} WHERE false"
         )
-        progress.advance(copy_rows(cursor, "moved", part, reader.read_blocks()))
+        load.progress.advance(copy_rows(cursor, part, given))
+        if part.table == PROVIDERS:
+            find_account(cursor, load)
+        checks.require_own_rows(cursor, part, load.owner)
+        if part.rows == OF_PROVIDER and not load.brings_account:
+            return  # the account that is here gains nothing
         if part.table == OBJECTS:
-            cursor.execute(DIFFERENT_SQL)
-            if found := cursor.fetchone():
-                raise MoveRefused(
-                    "object_differs",
-                    f"{found[0]} is published here with another content. Two "
-                    "installations have given the same id: it cannot be moved here.",
-                )
+            checks.require_own_objects(cursor, load.owner, load.trusts_issuers)
             for statement in (LOCK_LOCAL_SQL, NUMBER_SQL, RAISE_SQL):
                 cursor.execute(statement)
+        changes = {"created_at": "LEAST(created_at, now())"} | part.changes
+        values = ", ".join(changes.get(name, f'"{name}"') for name in part.columns)
         cursor.execute(
-            f"INSERT INTO {part.table} ({columns}) SELECT {columns} FROM moved "
-            "ON CONFLICT DO NOTHING"
+            f"INSERT INTO {part.table} ({columns}) SELECT {values} FROM moved"
+            + (" ON CONFLICT DO NOTHING" if part.may_exist else ""),
+            load.owner,
         )
+    if part.table == KEYS:
+        checks.require_possession()
 
 
-def copy_rows(cursor: Any, target: str, part: Part, given: Iterable[bytes]) -> int:
-    """Copy rows of a part into a table. Return how many."""
-    copying = f"COPY {target} ({names_of(part)}) FROM STDIN"
+def find_account(cursor: Any, load: Load) -> None:
+    """Read which provider account it is: there is one."""
+    cursor.execute("SELECT id FROM moved")
+    found = cursor.fetchall()
+    if len(found) != 1:
+        raise damaged()
+    [[load.owner["provider"]]] = found
+    known = Provider.objects.filter(pk=load.owner["provider"])
+    load.brings_account = not known.exists()
+
+
+def copy_rows(cursor: Any, part: Part, given: Iterable[bytes]) -> int:
+    """Copy rows of a part into `moved`. Return how many."""
+    copying = f"COPY moved ({names_of(part)}) FROM STDIN"
     with connection.wrap_database_errors, cursor.copy(copying) as rows:
         for data in given:
             rows.write(data)
@@ -346,7 +401,7 @@ def store_file(name: str, reader: "PartReader") -> None:
             file.write(data)
         file.flush()
         is_tails = name.startswith(TAILS_FOLDER)
-        if is_tails and f"{TAILS_FOLDER}{hash_of(Path(file.name))}" != name:
+        if is_tails and tails_name(hash_of(Path(file.name))) != name:
             raise MoveRefused(
                 "tails_missing",
                 f"{name} is not the tails file of its name. Restore it in the storage "
@@ -359,51 +414,109 @@ def store_file(name: str, reader: "PartReader") -> None:
 
 @contextmanager
 def refusing_conflicts() -> Iterator[None]:
-    """Turn a conflict with a row of this installation into MoveRefused.
+    """Turn what the database refuses of a row into MoveRefused.
 
     The values are left out: some are secret.
     """
     try:
         yield
-    except IntegrityError as error:
-        found = getattr(error.__cause__, "diag", None)
-        table = getattr(found, "table_name", None)
-        name = getattr(found, "constraint_name", None)
+    except DatabaseError as error:
+        state = getattr(error.__cause__, "sqlstate", None) or ""
+        if state[:2] not in BAD_VALUE:
+            raise
+        if state != UNIQUE_VIOLATION:
+            raise damaged() from None
+        found = error.__cause__.diag  # type: ignore[union-attr]
         raise MoveRefused(
             "row_exists",
-            f"A row of {table} conflicts with one that is here ({name}), as if a part "
-            "of the organization were here already. Import it into an installation "
-            "that never had it.",
+            f"A row of {found.table_name} conflicts with one that is here "
+            f"({found.constraint_name}), as if a part of the organization were here "
+            "already. Import it into an installation that never had it.",
         ) from None
-    except DatabaseError as error:
-        if getattr(error.__cause__, "sqlstate", None) not in {"22P02", "22P04"}:
-            raise
+
+
+class GivenKey(NamedTuple):
+    """A data key of the file. retired_at: as FormerDataKey has it."""
+
+    generation: int
+    key: bytes
+    retired_at: datetime | None
+
+
+@contextmanager
+def refusing_damage() -> Iterator[None]:
+    """Turn what PartWriter does not write into MoveRefused `file_damaged`."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise damaged() from None
 
 
 @dataclass
 class PartReader:
-    """Reads what PartWriter wrote."""
+    """Reads what PartWriter wrote, and nothing else: MoveRefused `file_damaged`."""
 
     source: OpeningReader
 
-    def next_part(self) -> dict[str, Any]:
-        return json.loads(self.read_block())
+    def read_keys(self) -> tuple[list[GivenKey], int]:
+        """Return the data keys, and the number of files that follow."""
+        with refusing_damage():
+            given = self.read_json("keys")
+            keys = [
+                GivenKey(
+                    generation=int(one["generation"]),
+                    key=base64.b64decode(one["key"], validate=True),
+                    retired_at=one["retired_at"] and parse_datetime(one["retired_at"]),
+                )
+                for one in given["keys"]
+            ]
+            if not keys or any(len(one.key) != KEY_BYTES for one in keys):
+                raise ValueError
+            return keys, int(given["files"])
 
-    def skip_part(self) -> int:
-        """Read a file or a table. Return the number of its blocks."""
-        self.next_part()
-        return sum(1 for _ in self.read_blocks())
+    def read_name(self) -> str:
+        """Return the name of the file that follows: a tails file or a picture."""
+        with refusing_damage():
+            name = self.read_json("file")["name"]
+            if not FILE_NAME.fullmatch(name):
+                raise ValueError
+            return name
+
+    def begin_table(self, part: Part) -> None:
+        with refusing_damage():
+            described = self.read_json("table")
+            if (described["table"], described["columns"]) != (
+                part.table,
+                part.columns,
+            ):
+                raise ValueError
 
     def read_people(self) -> list[list[str]]:
         """Return the members. They are the last part: the file must end here."""
-        people = self.next_part()["people"]
-        self.next_part()
+        with refusing_damage():
+            people = [
+                [str(email), Role(role)]
+                for email, role in self.read_json("people")["people"]
+            ]
+            self.read_json("end")
         self.source.require_end()
         return people
 
+    def read_json(self, kind: str) -> dict[str, Any]:
+        described: dict[str, Any] = json.loads(self.read_block())
+        if described["kind"] != kind:
+            raise ValueError
+        return described
+
+    def skip_blocks(self) -> int:
+        """Read a file or a table. Return the number of its blocks."""
+        return sum(1 for _ in self.read_blocks())
+
     def read_block(self) -> bytes:
-        return self.source.read(int.from_bytes(self.source.read(4)))
+        size = int.from_bytes(self.source.read(4))
+        if size > MAX_BLOCK_BYTES:
+            raise damaged()
+        return self.source.read(size)
 
     def read_blocks(self) -> Iterator[bytes]:
         while data := self.read_block():

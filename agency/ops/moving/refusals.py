@@ -19,6 +19,8 @@ EXIT_CODES = {
     "row_exists": 28,
     "object_differs": 29,
     "tails_missing": 30,
+    "foreign_row": 31,
+    "foreign_objects": 32,
 }
 
 

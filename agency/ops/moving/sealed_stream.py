@@ -17,6 +17,10 @@ CHUNK_BYTES = 64 * 1024  # of the compressed stream
 # What sealing adds: at most a header, the nonce and the tag.
 MAX_ADDED_BYTES = 64
 COMPRESSION = 1  # most values are sealed already
+# What a chunk inflates to is taken in such pieces.
+PIECE_BYTES = 1024 * 1024
+# Of a row, or of a piece of a file. Longer than any row that the service can make.
+MAX_BLOCK_BYTES = 64 * 1024 * 1024
 LENGTH = struct.Struct(">I")
 
 
@@ -80,14 +84,21 @@ class OpeningReader(Sealer):
         parts = []
         while size:
             while self.place == len(self.opened):
-                if self.is_over:
-                    raise damaged()
-                self.opened = self.decompressor.decompress(self.read_chunk())
-                self.place = 0
+                self.opened, self.place = self.inflate(), 0
             parts.append(self.opened[self.place : self.place + size])
             self.place += len(parts[-1])
             size -= len(parts[-1])
         return b"".join(parts)
+
+    def inflate(self) -> bytes:
+        """Return the next piece of the stream: at most PIECE_BYTES, perhaps none."""
+        data = self.decompressor.unconsumed_tail
+        if not data and self.is_over:
+            raise damaged()
+        try:
+            return self.decompressor.decompress(data or self.read_chunk(), PIECE_BYTES)
+        except zlib.error:
+            raise damaged() from None
 
     def read_chunk(self) -> bytes:
         length = self.file.read(LENGTH.size)
@@ -107,10 +118,10 @@ class OpeningReader(Sealer):
 
     def require_end(self) -> None:
         """Raise unless all was read, up to the chunk that is sealed as the last."""
-        while not self.is_over:
-            if self.decompressor.decompress(self.read_chunk()):
-                raise damaged()
-        if self.place < len(self.opened):
+        is_read = self.place == len(self.opened)
+        while is_read and not (self.is_over and not self.decompressor.unconsumed_tail):
+            is_read = not self.inflate()
+        if not is_read:
             raise damaged()
 
 

@@ -9,17 +9,29 @@ from django.apps import apps
 from django.db import models
 
 from organizations.freezing import HELD_DAYS
+from tenants.models.organizations import PICTURE
 
 OF_TENANT = "tenant_id = %(tenant)s"
+OF_PROVIDER = "provider_id = %(provider)s"
 EVENTS = f"SELECT id FROM webhooks_event WHERE {OF_TENANT}"
 WALLETS = f"SELECT id FROM wallets_wallet WHERE {OF_TENANT}"
 DELETED_CONNECTIONS = (
     f"SELECT id FROM connections_connection WHERE {OF_TENANT} "
     "AND deleted_at IS NOT NULL"
 )
-# The DIDs of its wallets, and what they have published.
-DIDS = f"SELECT did FROM wallets_wallet WHERE {OF_TENANT} AND did <> ''"
-IS_OWN_OBJECT = f"split_part(object_id, ':', 1) IN ({DIDS})"
+# The DID of its own wallet, and what it has published.
+DIDS = (
+    f"SELECT did FROM wallets_wallet WHERE {OF_TENANT} AND is_organization "
+    "AND did <> ''"
+)
+
+
+def is_own_id(column: str) -> str:
+    """SQL: whether a public id begins with the organization's DID, which gave it."""
+    return f"split_part({column}, ':', 1) IN ({DIDS})"
+
+
+IS_OWN_OBJECT = is_own_id("object_id")
 # What its wallets hold may come from others, and is proven with their public objects.
 IS_NAMED = " OR ".join(
     f"object_id IN (SELECT {column} FROM {table} WHERE {OF_TENANT})"
@@ -30,6 +42,7 @@ IS_NAMED = " OR ".join(
         ("credentials_credential", "revocation_registry_id"),
     )
 )
+
 IS_HELD = f"due_at > now() + interval '{HELD_DAYS // 2} days'"
 # Of a queue: no worker of the other installation has claimed it ...
 UNCLAIMED = {"lease_owner": "NULL", "lease_until": "NULL"}
@@ -51,14 +64,17 @@ OF_NOBODY = {"made_by_id": "NULL"}
 class Part(NamedTuple):
     """Rows of one table.
 
-    rows: the condition. changes: SQL by column, instead of its value. may_exist: rows
-    with an id or a name that is there already are left out, as those that organizations
-    share.
+    rows: the condition. changes: SQL by column, instead of its value; the import makes
+    them again. must: what else is true of each row, for names that are no foreign keys.
+    ids: columns of text that have the id of a row. may_exist: rows with an id or a name
+    that is there already are left out, as those that organizations share.
     """
 
     table: str
     rows: str = OF_TENANT
     changes: dict[str, str] = {}
+    must: str = "true"
+    ids: tuple[str, ...] = ()
     may_exist: bool = False
     left_out: frozenset[str] = frozenset()
 
@@ -83,7 +99,8 @@ OPENING = (
     Part(
         "tenants_provider",
         "id = %(provider)s",
-        {"person_id": "NULL"},
+        # Whether there are limits is a matter of the installation: its staff lift them.
+        {"person_id": "NULL", "has_quotas": "true"},
         may_exist=True,
     ),
     Part(
@@ -103,8 +120,12 @@ BULK = (
     Part("tenants_agreementacceptance"),
     Part("tenants_dailyusage", left_out=frozenset({"id"})),
     # The fingerprint has a key of the installation; without one it is not compared.
-    Part("tenants_idempotencykey", changes={"fingerprint": "''::bytea"}),
-    Part("wallets_wallet"),
+    Part(
+        "tenants_idempotencykey",
+        changes={"fingerprint": "''::bytea"},
+        ids=("object_id",),
+    ),
+    Part("wallets_wallet", must="is_organization OR did = ''"),
     Part("wallets_key"),
     # The digests of addresses have a key of the installation.
     Part(
@@ -112,7 +133,12 @@ BULK = (
         changes={"stranger": "CASE WHEN stranger IS NOT NULL THEN id END"},
     ),
     Part("connections_basicmessage"),
-    Part("connections_inboundmessage", changes=HELD | {"origin": "NULL"}),
+    Part(
+        "connections_inboundmessage",
+        changes=HELD | {"origin": "NULL"},
+        must=f"moved.recipient_key IN (SELECT verkey FROM wallets_key WHERE {OF_TENANT} "
+        "AND verkey = moved.recipient_key)",
+    ),
     Part("connections_outboundmessage", changes=HELD),
     Part(
         "connections_seenmessage",
@@ -121,10 +147,14 @@ BULK = (
     Part("holderpages_closedlink"),
     Part("webwallet_personallink"),
     Part("credentials_schema"),
-    Part("credentials_credentialdefinition"),
-    Part("credentials_revocationregistry"),
-    Part("credentials_publication", changes=HELD),
-    Part("credentials_credential"),
+    Part("credentials_credentialdefinition", must=is_own_id("definition_id")),
+    Part("credentials_revocationregistry", must=is_own_id("registry_id")),
+    Part("credentials_publication", changes=HELD, must=is_own_id("subject")),
+    Part(
+        "credentials_credential",
+        must="role <> 'issuer' OR revocation_registry_id = '' OR "
+        + is_own_id("revocation_registry_id"),
+    ),
     Part("credentials_bulk", changes=HELD),
     Part("credentials_bulkrow"),
     Part("verifications_verificationpolicy"),
@@ -135,7 +165,9 @@ BULK = (
     # Before all events that the other installation will write, in the same order.
     Part(
         "webhooks_event",
-        changes={"transaction_id": "transaction_id - %(newest)s"},
+        changes={"transaction_id": "LEAST(transaction_id - %(newest)s, 0)"},
+        must="NOT EXISTS (SELECT FROM webhooks_event AS here WHERE here.object_key = "
+        "moved.object_key AND here.tenant_id <> %(tenant)s)",
     ),
     # Not held: until their webhook is there, nobody claims them.
     Part("webhooks_delivery", f"event_id IN ({EVENTS})", FREE),
@@ -149,12 +181,18 @@ BULK = (
 # outlives the organization if the import is undone.
 CLOSING = (
     Part("tenants_auditentry"),
-    Part("tenants_asset", "provider_id = %(provider)s", may_exist=True),
+    Part(
+        "tenants_asset",
+        OF_PROVIDER,
+        may_exist=True,
+        must=f"name ~ '^{PICTURE.pattern}$'",
+    ),
     Part("tenants_apikey", changes=OF_NOBODY),
-    Part("tenants_apikey", "provider_id = %(provider)s", OF_NOBODY, may_exist=True),
+    Part("tenants_apikey", OF_PROVIDER, OF_NOBODY, may_exist=True),
     Part(
         "tenants_erasure",
-        f"object_key IN ({WALLETS}) OR object_key IN ({DELETED_CONNECTIONS})",
+        f"kind = 'wallet' AND object_key IN ({WALLETS}) "
+        f"OR kind = 'connection' AND object_key IN ({DELETED_CONNECTIONS})",
         FREE,
     ),
     Part("webhooks_webhook", changes=OF_NOBODY),
@@ -163,11 +201,13 @@ CLOSING = (
         "credentials_publishedobject",
         f"{IS_OWN_OBJECT} OR {IS_NAMED}",
         may_exist=True,
+        # So that the numbers of this installation do not come to their end.
+        must="sequence BETWEEN 1 AND 1000000000",
     ),
     Part("credentials_didendpoint", f"did IN ({DIDS})", may_exist=True),
     Part(
         "credentials_statuslist",
-        f"split_part(registry_id, ':', 1) IN ({DIDS})",
+        is_own_id("registry_id"),
         may_exist=True,
     ),
 )

@@ -176,6 +176,7 @@ def rows_left(organization):
 def rows_of(organization):
     """The rows that move, by table, without what each installation has of its own."""
     own = {"transaction_id", "fingerprint", "frozen_at", "imported_at", "person_id"}
+    own.add("has_quotas")
     tenant = organization.tenant
     given, found = {"tenant": tenant.pk, "provider": tenant.provider_id}, {}
     for part in PARTS:

@@ -1,0 +1,250 @@
+"""What each row of a file must be, before it is among the rows of this installation.
+
+A file is believed nothing. Its rows are in the temporary table `moved`; one query finds
+one that is not the organization's, that leads to a row of somebody else, or that would
+stop the workers of all. The checks come from the models, so they hold for each table
+and column of the plan. Rows are looked up by id, so that the time of a batch does not
+grow with the organization.
+"""
+
+from typing import Any
+
+from django.db import models
+
+from agency.core.errors import PeerError
+from agency.ops.moving.refusals import MoveRefused
+from agency.ops.moving.tables import (
+    BULK,
+    IS_OWN_OBJECT,
+    OF_PROVIDER,
+    OF_TENANT,
+    PARTS,
+    Part,
+    model_of,
+)
+from tenants import vault
+from wallets import keys
+from wallets.models import Key, Wallet
+
+OBJECTS = "credentials_publishedobject"
+HERE = f"{OBJECTS} AS here USING (network_id, object_id)"
+# Public objects are immutable: one of the same id here is the same, or somebody else's.
+DIFFERENT_SQL = f"""
+SELECT moved.object_id FROM moved JOIN {HERE}
+WHERE here.body <> moved.body OR here.kind <> moved.kind LIMIT 1
+"""
+# Of a remote ledger the rows are copies; those of others are read there again.
+COPIES_SQL = f"""
+DELETE FROM moved USING tenants_network AS network
+WHERE network.id = moved.network_id AND network.kind <> 'local'
+    AND NOT ({IS_OWN_OBJECT})
+"""
+ISSUERS_SQL = f"""
+SELECT did, EXISTS (SELECT FROM wallets_wallet AS wallet WHERE wallet.did = issuer.did)
+    OR EXISTS (SELECT FROM {OBJECTS} AS here WHERE here.object_id = issuer.did)
+FROM (
+    SELECT DISTINCT split_part(object_id, ':', 1) AS did
+    FROM moved LEFT JOIN {HERE} WHERE here.id IS NULL AND NOT ({IS_OWN_OBJECT})
+) AS issuer ORDER BY did
+"""
+ORDER = [part.table for part in PARTS]
+# What the rows of these tables are known by.
+OWNERS = {
+    "tenants_tenant": "%(tenant)s",
+    "tenants_provider": "%(provider)s",
+    "tenants_network": "ANY(%(networks)s)",
+}
+OWN_COLUMNS = {"tenant_id": OF_TENANT, "provider_id": OF_PROVIDER}
+# No year that Python cannot read, and no number that overflows when it is raised: such
+# a row would stop a query of a worker for all organizations.
+IN_TIME = "{} BETWEEN '1900-01-01' AND '9000-01-01'"
+MOST = {models.SmallIntegerField: 32_000, models.IntegerField: 10**9}
+PRIVATE = ("lease_owner", "public_id")  # UUIDs that name no row
+
+
+def require_own_rows(cursor: Any, part: Part, owner: dict[str, Any]) -> None:
+    """Raise MoveRefused `foreign_row` unless all rows of `moved` may be inserted.
+
+    owner: parameters of the queries in tables.py, and the ids of its networks.
+    """
+    cases = " ".join(
+        f"WHEN ({condition}) IS NOT TRUE THEN '{name}'"
+        for name, condition in list_conditions(part)
+    )
+    cursor.execute(
+        f"SELECT found FROM (SELECT CASE {cases} END AS found FROM moved) AS checked "
+        "WHERE found IS NOT NULL LIMIT 1",
+        owner,
+    )
+    if found := cursor.fetchone():
+        raise foreign_row(part.table, found[0])
+
+
+def foreign_row(table: str, column: str) -> MoveRefused:
+    return MoveRefused(
+        "foreign_row",
+        f"A row of {table} ({column}) is not the organization's, leads to a row of "
+        "somebody else, or has a value that is never stored. No export writes such a "
+        "file: ask whoever gave it to you. Nothing was imported.",
+    )
+
+
+def list_conditions(part: Part) -> list[tuple[str, str]]:
+    """Return columns, each with what is true of the organization's own rows."""
+    fields = [
+        field
+        for field in model_of(part.table)._meta.concrete_fields
+        # A constant replaces the value, whatever it is.
+        if field.column in part.columns
+        and field.column in part.changes.get(str(field.column), str(field.column))
+    ]
+    found = [(str(field.column), check_of(part, field)) for field in fields]
+    # What has no owner in a column has that of its foreign keys.
+    if part not in BULK or "tenant_id" in part.columns:
+        found.insert(0, ("owner", part.rows))
+    for name in part.ids:
+        text = f'moved."{name}"'
+        # As str() of a UUID, so that all find the same row by it.
+        check = f"{text}::uuid::text = {text} AND {names_nobody_else(f'{text}::uuid')}"
+        found.append((name, f"CASE WHEN {text} = '' THEN true ELSE {check} END"))
+    return [*((name, check) for name, check in found if check), ("name", part.must)]
+
+
+def check_of(part: Part, field: "models.Field[Any, Any]") -> str:
+    """Return the condition on a column of `moved`, or "" if there is none."""
+    column = f'moved."{field.column}"'
+    conditions = []
+    if field.related_model:
+        conditions.append(leads_home(part, field, column))
+    elif isinstance(field, models.UUIDField) and field.name not in PRIVATE:
+        if not field.primary_key:
+            conditions.append(names_nobody_else(column))
+    elif isinstance(field, models.DateField):
+        conditions.append(IN_TIME.format(column))
+    elif field.choices:
+        known = [str(value) for value, _ in field.flatchoices]
+        if field.blank or field.default == "":
+            known.append("")
+        conditions.append(f"{column} IN ({', '.join(map(quote, known))})")
+    for kind, most in MOST.items():
+        if isinstance(field, kind) and not isinstance(field, models.BigIntegerField):
+            conditions.append(f"{column} <= {most}")
+            break
+    check = " AND ".join(f"({condition})" for condition in conditions)
+    return f"{column} IS NULL OR {check}" if check and field.null else check
+
+
+def quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def leads_home(part: Part, field: "models.Field[Any, Any]", column: str) -> str:
+    """SQL: whether a foreign key leads to a row of the organization."""
+    model: Any = field.related_model
+    table = model._meta.db_table
+    if table in OWNERS:
+        return f"{column} = {OWNERS[table]}"
+    if table not in ORDER:  # it stays where it is: tables.LEFT_BEHIND
+        return "false"
+    here = f"SELECT FROM {table} WHERE id = {column}"
+    if table == part.table:
+        return (
+            f"{is_own_row(model, column)} OR EXISTS ({here.replace(table, 'moved')})"
+        )
+    if not comes_before(model, field.model):
+        return f"NOT EXISTS ({here})"  # its own row comes later, if at all
+    return is_own_row(model, column)
+
+
+def comes_before(model: Any, other: Any) -> bool:
+    """Whether the rows of a model are there when those of the other one come."""
+    return ORDER.index(model._meta.db_table) < ORDER.index(other._meta.db_table)
+
+
+def is_own_row(model: Any, key: str, depth: int = 0) -> str:
+    """SQL: whether there is a row with this id, and it is the organization's."""
+    table, name = model._meta.db_table, f"row{depth}"
+    columns = {field.column: field for field in model._meta.concrete_fields}
+    owned = " OR ".join(sql for own, sql in OWN_COLUMNS.items() if own in columns)
+    if not owned:
+        field = next(
+            one
+            for one in columns.values()
+            if one.related_model and comes_before(one.related_model, model)
+        )
+        owner = f'{name}."{field.column}"'
+        owned = is_own_row(field.related_model, owner, depth + 1)
+    return f"(SELECT {owned} FROM {table} AS {name} WHERE {name}.id = {key}) IS TRUE"
+
+
+def names_nobody_else(column: str) -> str:
+    """SQL: whether no row of another organization has this id, whatever it is."""
+    tables = [("tenants_tenant", "id = %(tenant)s")]
+    for table in dict.fromkeys(ORDER):
+        names = {
+            field.column: field for field in model_of(table)._meta.concrete_fields
+        }
+        if "tenant_id" in names and isinstance(names.get("id"), models.UUIDField):
+            tables.append((table, OF_TENANT))
+    return " AND ".join(
+        f"(SELECT {owned} FROM {table} WHERE id = {column}) IS NOT FALSE"
+        for table, owned in tables
+    )
+
+
+def require_own_objects(
+    cursor: Any, owner: dict[str, Any], trusts_issuers: bool
+) -> None:
+    """Check the public objects in `moved`, and take out what a ledger can be asked for.
+
+    Those of others are taken if they are here, or if the operator trusts their issuers,
+    unless these are here. Raises MoveRefused `foreign_row`, `foreign_objects`,
+    `object_differs`.
+    """
+    cursor.execute(COPIES_SQL, owner)
+    cursor.execute(DIFFERENT_SQL)
+    if found := cursor.fetchone():
+        raise MoveRefused(
+            "object_differs",
+            f"{found[0]} is published here with another content. Two installations "
+            "have given the same id: it cannot be moved here.",
+        )
+    cursor.execute(ISSUERS_SQL, owner)
+    issuers = cursor.fetchall()
+    if any(is_here for _, is_here in issuers):
+        raise foreign_row(OBJECTS, "object_id")
+    if issuers and not trusts_issuers:
+        names = ", ".join(did for did, _ in issuers)
+        raise MoveRefused(
+            "foreign_objects",
+            "The file has public objects of issuers that are not here, and nothing "
+            f"proves that they made them: {names}. Import their organizations first; "
+            "or, if you trust whoever gave you the file in this, import it with "
+            "--trust-issuers. Nothing was imported.",
+        )
+
+
+def require_possession() -> None:
+    """Raise MoveRefused `foreign_row` unless the seeds of keys in `moved` are theirs.
+
+    The messages of organizations here are handed to the owner of a key without being
+    sealed: so nobody may bring the key of somebody else's peer.
+    """
+    query = f"SELECT * FROM {Key._meta.db_table} WHERE id IN (SELECT id FROM moved)"
+    for key in Key.objects.raw(query):
+        try:
+            is_own = (
+                key.seed is None or keys.verkey_of(key.unseal_seed()) == key.verkey
+            )
+        except (*vault.UNSEAL_ERRORS, PeerError, TypeError, AttributeError):
+            is_own = False
+        if not is_own:
+            raise foreign_row("wallets_key", "seed")
+
+
+def require_own_did(organization: Any) -> None:
+    """Raise MoveRefused `foreign_row` unless the public DID is that of a key here."""
+    for wallet in Wallet._base_manager.filter(tenant=organization).exclude(did=""):
+        key = wallet.keys.order_by("pk").first()
+        if key is None or key.did != wallet.did:
+            raise foreign_row("wallets_wallet", "did")
