@@ -50,33 +50,25 @@ class WrongPin(Forbidden):
         self.next = TooManyPins(wait)
 
 
-def limit_tries(link: PersonalLink, address: str, browser: UUID | None) -> None:
-    """Raise TooOften `too_many_requests` where PINs are given too fast.
-
-    address: of the client. browser: its id if the link knows it.
-    """
-    whose = f"{link.pk} {browser or address}"
-    rate_limits.take_token("pins_of_link", whose, ALL_OF_LINK)
-    if not browser:
-        rate_limits.take_token("pins_of_address", address, ALL_OF_ADDRESS)
-
-
-@transaction.atomic
 def choose_pin(link: PersonalLink, pin: str, address: str) -> None:
     """Store the first PIN, with its audit entry, in one transaction.
 
-    Of two browsers at once, one chooses. Raises Invalid `pin_not_usable`, Conflict
-    `pin_chosen` if there is a PIN already, NotFound `wallet_link_gone`.
+    Of two browsers at once, one chooses. Raises Invalid `pin_not_usable`, TooOften
+    `too_many_requests`, Conflict `pin_chosen` if there is a PIN already, NotFound
+    `wallet_link_gone`.
     """
     require_usable(pin)
-    lock_link(link)
+    rate_limits.take_token("pins_of_link", f"{link.pk} {address}", ALL_OF_LINK)
+    rate_limits.take_token("pins_of_address", address, ALL_OF_ADDRESS)
     hashed, now = make_password(pin), timezone.now()
-    rows = PersonalLink.objects.filter(pk=link.pk, pin="")
-    if not rows.update(pin=hashed, pin_chosen_at=now, updated_at=now):
-        raise Conflict("pin_chosen", "A PIN was chosen before. Enter it.")
+    with transaction.atomic():
+        lock_link(link)
+        rows = PersonalLink.objects.filter(pk=link.pk, pin="")
+        if not rows.update(pin=hashed, pin_chosen_at=now, updated_at=now):
+            raise Conflict("pin_chosen", "A PIN was chosen before. Enter it.")
+        actor = audit.SYSTEM._replace(origin=address)
+        audit.record("wallet.link_opened", link.wallet, by=actor)
     link.pin = hashed
-    actor = audit.SYSTEM._replace(origin=address)
-    audit.record("wallet.link_opened", link.wallet, by=actor)
 
 
 def check_pin(
@@ -84,8 +76,8 @@ def check_pin(
 ) -> None:
     """Compare a PIN with that of the link.
 
-    Raises WrongPin, TooManyPins, TooOften `too_many_requests` before the turn of the
-    link, NotFound `wallet_link_gone`.
+    Raises WrongPin, TooManyPins, TooOften `too_many_requests` (too fast, or before the
+    turn of the link), NotFound `wallet_link_gone`.
 
     A try is stored and committed before the PIN is compared, below the lock of the
     link, so that tries at the same time are no more than one after the other. If the
@@ -94,10 +86,15 @@ def check_pin(
     link knows it.
     """
     digest = vault.keyed_digest(address)
-    if not browser and is_crowd(digest):
-        # Who could not try anyway takes no turn from others.
-        require_tries_left(link, digest, browser)
-        rate_limits.take_turn("pin_turns", address, str(link.pk), TURN_SECONDS)
+    rate_limits.take_token(
+        "pins_of_link", f"{link.pk} {browser or address}", ALL_OF_LINK
+    )
+    # Who may not try takes nothing away from others at the address.
+    require_tries_left(link, digest, browser)
+    if not browser:
+        rate_limits.take_token("pins_of_address", address, ALL_OF_ADDRESS)
+        if is_crowd(digest):
+            rate_limits.take_turn("pin_turns", address, str(link.pk), TURN_SECONDS)
     with transaction.atomic():
         lock_link(link)
         require_tries_left(link, digest, browser)
@@ -108,9 +105,8 @@ def check_pin(
     if not check_password(pin, link.pin):
         raise WrongPin(*count_tries_left(link, digest, browser))
     tried.delete()
-    PinTry.objects.filter(link=link, address=digest, browser=None).update(
-        is_forgiven=True
-    )
+    unknown = PinTry.objects.filter(link=link, address=digest, browser=None)
+    unknown.update(is_forgiven=True)
 
 
 def is_crowd(digest: bytes) -> bool:

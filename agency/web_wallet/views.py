@@ -77,7 +77,6 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
     browser = find_browser(request, link) if link.pin else None
     try:
-        pins.limit_tries(link, address, browser)
         if link.pin:
             pins.check_pin(link, pin, address, browser)
         else:

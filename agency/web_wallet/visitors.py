@@ -18,6 +18,7 @@ from tenants import audit
 from tenants.models import Tenant
 from wallets.models import Wallet
 
+BEGUN_AGAIN = 10  # in a minute, by a link for one person
 MAX_REMOVED = 1000  # in one run of the task
 
 
@@ -69,7 +70,7 @@ def create_only_wallet(request: HttpRequest, connection: Connection) -> Personal
     """Return a new personal link of the one wallet that a link makes.
 
     Of two browsers at once, the later one gets the wallet of the first, unless its PIN
-    was chosen: 409 `wallet_made`. Locks the organization.
+    was chosen: 409 `wallet_made`. Locks the organization. 429 `too_many_requests`.
     """
     tenant = connection.tenant
     tenant.lock_row()
@@ -79,6 +80,7 @@ def create_only_wallet(request: HttpRequest, connection: Connection) -> Personal
     made = links.select_related("wallet").first()
     if made is None:
         return create_wallet(request, tenant, connection.pk)
+    rate_limits.take_token("wallet_of_link", str(connection.pk), BEGUN_AGAIN)
     made.wallet.lock_or_404()
     if not links.select_for_update(of=["self"]).filter(pk=made.pk, pin="").first():
         raise Conflict("wallet_made", "This link has made a wallet before.")

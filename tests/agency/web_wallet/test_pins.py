@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.hashers import make_password
 from django.test import Client
 
+from agency.core import rate_limits
 from agency.server.web import is_heavy
 from agency.web_wallet import links, pins, sessions, tasks, weak_pins
 from agency.web_wallet.models import UNOPENED_FOR, PersonalLink, PinTry, WalletSession
@@ -427,6 +428,25 @@ def new_link(faber):
     made = links.create_link(Wallet.create(faber.tenant), by=audit.SYSTEM)
     PersonalLink.objects.filter(pk=made.pk).update(pin=make_password(PIN))
     return f"/w/{made.token}"
+
+
+def test_who_may_not_try_takes_nothing_from_others_at_the_address(
+    alice, faber, monkeypatch
+):
+    path, bob = link_of(alice), link_of(faber.hosts("Bob"))
+    for opened in (path, bob):
+        opens_wallet(alice, opened)
+    browser = visit(path)
+    for _ in range(pins.OF_ADDRESS):
+        give(browser, WRONG)
+    monkeypatch.setattr(rate_limits, "KEY_PREFIX", "test:")
+    monkeypatch.setattr(pins, "ALL_OF_ADDRESS", 2)
+    for _ in range(3):
+        refuses(give(browser, PIN), 429, "too_many_pins")
+    fresh = visit(link_of(faber.hosts("Carol")))
+    for _ in range(3):
+        refuses(give(fresh, "123456"), 400, "pin_not_usable")
+    assert give(visit(bob), PIN).status_code == 302
 
 
 def test_a_hundred_holders_open_their_wallets_while_somebody_guesses(

@@ -152,6 +152,16 @@ def test_a_link_for_one_makes_one_wallet(faber, link):
     assert visitor().post(f"/w/new/{link}").status_code == 302, "it was deleted"
 
 
+def test_who_begins_again_and_again_is_slowed_and_no_other(faber, link, degree):
+    codes = [visitor().post(f"/w/new/{link}").status_code for _ in range(13)]
+    assert codes == [302] * 11 + [429] * 2
+    body = {"definitionId": degree["definitionId"], "credentialValues": VALUES}
+    offer = faber.post("/credentials", body)["offerUrl"].rpartition("/i/")[2]
+    assert visitor().post(f"/w/new/{offer}").status_code == 302
+    made = AuditEntry.objects.filter(action="wallet.link_created")
+    assert made.count() == 12
+
+
 def test_an_invitation_for_one_makes_one_wallet_too(faber, link):
     invited = faber.post("/connections")["invitationUrl"].partition("/i/")[2]
     token = invited.partition("?")[0]
