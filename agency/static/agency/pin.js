@@ -22,6 +22,7 @@ async function send(form) {
     button.disabled = false;  // for who comes back
     location.assign(answer.headers.get(REDIRECT));
   } else if (answer.status === 429 && !page.querySelector("[data-final]")) {
+    document.getElementById("pin_error")?.remove();
     waiting.hidden = false;
     countDown(Number(answer.headers.get("Retry-After") || 2), () => send(form));
   } else {

@@ -16,6 +16,7 @@ SETTINGS = {
     "wallet_apps": f"Example Wallet {APP} {PLAY}\r\n\r\nOther https://other.example",
     "return_urls": "https://shop.example/done\r\nhttps://other.example",
     "values_kept_days": "30", "exchanges_kept_days": "400",
+    "visitor_wallets_a_day": "70",
 }  # fmt: skip
 
 
@@ -39,9 +40,10 @@ def test_they_are_saved_and_shown_again(browser, college, url):
     assert tenant.short_qr_codes
     assert tenant.primary_color == "" and not tenant.wallet_apps
     assert tenant.return_urls == []
-    # Days that a request leaves out stay.
-    browser.send(f"{url}/settings", values_kept_days="")
+    # Days that a request leaves out stay, and a number that it leaves empty.
+    browser.send(f"{url}/settings", values_kept_days="", visitor_wallets_a_day="")
     tenant.refresh_from_db()
+    assert tenant.visitor_wallets_a_day == 70
     assert (tenant.values_kept_days, tenant.exchanges_kept_days) == (None, 400)
 
 
@@ -55,6 +57,7 @@ WRONG = [
     ("default_language", "xx", "Choose one of the languages."),
     ("invalid_proof_answer", "silence", "Select a valid choice."),
     ("values_kept_days", "0", "greater than or equal to 1"),
+    ("visitor_wallets_a_day", "0", "greater than or equal to 1"),
     ("exchanges_kept_days", "4000", "less than or equal to 3650"),
     ("wallet_apps", "https://a.example", "Give each wallet app a name"),
     ("wallet_apps", "Purse", "one to 3 addresses"),

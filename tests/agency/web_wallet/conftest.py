@@ -3,8 +3,9 @@
 import pytest
 from django.test import Client
 
-from agency.web_wallet import links
-from tenants import audit
+from agency.web_wallet import links, pins
+from agency.web_wallet.models import PinTry
+from tenants import audit, vault
 from wallets.models import Wallet
 
 PIN = "284615"
@@ -33,6 +34,16 @@ def opens_wallet(holder, path=None):
 def refuses(answer, status, code):
     """Assert that it is the page of this error."""
     assert (answer.status_code, code in answer.text) == (status, True)
+
+
+def guessed_at(address, faber):
+    """Let as many PINs of a wallet have been wrong at an address as it takes for turns."""
+    link = links.create_link(wallet_of(faber.hosts("Eve")), by=audit.SYSTEM)
+    tried = {"tenant": faber.tenant, "link": link}
+    digest = vault.keyed_digest(address)
+    PinTry.objects.bulk_create(
+        PinTry(**tried, address=digest) for _ in range(pins.OF_CROWD)
+    )
 
 
 def newest_of(holder, model):

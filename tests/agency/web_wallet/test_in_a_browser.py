@@ -2,7 +2,13 @@
 
 import pytest
 
-from tests.agency.web_wallet.conftest import PIN, VALUES, link_of
+from tests.agency.web_wallet.conftest import (
+    PIN,
+    VALUES,
+    guessed_at,
+    link_of,
+    opens_wallet,
+)
 from tests.support.chromium import MARKS
 
 pytestmark = MARKS
@@ -82,3 +88,23 @@ def test_a_visitor_makes_a_wallet_and_accepts(tab, faber, degree):
     assert "/w/agw_" in tab.inner_text("#link")
     tab.click("text=I have kept it")
     tab.wait_for_selector("text=Balthazar-4711")
+
+
+def test_a_pin_is_sent_again_by_itself_in_its_turn(tab, faber, alice):
+    path = link_of(alice)
+    opens_wallet(alice, path)
+    guessed_at("127.0.0.1", faber)
+    tab.goto(path)
+    enter(tab, "715204")
+    tab.wait_for_selector("text=You have 4 more tries.")
+    assert tab.title() == "Enter your PIN"
+    tab.click("button:text-is('Show')")
+    assert tab.get_attribute("#pin", "type") == "text"
+    enter(tab, PIN)  # less than two seconds later
+    tab.wait_for_selector("text=Yours is sent again by itself.")
+    assert tab.is_disabled("button:has-text('Open the wallet')")
+    assert tab.input_value("#pin") == PIN
+    assert tab.evaluate("document.documentElement.scrollWidth") == 320
+    tab.wait_for_selector("text=There are no cards yet.")
+    assert tab.url.endswith("/w/")
+    assert tab.evaluate("window.problems") == []

@@ -18,6 +18,7 @@ from tenants.models import AuditEntry, Tenant
 from tests.agency.web_wallet.conftest import (
     PIN,
     VALUES,
+    guessed_at,
     link_of,
     opens_wallet,
     refuses,
@@ -375,18 +376,7 @@ def crowded(alice, faber):
     paths = link_of(alice), link_of(faber.hosts("Bob"))
     for path in paths:
         opens_wallet(alice, path)
-    victim = PersonalLink.objects.first()
-    digest = vault.keyed_digest("127.0.0.1")
-    tries = [
-        PinTry(tenant=victim.tenant, link=victim, address=digest, is_forgiven=True)
-        for _ in range(pins.OF_CROWD)
-    ]
-    PinTry.objects.bulk_create(tries)
-    PinTry.objects.update(
-        link_id=PersonalLink.objects.create(
-            tenant=victim.tenant, wallet=wallet_of(faber.hosts("Eve")), digest=b"eve"
-        ).pk
-    )
+    guessed_at("127.0.0.1", faber)
     return paths
 
 
