@@ -19,6 +19,7 @@ from agency.devtools.run import DEVELOPER_SETTINGS
 from agency.devtools.supervisor import read_procfile
 from tests.interop.peers.processes import Process, eventually, free_port
 from tests.support import people
+from tests.support.rounds import ROUNDS
 
 SERVICES = ("web", "worker", "deliver", "beat")
 
@@ -44,6 +45,8 @@ class Agency:
                 "METRICS_ROOT": str(folder / "metrics"),
                 "PYTHONPATH": str(settings.BASE_DIR),
                 "PYTHONWARNINGS": "ignore",
+                # One registry holds what all rounds issue.
+                "REVOCATION_FIRST_REGISTRY_SIZE": str(64 * (1 + ROUNDS // 4)),
                 "PATH": os.pathsep.join(
                     (str(Path(sys.executable).parent), os.environ["PATH"])
                 ),
@@ -166,20 +169,28 @@ def commands_of_checkout() -> dict[str, str]:
 
 
 class Client:
-    """Django's test client, as far as people.Api uses it, over HTTP."""
+    """Django's test client, as far as people.Api uses it, over HTTP.
+
+    A request that a new key must be made for is sent again when its answer says.
+    """
 
     def __init__(self, url: str):
         self.url = url
 
     def generic(self, method, path, data="", content_type="", headers=None):
         sent = {"Content-Type": content_type} if content_type else {}
-        return requests.request(
-            method.upper(),
-            self.url + path,
-            data=data,
-            headers=sent | (headers or {}),
-            timeout=180,
-        )
+        end = time.monotonic() + 180
+        while True:
+            answer = requests.request(
+                method.upper(),
+                self.url + path,
+                data=data,
+                headers=sent | (headers or {}),
+                timeout=180,
+            )
+            if b"key_not_ready" not in answer.content or time.monotonic() > end:
+                return answer
+            time.sleep(int(answer.headers["Retry-After"]))
 
     def get(self, path, headers):
         return self.generic("GET", path, headers=headers)
