@@ -5,7 +5,6 @@ Whoever has the move key can: the seal of a file says nothing of what is in it.
 
 import json
 from contextlib import suppress
-from itertools import count
 
 from agency.ops.moving.exporting import PartWriter
 from agency.ops.moving.header import read_header, read_move_key
@@ -86,6 +85,7 @@ class Rows:
     def split(self, number):
         return self.blocks[number].decode().rstrip("\n").split("\t")
 
-    def find(self, column, is_wanted):
-        """The first row whose value is wanted."""
-        return next(n for n in count() if is_wanted(self.get(n, column)))
+    def find(self, column, value=None):
+        """The first row that has this value, or any."""
+        numbers = range(len(self))
+        return next(n for n in numbers if value in (None, self.get(n, column)))

@@ -1,8 +1,11 @@
 """A file of somebody who wants more than his organization: refused, nothing left."""
 
+import json
+import tracemalloc
 from functools import cache
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db.models import (
@@ -22,10 +25,21 @@ from agency.ops.moving.refusals import MoveRefused
 from agency.ops.moving.tables import PARTS, model_of
 from agency.web_wallet import links
 from connections.models import SeenMessage
-from credentials.models import DidEndpoint, Publication
+from credentials.models import (
+    DidEndpoint,
+    Publication,
+    PublishedObject,
+    RevocationRegistry,
+)
 from sandbox.models import SimulatedAnswer
 from tenants import audit, vault
-from tenants.models import AgreementAcceptance, IdempotencyKey, Network
+from tenants.models import (
+    AgreementAcceptance,
+    IdempotencyKey,
+    Network,
+    Provider,
+    Tenant,
+)
 from tests.agency.ops.test_moving import exports, imports, move_key, refused
 from tests.factories import (
     AttemptFactory,
@@ -38,10 +52,11 @@ from tests.factories import (
 )
 from tests.support import database
 from tests.support.move_files import MoveFile, Rows
+from tests.support.outside_agent import Agent
 from tests.support.pictures import storage
 from tests.support.world import WEBHOOK, World
 from wallets.models import Wallet
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Event
 
 __all__ = ["move_key", "storage"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,10 +129,10 @@ def file(transactional_db, stored_keys, settings, monkeypatch, tmp_path):
 
 @pytest.fixture
 def is_refused(tmp_path):
-    def check(file, *codes):
+    def check(file, code, *options):
         before = database.save()
         file.write(tmp_path / "changed")
-        said = refused(codes[0], tmp_path / "changed", "--copy")
+        said = refused(code, tmp_path / "changed", "--copy", *options)
         assert database.save() == before, "something is left"
         return said
 
@@ -206,3 +221,192 @@ def test_nothing_of_others_is_reached_and_no_worker_stopped(file, attack, tmp_pa
     assert found.pop(("tenants_provider", "owner")) == "file_damaged"
     assert {case: code for case, code in found.items() if code != "foreign_row"} == {}
     assert len(found) > 200
+
+
+def part_of(table):
+    return next(part for part in PARTS if part.table == table)
+
+
+def test_names_that_are_no_foreign_keys_are_the_organizations_own(file, attack):
+    """Else the other could write no event, registry or publication of that name."""
+    own = Wallet.objects.get(tenant__name="Faber College", is_organization=True)
+    registry = RevocationRegistry.objects.get()
+    event = Event.objects.latest("pk")
+    values = {
+        ("wallets_wallet", "did"): own.did,
+        ("wallets_key", "verkey"): Agent().verkey,
+        ("connections_inboundmessage", "recipient_key"): own.public_key.verkey,
+        ("credentials_credentialdefinition", "definition_id"): f"{own.did}:3:CL:1:x",
+        ("credentials_revocationregistry", "registry_id"): f"{registry.registry_id}2",
+        ("credentials_publication", "subject"): f"{own.did}:2:Next:1.0",
+        ("credentials_credential", "revocation_registry_id"): registry.registry_id,
+        ("webhooks_event", "object_key"): str(event.object_key),
+        ("tenants_asset", "name"): "../tails/x.png",
+        ("tenants_erasure", "kind"): "organization",
+        ("credentials_publishedobject", "sequence"): str(2**62),
+        ("credentials_publishedobject", "object_id"): f"{own.did}:2:Next:1.0",
+    }
+
+    chosen = {"wallets_wallet": ("is_organization", "f")}
+    chosen["credentials_credential"] = ("role", "issuer")
+
+    def change(part, given):
+        for (table, column), value in values.items():
+            if table == part.table:
+                rows = Rows(part.columns, [*given])
+                rows.set(rows.find(*chosen.get(table, ("id",))), column, value)
+                yield column, rows.blocks
+
+    found = attack(change)
+    assert found == dict.fromkeys(values, "foreign_row")
+
+
+def test_files_have_the_names_that_we_write(file, is_refused, storage):
+    described, _ = file.named("file")[0]
+    for name in ("../../x", "tails/../../x", "assets/x.html", "/etc/x", "assets/", 7):
+        described["name"] = name
+        is_refused(file, "file_damaged")
+    assert not (storage.parent / "x").exists()
+
+
+def test_a_block_has_a_greatest_length(file, is_refused, monkeypatch):
+    monkeypatch.setattr(importing, "MAX_BLOCK_BYTES", 1000)
+    is_refused(file, "file_damaged")
+
+
+def test_what_inflates_to_much_is_read_in_pieces(file, tmp_path, monkeypatch):
+    rows = file.rows(part_of("tenants_auditentry"))
+    rows.blocks.append(b"0" * importing.MAX_BLOCK_BYTES)
+    file.write(tmp_path / "bomb")
+    monkeypatch.setattr(importing, "MAX_BLOCK_BYTES", 1024 * 1024)
+    tracemalloc.start()
+    try:
+        refused("file_damaged", tmp_path / "bomb", "--copy")
+        assert tracemalloc.get_traced_memory()[1] < 16 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "member, value",
+    [
+        ("organization", "faber"), ("public_id", 7), ("salt", "x"), ("salt", ""),
+        ("created_at", "yesterday"), ("created_at", None), ("networks", ["local"]),
+        ("networks", {"local": "local"}), ("networks", {"local": [1, 2]}),
+        ("rows", 7), ("release", None), ("public_url", []),
+    ],
+)  # fmt: skip
+def test_a_header_has_the_shape_that_we_write(file, tmp_path, member, value):
+    line, _, rest = (tmp_path / "mine").read_bytes().partition(b"\n")
+    changed = json.dumps(json.loads(line) | {member: value}).encode()
+    (tmp_path / "mine").write_bytes(changed + b"\n" + rest)
+    refused("file_unreadable", tmp_path / "mine", "--copy")
+
+
+@pytest.mark.parametrize(
+    "kind, change",
+    [
+        ("keys", {"keys": []}), ("keys", {"keys": [{}]}), ("keys", {"files": "x"}),
+        ("keys", {"keys": [{"generation": 1, "key": "MTIz", "retired_at": None}]}),
+        ("keys", {"kind": "end"}), ("table", {"table": "auth_user"}),
+        ("table", {"columns": ["id"]}), ("file", {"kind": "end"}),
+        ("people", {"people": [["a@b.example", "god"]]}), ("people", {"people": 7}),
+        ("end", {"kind": "people"}),
+    ],
+)  # fmt: skip
+def test_parts_have_the_shape_that_we_write(file, is_refused, kind, change):
+    file.named(kind)[0][0].update(change)
+    is_refused(file, "file_damaged")
+
+
+@pytest.mark.parametrize("table", ["tenants_tenant", "tenants_provider"])
+def test_there_is_one_organization_with_one_account(file, is_refused, table):
+    file.rows(part_of(table)).blocks.clear()
+    is_refused(file, "file_damaged")
+
+
+def test_a_public_did_is_that_of_a_key_in_the_file(file, is_refused):
+    """Of somebody else, it would bring objects of that issuer."""
+    wallets = file.rows(part_of("wallets_wallet"))
+    theirs = Wallet.objects.exclude(did="").first()
+    wallets.set(wallets.find("is_organization", "t"), "did", theirs.did)
+    for part in PARTS[PARTS.index(part_of("credentials_schema")) :]:
+        file.rows(part).blocks.clear()
+    is_refused(file, "foreign_row")
+
+
+def add_object(file, object_id, **changes):
+    """Let a card in the file name a public object, which is in the file too."""
+    cards = file.rows(part_of("credentials_credential"))
+    cards.set(cards.find("role", "holder"), "schema_id", object_id)
+    rows = file.rows(part_of("credentials_publishedobject"))
+    rows.blocks.append(rows.blocks[rows.find("kind", "schema")])
+    values = {"id": str(uuid7()), "object_id": object_id, "sequence": "900"} | changes
+    for column, value in values.items():
+        rows.set(len(rows) - 1, column, value)
+
+
+def test_objects_of_issuers_elsewhere_come_if_the_operator_trusts_them(
+    file, is_refused, tmp_path
+):
+    add_object(file, "Elsewhere:2:Title:1.0")
+    assert "made them: Elsewhere." in is_refused(file, "foreign_objects")
+    imports(tmp_path / "changed", "--copy", "--trust-issuers")
+    assert PublishedObject.objects.filter(object_id="Elsewhere:2:Title:1.0").exists()
+
+
+def test_nobody_publishes_for_an_issuer_that_lives_here(file, is_refused, tmp_path):
+    did = Wallet.objects.exclude(did="").first().did
+    add_object(file, f"{did}:2:Forged:1.0")
+    is_refused(file, "foreign_row")
+    is_refused(file, "foreign_row", "--trust-issuers")
+
+
+def test_what_is_here_already_may_be_in_the_file(file, tmp_path):
+    here = PublishedObject.objects.filter(kind="schema").first()
+    theirs = MoveFile(tmp_path / "theirs").rows(part_of("credentials_publishedobject"))
+    body = theirs.get(theirs.find("object_id", here.object_id), "body")
+    add_object(file, here.object_id, body=body)
+    before = PublishedObject.objects.count()
+    file.write(tmp_path / "mine")
+    imports(tmp_path / "mine", "--copy")
+    own = len(file.rows(part_of("credentials_publishedobject"))) - 1
+    assert PublishedObject.objects.count() == before + own
+
+
+def test_an_account_that_is_here_gains_nothing(file, tmp_path):
+    account = Provider.objects.get(name="Faber College")
+    found = {"keys": account.keys.count(), "assets": account.assets.count()}
+    [given] = file.rows(part_of("tenants_provider")).blocks
+    old = given.decode().split("\t")[0]
+    for _, blocks in file.named("table"):
+        blocks[:] = [
+            row.replace(old.encode(), str(account.pk).encode()) for row in blocks
+        ]
+    file.write(tmp_path / "mine")
+    imports(tmp_path / "mine", "--copy")
+    now = Tenant.objects.get(pk=file.header["organization"]).provider
+    assert now == account and not now.has_quotas
+    assert {name: getattr(now, name).count() for name in found} == found
+
+
+def test_what_the_installation_decides_is_not_taken_from_a_file(file, tmp_path):
+    late, person = "2100-01-01 00:00:00+00", str(User.objects.get().pk)
+    changes = {
+        "tenants_provider": {"person_id": person, "has_quotas": "f"},
+        "tenants_tenant": {"created_at": late, "deleted_at": "\\N"},
+        "tenants_apikey": {"created_at": late, "made_by_id": person},
+        "connections_inboundmessage": {"lease_owner": person.zfill(32)},
+        "webhooks_event": {"transaction_id": str(2**62)},
+    }
+    for table, values in changes.items():
+        for column, value in values.items():
+            file.rows(part_of(table)).set(0, column, value)
+    file.write(tmp_path / "mine")
+    imports(tmp_path / "mine", "--copy")
+    tenant = Tenant.objects.get(pk=file.header["organization"])
+    assert (tenant.provider.person, tenant.provider.has_quotas) == (None, True)
+    assert tenant.created_at <= tenant.imported_at
+    assert all(key.created_at <= tenant.imported_at for key in tenant.keys.all())
+    assert not tenant.inboundmessage_set.exclude(lease_owner=None).exists()
+    assert not Event.objects.filter(tenant=tenant, transaction_id__gt=0).exists()

@@ -27,6 +27,7 @@ from credentials.models import PublishedObject
 from organizations import freezing
 from tenants import audit, sealed_columns, vault
 from tenants.models import ApiKey, AuditEntry, DataKey, Erasure, Network, Tenant
+from tenants.models import Provider as Account
 from tests.factories import NetworkFactory, UserFactory
 from tests.organizations.test_erasure import rows_with
 from tests.support import database
@@ -280,6 +281,7 @@ def test_a_worker_removes_an_import_that_died(college, moved, dies_in):
     end_lease()
     worker_erases()
     assert rows_left(college) == {} and not Key.objects.exists()
+    assert not Account.objects.exists()
     imports(moved)
     assert college.alice.get("/credentials")
 
@@ -442,7 +444,7 @@ def test_a_row_that_is_here_already_refuses_all_others(college, file, leaves):
     said = refused("row_exists", file)
     assert "wallets_key" in said and verkey not in said
     assert rows_left(college) == {} and not Erasure.objects.exists()
-    assert not ApiKey.objects.exists()
+    assert not ApiKey.objects.exists() and not Account.objects.exists()
     Key.objects.all().delete()
     imports(file)
     assert college.get("/connections")
