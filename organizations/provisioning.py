@@ -57,6 +57,7 @@ def create_organization(
     network_id: str | None = None,
     seed: bytes | None = None,
     is_test: bool = False,
+    strict: bool = False,
 ) -> Organization:
     """Create an organization with a provider account of its own, in one transaction.
 
@@ -64,6 +65,7 @@ def create_organization(
     who creates it in the studio, and who gets the role owner. Unless the user is
     staff, the account has quotas. network_id: by default the local network. seed: 32
     bytes, of the issuer's key. is_test: whether it is for tests only (Tenant.is_test).
+    strict: whether its access token is.
 
     400 `unknown_network`; 409 `did_taken` if its DID is on the network already,
     `quota_exceeded`.
@@ -80,7 +82,13 @@ def create_organization(
         )
     owners: list[Tenant | Provider] = [tenant, tenant, provider]
     secrets = {
-        kind.value: ApiKey.issue(kind, of, FIRST_KEY_NAME, made_by=owner)[1]
+        kind.value: ApiKey.issue(
+            kind,
+            of,
+            FIRST_KEY_NAME,
+            strict=strict and kind == ApiKey.Kind.ACCESS_TOKEN,
+            made_by=owner,
+        )[1]
         for kind, of in zip(ApiKey.Kind, owners, strict=True)
     }
     return Organization(tenant, **secrets)

@@ -27,6 +27,11 @@ def is_under_prefix(request):
     return request.path.startswith(("/agency/v1/", "/credentials/v1/"))
 
 
+def is_bare(request):
+    """Return whether the path has no prefix: the original clients write one."""
+    return not is_under_prefix(request) and not is_wallet_prefix(request)
+
+
 def is_wallet_prefix(request):
     """Return whether the path has a prefix of the original clients of wallets, for
     which a 401 or 403 is a success.

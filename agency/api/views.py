@@ -51,7 +51,8 @@ class View(viewsets.ViewSet):
         handler is replaced by one that runs it inside `respond_once`.
 
         403 `missing_scope` unless the key has the scope of the operation, and 400
-        `invalid_request` for a query parameter that an irreversible call does not read.
+        `invalid_request` for a query parameter that an irreversible call, or a list by
+        a strict key, does not read.
         """
         super().initial(request, *args, **kwargs)
         request.values_read = set()  # the kinds of values that the answer has
@@ -61,7 +62,7 @@ class View(viewsets.ViewSet):
             self.require_scope(handler.scope)
         is_delete = request.method == "DELETE"
         self.is_irreversible = getattr(handler, "is_irreversible", False) or is_delete
-        if self.is_irreversible:
+        if self.is_irreversible or self.is_strict_list:
             known = ignored_members.parameter_names(getattr(handler, "parameters", ()))
             ignored_members.refuse_parameters(request.query_params, known)
         if (
@@ -69,6 +70,12 @@ class View(viewsets.ViewSet):
             and idempotency.HEADER in request.headers
         ):
             setattr(self, name, partial(self.respond_once, handler))
+
+    @property
+    def is_strict_list(self):
+        """Whether a strict key asks for a list, at a path without a prefix."""
+        is_list = self.request.method == "GET" and self.action.startswith("list")
+        return is_list and self.request.auth.strict and dialects.is_bare(self.request)
 
     def require_scope(self, scope):
         """403 `missing_scope` unless the access token of the call has this scope; 409

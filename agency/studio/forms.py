@@ -312,6 +312,12 @@ class KeyForm(OnceForm):
         help_text="It stays so: to change it, make another key. The other kinds of keys "
         "have no such choice.",
     )
+    strict = forms.BooleanField(
+        label="Strict",
+        required=False,
+        help_text="Of an access token: lists refuse a filter that they do not know. "
+        "Else they leave it out, and a misspelt one lists everything.",
+    )
 
     def __init__(
         self,
@@ -345,7 +351,7 @@ class KeyForm(OnceForm):
         """Leave `scopes` out for keys that have none, and require one of the others."""
         given = super().clean()
         if given.get("kind") != ApiKey.Kind.ACCESS_TOKEN:
-            given["scopes"] = None
+            given |= {"scopes": None, "strict": False}
         elif given.get("scopes") == []:
             self.add_error("scopes", "Tick what it may do.")
         return given

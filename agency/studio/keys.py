@@ -50,6 +50,7 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         form.cleaned_data["name"],
         form.cleaned_data["lifetime"],
         scopes=form.cleaned_data["scopes"],
+        strict=form.cleaned_data["strict"],
         made_by=request.user,
     )
     audit.record("key.created", key, by=request, tenant=tenant)

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
 from agency.api.pagination import ListQuery, list_parameters
-from agency.api.serializers import Contract, Parameters
+from agency.api.serializers import Contract, IntegerField, Parameters
 from agency.api.views import View, get_or_404
 from agency.core import transactions
 from agency.core.errors import Conflict
@@ -35,7 +35,12 @@ class KeyParameters(Parameters):
         help_text="Of an access token: what it may do. None that the calling key does "
         "not have. Without them, those of the calling key.",
     )
-    days = serializers.IntegerField(
+    strict = serializers.BooleanField(
+        required=False,
+        help_text="Of an access token: whether lists answer 400 to a filter that they "
+        "do not know, or that comes twice, on paths without a prefix.",
+    )
+    days = IntegerField(
         required=False,
         min_value=1,
         max_value=3650,
@@ -43,9 +48,10 @@ class KeyParameters(Parameters):
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        if "scopes" in given and given["kind"] != ApiKey.Kind.ACCESS_TOKEN:
-            message = "Only an access token has scopes."
-            raise serializers.ValidationError({"scopes": [message]})
+        for name in ("scopes", "strict"):
+            if given.get(name) and given["kind"] != ApiKey.Kind.ACCESS_TOKEN:
+                message = f"Only an access token has `{name}`."
+                raise serializers.ValidationError({name: [message]})
         return given
 
 
@@ -59,11 +65,17 @@ class KeyContract(Contract):
         required=False,
         help_text="Of an access token.",
     )
+    strict = serializers.BooleanField(
+        required=False, help_text="Whether lists refuse filters that they do not know."
+    )
     createdAtUtc = serializers.DateTimeField(source="created_at")
     lastUsedAtUtc = serializers.DateTimeField(source="last_used_at", required=False)
     expiresAtUtc = serializers.DateTimeField(
         source="expires_at", required=False, help_text="When it ends by itself."
     )
+
+    def get_strict(self, key: ApiKey) -> bool | None:
+        return key.strict or None
 
     def get_scopes(self, key: ApiKey) -> list[str] | None:
         return [scope for scope in Scope.values if scope in key.granted] or None
@@ -99,6 +111,7 @@ def create_key(
         body["name"],
         timedelta(days=body["days"]) if "days" in body else None,
         scopes=scopes if kind == ApiKey.Kind.ACCESS_TOKEN else None,
+        strict=body.get("strict", False),
         made_by=audit.person_of(by),
     )
     audit.record("key.created", key, by=by)

@@ -124,6 +124,8 @@ class ApiKey(Record):
     revoked_at = models.DateTimeField(null=True)
     # Of an access token: what it may do; None for all, also for what is added later.
     scopes = ArrayField(models.CharField(max_length=16), null=True)
+    # Of an access token: whether lists refuse filters that they do not know.
+    strict = models.BooleanField(default=False, db_default=False)
     # The person who made it, also by another key, or who rotated it last.
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -160,16 +162,18 @@ class ApiKey(Record):
         lifetime: timedelta | None = None,
         *,
         scopes: Iterable[str] | None = None,
+        strict: bool = False,
         made_by: Any = None,
     ) -> tuple["ApiKey", str]:
         """Create a key. Return (row, secret). Provider keys belong to an account.
 
         The secret is stored as digests only, and sealed for an organization whose
         provider may read it (PROVIDER_KEYS_READABLE). lifetime: after which it ends by
-        itself, or None. scopes: of an access token, or None for all. made_by: a person.
+        itself, or None. scopes: of an access token, or None for all. strict: of an
+        access token. made_by: a person.
         """
         secret = tokens.generate_token(tokens.PREFIXES[kind])
-        row = cls(kind=kind, name=name, made_by=made_by)
+        row = cls(kind=kind, name=name, strict=strict, made_by=made_by)
         if scopes is not None and set(scopes) != set(Scope.values):
             row.scopes = [scope for scope in Scope.values if scope in scopes]
         if lifetime:
@@ -275,7 +279,13 @@ class ApiKey(Record):
 
     @property
     def audit_facts(self) -> dict[str, Any]:
-        facts = {"kind": self.kind, "name": self.name, "begins_with": self.hint}
+        facts: dict[str, Any] = {
+            "kind": self.kind,
+            "name": self.name,
+            "begins_with": self.hint,
+        }
+        if self.strict:
+            facts["strict"] = True
         return facts if self.scopes is None else facts | {"scopes": self.scopes}
 
     def record_use(self, address: str) -> None:
@@ -325,5 +335,6 @@ class ApiKey(Record):
             self.name,
             lifetime,
             scopes=self.scopes,
+            strict=self.strict,
             made_by=made_by,
         )

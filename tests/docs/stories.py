@@ -10,7 +10,7 @@ from organizations.provisioning import create_organization
 
 def assert_example_prints_what_it_says(page, url, **options):
     """url: of the running product. options: of the organization that runs it."""
-    made = create_organization("Registry office", **options)
+    made = create_organization("Registry office", strict=True, **options)
     [story] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     environment = os.environ | {
         "AGENCY_URL": url,

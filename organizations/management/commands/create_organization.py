@@ -22,6 +22,11 @@ class Command(BaseCommand):
             "--test", action="store_true", help="for tests only: docs/sandbox.md"
         )
         parser.add_argument(
+            "--strict",
+            action="store_true",
+            help="lists refuse filters that they do not know: docs/errors.md",
+        )
+        parser.add_argument(
             "--json", action="store_true", help="print one JSON object"
         )
 
@@ -37,6 +42,7 @@ class Command(BaseCommand):
                     image_url=image_url,
                     network_id=network,
                     is_test=options["test"],
+                    strict=options["strict"],
                 )
                 actor = audit.actor_of_command("create_organization")
                 audit.record("organization.created", organization.tenant, by=actor)

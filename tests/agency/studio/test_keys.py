@@ -30,6 +30,14 @@ def test_a_new_key_is_shown_once_and_works(browser, url):
         assert secret[:8] in page
 
 
+def test_a_token_is_strict_if_that_is_ticked(browser, url):
+    for kind, ticked in (("access_token", True), ("subscription_key", False)):
+        fields = {"kind": kind, "name": kind, "scopes": ALL, "strict": "on"}
+        [secret] = secrets_on(browser.send(f"{url}/keys", **fields))
+        assert ApiKey.find_live(kind, secret).strict is ticked
+    assert browser.get(url).text.count(">strict<") == 1
+
+
 def test_a_key_ends_after_the_time_that_was_chosen(browser, college, url):
     fields = {"kind": "access_token", "name": "Contractor", "lifetime": "30"}
     fields["scopes"] = ALL

@@ -297,7 +297,7 @@ def demo_organization(owner: User) -> Organization:
     """
     tenant = Tenant.objects.filter(memberships__user=owner, name=NAME).first()
     if tenant is None:
-        return create_organization(NAME, owner=owner, is_test=True)
+        return create_organization(NAME, owner=owner, is_test=True, strict=True)
     Kind = ApiKey.Kind
     owners = {
         Kind.ACCESS_TOKEN: tenant,
