@@ -17,6 +17,7 @@ from agency.studio.accounts.second_factor import require_second_factor
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.invitations import deliver_invitation
 from agency.studio.pages import get_membership, studio_page
+from organizations import departures
 from organizations.provisioning import change_organization
 from tenants import members, vault
 from tenants.models import Invitation, Membership, Permission, Role, Scope
@@ -186,6 +187,8 @@ def change_role(
     """Give a member another role. 409 `last_owner` is shown on the page.
 
     Who may not invite any more loses the invitations that they sent and that are open.
+    If there are keys or webhooks that they made and could make no longer, a question
+    comes first.
     """
     membership = get_membership(request, tenant_id, Permission.PEOPLE)
     member = get_member(membership, member_id)
@@ -194,11 +197,27 @@ def change_role(
         messages.error(request, "Choose one of the roles.")
         return redirect("studio:members", tenant_id=tenant_id)
     role = Role(form.cleaned_data["role"])
+    found = departures.find_belongings(member, role)
+    if not found.are_none and "confirmed" not in request.POST:
+        context = {"tenant": membership.tenant, "member": member, "role": role}
+        return render(
+            request, "studio/change_role.html", context | {"belongings": found}
+        )
+    choice = read_choice(request)
     return change_and_return(
         request,
         tenant_id,
-        lambda: members.change_role(member, role, by=request),
+        lambda: departures.change_role(member, role, choice, by=request),
         f"{name_of(member)} has the role {role.label} now.",
+    )
+
+
+def read_choice(request: HttpRequest) -> departures.Choice:
+    """What the form says about keys and webhooks that somebody made."""
+    return departures.Choice(
+        kept=frozenset(request.POST.getlist("keep")),
+        ended=frozenset(request.POST.getlist("end")),
+        overlap=request.POST.get("overlap") == "yes",
     )
 
 
@@ -208,32 +227,41 @@ def remove_member(
 ) -> HttpResponse:
     """Remove a member after a question, and the invitations that they sent.
 
-    409 `last_owner` is shown on the page of members.
+    Keys and webhooks that they made end, but for those that are kept. 409 `last_owner`
+    is shown on the page of members.
     """
     membership = get_membership(request, tenant_id, Permission.PEOPLE)
     member = get_member(membership, member_id)
     if request.method != "POST":
         context = {"membership": membership, "tenant": membership.tenant}
+        context |= {"belongings": departures.find_belongings(member, None)}
         return render(
             request, "studio/remove_member.html", context | {"member": member}
         )
+    choice = read_choice(request)
     return change_and_return(
         request,
         tenant_id,
-        lambda: members.remove_member(member, by=request),
+        lambda: departures.remove_member(member, choice, by=request),
         f"{name_of(member)} is no longer a member.",
     )
 
 
 @studio_page("GET", "HEAD", "POST")
 def leave_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    """End the person's own membership after a question. 409 `last_owner` is shown."""
+    """End the person's own membership after a question. 409 `last_owner` is shown.
+
+    Keys and webhooks that they made end: only others can say that one is kept, and
+    have it by rotating it before.
+    """
     membership = get_membership(request, tenant_id)
     if request.method != "POST":
         context = {"membership": membership, "tenant": membership.tenant}
+        context |= {"belongings": departures.find_belongings(membership, None)}
         return render(request, "studio/leave.html", context)
+    choice = departures.Choice(overlap=read_choice(request).overlap)
     try:
-        members.remove_member(membership, by=request)
+        departures.remove_member(membership, choice, by=request)
     except AgencyError as error:
         messages.error(request, error.message)
         return redirect("studio:members", tenant_id=tenant_id)

@@ -7,7 +7,7 @@ a form for a new key that has errors.
 from collections import Counter
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -49,16 +49,9 @@ def render_organization(
 
 
 def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:
-    """Return the keys of an organization and its provider account, newest first.
-
-    Provider keys have access to all organizations of the account. So they are left out
-    for organizations that were created with such a key.
-    """
-    owners = Q(tenant=tenant)
-    if not tenant.made_by_provider:
-        owners |= Q(provider=tenant.provider)
+    """Return the keys of an organization and its provider account, newest first."""
     return (
-        ApiKey.objects.filter(owners)
+        ApiKey.objects.filter(ApiKey.is_of(tenant))
         .select_related("tenant", "provider", "made_by")
         .order_by("-pk")
     )

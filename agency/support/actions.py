@@ -23,6 +23,7 @@ from connections.messaging import outbox
 from connections.models import OutboundMessage
 from credentials import publications
 from credentials.models import Publication
+from organizations import departures
 from organizations.deletion import end_deletion, undo_deletion
 from tenants import audit, members, sessions
 from tenants.models import Membership, Tenant
@@ -134,7 +135,14 @@ def add_member(request: HttpRequest, row: Tenant, form: ReasonForm) -> None:
 
 def change_member(request: HttpRequest, row: Membership, form: ReasonForm) -> None:
     role = form.cleaned_data["role"]
-    members.change_role(row, role, by=request, reason=form.cleaned_data["reason"])
+    # What they made and could make no longer ends: here nobody is asked about it.
+    departures.change_role(
+        row,
+        role,
+        departures.Choice(),
+        by=request,
+        reason=form.cleaned_data["reason"],
+    )
 
 
 def finish_deletion(
@@ -248,7 +256,8 @@ ACTIONS: dict[str, Action] = {
         "Change the role",
         Membership,
         "change_member",
-        "The person has the new role at once. An organization keeps one owner.",
+        "The person has the new role at once. Keys and webhooks that they made and "
+        "could make no longer end. An organization keeps one owner.",
         change_member,
         form=RoleForm,
         related=("user", "tenant"),

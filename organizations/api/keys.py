@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -91,7 +92,7 @@ class NewKeyContract(KeyContract):
 def create_key(
     tenant: Tenant, maker: ApiKey, body: dict[str, Any], by: Request
 ) -> ApiKey:
-    """Make a key with at most the scopes of the maker, in one transaction.
+    """Make a key with at most the scopes and the time of the maker, in one transaction.
 
     The lock on the organization makes the count of live keys exact. body: valid
     KeyParameters. 409 `key_limit`.
@@ -105,11 +106,15 @@ def create_key(
         )
         raise Conflict("key_limit", message)
     scopes = body.get("scopes", maker.scopes)
+    lifetime = timedelta(days=body["days"]) if "days" in body else None
+    if maker.expires_at:
+        left = maker.expires_at - timezone.now()
+        lifetime = min(lifetime, left) if lifetime else left
     key, secret = ApiKey.issue(
         kind,
         tenant,
         body["name"],
-        timedelta(days=body["days"]) if "days" in body else None,
+        lifetime,
         scopes=scopes if kind == ApiKey.Kind.ACCESS_TOKEN else None,
         strict=body.get("strict", False),
         made_by=audit.person_of(by),

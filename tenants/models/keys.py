@@ -190,6 +190,16 @@ class ApiKey(Record):
         row.save(force_insert=True)
         return row, secret
 
+    @staticmethod
+    def is_of(tenant: Tenant) -> Q:
+        """The condition of the keys of an organization and its provider account.
+
+        Provider keys have access to all organizations of the account. So they are left
+        out for organizations that were created with such a key.
+        """
+        own = Q(tenant=tenant)
+        return own if tenant.made_by_provider else own | Q(provider=tenant.provider)
+
     @classmethod
     def live(cls) -> "models.QuerySet[ApiKey]":
         """Return the keys that are neither revoked nor expired, in no order."""

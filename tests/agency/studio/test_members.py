@@ -303,7 +303,8 @@ def test_an_owner_changes_roles_and_removes_members(browser, college, url, viewe
 def test_everybody_may_leave_but_the_last_owner(browser, college, url, viewer, fay):
     own = f"{url}/members/{Membership.objects.get(user=fay).pk}"
     for path in (f"{url}/leave", f"{own}/role", f"{own}/remove"):
-        answer = browser.post(path, {"role": "viewer"}, follow=True)
+        form = {"role": "viewer", "confirmed": "yes"}
+        answer = browser.post(path, form, follow=True)
         assert "Make somebody else an owner first" in answer.text
         assert roles_in(college.tenant) == {"fay": "owner", "vic": "viewer"}
     assert "Leave" in viewer.get(f"{url}/leave").text
