@@ -105,9 +105,10 @@ def accept_invitation(
 ) -> HttpResponse:
     """Connect, in one transaction, and lead to the inbox.
 
-    A message that is attached to the invitation arrives there.
+    A message that is attached to the invitation arrives there. An invitation for many
+    connects a wallet once: a visitor could use up the organization's connections.
     """
-    handshakes.accept_invitation(wallet, invitation)
+    handshakes.accept_invitation(wallet, invitation, once=True)
     inbox = reverse("web_wallet:inbox")
     return redirect(f"{inbox}?connected" if kind == Kind.INVITATION else inbox)
 

@@ -127,11 +127,14 @@ def invite(
 
 
 @network_reads.atomic_with_reads
-def accept_invitation(wallet: Wallet, invitation: Message) -> Connection:
+def accept_invitation(
+    wallet: Wallet, invitation: Message, once: bool = False
+) -> Connection:
     """Accept an invitation and send a request to connect. Return the connection.
 
     The existing connection is returned if the wallet has accepted this single-use
-    invitation before, or knows the inviter by a lasting DID or key.
+    invitation before, or knows the inviter by a lasting DID or key. once: also if it
+    has accepted this multi-party invitation, of which each acceptance else makes one.
 
     In one transaction, which is run again if the inviter's DID must be read from a
     network. The wallet, a known connection and the invitation are locked in this
@@ -150,7 +153,8 @@ def accept_invitation(wallet: Wallet, invitation: Message) -> Connection:
     known = lock_known_connection(wallet, invited, invitation.id)
     # A multi-party invitation with its own key makes a new connection each time. One
     # with the wallet's public key is meant to be recognised (OutOfBandOptions).
-    if known and not (hosted and hosted.multi_party and hosted.invitation_key_id):
+    makes_another = hosted and hosted.multi_party and hosted.invitation_key_id
+    if known and (once or not makes_another):
         out_of_band.reuse_connection(known, invitation)
         return known
     # Locked after everything else: a multi-party invitation only against deletion, so

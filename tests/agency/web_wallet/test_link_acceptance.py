@@ -120,6 +120,16 @@ def test_a_replaced_link_and_a_made_up_note_lead_nowhere(wallet, alice, offer):
     assert_led_nowhere(wallet, token)
 
 
+def test_an_invitation_for_many_connects_a_wallet_once(wallet, faber):
+    invited = faber.invites(multiParty=True)
+    token = Connection.objects.get(connection_id=invited["connectionId"]).token
+    before = Connection.objects.count()
+    for _ in range(3):
+        done = wallet.post(f"/w/take/{token}", {"action": "accept"})
+        assert done.url == "/w/inbox?connected"
+    assert Connection.objects.count() == before + 2
+
+
 def test_the_note_opens_no_wallet(wallet):
     note = wallet.cookies[sessions.OPEN_COOKIE]
     assert note["path"] == "/i/" and note["httponly"]
