@@ -45,7 +45,12 @@ def main(names):
         names += SUMMARY
     with run_servers() as environment:
         quiet = DEVELOPER_SETTINGS | {"LOG_LEVEL": "WARNING", "ALLOWED_HOSTS": "*"}
-        quiet |= dict.fromkeys(("INBOX_PER_ADDRESS", "INBOX_PER_RECIPIENT"), "1000000")
+        limits = (
+            "INBOX_PER_ADDRESS",
+            "INBOX_PER_RECIPIENT",
+            "REQUESTS_PER_INVITATION",
+        )
+        quiet |= dict.fromkeys(limits, "1000000")
         os.environ |= (
             environment | quiet | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
         )

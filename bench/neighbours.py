@@ -38,7 +38,11 @@ from webhooks.models import Webhook
 
 SAMPLES, PAUSE = 200, 0.02
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
-INBOX = {"INBOX_PER_ADDRESS": "6000", "INBOX_PER_RECIPIENT": "1200"}  # the defaults
+INBOX = {  # the defaults
+    "INBOX_PER_ADDRESS": "6000",
+    "INBOX_PER_RECIPIENT": "1200",
+    "REQUESTS_PER_INVITATION": "60",
+}
 PREDICATES = [
     {
         "policyName": f"over {number}",
@@ -326,7 +330,8 @@ def tarpits(world):
         document["service"][0]["serviceEndpoint"] = (
             f"{world.places.url}/stuck/{number}"
         )
-        world.post(packed(body, own_seed, recipient), strangers(1)[0])
+        # Two addresses: one gets 60 requests by an invitation in a minute.
+        world.post(packed(body, own_seed, recipient), strangers(2)[number % 2])
     yield
 
 
@@ -406,6 +411,39 @@ def large_definitions(world):
         yield
 
 
+@contextmanager
+def invitations(world):
+    """Strangers on four addresses ask to connect by an invitation for many."""
+    made = world.neighbour.call("post", "/connections", json={"multiParty": True})
+    invited = Connection.objects.get(connection_id=made["connectionId"])
+    with asked(world, invited.invitation["recipientKeys"][0]):
+        yield
+
+
+@contextmanager
+def public_did(world):
+    """Strangers on four addresses ask to connect by the public DID."""
+    world.neighbour.call("post", "/tenants/publicDid")
+    accepts = {"acceptsRequests": True}
+    world.neighbour.call("put", "/tenants/publicDid", json=accepts)
+    with asked(
+        world, Wallet.of_organization(tenant_of(world.neighbour)).public_key.verkey
+    ):
+        yield
+
+
+@contextmanager
+def asked(world, recipient):
+    """Each request of another agent, as fast as they are taken or refused."""
+
+    def ask(address):
+        own_seed = random.randbytes(32)
+        world.post(packed(request(own_seed), own_seed, recipient), address)
+
+    with repeated(*(partial(ask, address) for address in strangers(4))):
+        yield
+
+
 ATTACKS = (
     (unfinished_bodies, World.reads),
     (slow_readers, World.reads),
@@ -414,4 +452,6 @@ ATTACKS = (
     (rubbish, World.arrivals),
     (many_predicates, World.reads),
     (large_definitions, World.reads),
+    (invitations, World.arrivals),
+    (public_did, World.arrivals),
 )
