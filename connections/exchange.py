@@ -25,6 +25,7 @@ from webhooks.events.emit import EventSource
 
 # What an exchange needs to be moved: for select_related().
 PARTIES = ("connection__my_key", "wallet", "tenant__network")
+OPEN_OF_STRANGER = 3  # exchanges that it begins, at a time
 
 
 class Exchange(EventSource):
@@ -285,13 +286,31 @@ class Exchange(EventSource):
     def insert_within_quota(self) -> None:
         """Save a new row and emit its event, in one transaction.
 
-        409 `quota_exceeded` at the organization's limit of open exchanges. If the
-        connection is locked, find_on_connection() returns this object from now on.
+        409 `quota_exceeded` at the organization's limit of open exchanges, or at that
+        of a stranger. If the connection is locked, find_on_connection() returns this
+        object from now on.
         """
         if self.connection and self.connection.is_locked:
             self._use_locked_connection()
         quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant)
+        self._limit_stranger()
         self.save(force_insert=True)
+
+    def _limit_stranger(self) -> None:
+        """Raise QuotaExceeded if a stranger has begun too many that are still open.
+
+        Else few strangers would use up the organization's limit. What it begins itself
+        is on a connection of its own by then (Connection.adopt).
+        """
+        connection = self.connection
+        if connection is None or connection.stranger is None:
+            return
+        number = sum(
+            model.objects.filter(connection=connection, state__in=model.OPEN).count()
+            for model in Exchange.__subclasses__()
+        )
+        if number >= OPEN_OF_STRANGER and quotas.applies(self.tenant):
+            raise quotas.QuotaExceeded(quotas.OPEN_EXCHANGES)
 
     def send_message(self, message: dict[str, Any]) -> None:
         """Enqueue a message to the peer, in the caller's transactions.atomic().

@@ -137,9 +137,14 @@ def require_room(quota: Quota, tenant: Tenant) -> None:
 def has_room(quota: Quota, tenant: Tenant) -> bool:
     """Whether the organization may have one more."""
     limit = getattr(settings, quota.setting)
-    if not (limit and tenant.provider and tenant.provider.has_quotas):
+    if not (limit and applies(tenant)):
         return True
     return quota.count_used(tenant.pk, limit) < limit
+
+
+def applies(tenant: Tenant) -> bool:
+    """Whether the organization has quotas."""
+    return bool(tenant.provider and tenant.provider.has_quotas)
 
 
 def require_room_for_picture(provider: Provider, size: int) -> None:

@@ -7,6 +7,7 @@ from django.db.models import F
 
 from agency.core.metrics import registry
 from connections import strangers
+from connections.exchange import OPEN_OF_STRANGER
 from connections.models import Connection, InboundMessage
 from connections.protocols import connections_1_0, handshakes
 from connections.tasks import forget_messages
@@ -155,6 +156,24 @@ def test_one_that_has_written_goes_last_and_does_not_stay(club, public, settings
     ask(public, SCHOOL)
     assert rows[0] not in begun() and rows[1] in begun()
     assert of(club, ALICE).exists() and of(club, SCHOOL).exists()
+
+
+def test_a_stranger_begins_few_exchanges_until_somebody_answers(club, public):
+    phone = Agent()
+    row = connects(phone, public)
+
+    def propose(times):
+        for _ in range(times):
+            preview = {"@type": "x", "attributes": [{"name": "a", "value": "b"}]}
+            kind = "issue-credential/1.0/propose-credential"
+            phone.says(phone.build(kind, credential_proposal=preview))
+
+    propose(OPEN_OF_STRANGER + 3)
+    listed = club.get("/credentials")
+    assert len(listed) == OPEN_OF_STRANGER
+    club.post("/messages", {"connectionId": row.connection_id, "text": "Hello"})
+    propose(2)
+    assert len(club.get("/credentials")) == OPEN_OF_STRANGER + 2
 
 
 def test_many_at_once_make_room_once_each(club, public, settings):
