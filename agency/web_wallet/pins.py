@@ -27,8 +27,8 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 OF_ADDRESS, OF_LINK = 5, 20  # in an hour, in a day
 # Those of a known browser in an hour.
 OF_BROWSER = 10
-# All tries in a minute, right ones too: each hashes a PIN. Of one link, by a known
-# browser or an address; of an address, which many people may share.
+# All tries in a minute, right ones too: each hashes a PIN. Of one link, in all known
+# browsers, and in others at each address; of an address, which many people may share.
 ALL_OF_LINK, ALL_OF_ADDRESS = 30, 600
 # From an address with so many wrong tries in an hour, unknown browsers take turns.
 OF_CROWD, TURN_SECONDS = 300, 2
@@ -86,11 +86,10 @@ def check_pin(
     link knows it.
     """
     digest = vault.keyed_digest(address)
-    rate_limits.take_token(
-        "pins_of_link", f"{link.pk} {browser or address}", ALL_OF_LINK
-    )
-    # Who may not try takes nothing away from others at the address.
+    # Who may not try takes nothing away from others of the link or the address.
     require_tries_left(link, digest, browser)
+    whose = f"{link.pk} {'known' if browser else address}"
+    rate_limits.take_token("pins_of_link", whose, ALL_OF_LINK)
     if not browser:
         rate_limits.take_token("pins_of_address", address, ALL_OF_ADDRESS)
         if is_crowd(digest):

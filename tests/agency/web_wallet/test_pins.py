@@ -364,6 +364,9 @@ def test_right_pins_are_bounded_by_link_and_address(alice, faber, monkeypatch):
     assert "That was too often." in answer.text
     assert 0 < int(answer["Retry-After"]) <= 60
     assert give(visit(path, REMOTE_ADDR="192.0.2.7"), PIN).status_code == 302
+    known = visit(path, REMOTE_ADDR="192.0.2.9")
+    codes = [give(known, PIN).status_code for _ in range(right + 2)]
+    assert codes == [302] * (right + 1) + [429], "the first one was unknown"
     monkeypatch.setattr(pins, "ALL_OF_ADDRESS", 1)
     bob = link_of(faber.hosts("Bob"))
     answers = [give(visit(bob, REMOTE_ADDR="192.0.2.8"), PIN) for _ in range(2)]
