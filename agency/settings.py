@@ -595,7 +595,10 @@ ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 # has proven to own it.
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if STUDIO_VERIFY_EMAIL else "none"
 ACCOUNT_PREVENT_ENUMERATION = "strict"
-ACCOUNT_FORMS = {"signup": "agency.studio.accounts.sign_up.SignUpForm"}
+ACCOUNT_FORMS = {
+    "signup": "agency.studio.accounts.sign_up.SignUpForm",
+    "add_email": "agency.studio.accounts.sign_up.AddAddressForm",
+}
 ACCOUNT_ADAPTER = "agency.studio.accounts.adapter.AccountAdapter"
 # In addition to allauth's defaults. The key of login_failed is account and IP address,
 # so that nobody can lock out the owner from another IP address. It comes first:

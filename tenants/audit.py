@@ -19,6 +19,7 @@ from agency.core import logs, transactions
 from agency.core.callers import client_address
 from agency.core.retention import BatchBudget, days_ago, delete_in_batches
 from tenants.models import ApiKey, AuditEntry, Tenant
+from tenants.models.names import name_of
 
 # The stable codes of actions, and what people read. docs/team.md lists them.
 ACTIONS = {
@@ -236,7 +237,7 @@ def actor_of_person(user: Any, request: Any) -> Actor:
     return Actor(
         Kind.STAFF if in_admin else Kind.PERSON,
         str(user.pk),
-        user.email or user.get_username(),
+        name_of(user),
         client_address(request.META) if request is not None else "",
     )
 

@@ -4,9 +4,13 @@ Each function locks the organization's row, so that two at once leave an owner.
 """
 
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
 from agency.core import transactions
@@ -14,6 +18,7 @@ from agency.core.errors import Conflict, Invalid, NotFound
 from agency.core.retention import BatchBudget, days_ago, delete_in_batches
 from tenants import audit, vault
 from tenants.models import Invitation, Membership, Permission, Role, Tenant
+from tenants.models.names import has_confirmed_email, read_confirmed
 from tenants.models.people import INVITATION_LIFETIME
 
 MAX_MEMBERS = 200
@@ -27,13 +32,17 @@ def invite_person(
 ) -> tuple[Invitation, str]:
     """Create an invitation. Return it and the token of its link.
 
-    Only a digest of the token is stored. The caller sends the mail. by: the request of
-    the person who invites. Raises Conflict `already_member`, `already_invited`,
-    `member_limit` (of members or of open invitations).
+    Only a digest of the token is stored. The caller sends the mail or, without
+    EMAIL_URL, shows the link. by: the request of the person who invites. Raises
+    Conflict `already_member`, `already_invited`, `member_limit` (of members or of open
+    invitations).
     """
     tenant.lock_row()
     email = email.strip().lower()
-    if tenant.memberships.filter(user__email__iexact=email).exists():
+    # Others who give this address as theirs must not keep its owner out.
+    confirmed = EmailAddress.objects.filter(email=email, verified=True)
+    named = tenant.memberships.filter(user__email__iexact=email)
+    if named.filter(user__in=confirmed.values("user")).exists():
         raise Conflict("already_member", f"{email} is a member already.")
     if tenant.invitations.filter(email=email).exists():
         raise Conflict(
@@ -63,7 +72,7 @@ def resend_invitation(invitation: Invitation, *, by: Any) -> str:
     invitation.tenant.lock_row()
     row = lock_invitation(invitation)
     token = renew_token(row)
-    row.save(update_fields=["digest", "expires_at", "updated_at"])
+    row.save(update_fields=["digest", "is_mailed", "expires_at", "updated_at"])
     audit.record("invitation.resent", row, by=by)
     return token
 
@@ -92,9 +101,11 @@ def accept_invitation(
 ) -> Tenant:
     """Make the person a member, and use the invitation up. Return the organization.
 
-    digest: vault.keyed_digest() of the token. emails: the mail addresses that are the
+    digest: vault.keyed_digest() of the token, which proves that the link was opened:
+    if it was mailed, the address is confirmed. emails: the mail addresses that are the
     person's own, in lower case. A member keeps the present role. Raises NotFound
-    `invitation_ended`, Invalid `wrong_address`, Conflict `member_limit`.
+    `invitation_ended`, Invalid `wrong_address`, Conflict `member_limit`,
+    `address_in_use`.
     """
     found = find_invitation(digest)
     if found:
@@ -113,8 +124,11 @@ def accept_invitation(
             "wrong_address",
             f"This invitation is for {found.email}. Sign in with that address.",
         )
+    if found.is_mailed:
+        confirm_address(user, found.email, by=by)
     if not found.tenant.memberships.filter(user=user).exists():
         require_room_for_member(found.tenant)
+        require_own_address(found.tenant, user)
         member = Membership.objects.create(
             tenant=found.tenant, user=user, role=found.role
         )
@@ -131,12 +145,13 @@ def add_member(
 ) -> Membership:
     """Make a person a member without an invitation. For staff.
 
-    Raises Conflict `already_member`, `member_limit`.
+    Raises Conflict `already_member`, `member_limit`, `address_in_use`.
     """
     tenant.lock_row()
     if tenant.memberships.filter(user=user).exists():
         raise Conflict("already_member", f"{user} is a member already.")
     require_room_for_member(tenant)
+    require_own_address(tenant, user)
     member = Membership.objects.create(tenant=tenant, user=user, role=role)
     audit.record("member.added", member, by=by, reason=reason)
     return member
@@ -234,10 +249,49 @@ def require_room_for_member(tenant: Tenant) -> None:
         )
 
 
+def confirm_address(user: Any, email: str, *, by: Any) -> None:
+    """Confirm an address of the person, who has opened a link that was mailed to it."""
+    row, _ = EmailAddress.objects.get_or_create(user=user, email=email)
+    if row.verified:
+        return
+    if not row.set_verified():
+        raise Conflict(
+            "address_in_use",
+            f"Another account has confirmed {email}. Sign in with that one.",
+        )
+    read_confirmed([user])
+    audit.record("person.email_confirmed", user, by=by, address=email)
+
+
+def require_own_address(tenant: Tenant, user: Any) -> None:
+    """Raise Conflict `address_in_use` if the address is unconfirmed and a member's."""
+    if not has_confirmed_email(user) and is_used_in([tenant], user.email, but=user):
+        raise Conflict(
+            "address_in_use",
+            f"Another member of the organization uses {user.email}, which is not "
+            "confirmed as yours.",
+        )
+
+
+def is_used_in(tenants: Iterable[Tenant], email: str, *, but: Any) -> bool:
+    """Whether another member of these organizations has this address, confirmed or not.
+
+    but: the person who is not meant.
+    """
+    if not email:
+        return False
+    is_theirs = Q(user__email__iexact=email) | Q(
+        user__emailaddress__email__iexact=email
+    )
+    others = Membership.objects.filter(is_theirs, tenant__in=tenants)
+    return others.exclude(user=but).exists()
+
+
 def renew_token(invitation: Invitation) -> str:
     """Set a new token and the time until which it works. Return the token."""
     token = secrets.token_urlsafe(32)
     now = timezone.now()
+    invitation.is_mailed = bool(settings.EMAIL_URL)
     invitation.digest = vault.keyed_digest(token)
     invitation.expires_at = now + INVITATION_LIFETIME
     invitation.updated_at = now

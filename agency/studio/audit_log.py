@@ -34,7 +34,11 @@ class LogFilter(forms.Form):
         label="Action", choices=[("", "All actions"), *audit.ACTIONS.items()],
         required=False,
     )  # fmt: skip
-    who = forms.CharField(label="Who (mail address)", max_length=254, required=False)
+    who = forms.CharField(
+        label="Who (mail address, or “person” and number)",
+        max_length=254,
+        required=False,
+    )
     since = forms.DateField(
         label="From (day)",
         required=False,

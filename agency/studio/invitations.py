@@ -56,14 +56,13 @@ def mail_invitation(invitation: Invitation, link: str) -> None:
 
     Raises OSError or SMTPException.
     """
-    inviter = invitation.invited_by
     send_mail(
-        texts.INVITATION if inviter else texts.ANONYMOUS_INVITATION,
+        texts.INVITATION if invitation.inviter else texts.ANONYMOUS_INVITATION,
         invitation.email,
         language=invitation.tenant.default_language or FALLBACK,
         link=link,
         values={
-            "inviter": inviter.email if inviter else "",
+            "inviter": invitation.inviter,
             "organization": mailed_name(invitation.tenant.name),
             "role": texts.ROLES[invitation.role],
         },

@@ -21,6 +21,7 @@ from organizations import departures
 from organizations.provisioning import change_organization
 from tenants import members, vault
 from tenants.models import Invitation, Membership, Permission, Role, Scope
+from tenants.models.names import read_confirmed
 from tenants.models.people import ROLES_WITH
 
 # Each invitation is a mail to an address that somebody typed. Of one organization:
@@ -54,10 +55,14 @@ def render_members(
     )
     may_change = membership.may(Permission.PEOPLE)
     invitations = tenant.invitations.select_related("invited_by").order_by("email")
+    members = tenant.memberships.select_related("user").order_by(rank, "pk")
+    read_confirmed(
+        [member.user for member in members] + [one.invited_by for one in invitations]
+    )
     context = {
         "membership": membership,
         "tenant": tenant,
-        "members": tenant.memberships.select_related("user").order_by(rank, "pk"),
+        "members": members,
         "invitations": invitations if may_change else [],
         "may_change": may_change,
         "form": form or InviteForm(),
@@ -208,7 +213,7 @@ def change_role(
         request,
         tenant_id,
         lambda: departures.change_role(member, role, choice, by=request),
-        f"{name_of(member)} has the role {role.label} now.",
+        f"{member.name} has the role {role.label} now.",
     )
 
 
@@ -243,7 +248,7 @@ def remove_member(
         request,
         tenant_id,
         lambda: departures.remove_member(member, choice, by=request),
-        f"{name_of(member)} is no longer a member.",
+        f"{member.name} is no longer a member.",
     )
 
 
@@ -292,7 +297,3 @@ def change_requirement(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         else "Members need no second factor any more.",
     )
     return redirect("studio:members", tenant_id=tenant_id)
-
-
-def name_of(member: Membership) -> str:
-    return member.user.email or member.user.get_username()

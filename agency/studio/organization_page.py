@@ -15,6 +15,7 @@ from agency.studio.forms import KeyForm
 from agency.studio.menu import Menu
 from agency.studio.overview import overview_context
 from tenants.models import ApiKey, Membership, Scope, Tenant
+from tenants.models.names import read_confirmed
 from wallets.models import Wallet
 
 MAX_ENDED_KEYS = 50  # on the page
@@ -33,6 +34,7 @@ def render_organization(
     """
     tenant = membership.tenant
     keys = list(list_keys(tenant))
+    read_confirmed(key.made_by for key in keys)
     for key in keys:
         key.is_rotatable = key.can_rotate and membership.may_rotate(key)
     own = Wallet.of_organization(tenant)

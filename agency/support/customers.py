@@ -18,6 +18,7 @@ from agency.support.reasons import add_reasons
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, Publication
 from tenants.models import ApiKey, Membership, Tenant
+from tenants.models.names import read_confirmed
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
 from webhooks.models import Delivery, Event, Webhook
@@ -255,7 +256,9 @@ def list_webhooks(tenant: Tenant) -> list[Webhook]:
 
 def list_people(tenant: Tenant) -> list[Membership]:
     rows = tenant.memberships.select_related("user").order_by("pk")
-    return list(rows[:MAX_PEOPLE])
+    found = list(rows[:MAX_PEOPLE])
+    read_confirmed(row.user for row in found)
+    return found
 
 
 def list_keys(tenant: Tenant) -> list[ApiKey]:

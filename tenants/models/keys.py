@@ -11,6 +11,7 @@ from django.db.models import F, Func, Q, Value
 from django.utils import timezone
 
 from tenants import tokens, vault
+from tenants.models.names import name_of
 from tenants.models.organizations import Provider, Tenant
 from tenants.models.record import Record
 
@@ -189,6 +190,11 @@ class ApiKey(Record):
                 vault.seal(row, "sealed", secret)
         row.save(force_insert=True)
         return row, secret
+
+    @property
+    def maker(self) -> str:
+        """The name of the person who made it, or an empty text."""
+        return name_of(self.made_by) if self.made_by else ""
 
     @staticmethod
     def is_of(tenant: Tenant) -> Q:

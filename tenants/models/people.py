@@ -8,6 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from tenants.models.keys import ApiKey, Scope
+from tenants.models.names import has_confirmed_email, name_of
 from tenants.models.organizations import Tenant
 from tenants.models.record import Record
 
@@ -94,9 +95,16 @@ class Membership(Record):
         return self.may_issue(key.kind) and self.may_give(key.granted)
 
     @property
+    def name(self) -> str:
+        return name_of(self.user)
+
+    @property
+    def unconfirmed_email(self) -> str:
+        return "" if has_confirmed_email(self.user) else self.user.email
+
+    @property
     def audit_facts(self) -> dict[str, str]:
-        name = self.user.email or self.user.get_username()
-        return {"person": name, "role": self.role}
+        return {"person": self.name, "role": self.role}
 
 
 class Invitation(Record):
@@ -109,6 +117,9 @@ class Invitation(Record):
     role = models.CharField(max_length=16, choices=Role.choices)
     # Of the token in the link, which only the mail holds.
     digest = models.BinaryField(unique=True)
+    # Whether its link was mailed, so that who opens it has confirmed the address; else
+    # an owner has passed it on by hand.
+    is_mailed = models.BooleanField(default=False, db_default=False)
     invited_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.SET_NULL,
@@ -126,6 +137,16 @@ class Invitation(Record):
 
     def __str__(self) -> str:
         return f"{self.email} to {self.tenant}"
+
+    @property
+    def inviter(self) -> str:
+        """The name of who sent it, for the invited. Empty if it says nothing."""
+        known = self.invited_by and has_confirmed_email(self.invited_by)
+        return name_of(self.invited_by) if known else ""
+
+    @property
+    def invited_by_name(self) -> str:
+        return name_of(self.invited_by) if self.invited_by else "–"
 
     @property
     def is_expired(self) -> bool:

@@ -11,7 +11,7 @@ from agency.core import logs
 from organizations.provisioning import create_organization, remove_organization
 from tenants import audit
 from tenants.models import ApiKey, AuditEntry
-from tests.factories import AuditEntryFactory, UserFactory
+from tests.factories import AuditEntryFactory, EmailAddressFactory
 from tests.support.erasing import worker_erases
 from tests.support.paths import ROOT
 
@@ -27,7 +27,7 @@ def college():
 @pytest.fixture
 def request_of_fay(rf):
     request = rf.post("/studio/x", REMOTE_ADDR="192.0.2.7")
-    request.user = UserFactory(username="fay")
+    request.user = EmailAddressFactory(user__username="fay").user
     return request
 
 

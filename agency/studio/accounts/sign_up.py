@@ -1,8 +1,11 @@
-"""The sign-up form. Registered and new addresses take the same time."""
+"""The forms that take a mail address, which is not confirmed yet.
+
+At sign-up registered and new addresses take the same time.
+"""
 
 from typing import Any
 
-from allauth.account.forms import SignupForm
+from allauth.account.forms import AddEmailForm, SignupForm
 from allauth.core import context as current
 from django import forms
 from django.conf import settings
@@ -11,6 +14,8 @@ from django.http import HttpRequest
 
 from agency.studio.forms import focus_field
 from agency.studio.invitations import invitation_of
+from tenants import members
+from tenants.models import Tenant
 
 
 class SignUpForm(SignupForm):
@@ -42,3 +47,15 @@ class SignUpForm(SignupForm):
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
         return super().try_save(request)
+
+
+class AddAddressForm(AddEmailForm):
+    def clean_email(self) -> str:
+        """Refuse an address that a member of the person's organizations uses."""
+        email: str = super().clean_email()
+        mine = Tenant.objects.filter(memberships__user=self.user)
+        if members.is_used_in(mine, email, but=self.user):
+            raise forms.ValidationError(
+                "Another member of one of your organizations uses this address."
+            )
+        return email

@@ -17,7 +17,7 @@ from credentials.models import Publication
 from tenants import audit, vault
 from tenants.models import AuditEntry, Membership, Tenant
 from tests.agency.admin.conftest import browser_in, make_staff
-from tests.factories import MembershipFactory, UserFactory
+from tests.factories import EmailAddressFactory, MembershipFactory
 from tests.support.pages import Browser
 from wallets.models import Key, Wallet
 from webhooks.delivery import examples
@@ -116,7 +116,7 @@ def entries():
 
 @pytest.fixture
 def paula(db):
-    return UserFactory(username="paula")
+    return EmailAddressFactory(user__username="paula").user
 
 
 def test_the_table_has_every_action_and_each_says_why_it_does_not_apply():

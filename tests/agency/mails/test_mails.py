@@ -165,7 +165,7 @@ def test_a_change_stands_when_no_mail_can_be_sent(kim, monkeypatch):
 
 
 def test_the_invitation_has_the_language_of_the_organization(browser, college, url):
-    EmailAddressFactory(user=User.objects.get(), email="f@x.example")
+    EmailAddressFactory(user=User.objects.get(), email="f@x.example", primary=False)
     college.tenant.default_language = "de"
     college.tenant.save()
     browser.send(f"{url}/members/invite", email="ada@x.example", role="developer")

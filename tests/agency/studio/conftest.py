@@ -7,7 +7,7 @@ from django.contrib.auth.hashers import get_hasher, make_password
 
 from organizations.provisioning import create_organization
 from tenants.models import AuditEntry
-from tests.factories import MembershipFactory, UserFactory
+from tests.factories import EmailAddressFactory, MembershipFactory, UserFactory
 from tests.support.pages import Browser
 from tests.support.people import Organization
 
@@ -22,6 +22,11 @@ def person(name):
     return UserFactory(username=name, password=hashed(get_hasher().algorithm))
 
 
+def confirmed(name):
+    """A person whose mail address is confirmed."""
+    return EmailAddressFactory(user=person(name)).user
+
+
 def browser_of(user):
     browser = Browser()
     browser.force_login(user, backend="agency.studio.accounts.sign_in.Backend")
@@ -30,7 +35,7 @@ def browser_of(user):
 
 @pytest.fixture
 def fay(db):
-    return person("fay")
+    return confirmed("fay")
 
 
 @pytest.fixture
@@ -66,7 +71,7 @@ def alice(api):
 
 def browser_with(role, tenant, name="someone"):
     """The browser of a new member of the organization."""
-    member = MembershipFactory(tenant=tenant, user=person(name), role=role)
+    member = MembershipFactory(tenant=tenant, user=confirmed(name), role=role)
     return browser_of(member.user)
 
 

@@ -54,7 +54,7 @@ def hashed(monkeypatch):
 
 @pytest.fixture
 def registered(fay):
-    return EmailAddressFactory(user=fay).email
+    return fay.email
 
 
 def answer(browser, path, **fields):

@@ -18,7 +18,6 @@ from agency.core import rate_limits
 from agency.core.metrics import registry
 from agency.studio.accounts.adapter import AccountAdapter
 from agency.studio.accounts.rate_limits import duration_text
-from tests.factories import EmailAddressFactory
 from tests.support.pages import Browser
 from tests.support.races import at_once
 
@@ -40,7 +39,7 @@ for _ in range(5):
 
 @pytest.fixture(autouse=True)
 def fay_may_sign_in(passwords_are_hashed_fast, fay):
-    EmailAddressFactory(user=fay)
+    pass
 
 
 def sign_in(password, address, email="fay@faber.example", **headers):
