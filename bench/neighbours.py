@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import socket
 import statistics
 import threading
@@ -23,20 +24,26 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import requests
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 
+from agency.web_wallet import links
+from agency.web_wallet.models import PersonalLink
 from bench.inbound import connected, packed, request, sealed_key, seed
 from bench.product import running
 from bench.story import POLICY, VALUES, Caller
 from connections.didcomm import message
 from connections.models import Connection
 from connections.protocols import trust_ping
+from tenants import audit
 from tenants.models import ApiKey, Tenant
 from wallets import key_generator, keys
 from wallets.models import Wallet
 from webhooks.models import Webhook
 
 SAMPLES, PAUSE = 200, 0.02
+PIN = "284615"
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 INBOX = {  # the defaults
     "INBOX_PER_ADDRESS": "6000",
@@ -160,6 +167,11 @@ class World:
         self.neighbour, self.attacker = Caller(url).prepare(), Caller(url).prepare()
         self.peer = self.connect(self.neighbour, places.url + "/mine/peer")
         self.register(self.neighbour, places.url + "/mine/hook")
+        # Each link takes thirty PINs a minute.
+        holders = [Browser(url, "127.0.0.1") for _ in range(40)]
+        for holder in holders:
+            holder.open(link_of(self.neighbour))
+        self.holders = itertools.cycle(holders)
 
     def connect(self, caller, endpoint):
         """A connection of the organization with an agent that has answered before."""
@@ -205,6 +217,10 @@ class World:
         """A message of the other agent, until it is taken."""
         return timed(lambda: self.post(self.ping(), "127.0.0.1", 202))
 
+    def pins(self):
+        """The PIN of a wallet, in its holder's browser, until the wallet is open."""
+        return timed(lambda: next(self.holders).give(PIN))
+
     def arrives(self, call):
         self.places.arrived.clear()
         call()
@@ -236,6 +252,52 @@ class World:
         parts = urlsplit(self.url)
         place = (parts.hostname, parts.port)
         return socket.create_connection(place, timeout=30, source_address=(address, 0))
+
+
+class Browser:
+    """A browser at an address of ours, for the pages of wallets."""
+
+    def __init__(self, url, address):
+        self.url, self.session = url, requests.Session()
+        self.session.mount("http://", From(address))
+
+    def open(self, path):
+        self.session.get(self.url + path)
+        page = self.session.get(f"{self.url}/w/pin").text
+        self.form = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[1]
+
+    def post(self, path, **fields):
+        fields["csrfmiddlewaretoken"] = self.form
+        return self.session.post(self.url + path, fields, allow_redirects=False)
+
+    def give(self, pin, *statuses):
+        """Enter a PIN. Others than the statuses, 302 if none are given, are errors."""
+        answer = self.post("/w/pin", pin=pin)
+        if answer.status_code not in (statuses or (302,)):
+            raise RuntimeError(f"{answer.status_code} {answer.text}")
+
+    def forget(self):
+        """Be a browser that the link does not know."""
+        self.session.cookies.pop("agency_wallet_known", None)
+
+
+class From(requests.adapters.HTTPAdapter):
+    """Connects from an address of ours."""
+
+    def __init__(self, address):
+        self.address = address
+        super().__init__()
+
+    def init_poolmanager(self, *arguments, **options):
+        options["source_address"] = (self.address, 0)
+        super().init_poolmanager(*arguments, **options)
+
+
+def link_of(caller):
+    """The path of the personal link of a new wallet, whose PIN was chosen."""
+    made = links.create_link(Wallet.create(tenant_of(caller)), by=audit.SYSTEM)
+    PersonalLink.objects.filter(pk=made.pk).update(pin=make_password(PIN))
+    return f"/w/{made.token}"
 
 
 def timed(work):
@@ -444,6 +506,47 @@ def asked(world, recipient):
         yield
 
 
+@contextmanager
+def guessed_pins(world):
+    """Somebody opens twenty wallets again and again, and guesses their PINs.
+
+    In eight browsers that the links do not know, at one address.
+    """
+    paths = [link_of(world.attacker) for _ in range(20)]
+    turns = itertools.cycle(paths)
+
+    def guess(browser):
+        browser.open(next(turns))
+        for pin in (PIN, PIN, "715204"):
+            browser.forget()
+            browser.give(pin, 302, 403, 429)
+
+    browsers = [Browser(world.url, strangers(1)[0]) for _ in range(8)]
+    with repeated(*(partial(guess, browser) for browser in browsers)):
+        yield
+
+
+@contextmanager
+def visitors(world):
+    """Eight visitors at a time make wallets by a link for many, and choose their PINs."""
+    tenant = tenant_of(world.attacker)
+    tenant.visitor_wallets, tenant.visitor_wallets_a_day = True, 100_000
+    tenant.save()
+    made = world.attacker.call("post", "/connections", json={"multiParty": True})
+    token = Connection.objects.get(connection_id=made["connectionId"]).token
+    path = link_of(world.attacker)
+
+    def visit(address):
+        browser = Browser(world.url, address)
+        browser.open(path)  # for a form
+        browser.session.cookies.pop("agency_wallet_link")
+        browser.post(f"/w/new/{token}")
+        browser.give(PIN, 302, 429)
+
+    with repeated(*(partial(visit, address) for address in strangers(8))):
+        yield
+
+
 ATTACKS = (
     (unfinished_bodies, World.reads),
     (slow_readers, World.reads),
@@ -454,4 +557,7 @@ ATTACKS = (
     (large_definitions, World.reads),
     (invitations, World.arrivals),
     (public_did, World.arrivals),
+    (guessed_pins, World.reads),
+    (guessed_pins, World.pins),
+    (visitors, World.reads),
 )
