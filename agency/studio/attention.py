@@ -16,7 +16,7 @@ from credentials.models import (
     CredentialDefinition,
     Publication,
 )
-from tenants.models import Tenant
+from tenants.models import Membership, Permission, Tenant
 from webhooks.models import Webhook
 
 MAX_OF_KIND = 5
@@ -42,16 +42,22 @@ class Kind(NamedTuple):
     describe: Callable[[Tenant, Rows], Iterator[AttentionItem]]
 
 
-def list_attention_items(tenant: Tenant) -> list[AttentionItem]:
-    """Return at most MAX_OF_KIND of each kind.
+def list_attention_items(membership: Membership) -> list[AttentionItem]:
+    """Return at most MAX_OF_KIND of each kind, and for owners what an import brought.
 
     One query tells which kinds there are, and one more reads each of these.
     """
-    now = timezone.now()
+    tenant, now = membership.tenant, timezone.now()
     rows = [kind.find(tenant, now) for kind in KINDS]
     exist = {f"has_{number}": Exists(found) for number, found in enumerate(rows)}
     has = Tenant.objects.filter(pk=tenant.pk).values(**exist).get()
-    return [
+    came_at = tenant.imported_at if membership.may(Permission.PEOPLE) else None
+    imported = []
+    if came_at and came_at > now - RECENT:
+        url = reverse("studio:imported", args=[tenant.pk])
+        text = "The organization was imported: see which keys and links came with it."
+        imported.append(AttentionItem(text, url))
+    return imported + [
         item
         for number, kind in enumerate(KINDS)
         if has[f"has_{number}"]

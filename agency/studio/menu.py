@@ -33,7 +33,7 @@ class Entry:
 
 MEMBER_PAGES = (
     "invite", "resend_invitation", "withdraw_invitation", "change_role",
-    "remove_member", "leave", "change_requirement",
+    "remove_member", "leave", "change_requirement", "imported",
 )  # fmt: skip
 WALLET_PAGES = (
     "new_wallet", "remove_wallet", "connect_wallet", "create_wallet_link",

@@ -76,7 +76,7 @@ def overview_context(
     days = 30 if request.GET.get("days") == "30" else 7
     counts = statistics.count_by_day(own, days, timezone.now())
     shown = {
-        "attention_items": list_attention_items(tenant),
+        "attention_items": list_attention_items(membership),
         "checklist": checklist_of(membership),
         "counts": counts,
         "events": newest_events(tenant),

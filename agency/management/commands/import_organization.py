@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from agency.ops.moving.brought import find_brought
 from agency.ops.moving.importing import import_organization
 
 
@@ -33,6 +34,23 @@ class Command(BaseCommand):
     ) -> None:
         made = import_organization(file, copy, trust_issuers, self.stderr)
         self.stdout.write(f"The organization {made.tenant.public_id} works here.")
+        brought = find_brought(made.tenant)
+        for key in brought.keys:
+            kind = key.get_kind_display()
+            self.stdout.write(f"Works here: {kind} {key.hint}…, named {key.name!r}")
+        for webhook in brought.webhooks:
+            self.stdout.write(f"Is called from here: {webhook.url!r}")
+        for kiosk in brought.kiosks:
+            self.stdout.write(f"Opens here: the kiosk {kiosk.name!r}")
+        self.stdout.write(
+            f"Open wallets here: {brought.links.count():,} personal links"
+        )
+        for member in brought.members.select_related("user"):
+            self.stdout.write(f"Is {member.role} here: {member.user.email!r}")
+        if made.brings_account:
+            self.stdout.write(
+                "Its account has the limits of QUOTA_…. Staff lift them in the admin."
+            )
         for email, role in made.people:
             self.stdout.write(f"No account here, to be invited as {role}: {email}")
         if made.old_keys:

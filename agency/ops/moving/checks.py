@@ -211,7 +211,7 @@ def require_own_objects(
         )
     cursor.execute(ISSUERS_SQL, owner)
     issuers = cursor.fetchall()
-    if any(is_here for _, is_here in issuers):
+    if any(is_here or not did.isprintable() for did, is_here in issuers):
         raise foreign_row(OBJECTS, "object_id")
     if issuers and not trusts_issuers:
         names = ", ".join(did for did, _ in issuers)

@@ -49,7 +49,7 @@ class Header(NamedTuple):
         described = [text for pair in self.networks.values() for text in pair]
         texts = (self.release, self.schema, self.public_url, self.key, *described)
         return (
-            all(isinstance(text, str) for text in texts)
+            all(text.isprintable() for text in texts)
             and all(len(pair) == 2 for pair in self.networks.values())
             and all(
                 str(UUID(one)) == one for one in (self.organization, self.public_id)

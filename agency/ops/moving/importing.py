@@ -448,7 +448,7 @@ def refusing_damage() -> Iterator[None]:
     """Turn what PartWriter does not write into MoveRefused `file_damaged`."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise damaged() from None
 
 
@@ -495,9 +495,11 @@ class PartReader:
         """Return the members. They are the last part: the file must end here."""
         with refusing_damage():
             people = [
-                [str(email), Role(role)]
+                [email, Role(role)]
                 for email, role in self.read_json("people")["people"]
             ]
+            if not all(email.isprintable() for email, _ in people):
+                raise ValueError
             self.read_json("end")
         self.source.require_end()
         return people

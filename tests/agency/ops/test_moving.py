@@ -20,6 +20,7 @@ from agency.core import transactions
 from agency.ops.moving import header, importing
 from agency.ops.moving.refusals import EXIT_CODES, MoveRefused
 from agency.ops.moving.tables import CLOSING, HELD, LEFT_BEHIND, PARTS, model_of
+from agency.web_wallet import links
 from connections.messaging import outbox
 from connections.messaging.outbox import HostedMessage
 from connections.models import Connection, OutboundMessage
@@ -38,7 +39,7 @@ from tests.support.outside_agent import Agent
 from tests.support.paths import ROOT
 from tests.support.people import Organization, Provider
 from tests.support.pictures import picture, storage, uploads
-from wallets.models import Key
+from wallets.models import Key, Wallet
 from webhooks.events.types import Type
 from webhooks.models import Delivery, Event
 
@@ -526,9 +527,22 @@ def test_members_with_an_account_are_members_there(college, file, leaves):
     user = UserFactory(email="olivia@faber.example")
     user.emailaddress_set.create(email=user.email, verified=True)
     said = imports(file)
-    assert "as operator: oscar@faber.example" in said and "olivia" not in said
+    assert "as operator: oscar@faber.example" in said
+    assert "Is operator here: 'olivia@faber.example'" in said
     [member] = Tenant.objects.get().memberships.all()
     assert (member.user, member.role) == (user, "operator")
+
+
+def test_the_command_says_what_gives_access(college, file, leaves):
+    wallet = Wallet.objects.get(wallet_id=college.alice.wallet_id)
+    links.create_link(wallet, by=audit.SYSTEM)
+    hints = set(ApiKey.live().values_list("hint", flat=True))
+    leaves("--move")
+    said = imports(file)
+    assert all(f"{hint}…" in said for hint in hints)
+    for shown in ("'https://faber.example'", "kiosk 'Desk'", " 1 personal links"):
+        assert shown in said
+    assert "limits of QUOTA_" in said
 
 
 def test_sibling_organizations_share_their_account(college, file, leaves):

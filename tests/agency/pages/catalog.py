@@ -15,13 +15,14 @@ from django.core import mail
 from django.test import RequestFactory
 from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLResolver
+from django.utils import timezone
 from rest_framework.views import APIView
 
 from agency.web_wallet.links import create_link
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, Schema
 from tenants import audit, vault
-from tenants.models import ApiKey, Membership
+from tenants.models import ApiKey, Membership, Tenant
 from tests.agency.pages.people import (
     asked_again,
     half_signed_in,
@@ -156,6 +157,7 @@ PAGES: dict[str, str] = {
     "studio:delivery": OWNER,
     "studio:log": OWNER,
     "studio:members": OWNER,
+    "studio:imported": OWNER,
     "studio:leave": OWNER,
     "studio:settings": OWNER,
     "studio:delete_organization": OWNER,
@@ -428,6 +430,7 @@ class World(world.World):
             "web_wallet:offer": {"object_id": open_in(self.alice, Credential)},
             "web_wallet:request": {"object_id": open_in(self.alice, Verification)},
             "studio:deletion": {"tenant_id": self.deleted_soon()},
+            "studio:imported": {"tenant_id": self.imported()},
             "admin:support_action": {"name": "add-member", "key": str(self.tenant.pk)},
         }
 
@@ -435,6 +438,21 @@ class World(world.World):
         """Another organization of Fay, which its key has deleted."""
         other = Organization(self.called.organization, owner=self.fay)
         other.delete(f"/tenants/{other.tenant.public_id}")
+        return other.tenant.pk
+
+    def imported(self) -> Any:
+        """Another organization of Fay, which came from another installation."""
+        other = Organization(self.called.organization, owner=self.fay)
+        other.post("/webhooks", world.WEBHOOK)
+        policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
+        policy = other.post("/verificationPolicies", policy)["policyId"]
+        other.post("/kiosks", {"name": self.called.policy, "policyId": policy})
+        wallet = Wallet.objects.get(
+            wallet_id=other.hosts(self.called.holder).wallet_id
+        )
+        create_link(wallet, by=audit.SYSTEM)
+        row = Tenant.objects.filter(pk=other.tenant.pk)
+        row.update(imported_at=timezone.now())
         return other.tenant.pk
 
     def accepts_invitation(self) -> Browser:

@@ -57,6 +57,7 @@ ROUTES = {
     """,
     (DEVELOP, "GET POST"): "rotate_key revoke_key rotate_secret remove_webhook",
     (CONFIGURE, "GET POST"): "settings",
+    (PEOPLE, "GET"): "imported",
     (PEOPLE, "POST"): """
         invite change_role resend_invitation withdraw_invitation change_requirement
     """,
