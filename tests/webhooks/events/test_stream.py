@@ -11,7 +11,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from agency.server import stream as streaming
 from connections.protocols import handshakes
-from tenants.models import Tenant
+from tenants.models import ApiKey, Tenant
 from tests.support.errors import assert_error
 from tests.support.event_streams import (
     Stream,
@@ -128,6 +128,20 @@ def test_a_revoked_key_ends_the_stream(faber, server, kind):
     with pytest.raises(StopIteration):
         stream.next()
     assert Stream(faber, server).answer.status_code == 401
+
+
+def test_a_stream_needs_the_scope_of_readers(faber, server):
+    answers = []
+    for scopes in (["issue", "values"], ["read"]):
+        few = ApiKey.issue("access_token", faber.tenant, "Few", scopes=scopes)[1]
+        headers = faber.headers | {"Authorization": f"bearer {few}"}
+        answers.append(
+            requests.get(
+                f"{server}/events/stream", headers=headers, stream=True, timeout=9
+            )
+        )
+    assert_stream_error(answers[0], 403, "missing_scope")
+    assert answers[1].status_code == 200
 
 
 def test_a_catch_up_sends_nothing_after_the_key_was_revoked(faber):
