@@ -21,6 +21,7 @@ from agency.core.errors import OrganizationFrozen
 from agency.core.retention import BATCH_ROWS, BatchBudget, days_ago
 from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from connections.exchange import Exchange
+from connections.messaging import pair_lock
 from connections.models import HAS_ORIGIN, BasicMessage, Connection
 from connections.removal import remove_connection
 from tenants import quotas, vault
@@ -43,15 +44,18 @@ def origin_of(tenant_id: UUID, place: str) -> UUID:
 
 def origin_of_request(
     invitation: Connection, verkey: str, origin: UUID | None
-) -> UUID:
-    """Where a request came from. verkey: the requester's, which has packed it.
+) -> UUID | None:
+    """Where a request came from; None for a wallet of the organization itself.
 
-    origin: of its message, which one from a wallet here does not have. All wallets of
-    an organization are one place.
+    verkey: the requester's, which has packed it. origin: of its message, which one from
+    a wallet here does not have. All wallets of another organization are one place.
     """
     if origin:
         return origin
-    hosted = Key.find(verkey)
+    locked = pair_lock.find_locked_by_key(Connection, verkey)
+    hosted = locked[1] if locked else Key.find(verkey)
+    if hosted and hosted.tenant_id == invitation.tenant_id:
+        return None
     place = f"organization {hosted.tenant_id}" if hosted else ""
     return origin_of(invitation.tenant_id, place)
 
@@ -61,11 +65,13 @@ def begun_by_strangers(tenant_id: UUID) -> QuerySet[Connection]:
 
 
 def require_room(connection: Connection, name: Hashable) -> None:
-    """Make room for a new connection of a stranger in the quota of these.
+    """Make room for a new connection, if it is a stranger's, in the quota of these.
 
     409 `quota_exceeded` if there is none. name: of the request.
     """
-    if not quotas.has_room(quotas.STRANGERS, connection.tenant):
+    if connection.stranger and not quotas.has_room(
+        quotas.STRANGERS, connection.tenant
+    ):
         rows = begun_by_strangers(connection.tenant_id)
         if not removed_outside(rows, name):
             raise quotas.QuotaExceeded(quotas.STRANGERS)

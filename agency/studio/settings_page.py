@@ -23,6 +23,7 @@ from tenants.models import Permission, Tenant
 QUOTAS = {
     "Wallets": quotas.WALLETS,
     "Connections and open invitations": quotas.CONNECTIONS,
+    "Connections that strangers began": quotas.STRANGERS,
     "Exchanges that are not finished": quotas.OPEN_EXCHANGES,
 }
 

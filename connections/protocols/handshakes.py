@@ -436,10 +436,8 @@ def _spawn_connection(
 ) -> Connection:
     """Create the connection for one request to a multi-party invitation.
 
-    It is that of a stranger, unless a wallet of the organization itself requests it.
+    409 `quota_exceeded`, also of those that strangers begin.
     """
-    hosted = pair_lock.find_locked_by_key(Connection, party.verkey)
-    is_own = hosted and hosted[0].tenant_id == invitation.tenant_id
     connection = Connection(
         tenant=invitation.tenant,
         wallet=invitation.wallet,
@@ -449,11 +447,10 @@ def _spawn_connection(
         exchange_version=invitation.exchange_version,
         confirms=invitation.confirms,
     )
-    if not is_own:
-        connection.stranger = strangers.origin_of_request(
-            invitation, party.verkey, message.origin
-        )
-        strangers.require_room(connection, message.id)
+    connection.stranger = strangers.origin_of_request(
+        invitation, party.verkey, message.origin
+    )
+    strangers.require_room(connection, message.id)
     connection.connection_id = str(connection.pk)
     connection.insert_within_quota()
     return connection
