@@ -10,19 +10,20 @@ from connections.protocols import out_of_band
 from tenants import vault
 
 # The query parameters that carry a message, in the order in which they are looked for.
-QUERY_NAMES = ("c_i", "oob", "d_m")
+QUERY_NAMES = ("oob", "c_i", "d_m")
 
 
 def shared_message(connection: Connection) -> dict[str, Any]:
     """Return the message in the link: the invitation or an exchange's first message.
 
     If there are both, the message is attached to the invitation. An exchange's message
-    is decrypted in each call.
+    is decrypted in each call. Of two invitations it is the out-of-band one.
     """
     request = shared_request(connection)
     if request and connection.invitation:
         return out_of_band.with_attachment(connection.invitation, request)
-    return request or connection.invitation
+    second = connection.out_of_band if connection.link_has_both else None
+    return request or second or connection.invitation
 
 
 def shared_request(connection: Connection) -> dict[str, Any] | None:
@@ -45,18 +46,28 @@ def landing_url(connection: Connection) -> str:
     """The URL to which the short link redirects: it has the message in its query.
 
     The wallets of the original service read `d_m` there, others `c_i`; those that know
-    both look for `c_i` first.
+    both look for `c_i` first. Of two invitations each has its own parameter.
     """
-    shared = shared_message(connection)
-    name, data = query_name(shared), didcomm.encode_url(shared)
-    url = f"{connection.invitation_url}?{name}={data}"
-    return f"{url}&d_m={data}" if name == "c_i" else url
+    query = message_query(connection)
+    url = f"{connection.invitation_url}?{query}"
+    if query.startswith("c_i") and not connection.link_has_both:
+        url += query.replace("c_i", "&d_m", 1)
+    return url
 
 
-def deep_link(shared: dict[str, Any]) -> str:
+def deep_link(connection: Connection) -> str:
     """The link that opens a wallet app on the same device."""
-    name, data = query_name(shared), didcomm.encode_url(shared)
-    return f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={data}"
+    return f"{settings.DEEP_LINK_SCHEME}://launch/?{message_query(connection)}"
+
+
+def message_query(connection: Connection) -> str:
+    """The query of a link with its message, or with both of its invitations."""
+    messages = [shared_message(connection)]
+    if connection.link_has_both:
+        messages.insert(0, connection.invitation)
+    return "&".join(
+        f"{query_name(shared)}={didcomm.encode_url(shared)}" for shared in messages
+    )
 
 
 def query_name(shared: dict[str, Any]) -> str:

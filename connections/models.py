@@ -119,6 +119,10 @@ class Connection(EventSource):
     # The invitation, and the token of its link while it can be accepted.
     token = models.CharField(max_length=32, blank=True)
     invitation = models.JSONField(default=dict)
+    # The out-of-band invitation beside one of connections/1.0, under the same key and
+    # id, and whether the link and its QR code carry it too.
+    out_of_band = models.JSONField(null=True)
+    link_has_both = models.BooleanField(default=False, db_default=False)
     # When a wallet first read the message of the link. For its page only.
     opened_at = models.DateTimeField(null=True)
     # Where that page leads back to.

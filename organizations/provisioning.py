@@ -62,7 +62,8 @@ def create_organization(
     """Create an organization with a provider account of its own, in one transaction.
 
     Return it with the secrets of its three keys, which are shown once. owner: the user
-    who creates it in the studio, and who gets the role owner. Unless the user is
+    who creates it in the studio, and who gets the role owner; it then invites by both
+    protocols. Unless the user is
     staff, the account has quotas. network_id: by default the local network. seed: 32
     bytes, of the issuer's key. is_test: whether it is for tests only (Tenant.is_test).
     strict: whether its access token is.
@@ -73,8 +74,15 @@ def create_organization(
     has_quotas = owner is not None and not owner.is_staff
     provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)
     quotas.require_room_for_organization(provider)
+    Protocol = Tenant.InvitationProtocol
     tenant = create_tenant(
-        provider, name, network_id, seed, image_url=image_url, is_test=is_test
+        provider,
+        name,
+        network_id,
+        seed,
+        image_url=image_url,
+        is_test=is_test,
+        invitation_protocol=Protocol.BOTH if owner else Protocol.CONNECTIONS,
     )
     if owner:
         Membership.objects.create(

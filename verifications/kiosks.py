@@ -19,6 +19,7 @@ from agency.core import network_reads, transactions
 from agency.core.errors import Conflict, Invalid
 from connections.exchange import PARTIES
 from connections.link_expiry import LINK_EXPIRED
+from connections.protocols import connectionless
 from tenants import tokens
 from tenants.models import Tenant
 from verifications.models import Kiosk, Verification, VerificationPolicy
@@ -197,7 +198,10 @@ def replace_request(kiosk: Kiosk) -> bool:
         return False
     policy = kiosk.policy
     made = verifier.send_request_by_link(
-        Wallet.of_organization(kiosk.tenant), policy.unsealed_body(), policy.pk
+        Wallet.of_organization(kiosk.tenant),
+        policy.unsealed_body(),
+        policy.pk,
+        options=connectionless.default_options(kiosk.tenant),
     )
     end = timezone.now() + REQUEST_LIFETIME
     assert made.connection

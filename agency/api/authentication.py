@@ -8,18 +8,12 @@ from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication
 
 from agency.api.caller_cache import find_caller
+from agency.api.dialects import SUBSCRIPTION_HEADERS
 from agency.core import logs
 from agency.core.callers import client_address, remember_caller
 from tenants.models import ApiKey, Provider
 from tenants.tokens import PREFIXES
 
-SUBSCRIPTION_HEADERS = (
-    "X-Service-Subscription-Key",
-    "X-Streetcred-Subscription-Key",
-    "X-Trinsic-Subscription-Key",
-    "X-Scrd-Api-Key",
-    "XStreetcredSubscriptionKey",
-)
 UNAUTHORIZED = (
     "The access token or the subscription key is missing, wrong or revoked. Send both as "
     "`Authorization: bearer <token>` and `X-Service-Subscription-Key: <key>`; the studio shows "

@@ -7,6 +7,13 @@ the types of events that it gets by default (webhooks/delivery/endpoints.py).
 """
 
 LITERAL_HEADER = "X-Service-Subscription-Key"
+SUBSCRIPTION_HEADERS = (
+    LITERAL_HEADER,
+    "X-Streetcred-Subscription-Key",
+    "X-Trinsic-Subscription-Key",
+    "X-Scrd-Api-Key",
+    "XStreetcredSubscriptionKey",
+)
 WALLET_PREFIXES = ("/custodian/", "/wallet/v1/")
 # The OpenAPI document describes requests with the header. How every other request
 # differs, by the schema of the document.
@@ -20,6 +27,12 @@ DIFFERENCES = {
 
 def is_literal(request):
     return LITERAL_HEADER in request.headers
+
+
+def is_original(request):
+    """Whether an original client has sent it, as its path or a header shows."""
+    has_header = any(header in request.headers for header in SUBSCRIPTION_HEADERS)
+    return has_header or not is_bare(request)
 
 
 def is_under_prefix(request):

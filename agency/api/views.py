@@ -129,7 +129,7 @@ class View(viewsets.ViewSet):
 
     def parse_body(self, serializer_class):
         """The validated body; a broken one is a 400 that names the fields."""
-        serializer = serializer_class(data=self.request.data)
+        serializer = serializer_class(data=self.request.data, context=self.context)
         self.name_ignored_members(serializer)
         serializer.is_valid(raise_exception=True)
         return serializer.validated_data

@@ -123,9 +123,7 @@ def open_wallet(request: HttpRequest, token: str) -> HttpResponse:
     connection = link_messages.connection_or_404(token)
     if ended := link_messages.ended_response(connection):
         return ended
-    response = WalletRedirect(
-        invitation_links.deep_link(invitation_links.shared_message(connection))
-    )
+    response = WalletRedirect(invitation_links.deep_link(connection))
     response["Referrer-Policy"] = "no-referrer"
     return response
 
@@ -174,7 +172,7 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
         # An invitation to connect holds no values, so the page shows it whole.
         shared = invitation_links.shared_message(link.connection)
         context |= {
-            "deep_link": invitation_links.deep_link(shared),
+            "deep_link": invitation_links.deep_link(link.connection),
             "invitation_data": message.encode_url(shared),
             "json": json.dumps(shared, indent=2, ensure_ascii=False),
         }

@@ -12,6 +12,8 @@ def read_parameters(
 ) -> dict[str, Any]:
     """Return what the API reads of a body. Its errors are added to the form.
 
+    A body for a link names its protocol: no request says which one is the default.
+
     The error of the member `goalCode` stands at the field `goal_code`, or above the
     form if it has no such field.
     """

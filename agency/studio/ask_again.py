@@ -13,6 +13,7 @@ from agency.core.errors import AgencyError, WrongState
 from agency.studio.exchange.views import find_policy, has_verdict, to_object_page
 from agency.studio.form_tokens import once_per_form
 from agency.studio.pages import get_membership, studio_page
+from connections.protocols import connectionless
 from tenants import audit
 from tenants.models import Permission, Tenant
 from verifications import kiosks
@@ -64,5 +65,6 @@ def send_again(tenant: Tenant, row: Verification) -> Verification:
     connection = row.require_connection()
     if connection.connectionless:
         wallet = Wallet.of_organization(tenant)
-        return verifier.send_request_by_link(wallet, body, key)
+        options = connectionless.default_options(tenant)
+        return verifier.send_request_by_link(wallet, body, key, options=options)
     return verifier.send_request(connection, body, key)

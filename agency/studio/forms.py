@@ -21,6 +21,7 @@ KEPT_IF_LEFT_OUT = (
     "name",
     "image_url",
     "invalid_proof_answer",
+    "invitation_protocol",
     "values_kept_days",
     "exchanges_kept_days",
 )
@@ -187,6 +188,7 @@ class SettingsForm(forms.ModelForm):
         fields = [
             "name",
             "image_url",
+            "invitation_protocol",
             "short_qr_codes",
             "invalid_proof_answer",
             "own_wallet_api",
@@ -199,6 +201,7 @@ class SettingsForm(forms.ModelForm):
             "exchanges_kept_days",
         ]
         labels = {
+            "invitation_protocol": "Invitations, and links of offers and requests",
             "short_qr_codes": "QR codes of invitations hold the short link only",
             "invalid_proof_answer": "Answer to a proof that is not valid",
             "own_wallet_api": "The organization holds credentials itself",
@@ -207,6 +210,8 @@ class SettingsForm(forms.ModelForm):
             "default_language": "Language",
         }
         help_texts = {
+            "invitation_protocol": "Of pages, kiosks and calls of the API that do not "
+            "say it. With Both, offers and requests are out-of-band.",
             "short_qr_codes": "Smaller codes, for wallets that open links. Without it "
             "a code holds the whole invitation, which older scanners need.",
             "own_wallet_api": "The wallet API then takes the id of its own wallet "
@@ -233,7 +238,8 @@ class SettingsForm(forms.ModelForm):
             "return_urls": "\n".join(instance.return_urls or []),
         }
         super().__init__(*args, instance=instance, initial=initial, **kwargs)
-        self.fields["invalid_proof_answer"].required = False
+        for name in ("invalid_proof_answer", "invitation_protocol"):
+            self.fields[name].required = False
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()

@@ -21,7 +21,12 @@ from agency.studio.exchange.views import get_object, to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
 from connections.api.connections import create_invitation
-from connections.api.serializers import OUT_OF_BAND, ConnectionInvitationParameters
+from connections.api.serializers import (
+    BOTH,
+    CONNECTIONS,
+    OUT_OF_BAND,
+    ConnectionInvitationParameters,
+)
 from connections.protocols import held_requests
 from tenants import audit
 from tenants.models import Membership, Permission
@@ -49,21 +54,20 @@ class ConnectionForm(OnceForm):
         required=False,
         empty_value=False,
     )
-    out_of_band = forms.TypedChoiceField(
+    protocol = forms.ChoiceField(
         label="Format",
         choices=[
-            ("", "Connections 1.0: every wallet reads it"),
-            ("yes", "Out-of-band: newer wallets, can say what it is for"),
+            (BOTH, "Both: a wallet takes the one that it reads"),
+            (OUT_OF_BAND, "Out-of-band, which newer wallets read"),
+            (CONNECTIONS, "Connections 1.0, which older wallets read"),
         ],
-        coerce=bool,
         required=False,
-        empty_value=False,
     )
     goal = forms.CharField(
         label="What it is for",
         max_length=200,
         required=False,
-        help_text="In the words of the holder. Needs the format Out-of-band.",
+        help_text="In the words of the holder. Connections 1.0 cannot say it.",
     )
     expires = forms.ChoiceField(
         label="Ends",
@@ -83,8 +87,7 @@ class ConnectionForm(OnceForm):
             "multiParty": cleaned["multi_party"],
             "confirmConnections": cleaned["confirm_connections"],
         }
-        if cleaned["out_of_band"]:
-            body["protocol"] = OUT_OF_BAND
+        body["protocol"] = cleaned["protocol"] or BOTH
         if cleaned["goal"]:
             body["goal"] = cleaned["goal"]
         if cleaned["expires"]:

@@ -32,6 +32,7 @@ from agency.studio.forms import focus_field
 from agency.studio.lists import DEFINITIONS
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.recipients import RecipientForm
+from connections.api.serializers import link_protocol
 from credentials.api.issuer import offer_function
 from credentials.api.serializers import CredentialOfferParameters
 from credentials.models import Credential, CredentialDefinition
@@ -120,6 +121,9 @@ class OfferForm(RecipientForm):
             if to_connection
             else cleaned["recipient_name"] or None,
             "credentialValues": self.values,
+            "protocol": None
+            if to_connection
+            else link_protocol(self.definition.tenant),
         }
         self.parameters = read_parameters(self, CredentialOfferParameters, body)
         try:

@@ -29,6 +29,7 @@ from agency.studio.recipients import (
     usable_connections,
 )
 from connections.api.scopes import find_in_scope
+from connections.api.serializers import link_protocol
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from tenants import audit
@@ -201,7 +202,7 @@ def send_request(
         body=policy.unsealed_body(),
         policy_id=policy.pk,
         connection=connection,
-        link_options={},
+        link_options={"protocol": link_protocol(tenant)},
     )
     recorded = audit.recorded(ask, "verification.requested", by=request)
     return network_reads.retry_transaction(recorded)

@@ -31,6 +31,8 @@ def show_message(request, token):
     if request.method == "GET" and not connection.opened_at:
         rows = Connection.objects.filter(pk=connection.pk, opened_at=None)
         rows.update(opened_at=timezone.now())
+    if connection.link_has_both and "c_i" in request.GET and "oob" not in request.GET:
+        return JsonResponse(connection.invitation)  # what this link carries
     return JsonResponse(invitation_links.shared_message(connection))
 
 

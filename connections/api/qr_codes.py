@@ -47,9 +47,10 @@ def code_of(connection: Connection) -> QRCode:
 
     It keeps the picture if the code is not larger than GOOD_VERSION. The code holds
     the short link instead for an offer or a request, if the organization chose short
-    links, and if the code would be larger than MAX_VERSION.
+    links, if the link carries two invitations, and if the code would be larger than
+    MAX_VERSION.
     """
-    wants_short = connection.wallet.tenant.short_qr_codes
+    wants_short = connection.wallet.tenant.short_qr_codes or connection.link_has_both
     if connection.shared is None and not wants_short:
         invitation = connection.invitation
         kept = {name: invitation[name] for name in ("imageUrl",) if name in invitation}

@@ -31,16 +31,21 @@ from connections.protocols.basic_message import (
     read_states,
 )
 from tenants import branding
+from tenants.models import Tenant
 
 STATES = [(str(state), str(state)) for state in Connection.State]
 ROLES = [(str(role), str(role)) for role in Connection.Role]
 VERSIONS = [(str(version), str(version)) for version in Connection.Version]
-OUT_OF_BAND = "out-of-band"
-LINK_PROTOCOLS = [OUT_OF_BAND]
-PROTOCOLS = ["connections", OUT_OF_BAND]
+CONNECTIONS, OUT_OF_BAND, BOTH = (str(one) for one in Tenant.InvitationProtocol)
+LINK_PROTOCOLS = [OUT_OF_BAND, CONNECTIONS]
+PROTOCOLS = ["connections", OUT_OF_BAND, CONNECTIONS, BOTH]
 DELIVERY_STATES = [(str(state), str(state)) for state in DeliveryState]
 DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
 
+BY_DEFAULT = (
+    "Without it as the organization chose (`invitationProtocol`); for original clients "
+    "`connections/1.0`."
+)
 CONFIRM_CONNECTIONS = (
     "Whether each request by this invitation waits, as Negotiating, until it is "
     "accepted with PUT or refused with DELETE."
@@ -57,6 +62,7 @@ LINK_COLUMNS = tuple(
         "connection_id",
         "deleted_at",
         "connectionless",
+        "link_has_both",
         "carries_exchange",
         "token",
         "invitation",
@@ -65,6 +71,11 @@ LINK_COLUMNS = tuple(
         "tenant",
     )
 )
+
+
+def link_protocol(tenant):
+    """The protocol of links of offers and requests that the organization chose."""
+    return OUT_OF_BAND if tenant.invites_out_of_band else CONNECTIONS
 
 
 class LinkParameters(Parameters):
@@ -76,12 +87,18 @@ class LinkParameters(Parameters):
         "expires_at": "expiresAt",
         "use_public_did": "usePublicDid",
     }
-    only_out_of_band = ("handshakes", "goalCode", "goal", "reuse")
+    # The members that each protocol has not.
+    unknown_to = {
+        CONNECTIONS: ("handshakes", "goalCode", "goal", "reuse"),
+        BOTH: ("handshakes", "reuse"),
+        OUT_OF_BAND: (),
+    }
 
     protocol = serializers.ChoiceField(
         LINK_PROTOCOLS,
         required=False,
-        help_text="`out-of-band`: as an out-of-band invitation.",
+        help_text="`out-of-band`: as an out-of-band invitation. `connections/1.0`: the "
+        "message itself, with `~service`. " + BY_DEFAULT,
     )
     handshakes = serializers.ListField(
         child=serializers.ChoiceField(out_of_band.HANDSHAKE_VERSIONS),
@@ -129,12 +146,28 @@ class LinkParameters(Parameters):
         return value
 
     def validate(self, data):
-        given = [name for name in self.only_out_of_band if data.get(name)]
-        if given and data.get("protocol") != OUT_OF_BAND:
+        protocol = data.get("protocol") or self.default_protocol(data)
+        unknown = self.unknown_to.get(protocol, self.unknown_to[CONNECTIONS])
+        if given := [name for name in unknown if data.get(name)]:
             raise serializers.ValidationError(
                 {name: [f"This needs the protocol {OUT_OF_BAND}."] for name in given}
             )
-        return data
+        return data | {"protocol": protocol}
+
+    def default_protocol(self, data):
+        """What the organization chose; for an original client what that reads."""
+        if self.is_original or "connectionId" in data:
+            return CONNECTIONS
+        return link_protocol(self.tenant)
+
+    @property
+    def is_original(self):
+        request = self.context.get("request")
+        return request is not None and dialects.is_original(request)
+
+    @property
+    def tenant(self):
+        return self.context["request"].user.tenant
 
 
 class ExchangeLinkParameters(LinkParameters):
@@ -150,7 +183,7 @@ class ExchangeLinkParameters(LinkParameters):
     )
 
     def validate(self, data):
-        data = super().validate(data)
+        checked = super().validate(data)
         for name in ("reuse", "usePublicDid"):
             if data.get(name) and "handshakes" not in data:
                 raise serializers.ValidationError({name: ["This needs handshakes."]})
@@ -159,15 +192,15 @@ class ExchangeLinkParameters(LinkParameters):
                 raise serializers.ValidationError(
                     {name: ["A connection takes no link."]}
                 )
-        return data
+        return checked
 
 
 def out_of_band_options(body, handshakes=()):
     """Return the terms of an out-of-band invitation in valid LinkParameters, or None.
 
-    None unless `protocol` chooses one. handshakes: unless the body has some.
+    None for a protocol without one. handshakes: unless the body has some.
     """
-    if body.get("protocol") != OUT_OF_BAND:
+    if body.get("protocol") not in (OUT_OF_BAND, BOTH):
         return None
     return out_of_band.OutOfBandOptions(
         tuple(dict.fromkeys(body.get("handshakes", handshakes))),
@@ -175,6 +208,8 @@ def out_of_band_options(body, handshakes=()):
         body.get("goal", ""),
         body.get("reuse", False),
         body.get("usePublicDid", False),
+        is_second=body["protocol"] == BOTH,
+        link_has_both=body.get("link_has_both", False),
     )
 
 
@@ -221,7 +256,10 @@ class ConnectionInvitationParameters(LinkParameters):
     }
 
     protocol = serializers.ChoiceField(
-        PROTOCOLS, required=False, help_text="Without it `connections`."
+        PROTOCOLS,
+        required=False,
+        help_text="`connections` is short for `connections/1.0`. `both`: an invitation "
+        "of each kind under one key; the first request has it. " + BY_DEFAULT,
     )
     exchangeVersion = serializers.ChoiceField(
         VERSIONS, required=False, help_text="Of issue-credential and present-proof."
@@ -232,6 +270,15 @@ class ConnectionInvitationParameters(LinkParameters):
         required=False, help_text=CONFIRM_CONNECTIONS
     )
     name = serializers.CharField(required=False, max_length=200, allow_blank=True)
+
+    def validate(self, data):
+        return super().validate(data) | {"link_has_both": not self.is_original}
+
+    def default_protocol(self, data):
+        """For an original client the link carries connections/1.0 in any case."""
+        chosen = self.tenant.invitation_protocol
+        is_one = chosen == CONNECTIONS or not self.is_original
+        return chosen if is_one else BOTH
 
 
 class ConnectionRequestParameters(Parameters):
@@ -283,6 +330,7 @@ class ConnectionContract(Contract):
         "connection_id", "name", "image_url", "token", "expires_at", "their_did",
         "their_key", "their_endpoint", "their_former_key", "state", "role",
         "created_at", "left_at", "multi_party", "confirms", "held_response",
+        "out_of_band", "link_has_both",
         "connectionless", "invitation", "shared", "tenant", "wallet", "my_key__verkey",
         "invitation_key__verkey",
     )  # fmt: skip
@@ -305,6 +353,10 @@ class ConnectionContract(Contract):
         required=False, help_text="For deep links and QR codes."
     )
     invitationUrl = serializers.CharField(required=False)
+    outOfBandInvitation = serializers.CharField(
+        required=False,
+        help_text="The second invitation, out-of-band, under the same key.",
+    )
     endpoint = AgentEndpoint(required=False)
     createdAtUtc = serializers.DateTimeField()
     endedAtUtc = serializers.DateTimeField(
@@ -363,6 +415,19 @@ class ConnectionContract(Contract):
         accepted, in a link that carries the whole message, because the inviter may be
         another agency's.
         """
+        if connection.token and connection.out_of_band:
+            data = encode_url(connection.invitation)
+            url = connection.invitation_url
+            if connection.link_has_both and dialects.is_original(
+                self.context["request"]
+            ):
+                url += f"?c_i={data}"
+            second = encode_url(connection.out_of_band)
+            return {
+                "invitation": data,
+                "invitationUrl": url,
+                "outOfBandInvitation": second,
+            }
         if connection.token:
             url = connection.invitation_url
             data = invitation_links.encoded_message(connection)

@@ -20,10 +20,16 @@ from connections.models import Connection
 from connections.protocols import out_of_band
 from connections.protocols.out_of_band import OutOfBandOptions
 from tenants import vault
+from tenants.models import Tenant
 from wallets.models import Key, Wallet
 
 State = Connection.State
 Role = Connection.Role
+
+
+def default_options(tenant: Tenant) -> OutOfBandOptions | None:
+    """The options of a link whose form nobody chose for this one."""
+    return OutOfBandOptions(()) if tenant.invites_out_of_band else None
 
 
 def create_link(

@@ -87,7 +87,7 @@ def invite(
     confirms: bool = False,
     by_public_did: bool = False,
 ) -> Connection:
-    """Create an invitation: of connections/1.0 or, with options, out-of-band.
+    """Create an invitation: of connections/1.0 or, with options, out-of-band or both.
 
     In one transaction; nothing is sent. 409 `quota_exceeded`; IntegrityError if the
     organization has another connection with this connection_id.
@@ -110,7 +110,7 @@ def invite(
         confirms=confirms,
     )
     connection.connection_id = connection_id or str(connection.pk)
-    if options:
+    if options and not options.is_second:
         out_of_band.write_invitation(connection, options)
     elif by_public_did:
         connection.invitation = connections_1_0.build_did_invitation(
@@ -122,6 +122,8 @@ def invite(
         connection.invitation = connections_1_0.build_invitation(
             connection.inviter_name, wallet.image_url, key.verkey, didcomm_endpoint()
         )
+    if options and options.is_second:
+        out_of_band.write_second_invitation(connection, options)
     connection.insert_within_quota()
     return connection
 

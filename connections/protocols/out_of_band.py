@@ -19,7 +19,7 @@ from connections.protocols import connections_1_0
 from tenants import vault
 from tenants.models import Tenant
 from wallets import keys
-from wallets.models import Wallet
+from wallets.models import Key, Wallet
 
 INVITATION = "out-of-band/1.1/invitation"
 REUSE = "out-of-band/1.1/handshake-reuse"
@@ -40,6 +40,8 @@ class OutOfBandOptions(NamedTuple):
     is already connected recognises the inviter.
     by_public_did: name the inviter by the wallet's public DID, which must have an
     endpoint. It is lasting, too.
+    is_second: beside an invitation of connections/1.0. link_has_both: the link and its QR
+    code carry such a second one too.
     """
 
     handshakes: tuple[str, ...] = HANDSHAKE_VERSIONS
@@ -47,6 +49,8 @@ class OutOfBandOptions(NamedTuple):
     goal: str = ""
     is_lasting: bool = False
     by_public_did: bool = False
+    is_second: bool = False
+    link_has_both: bool = False
 
 
 class ReceivedInvitation(NamedTuple):
@@ -231,17 +235,35 @@ def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
         )
         key = connection.my_key
     connection.handshake = next(iter(options.handshakes), "")
+    connection.invitation = _build(connection, options, str(connection.pk), key)
+
+
+def write_second_invitation(connection: Connection, options: OutOfBandOptions) -> None:
+    """Set the out-of-band invitation beside that of connections/1.0.
+
+    It has the same key and id, so whoever comes first by either has the connection.
+    Does not save the row.
+    """
+    identifier, key = connection.invitation["@id"], connection.inviting_key
+    connection.out_of_band = _build(connection, options, identifier, key)
+    connection.link_has_both = options.link_has_both
+
+
+def _build(
+    connection: Connection, options: OutOfBandOptions, identifier: str, key: Key
+) -> dict[str, Any]:
     goals = {"goal_code": options.goal_code, "goal": options.goal}
-    connection.invitation = build_invitation(
-        identifier=str(connection.pk),
+    invitation = build_invitation(
+        identifier=identifier,
         label=connection.inviter_name,
-        image_url=wallet.image_url,
+        image_url=connection.wallet.image_url,
         party=connection.own_party(key),
         handshakes=options.handshakes,
         **{name: value for name, value in goals.items() if value},
     )
     if options.by_public_did:
-        connection.invitation["services"] = [wallet.qualified_did]
+        invitation["services"] = [connection.wallet.qualified_did]
+    return invitation
 
 
 def reuse_connection(connection: Connection, invitation: Message) -> None:

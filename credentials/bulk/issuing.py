@@ -12,6 +12,7 @@ from agency.core.database.base import is_outage
 from agency.core.dispatcher import NotifiedLoop
 from agency.core.errors import AgencyError, NotFound, Unavailable
 from connections.hosted_peers import connections_with_hosted, own_connections
+from connections.protocols import connectionless
 from credentials.bulk.checking import CONNECTION_NOT_FOUND, WALLET_NOT_FOUND
 from credentials.models import Bulk, BulkRow, Credential
 from tenants import vault
@@ -98,6 +99,7 @@ def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
     }
     wallet = Wallet.of_organization(bulk.tenant)
     if row.is_by_link:
+        options["options"] = connectionless.default_options(bulk.tenant)
         return Credential.offer_by_link(wallet, **options)
     if row.wallet_id:
         found = connections_with_hosted(wallet, [row.wallet_id])

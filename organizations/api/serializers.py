@@ -45,6 +45,13 @@ IS_TEST = (
     "Whether it is for tests only: it has simulated holders, and its data is deleted "
     "after 30 days. This cannot be changed."
 )
+INVITATION_PROTOCOLS = [(str(one), str(one)) for one in Tenant.InvitationProtocol]
+INVITATION_PROTOCOL = (
+    "How invitations, and links of offers and requests, are written unless the call "
+    "says it (`protocol`). `both`: connections/1.0 and out-of-band in one link; offers "
+    "and requests are then out-of-band. Original clients get connections/1.0 in the "
+    "link."
+)
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
 # The members of BrandingParameters and their columns.
 BRANDING = {
@@ -63,6 +70,7 @@ SETTINGS = {
     "visitorWallets": "visitor_wallets",
     "visitorWalletsPerDay": "visitor_wallets_a_day",
     "invalidProofAnswer": "invalid_proof_answer",
+    "invitationProtocol": "invitation_protocol",
 } | BRANDING
 # uuid.UUID() also reads braces, `urn:`, and texts without hyphens.
 UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
@@ -200,6 +208,9 @@ class TenantParameters(BrandingParameters):
     invalidProofAnswer = serializers.ChoiceField(
         INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
     )
+    invitationProtocol = serializers.ChoiceField(
+        INVITATION_PROTOCOLS, required=False, help_text=INVITATION_PROTOCOL
+    )
     ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
     visitorWallets = serializers.BooleanField(
         required=False, help_text=VISITOR_WALLETS
@@ -223,6 +234,9 @@ class TenantUpdateParameters(BrandingParameters):
     shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
     invalidProofAnswer = serializers.ChoiceField(
         INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
+    )
+    invitationProtocol = serializers.ChoiceField(
+        INVITATION_PROTOCOLS, required=False, help_text=INVITATION_PROTOCOL
     )
     ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
     visitorWallets = serializers.BooleanField(
@@ -280,6 +294,11 @@ class TenantContract(Contract):
     region = serializers.CharField(required=False)
     shortQrCodes = serializers.BooleanField(
         source="short_qr_codes", help_text=SHORT_QR_CODES
+    )
+    invitationProtocol = serializers.ChoiceField(
+        INVITATION_PROTOCOLS,
+        source="invitation_protocol",
+        help_text=INVITATION_PROTOCOL,
     )
     invalidProofAnswer = serializers.ChoiceField(
         INVALID_PROOF_ANSWERS,

@@ -54,6 +54,11 @@ class Tenant(Record):
         DEDICATED = "Dedicated"
         DELEGATED = "Delegated"
 
+    class InvitationProtocol(models.TextChoices):
+        CONNECTIONS = "connections/1.0", "Connections 1.0, which older wallets read"
+        OUT_OF_BAND = "out-of-band", "Out-of-band, which newer wallets read"
+        BOTH = "both", "Both: a wallet takes the one that it reads"
+
     class InvalidProofAnswer(models.TextChoices):
         PROBLEM_REPORT = "problem-report", "A problem report"
         ACK = "ack", "An ack that says false"
@@ -74,6 +79,13 @@ class Tenant(Record):
     )
     # Whether QR codes of invitations contain the short link, not the whole invitation.
     short_qr_codes = models.BooleanField(default=False, db_default=False)
+    # How calls of the API, the studio and kiosks invite by a link unless they say it.
+    invitation_protocol = models.CharField(
+        max_length=15,
+        choices=InvitationProtocol.choices,
+        default=InvitationProtocol.CONNECTIONS,
+        db_default=InvitationProtocol.CONNECTIONS,
+    )
     # How a proof that is not valid is answered: with a problem report (RFCs 0037 and
     # 0454), or with an ack that names the result, as ACA-Py does.
     invalid_proof_answer = models.CharField(
@@ -152,6 +164,11 @@ class Tenant(Record):
     def logo_path(self) -> str:
         """The path of the logo on pages. Empty if it is on another host."""
         return Asset.path_of(self.image_url)
+
+    @property
+    def invites_out_of_band(self) -> bool:
+        """Whether links carry out-of-band invitations, perhaps beside others."""
+        return self.invitation_protocol != self.InvitationProtocol.CONNECTIONS
 
     @property
     def apps_read_network(self) -> bool:

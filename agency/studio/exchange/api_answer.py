@@ -37,7 +37,7 @@ READABLE = {
 OBJECTS = {"endpoint", "policy", "proposal", "revocationRequirement", "value"}
 BY_ITEM = "proof"  # an object for each item of the policy
 # These contain a whole message if one is attached to the invitation.
-INVITATIONS = ("invitation", "invitationUrl")
+INVITATIONS = ("invitation", "invitationUrl", "outOfBandInvitation")
 # With these somebody can take part in the exchange.
 LINKS = (*INVITATIONS, "offerUrl", "verificationRequestUrl", "verificationUrl")
 

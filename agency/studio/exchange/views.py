@@ -168,7 +168,7 @@ def invitation_of(row: Any) -> dict[str, str]:
         return {}
     shared = invitation_links.shared_message(connection)
     return {
-        "deep_link": invitation_links.deep_link(shared),
+        "deep_link": invitation_links.deep_link(connection),
         "invitation_json": json.dumps(shared, indent=2, ensure_ascii=False),
     }
 

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import png
 import pytest
 
+from tenants.models import Tenant
 from tests.support.people import Organization
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,6 +33,8 @@ def open_invitation(client, invited):
 
 
 def test_it_says_who_invites_and_offers_each_way(client, invited):
+    app = {"name": "Purse", "urls": ["https://purse.example"]}
+    Tenant.objects.update(wallet_apps=[app])
     response = open_invitation(client, invited)
     link, data = invited["invitationUrl"], invited["invitation"]
     page = response.text

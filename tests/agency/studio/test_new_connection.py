@@ -40,10 +40,13 @@ def test_a_new_invitation_has_its_link_and_its_qr_code(browser, url, api, alice)
     assert (invited["name"], invited["state"]) == ("Alice", "Invited")
     assert not invited["multiParty"] and "confirmConnections" not in invited
     page = unescape(page)
-    [encoded] = re.findall(r">didcomm://launch/\?c_i=([^<]+)<", page)
-    assert didcomm.decode_json(unquote(encoded)) == row.invitation
+    [(first, second)] = re.findall(
+        r">didcomm://launch/\?c_i=([^<&]+)&oob=([^<]+)<", page
+    )
+    assert didcomm.decode_json(unquote(first)) == row.invitation
+    assert didcomm.decode_json(unquote(second)) == row.out_of_band
     [shown] = re.findall(r'<pre id="invitation-json"[^>]*>(.*?)</pre>', page, re.S)
-    assert json.loads(shown) == row.invitation
+    assert json.loads(shown) == row.out_of_band
     alice.accepts_invitation(shown)
     assert api.get(f"/connections/{row.connection_id}")["state"] == "Connected"
     entry = AuditEntry.objects.get(action="connection.invited")
@@ -70,10 +73,12 @@ def test_on_the_local_network_pages_say_which_wallets_can_take_a_card(browser, u
 
 
 def test_every_choice_of_the_page_is_one_of_the_api(browser, url, api, settings):
-    answer = browser.send(f"{url}/connections/new", goal="To say hello")
+    plain = {"protocol": "connections/1.0", "goal": "To say hello"}
+    answer = browser.send(f"{url}/connections/new", **plain)
     assert "This needs the protocol out-of-band." in answer.text
     assert not Connection.objects.exists()
-    chosen = {"multi_party": "many", "out_of_band": "yes", "goal": "To say hello"}
+    chosen = {"multi_party": "many", "goal": "To say hello"}
+    chosen |= {"protocol": "out-of-band"}
     row, _ = invite(browser, url, expires="day", **chosen)
     invited = api.get(f"/connections/{row.connection_id}")
     assert invited["multiParty"] is True

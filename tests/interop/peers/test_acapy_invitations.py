@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from connections.didcomm.message import encode_url
+from connections.didcomm.message import decode_json, encode_url
 from connections.didcomm.signatures import content_of
 from tests.interop.peers.agency import the_offer
 from tests.interop.peers.conftest import VALUES, accepts, invites, receives
@@ -22,6 +22,25 @@ def test_a_wallet_accepts_what_acapy_offers_out_of_band(faber, spoken_to):
     assert record["connection_protocol"] == handshake
     # did:peer:4 in its long form or not
     assert record["my_did"].startswith(dora.get(f"/connections/{ours}")["theirDid"])
+
+
+@pytest.mark.parametrize(
+    "name, path, member",
+    [
+        ("acapy", "connections", "invitation"),
+        ("acapy", "out-of-band", "outOfBandInvitation"),
+        ("current", "out-of-band", "outOfBandInvitation"),
+    ],
+)
+def test_acapy_takes_the_one_of_both_that_it_reads(
+    request, office, name, path, member
+):
+    peer, invited = request.getfixturevalue(name), office.invites(protocol="both")
+    given = decode_json(invited[member])
+    taken = peer.post(f"/{path}/receive-invitation", given)
+    peer.until(f"/connections/{taken['connection_id']}", state="active")
+    ours = office.reaches(f"/connections/{invited['connectionId']}", "Connected")
+    assert ours["endpoint"]["uri"] == peer.endpoint
 
 
 def test_messages_follow_a_did_exchange(faber, acapy):

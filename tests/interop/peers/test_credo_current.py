@@ -124,6 +124,13 @@ def test_credo_connects(office, credo):
         {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]},
     ):
         connects(office, credo, **terms)
+    invited = office.invites(name="Credo", protocol="both")
+    url = f"{invited['invitationUrl']}?c_i={invited['invitation']}"
+    url += f"&oob={invited['outOfBandInvitation']}"
+    credo.until(credo.does("accept", url=url)["id"], "completed")
+    path = f"/connections/{invited['connectionId']}"
+    office.reaches(path, "Connected")
+    assert office.get(f"{path}/protocols")["handshake"] == "didexchange/1.1"
 
 
 def test_credo_is_issued_a_credential_and_proves_it(

@@ -90,7 +90,8 @@ class Command(BaseCommand):
     def connect_alice(self) -> tuple[str, str]:
         """Connect Alice. Return the organization's id of the connection, and hers."""
         with self.step("Invitation: Faber College invites"):
-            connection = self.api.post("/connections", {"name": "Alice"})
+            terms = {"name": "Alice", "protocol": "out-of-band"}
+            connection = self.api.post("/connections", terms)
         with self.step("Connection: Alice accepts"):
             form = {"invitation": (None, connection["invitation"])}
             theirs = self.api.call(
