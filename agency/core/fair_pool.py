@@ -83,10 +83,14 @@ class RecentCallers:
 
 
 class Arrival(NamedTuple):
-    """Work of a caller. time: monotonic, when it arrived."""
+    """Work of a caller. time: monotonic, when it arrived.
+
+    is_stranger: whether its caller is always limited as beside others.
+    """
 
     caller: str
     time: float
+    is_stranger: bool
 
 
 class NoThreadFree(Exception):
@@ -146,14 +150,15 @@ class FairThreadPool:
         caller: str,
         work: Callable[[], T],
         wait_until_gone: Callable[[], Coroutine[Any, Any, None]],
+        is_stranger: bool = False,
     ) -> T:
         """Call `work` in a thread and return its result.
 
         wait_until_gone: returns when the client has disconnected; used only while the
-        work waits. Work that has started is finished. Raises NoThreadFree if `work`
-        was never called.
+        work waits. Work that has started is finished. is_stranger: see Arrival. Raises
+        NoThreadFree if `work` was never called.
         """
-        arrival = Arrival(caller, time.monotonic())
+        arrival = Arrival(caller, time.monotonic(), is_stranger)
         if self.free and not self.waiting and self._may_start(arrival):
             self._take_thread(caller)
         else:
@@ -253,7 +258,7 @@ class FairThreadPool:
             return True
         here = self._count_busy(caller)
         elsewhere = self.recent.siblings.calls_of(caller)
-        if not self.recent.has_others_than(caller):
+        if not (arrival.is_stranger or self.recent.has_others_than(caller)):
             return not here or here + elsewhere.busy < self.max_busy
         if elsewhere.waiting_since < arrival.time:
             return False

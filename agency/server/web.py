@@ -279,7 +279,9 @@ class WebApplication:
         wait_until_gone = partial(wait_for_disconnect, receive)
         try:
             with self._count_large_body(body, caller):
-                response = await pool.run(caller, work, wait_until_gone)
+                response = await pool.run(
+                    caller, work, wait_until_gone, is_stranger=not account
+                )
         except NoThreadFree:
             message = (
                 "Too many of your requests are running. Send this one again later."

@@ -24,12 +24,12 @@ class Work:
         self.ends = {}
         self.tasks = {}
 
-    async def call(self, *names, gone=None):
+    async def call(self, *names, gone=None, **options):
         """The call `A1` is the caller A's."""
         for name in names:
             self.ends[name] = threading.Event()
             waited_for = self.lane.run(
-                name[0], lambda name=name: self.run(name), gone or stays
+                name[0], lambda name=name: self.run(name), gone or stays, **options
             )
             self.tasks[name] = asyncio.create_task(waited_for)
             await settle()
@@ -120,6 +120,15 @@ async def test_a_caller_alone_runs_no_more_calls_than_there_are_processors():
     await work.end("A2")
     assert work.begun == ["A1", "A2", "A3"]
     await work.end("A3")
+
+
+@in_a_loop
+async def test_a_stranger_never_uses_all_processors():
+    work = Work(lane(max_busy=2, max_busy_beside_others=1))
+    await work.call("A1", "A2", "B1", is_stranger=True)
+    await work.call("C1", "C2")
+    assert work.begun == ["A1", "B1", "C1", "C2"]
+    await work.end("A1", "A2", "B1", "C1", "C2")
 
 
 @in_a_loop
@@ -253,8 +262,16 @@ async def test_half_of_the_processors_are_kept_for_other_organizations_not_for_s
     monkeypatch.setattr(web.django, "handle_request", lambda *_: empty)
     callers.remember_caller("bearer of a neighbour", "neighbour")
     assert web.heavy.max_busy and web.quick.max_busy is None
+    strangers = []
+
+    async def run(caller, work, wait_until_gone, is_stranger):
+        strangers.append(is_stranger)
+        return empty
+
+    monkeypatch.setattr(web.quick, "run", run)
     assert web.heavy.recent is web.recent_callers
     await asked(web, "/connections", "bearer of nobody")
     assert not web.recent_callers.has_others_than("A")
     await asked(web, "/connections", "bearer of a neighbour")
     assert web.recent_callers.has_others_than("A")
+    assert strangers == [True, False]
