@@ -101,6 +101,7 @@ class Connection(EventSource):
         (Role.INVITEE, State.CONNECTED): Type.CONNECTION_CONNECTED,
     }
 
+    api_id = "connection_id"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(
         Wallet, on_delete=models.CASCADE, related_name="connections"
@@ -739,6 +740,7 @@ class BasicMessage(EventSource):
         Direction.OUTGOING: Type.MESSAGE_SENT,
     }
 
+    api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE)
     connection = models.ForeignKey(

@@ -33,6 +33,7 @@ class SimulatedHolder(Record):
         REVOKED = "revoked", "Proves with a revoked credential"
         PREDICATE_FAILS = "predicateFails", "Meets no comparison"
 
+    api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.OneToOneField(
         Wallet, on_delete=models.CASCADE, related_name="simulated_holder"

@@ -31,6 +31,7 @@ class VerificationPolicy(Record):
     The body is encrypted because it may contain required values.
     """
 
+    api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     name = models.CharField(max_length=200)
     version = models.CharField(max_length=64)
@@ -64,6 +65,7 @@ class Kiosk(Record):
     `shown_items` names, and for `seconds` (kiosks.py).
     """
 
+    api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     policy = models.ForeignKey(VerificationPolicy, on_delete=models.CASCADE)
     name = models.CharField(max_length=100)
@@ -128,6 +130,7 @@ class Verification(Exchange):
     OPEN = (State.PROPOSED, State.REQUESTED)
     ABANDONED = messages.ABANDONED
 
+    api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(
         Wallet, on_delete=models.CASCADE, related_name="verifications"

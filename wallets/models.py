@@ -36,6 +36,7 @@ class Wallet(Record):
     removes the rows, and at last its own: organizations/erasure.py.
     """
 
+    api_id = "wallet_id"
     tenant = models.ForeignKey(
         Tenant, on_delete=models.CASCADE, related_name="wallets"
     )

@@ -1,5 +1,5 @@
 """How requests fail: every error is flat JSON, `{"code", "message"}`, with `errors` by
-field.
+field, the id of the request and the address of the page of its code.
 
 The original clients break on any other shape. People who browse get a page instead:
 agency/server/error_pages.py.
@@ -7,6 +7,7 @@ agency/server/error_pages.py.
 
 import logging
 
+from django.conf import settings
 from django.core.exceptions import ValidationError as CoreValidationError
 from django.db import DataError
 from django.http import Http404, JsonResponse
@@ -14,12 +15,17 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from agency.api import hints
+from agency.api import hints, ignored_members
 from agency.api.serializers import drop_nulls
+from agency.core import logs
 from agency.core.database.base import is_outage
-from agency.core.errors import AgencyError, DatabaseAway
+from agency.core.errors import AgencyError, DatabaseAway, NoSuchObject
 
 logger = logging.getLogger(__name__)
+MALFORMED_FORM = (
+    "The form cannot be read. Send multipart/form-data with the boundary of its parts "
+    "in the Content-Type, as HTTP clients do by themselves."
+)
 CODES = {
     400: "invalid_request",
     401: "unauthorized",
@@ -41,18 +47,26 @@ def exception_handler(error, context):
     is the caller's mistake, a 400.
     """
     set_rollback()  # as REST framework's own handler does
+    response = response_to(error, context)
+    if response is not None and response.status_code == 400:
+        ignored = ignored_members.sentences(getattr(context["view"], "ignored", ()))
+        if ignored:
+            response.data["errors"] = response.data.get("errors", {}) | ignored
+    return response
+
+
+def response_to(error, context):
     if is_outage(error):
         logger.warning("the database is out of reach: %s", error)
         error = DatabaseAway()
     if isinstance(error, AgencyError):
-        hint = (
-            hints.suggest_address(context["request"].path_info)
-            if error.status == 404
-            else ""
-        )
-        response = error_response(
-            error.status, error.code, error.message + hint, error.errors
-        )
+        message = error.message
+        if isinstance(error, NoSuchObject):
+            tenant = getattr(context["request"].user, "tenant", None)
+            message = hints.name_object(error, tenant) if tenant else message
+        if error.status == 404:
+            message += hints.suggest_address(context["request"].path_info)
+        response = error_response(error.status, error.code, message, error.errors)
         set_retry_after(response, error)
         return response
     if isinstance(error, exceptions.ValidationError):
@@ -69,11 +83,12 @@ def exception_handler(error, context):
 
 def response_to_rest_framework(error, context):
     """Return the response to an exception of REST framework's own."""
-    if error.default_code == "parse_error":
-        code = error.get_codes()
-    else:
-        code = CODES.get(error.status_code, "error")
+    code = CODES.get(error.status_code, "error")
     message = str(error.detail)
+    if isinstance(error, exceptions.ParseError):
+        code = error.get_codes()
+        if code == error.default_code:  # of REST framework's own parser
+            code, message = "malformed_form", MALFORMED_FORM
     if isinstance(error, exceptions.MethodNotAllowed):
         message = method_not_allowed(context["request"], context["view"])
     response = error_response(error.status_code, code, message)
@@ -92,17 +107,27 @@ def method_not_allowed(request, view):
 
 def error_response(status_code, code, message, errors=None):
     """Return an error of a view of the API. Other views use `plain_error_response`."""
-    body = drop_nulls(code=code, message=message, errors=errors or None)
-    response = Response(body, status=status_code)
+    response = Response(error_body(code, message, errors), status=status_code)
     response.error_code = code  # for the log of calls
     return response
 
 
 def plain_error_response(status_code, code, message):
     """Return an error as JSON, code and message, outside of REST framework."""
-    response = JsonResponse({"code": code, "message": message}, status=status_code)
+    response = JsonResponse(error_body(code, message), status=status_code)
     response.error_code = code  # type: ignore[attr-defined]  # for the log of calls
     return response
+
+
+def error_body(code, message, errors=None, request_id=""):
+    """The body of an error. request_id: default is that of the current call."""
+    return drop_nulls(
+        code=code,
+        message=message,
+        errors=errors or None,
+        requestId=request_id or logs.current_request_id() or None,
+        documentationUrl=f"{settings.PUBLIC_URL}/docs/errors#{code}",
+    )
 
 
 def set_retry_after(response, error):

@@ -17,6 +17,7 @@ from agency.core.errors import Invalid
 
 MEMBERS_HEADER = "X-Ignored-Members"
 PARAMETERS_HEADER = "X-Ignored-Parameters"
+UNKNOWN = "Nothing of this name is read here."
 MAX_NAMES = 20
 MAX_NAME_LENGTH = 120
 
@@ -83,7 +84,12 @@ def refuse_parameters(given: QueryDict, known: Iterable[str]) -> None:
 
 def refuse_members(names: Iterable[str]) -> None:
     """Raise 400 `invalid_request` if there are names of unknown members."""
-    refuse({name: ["There is no such member here."] for name in names})
+    refuse(sentences(names))
+
+
+def sentences(names: Iterable[str]) -> dict[str, list[str]]:
+    """What the `errors` of a 400 say of names that no field reads."""
+    return {name[:MAX_NAME_LENGTH]: [UNKNOWN] for name in list(names)[:MAX_NAMES]}
 
 
 def refuse(errors: dict[str, list[str]]) -> None:

@@ -42,6 +42,7 @@ class PrefixField(serializers.CharField):
 class ListQuery(SharedFields):
     """The query parameters of a list. The `source` of a filter is its lookup."""
 
+    messages = hints.QUERY_MESSAGES
     sorts = BY_CREATION
     named: str | None = None  # the column behind `folded_name`, for lists by name
 
@@ -60,9 +61,7 @@ class ListQuery(SharedFields):
         sort = serializers.ChoiceField(
             names, default="-createdAt", error_messages=wrong
         )
-        fields = super().get_fields() | {"sort": sort}
-        hints.set_error_messages(fields.values(), hints.QUERY_MESSAGES)
-        return fields
+        return super().get_fields() | {"sort": sort}
 
     @property
     def is_unfiltered_first_page(self) -> bool:

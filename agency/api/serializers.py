@@ -125,6 +125,9 @@ class SharedFields(serializers.Serializer):
     what the fields do. So a field keeps nothing of a request, and reads no context.
     """
 
+    default_error_messages = hints.MESSAGES[serializers.Serializer]
+    messages: dict[type, dict[str, str]] = {}  # of its fields, beside hints.MESSAGES
+
     @cached_property
     def fields(self):
         kind: Any = type(self)
@@ -134,7 +137,9 @@ class SharedFields(serializers.Serializer):
 @cache
 def bound_fields(kind: Any) -> Any:
     """The fields of a class of serializers, bound to an instance of their own."""
-    return serializers.Serializer.fields.func(kind())
+    fields = serializers.Serializer.fields.func(kind())
+    hints.set_error_messages(fields.values(), kind.messages)
+    return fields
 
 
 class Parameters(SharedFields):
@@ -143,11 +148,6 @@ class Parameters(SharedFields):
     """
 
     aliases: dict[str, str] = {}
-
-    def get_fields(self):
-        fields = super().get_fields()
-        hints.set_error_messages(fields.values())
-        return fields
 
     def to_internal_value(self, data):
         if isinstance(data, dict):

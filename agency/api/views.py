@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from agency.api import dialects, ignored_members, long_poll, pagination
 from agency.api.serializers import sees_values
-from agency.core.errors import Conflict, Forbidden, NotFound
+from agency.core.errors import Conflict, Forbidden, NoSuchObject
 from tenants import audit, idempotency
 
 MISSING_SCOPE = (
@@ -35,6 +35,7 @@ class View(viewsets.ViewSet):
     """A view of the credentials API, which acts on the organization's own wallet."""
 
     idempotent_request = None  # set while a write with an Idempotency-Key runs
+    ignored: tuple[str, ...] = ()  # members and parameters that no field reads
     is_irreversible = False  # set by initial()
 
     @property
@@ -139,11 +140,10 @@ class View(viewsets.ViewSet):
 
         An irreversible call refuses them: 400 `invalid_request`.
         """
-        found = ignored_members.unknown_members(serializer, serializer.initial_data)
+        found = [*ignored_members.unknown_members(serializer, serializer.initial_data)]
         if self.is_irreversible:
             ignored_members.refuse_members(found)
-        if named := ignored_members.header_value(found):
-            self.headers[ignored_members.MEMBERS_HEADER] = named
+        self.note_ignored(ignored_members.MEMBERS_HEADER, found)
 
     def parse_query(self, serializer_class):
         """The serializer of the query parameters, valid; empty ones count as absent."""
@@ -151,10 +151,15 @@ class View(viewsets.ViewSet):
         data = {name: parameters[name] for name in parameters if parameters[name]}
         serializer = serializer_class(data=data)
         unknown = (name for name in parameters if name not in serializer.fields)
-        if named := ignored_members.header_value(unknown):
-            self.headers[ignored_members.PARAMETERS_HEADER] = named
+        self.note_ignored(ignored_members.PARAMETERS_HEADER, unknown)
         serializer.is_valid(raise_exception=True)
         return serializer
+
+    def note_ignored(self, header, names):
+        """Name them in the header and, if the request fails for 400, in its `errors`."""
+        self.ignored += tuple(names)
+        if named := ignored_members.header_value(self.ignored):
+            self.headers[header] = named
 
     def to_response(self, contract, obj, **context):
         return self.data_response(contract(obj, context=self.context | context).data)
@@ -206,14 +211,14 @@ def require_scope(token, scope, as_conflict=False):
         raise kind("missing_scope", MISSING_SCOPE.format(scope=scope))
 
 
-def get_or_404(rows, identifier, column="pk"):
+def get_or_404(rows, given, column="pk"):
     """Return the row of a queryset with this UUID in the column.
 
     404 `not_found` if there is none, or if the identifier is no UUID.
     """
-    identifier = parse_uuid(identifier)
-    row = rows.filter(**{column: identifier}).first() if identifier else None
-    return or_404(row, rows.model)
+    parsed = parse_uuid(given)
+    row = rows.filter(**{column: parsed}).first() if parsed else None
+    return or_404(row, rows.model, given)
 
 
 def parse_uuid(text):
@@ -224,13 +229,8 @@ def parse_uuid(text):
         return None
 
 
-def or_404(row, model):
-    """Return the row. 404 `not_found` if it is None. model: by which it is called."""
+def or_404(row, model, identifier):
+    """Return the row. 404 `not_found` if it is None. identifier: as the caller gave it."""
     if row is None:
-        name = model._meta.verbose_name
-        raise NotFound(
-            "not_found",
-            f"There is no such {name} in your organization. Either the id is wrong, "
-            f"the {name} was deleted, or the keys are another organization's.",
-        )
+        raise NoSuchObject(model, identifier)
     return row

@@ -6,6 +6,8 @@ Each `code` is stable and listed in docs/errors.md.
 from collections.abc import Sequence
 from typing import Any
 
+MAX_IDENTIFIER = 300  # characters of an id that a message quotes
+
 
 class AgencyError(Exception):
     """The base class. Messages are specific for callers of the API, vague for peers.
@@ -43,6 +45,26 @@ class NotFound(AgencyError):
     """404: no such object in the caller's organization."""
 
     status = 404
+
+
+class NoSuchObject(NotFound):
+    """404: the organization has no object of this kind with this id.
+
+    model: the kind, which is called by its `verbose_name`.
+    """
+
+    def __init__(self, model: Any, identifier: Any) -> None:
+        name = model._meta.verbose_name
+        self.model = model
+        self.identifier = str(identifier)[:MAX_IDENTIFIER]
+        self.known = (
+            f"There is no {name} with the id {self.identifier} in your organization."
+        )
+        super().__init__(
+            "not_found",
+            f"{self.known} Either the id is wrong, the {name} was deleted, or the keys "
+            "are another organization's.",
+        )
 
 
 class Conflict(AgencyError):

@@ -6,6 +6,8 @@ from typing import Any
 
 from uuid_utils.compat import uuid7
 
+from agency.api.exceptions import error_body
+
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -19,12 +21,11 @@ async def start_response(send: Send, status: int, headers: list[Header]) -> None
 async def send_response(
     send: Send, status: int, body: bytes, content_type: bytes, *headers: Header
 ) -> None:
-    """Send a complete response with `Cache-Control: no-store` and a request id."""
+    """Send a complete response with `Cache-Control: no-store`."""
     own = [
         (b"content-type", content_type),
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"no-store"),
-        new_request_id(),
     ]
     await start_response(send, status, [*own, *headers])
     await send({"type": "http.response.body", "body": body})
@@ -38,12 +39,12 @@ async def send_problem(
     *headers: Header,
     errors: dict[str, list[str]] | None = None,
 ) -> None:
-    """Send an error as `{"code", "message"}`, with `errors` by field if given."""
-    problem: dict[str, Any] = {"code": code, "message": message}
-    if errors:
-        problem["errors"] = errors
+    """Send an error as those of the API (agency/api/exceptions.py)."""
+    request_id = new_request_id()
+    problem = error_body(code, message, errors, request_id[1].decode())
     body = json.dumps(problem).encode()
-    await send_response(send, status, body, b"application/json", *headers)
+    kind = b"application/json"
+    await send_response(send, status, body, kind, request_id, *headers)
 
 
 def new_request_id() -> Header:

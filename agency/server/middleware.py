@@ -13,10 +13,11 @@ from django.conf import settings
 from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.db import DatabaseError, InterfaceError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from uuid_utils.compat import uuid7
 
+from agency.api.exceptions import plain_error_response
 from agency.core import logs, metrics
 from agency.core.callers import client_address
 from agency.core.database.base import is_caused_by_outage, is_outage
@@ -153,9 +154,7 @@ def bounded_body(get_response: Next) -> Next:
             "QUERY_STRING", ""
         ):
             message = "The address holds the character U+0000."
-            return JsonResponse(
-                {"code": "invalid_request", "message": message}, status=400
-            )
+            return plain_error_response(400, "invalid_request", message)
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             body = request.META["wsgi.input"].read(limit + 1)
             if len(body) > limit:
@@ -178,9 +177,9 @@ def max_body_bytes(path: str) -> int:
     return settings.MAX_BODY_BYTES
 
 
-def too_large_response(limit: int) -> JsonResponse:
+def too_large_response(limit: int) -> HttpResponse:
     message = f"The body is larger than {limit} bytes. Send less."
-    return JsonResponse({"code": "body_too_large", "message": message}, status=413)
+    return plain_error_response(413, "body_too_large", message)
 
 
 def content_security_policy(get_response: Next) -> Next:

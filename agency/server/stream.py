@@ -50,7 +50,7 @@ class Application:
         if scope["type"] == "lifespan":
             await self.run_lifespan(receive, send)
         elif scope["path"] == "/health":
-            await send_response(send, 200, b"Healthy", b"text/plain")
+            await send_response(send, 200, b"Healthy", b"text/plain", new_request_id())
         elif scope["path"] not in PATHS:
             await send_refusal(
                 send, 404, "not_found", "Only the stream of events is served here."

@@ -196,7 +196,9 @@ def send_request(
     connection = None
     if connection_id:
         # Never a link instead: anybody could answer that.
-        connection = or_404(find_in_scope(tenant.pk, connection_id), Connection)
+        connection = or_404(
+            find_in_scope(tenant.pk, connection_id), Connection, connection_id
+        )
     ask = request_function(
         tenant,
         body=policy.unsealed_body(),

@@ -50,7 +50,7 @@ def get_connection(wallet, connection_id):
     """A connection of this wallet, or 404; not one of a connectionless exchange."""
     hosted_id = None if wallet.is_organization else wallet.wallet_id
     found = find_in_scope(wallet.tenant_id, connection_id, hosted_id)
-    return or_404(found, Connection)
+    return or_404(found, Connection, connection_id)
 
 
 def create_invitation(wallet, body):

@@ -78,7 +78,8 @@ class ExchangeView(OrganizationView):
 
     def get_connection(self, connection_id: str) -> Connection:
         """The connection that a new exchange runs over, or 404."""
-        return or_404(self.find_connection(connection_id), Connection)
+        found = self.find_connection(connection_id)
+        return or_404(found, Connection, connection_id)
 
     def get_exchange(
         self, exchange_id: Any, related: tuple[str, ...] = SHOWN_WITH
@@ -86,7 +87,7 @@ class ExchangeView(OrganizationView):
         """The exchange, or 404, with what its contract reads or the `related` rows."""
         pk = parse_uuid(exchange_id)
         row = self.find_exchange(pk, related) if pk else None
-        return or_404(row, self.model)
+        return or_404(row, self.model, exchange_id)
 
     def get_with_parties(self, exchange_id: Any) -> Any:
         """The exchange to act on, or 404, with the rows that its functions read."""

@@ -12,7 +12,12 @@ from agency.api.ignored_members import MEMBERS_HEADER, header_value
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import LINK, ListQuery, list_parameters, next_link
-from agency.api.serializers import Contract, IntegerField, sees_values
+from agency.api.serializers import (
+    Contract,
+    IntegerField,
+    SharedFields,
+    sees_values,
+)
 from agency.api.views import View, get_or_404, heavy
 from agency.core.errors import Invalid
 from credentials.api.definitions import get_definition
@@ -48,7 +53,7 @@ class LinesParser(CSVParser):
     text_class = LinesText
 
 
-class BulkParameters(serializers.Serializer):
+class BulkParameters(SharedFields):
     """The query of a call whose body is the file."""
 
     definitionId = serializers.CharField(max_length=300)
@@ -74,7 +79,7 @@ class BulkRowParameters(serializers.Serializer):
     credentialValues = values_field()
 
 
-class ErrorsQuery(serializers.Serializer):
+class ErrorsQuery(SharedFields):
     errorsAfter = IntegerField(
         default=0,
         min_value=0,

@@ -144,4 +144,4 @@ def read_schema(tenant, schema_id):
 
 def get_definition(tenant, definition_id):
     found = active_definition.first(tenant.pk, definition_id)
-    return or_404(found, CredentialDefinition)
+    return or_404(found, CredentialDefinition, definition_id)

@@ -69,7 +69,11 @@ def offer_function(tenant, body):
     }
     if "connectionId" in body:
         found = find_in_scope(tenant.pk, body["connectionId"])
-        return partial(Credential.offer, or_404(found, Connection), **offered)
+        return partial(
+            Credential.offer,
+            or_404(found, Connection, body["connectionId"]),
+            **offered,
+        )
     wallet = Wallet.of_organization(tenant)
     if body.get("usePublicDid"):
         public_dids.require_resolvable_did(wallet)
@@ -202,6 +206,7 @@ class Credentials(ExchangeView):
         or_404(
             definitions.filter(definition_id=definitionId).first(),
             CredentialDefinition,
+            definitionId,
         )
         purge_credentials(self.wallet, definitionId)
         return Response()

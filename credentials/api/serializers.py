@@ -5,7 +5,13 @@ import re
 from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, NamedQuery
-from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
+from agency.api.serializers import (
+    Contract,
+    Parameters,
+    SharedFields,
+    drop_nulls,
+    format_utc,
+)
 from connections.api.serializers import (
     EXCHANGE_VERSION,
     LINK_COLUMNS,
@@ -47,6 +53,14 @@ class NameField(serializers.CharField):
         return name
 
 
+class VersionField(serializers.RegexField):
+    """Of a schema: numbers with dots between them."""
+
+    def __init__(self, **options):
+        wrong = {"invalid": "Give numbers with dots between them, as 1.0."}
+        super().__init__(VERSION, max_length=64, error_messages=wrong, **options)
+
+
 class AttributeNamesField(serializers.ListField):
     """1 to 125 names, distinct without case and spaces, as proofs compare them."""
 
@@ -80,7 +94,7 @@ class SchemaParameters(Parameters):
     aliases = {"attrNames": "attributeNames"}
 
     name = NameField()
-    version = serializers.RegexField(VERSION, max_length=64)
+    version = VersionField()
     attributeNames = AttributeNamesField()
 
 
@@ -134,7 +148,7 @@ class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):
     aliases = {"attrNames": "attributes", "attributeNames": "attributes"}
 
     name = NameField()
-    version = serializers.RegexField(VERSION, max_length=64)
+    version = VersionField()
     attributes = AttributeNamesField()
 
 
@@ -223,7 +237,7 @@ class RevocationParameters(Parameters):
         return wanted
 
 
-class RevocationQuery(serializers.Serializer):
+class RevocationQuery(SharedFields):
     dryRun = serializers.BooleanField(
         default=False, help_text="Only count: nothing is revoked."
     )

@@ -48,6 +48,7 @@ class Bulk(Record, CausedJob):
         (State.RUNNING, State.PAUSED): "First pause it.",
     }
 
+    api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     definition = models.ForeignKey(CredentialDefinition, on_delete=models.CASCADE)
     automatic_issuance = models.BooleanField(default=False)

@@ -128,6 +128,7 @@ class Credential(Exchange):
     ABANDONED = messages.ABANDONED
     FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
 
+    api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(
         Wallet, on_delete=models.CASCADE, related_name="credentials"

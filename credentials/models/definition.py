@@ -54,6 +54,7 @@ class CredentialDefinition(Record):
     the definition is made: verifiers rely on it for all credentials of the definition.
     """
 
+    api_id = "definition_id"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     schema = models.ForeignKey(Schema, on_delete=models.RESTRICT)
     definition_id = models.CharField(max_length=300)

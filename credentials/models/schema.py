@@ -12,6 +12,7 @@ from wallets.models import Wallet
 class Schema(Record):
     """A schema that a tenant published or uses."""
 
+    api_id = "schema_id"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     schema_id = models.CharField(max_length=300)
     name = models.CharField(max_length=64)

@@ -13,7 +13,13 @@ from agency.api.pagination import (
     ChangingQuery,
     NamedQuery,
 )
-from agency.api.serializers import Contract, IntegerField, Parameters, drop_nulls
+from agency.api.serializers import (
+    Contract,
+    IntegerField,
+    Parameters,
+    SharedFields,
+    drop_nulls,
+)
 from agency.core.errors import PeerError
 from connections.api.serializers import AgentEndpoint
 from connections.didcomm.message import decode_bytes
@@ -130,7 +136,7 @@ class ReturnUrlsField(serializers.ListField):
         )
 
 
-class WalletApp(serializers.Serializer):
+class WalletApp(SharedFields):
     name = serializers.CharField(max_length=branding.MAX_APP_NAME)
     urls = serializers.ListField(
         child=serializers.CharField(max_length=branding.MAX_URL),

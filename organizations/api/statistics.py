@@ -6,13 +6,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
-from agency.api.serializers import Contract, IntegerField
+from agency.api.serializers import Contract, IntegerField, SharedFields
 from agency.api.views import View
 from organizations import statistics
 from tenants.models import Scope
 
 
-class StatisticsQuery(serializers.Serializer):
+class StatisticsQuery(SharedFields):
     days = IntegerField(
         default=30,
         min_value=1,

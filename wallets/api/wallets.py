@@ -67,7 +67,8 @@ class WalletView(View):
 
     def find_hosted_wallet(self, wallet_id):
         """404 if the organization hosts no wallet with this id."""
-        return or_404(_hosted_wallet.first(self.tenant.pk, wallet_id), Wallet)
+        found = _hosted_wallet.first(self.tenant.pk, wallet_id)
+        return or_404(found, Wallet, wallet_id)
 
     @property
     def path_of_wallet(self):

@@ -14,7 +14,7 @@ from agency.api import hints
 from agency.api.exceptions import error_response
 from agency.api.openapi.operation import operation
 from agency.api.pagination import LINK, MAX_LIMIT, next_link
-from agency.api.serializers import Contract, IntegerField
+from agency.api.serializers import Contract, IntegerField, SharedFields
 from agency.api.views import View
 from tenants.models import Scope
 from webhooks.api.serializers import MESSAGE_TYPES
@@ -30,18 +30,14 @@ LAST_EVENT_ID = OpenApiParameter(
 )
 
 
-class Filters(serializers.Serializer):
+class Filters(SharedFields):
     """Which events. The `source` of a filter is the lookup that it sets."""
 
+    messages = hints.QUERY_MESSAGES
     messageType = serializers.ChoiceField(MESSAGE_TYPES, source="type", required=False)
     objectId = serializers.CharField(
         source="object_id", max_length=128, required=False
     )
-
-    def get_fields(self):
-        fields = super().get_fields()
-        hints.set_error_messages(fields.values(), hints.QUERY_MESSAGES)
-        return fields
 
 
 class FeedQuery(Filters):

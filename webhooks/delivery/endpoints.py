@@ -66,6 +66,7 @@ class Webhook(Record):
     MAX_OF_OTHER_TYPES = 100
     NEVER_CALLED = (Type.DELEGATED_ENDORSER,)
 
+    api_id = "pk"
     tenant = models.ForeignKey(
         Tenant, on_delete=models.CASCADE, related_name="webhooks"
     )

@@ -24,6 +24,7 @@ greatest(
 class Event(Record):
     """A change of an object. It has the names and ids of the API, never values."""
 
+    api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_index=False)
     type = models.CharField(max_length=30, choices=Type.choices)
     object_type = models.CharField(max_length=20)

@@ -36,10 +36,19 @@ ERROR = {
             "additionalProperties": {"type": "array", "items": {"type": "string"}},
             "description": "Sentences by field.",
         },
+        "requestId": {
+            "type": "string",
+            "description": "The `X-Request-Id` of the response.",
+        },
+        "documentationUrl": {
+            "type": "string",
+            "format": "uri",
+            "description": "The page of all codes, at this one.",
+        },
     },
 }
 ERROR_EXAMPLES = {
-    400: ("invalid_request", "version: This field is required."),
+    400: ("invalid_request", "version: It is missing."),
     401: (
         "unauthorized",
         "The access token or the subscription key is missing or wrong.",

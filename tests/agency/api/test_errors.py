@@ -4,6 +4,8 @@ import re
 from urllib.parse import quote
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import get_resolver
 
 from agency.api.serializers import RESERVED_WORDS
@@ -15,6 +17,7 @@ UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 ATTRIBUTE = {"policyName": "Name", "attributeNames": ["name"]}
 PREDICATE = {"attributeName": "age", "predicateType": ">=", "predicateValue": 18}
+MEMBERS = {"code", "message", "requestId", "documentationUrl"}
 DEFINITION = {"name": "a", "version": "1.0", "attributes": ["a"]}
 POLICY = {"name": "Policy", "version": "1.0", "attributes": [ATTRIBUTE]}
 
@@ -25,7 +28,7 @@ def test_what_is_not_there_is_404(faber):
     for path in (*paths, f"/api/{UNKNOWN}/connections", "/credentials/x", "/nowhere"):
         error = error_of(faber.get, path)
         assert_error(error, 404, "not_found")
-        assert set(error.body) == {"code", "message"}, path
+        assert set(error.body) == MEMBERS, path
 
 
 WRONG = {
@@ -228,7 +231,7 @@ def test_hostile_json_is_400(faber):
     for body in HOSTILE:
         response = posted(faber, body, "text/json")
         assert response.status_code == 400, (body, response.content)
-        assert response.json().keys() - {"errors"} == {"code", "message"}
+        assert response.json().keys() - {"errors"} == MEMBERS
 
 
 def test_a_body_over_the_limit_is_413(faber, settings):
@@ -247,9 +250,63 @@ def test_a_known_organization_cannot_be_told_from_an_unknown_one(faber, acme):
     mine = faber.invites()["connectionId"]
     known = error_of(acme.get, f"/connections/{mine}")
     unknown = error_of(acme.get, f"/connections/{UNKNOWN}")
-    assert known.body == unknown.body
+    assert known.body["message"].replace(mine, UNKNOWN) == unknown.body["message"]
     error = error_of(acme.get, f"/api/{alice.wallet_id}/credentials")
     assert_error(error, 404, "not_found")
+
+
+def test_an_error_has_the_id_of_its_request_and_the_page_of_its_code(
+    faber, client, settings
+):
+    refused = [
+        faber.send("get", "/credentials/x"),
+        faber.send("get", "/connections?limit=x"),
+        client.get("/connections"),
+        client.get("/nowhere"),
+        client.get("/connections?name=%00"),
+        client.post("/connections", b"x" * 300_000, "application/json"),
+    ]
+    assert {one.status_code for one in refused} == {404, 400, 401, 413}
+    for response in refused:
+        error = response.json()
+        assert error["requestId"] == response["X-Request-Id"]
+        page, _, anchor = error["documentationUrl"].partition("#")
+        assert anchor == error["code"]
+        path = page.removeprefix(settings.PUBLIC_URL)
+        assert f'id="{anchor}"' in client.get(path).content.decode(), path
+
+
+def test_a_404_says_what_else_of_the_organization_has_the_id(world):
+    faber, acme, ids = world.faber, world.acme, world.api_ids()
+    for path, given, said in (
+        ("/verifications", "connectionId", "It is the id of a connection."),
+        ("/connections", "policyId", "It is the id of a verification policy."),
+        ("/webhooks", "kioskId", "It is the id of a kiosk."),
+        ("/credentials", "webhookId", "It is the id of a webhook."),
+        ("/definitions/credentials", "walletId", "It is the id of a wallet."),
+        ("/verificationPolicies", "definitionId", "of a credential definition."),
+    ):
+        error = error_of(faber.get, f"{path}/{quote(ids[given], safe='')}")
+        assert f"with the id {ids[given]} in" in error.body["message"]
+        assert said in error.body["message"], path
+        foreign = error_of(acme.get, f"{path}/{quote(ids[given], safe='')}")
+        assert "It is the id" not in foreign.body["message"]
+
+
+def test_a_404_names_the_hosted_wallet_that_has_the_object(faber):
+    alice, definition = faber.hosts(), faber.defines("name")
+    faber.offers(alice, definition, {"name": "Alice"})
+    [offer] = alice.get("/credentials")
+    error = error_of(faber.get, f"/credentials/{offer['credentialId']}")
+    said = f"a credential of the hosted wallet {alice.wallet_id}."
+    assert said in error.body["message"]
+
+
+def test_a_404_looks_for_the_id_by_one_statement(faber):
+    faber.get("/connections")
+    with CaptureQueriesContext(connection) as captured:
+        error_of(faber.get, f"/credentials/{UNKNOWN}")
+    assert len([one for one in captured if "UNION" in one["sql"]]) == 1
 
 
 def id_of_call(faber, given):

@@ -79,8 +79,8 @@ MISTAKES = {
         header=("X-Ignored-Members", "nmae, multi%20party")),
     "a misspelt member that is required": Mistake(
         "post", "/credentials", 400, "invalid_request",
-        ("definitionId: This field is required.",),
-        body={"definitonId": "{definition}"}, field="definitionId",
+        ("definitionId: It is missing.",),
+        body={"definitonId": "{definition}"}, field="definitonId",
         header=("X-Ignored-Members", "definitonId")),
     "a misspelt member inside of others": Mistake(
         "post", "/verificationPolicies", 200, "", (),
@@ -91,6 +91,18 @@ MISTAKES = {
     "a misspelt list filter": Mistake(
         "get", "/connections?stat=Invited&state=Invited&conection=", 200, "", (),
         header=("X-Ignored-Parameters", "stat, conection")),
+    "a misspelt list filter beside a wrong one": Mistake(
+        "get", "/connections?lmit=5&limit=x", 400, "invalid_request",
+        ("limit: Give a whole number.",), field="lmit",
+        header=("X-Ignored-Parameters", "lmit")),
+    "a misspelt member beside wrong values": Mistake(
+        "post", "/credentials", 400, "wrong_attributes", ("missing: age",),
+        body=OFFER | {"credentialValues": {"name": "A", "degree": "B"},
+                      "automaticIssuence": True}, field="automaticIssuence"),
+    "a form that cannot be read": Mistake(
+        "post", "/custodian/v1/api/{wallet}/connections/invitation", 400,
+        "malformed_form", ("boundary",), body="x",
+        content_type="multipart/form-data"),
     "attributes as objects": Mistake(
         "post", "/definitions/credentials", 400, "invalid_request",
         ('attributes[0]', "a text", "an object"),
@@ -134,10 +146,10 @@ MISTAKES = {
         ("is Offered", "needs Issued", "issue it")),
     "unknown id": Mistake(
         "get", f"/credentials/{UNKNOWN}", 404, "not_found",
-        ("no such credential in your organization", "another organization's")),
+        ("no credential with the id", "in your organization", "another organization's")),
     "other organization's id": Mistake(
         "get", "/credentials/{foreign}", 404, "not_found",
-        ("no such credential in your organization", "another organization's")),
+        ("no credential with the id", "in your organization", "another organization's")),
     "date of a filter": Mistake(
         "get", "/connections?createdAfter=31.1.2026", 400, "invalid_request",
         ("createdAfter", "2026-01-31T08:00:00Z"), field="createdAfter"),
@@ -170,6 +182,7 @@ def world(faber, acme):
         "definition": definition["definitionId"],
         "credential": faber.offers(alice, definition, VALUES)["credentialId"],
         "connection": alice.known_as(faber),
+        "wallet": alice.wallet_id,
         "invited": faber.invites()["connectionId"],
         "foreign": acme.offers(bob, foreign, VALUES)["credentialId"],
     }

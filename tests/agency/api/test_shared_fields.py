@@ -1,5 +1,7 @@
 """Requests share the fields that read them, so a field keeps nothing of a request."""
 
+import re
+
 import pytest
 from rest_framework import serializers
 
@@ -47,6 +49,35 @@ def test_whole_numbers_have_ascii_digits_only():
     for given in ("٣", "1_000", "３", "1__0", "7.٠", "", "--7"):
         with pytest.raises(serializers.ValidationError):
             IntegerField().run_validation(given)
+
+
+def test_each_sentence_is_ours():
+    """Those of REST framework say "this field", and not what to give."""
+    for kind in subclasses(SharedFields):
+        for field in kind().fields.values():
+            for inner in inner_fields(field):
+                assert_sentences_are_ours(inner)
+    with pytest.raises(serializers.ValidationError, match="Give an object."):
+        CredentialOfferParameters(data=[]).is_valid(raise_exception=True)
+
+
+def assert_sentences_are_ours(field):
+    said = {*field.error_messages.values()}
+    said |= {getattr(one, "message", "") for one in field.validators}
+    theirs = {
+        str(sentence)
+        for kind in type(field).__mro__
+        if kind.__module__.startswith("rest_framework.")
+        for sentence in vars(kind).get("default_error_messages", {}).values()
+    }
+    for one in map(str, said - {None}):
+        begins = re.compile("|".join(map(pattern_of, theirs)))
+        assert not begins.fullmatch(one), (field, one)
+
+
+def pattern_of(sentence):
+    """What matches a sentence whatever stands in its braces."""
+    return ".*".join(map(re.escape, re.split(r"{\w+}", sentence)))
 
 
 class Inner(Parameters):

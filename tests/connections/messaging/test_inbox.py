@@ -20,11 +20,15 @@ from tests.support.outside_agent import Agent
 from wallets import keys
 from wallets.models import Key
 
-CANNOT_OPEN = {"code": "cannot_open", "message": "The envelope cannot be opened here."}
+CANNOT_OPEN = "The envelope cannot be opened here."
 
 
 def assert_cannot_open(answer):
-    assert (answer.status_code, answer.json()) == (400, CANNOT_OPEN)
+    error = answer.json()
+    assert error.pop("requestId") == answer["X-Request-Id"]
+    assert error.pop("documentationUrl").endswith("/docs/errors#cannot_open")
+    assert error == {"code": "cannot_open", "message": CANNOT_OPEN}
+    assert answer.status_code == 400
 
 
 def handled(**fields):
