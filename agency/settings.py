@@ -324,7 +324,7 @@ API_MIDDLEWARE = [
 # tests/agency/server/test_chains.py compares them.
 API_PATHS = (
     r"^/(agency|api|common|connections|credentials|custodian|definitions?|didcomm"
-    r"|events|health|kiosks|ledger|management|messages|provider|requestLog|sandbox"
+    r"|events|health|keys|kiosks|ledger|management|messages|provider|requestLog|sandbox"
     r"|statistics|tenants|verificationPolicies|verifications|wallet|webhooks)(/|$)"
 )
 
