@@ -10,6 +10,7 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
+from django.db import IntegrityError
 from django.db.models import Q
 from django.utils import timezone
 
@@ -254,7 +255,12 @@ def confirm_address(user: Any, email: str, *, by: Any) -> None:
     row, _ = EmailAddress.objects.get_or_create(user=user, email=email)
     if row.verified:
         return
-    if not row.set_verified():
+    try:
+        with transactions.atomic():
+            is_confirmed = row.set_verified()
+    except IntegrityError:  # another account has just confirmed it
+        is_confirmed = False
+    if not is_confirmed:
         raise Conflict(
             "address_in_use",
             f"Another account has confirmed {email}. Sign in with that one.",

@@ -15,7 +15,7 @@ from agency.studio.forms import KeyForm
 from agency.studio.menu import Menu
 from agency.studio.overview import overview_context
 from tenants.models import ApiKey, Membership, Scope, Tenant
-from tenants.models.names import read_confirmed
+from tenants.models.names import confirms_email
 from wallets.models import Wallet
 
 MAX_ENDED_KEYS = 50  # on the page
@@ -34,8 +34,9 @@ def render_organization(
     """
     tenant = membership.tenant
     keys = list(list_keys(tenant))
-    read_confirmed(key.made_by for key in keys)
     for key in keys:
+        if key.made_by:
+            key.made_by.has_confirmed_email = key.has_confirmed_maker
         key.is_rotatable = key.can_rotate and membership.may_rotate(key)
     own = Wallet.of_organization(tenant)
     context = overview_context(request, membership, own) | {
@@ -55,6 +56,7 @@ def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:
     return (
         ApiKey.objects.filter(ApiKey.is_of(tenant))
         .select_related("tenant", "provider", "made_by")
+        .annotate(has_confirmed_maker=confirms_email("made_by"))
         .order_by("-pk")
     )
 

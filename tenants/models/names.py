@@ -4,7 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from allauth.account.models import EmailAddress
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
+
+
+def confirms_email(person: str) -> Exists:
+    """Whether the person to whom this column leads has confirmed the mail address."""
+    rows = EmailAddress.objects.filter(user=OuterRef(person), verified=True)
+    return Exists(rows.filter(email__iexact=OuterRef(f"{person}__email")))
 
 
 def read_confirmed(people: Iterable[Any]) -> None:

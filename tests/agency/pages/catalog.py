@@ -31,7 +31,7 @@ from tests.agency.pages.people import (
     resets_password,
     signed_in_as_staff,
 )
-from tests.agency.studio.conftest import browser_of, person
+from tests.agency.studio.conftest import browser_of, confirmed, person
 from tests.agency.web_wallet.conftest import opens_wallet
 from tests.factories import (
     AttemptFactory,
@@ -345,7 +345,7 @@ class World(world.World):
     """
 
     def __init__(self, called: Names = LONG) -> None:
-        self.fay = person("fay")
+        self.fay = confirmed("fay")
         super().__init__(called, owner=self.fay)
         self.tenant = self.faber.tenant
         self.send_messages()
