@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from agency.core import transactions
@@ -48,7 +47,7 @@ def request_deletion(tenant: Tenant, by: Any) -> None:
             notice_due_at=now,
         )
         audit.record(REQUESTED, row, by=by)
-    hold_queues(Tenant.objects.filter(pk=tenant.pk))
+    hold_queues([row])
 
 
 @transactions.atomic()
@@ -58,9 +57,8 @@ def undo_deletion(
     """Let an organization work again, with all that waits in its queues.
 
     revokes_key: also revoke the key that asked for the deletion. reason: why, for the
-    log. 409 `wrong_state`
-    unless it is deleted soon: who comes later than the end, or another undo, changes
-    nothing.
+    log. 409 `wrong_state` unless it is deleted soon: who comes later than the end, or
+    another undo, changes nothing.
     """
     row = lock_deleted_soon(tenant)
     if revokes_key and (key := key_that_asked(row)):
@@ -86,7 +84,7 @@ def end_due_deletions() -> None:
             end_if_due(tenant)
         except Exception:  # a bug must not keep the others
             logger.exception("the deletion of %s failed", tenant.pk)
-    hold_queues(soon)
+    hold_queues(list(soon))
 
 
 @transactions.atomic()
@@ -97,13 +95,13 @@ def end_if_due(tenant: Tenant) -> None:
         remove_organization(row, audit.SYSTEM)
 
 
-def hold_queues(tenants: QuerySet[Tenant]) -> None:
+def hold_queues(tenants: list[Tenant]) -> None:
     """Hold what waits in the queues of those organizations that are deleted soon.
 
     A transaction for each queue of each, which an undo waits for.
     """
     for model in freezing.QUEUES:
-        if not freezing.waiting_rows(model, tenants).exists():
+        if not tenants or not freezing.waiting_rows(model, tenants).exists():
             continue
         for tenant in tenants:
             with transactions.atomic():

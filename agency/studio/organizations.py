@@ -142,7 +142,9 @@ def show_deletion(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return redirect("studio:organization", tenant_id=tenant_id)
     if "undo" in request.POST:
         undo_deletion(tenant, by=request, revokes_key="revokes_key" in request.POST)
-        messages.success(request, f"{tenant} is not deleted, and works again.")
+        messages.success(
+            request, f"{tenant} works again. Look whether all of its keys are yours."
+        )
         return redirect("studio:organization", tenant_id=tenant_id)
     form = DeletionForm(request.POST or None, name=tenant.name)
     if form.is_valid():
