@@ -83,7 +83,7 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "getAvailableCredentialsForVerification",
-        Scope.READ,
+        Scope.WALLETS,
         response=AvailableCredentials,
     )
     def available(self, request, walletId, verificationId):
@@ -92,7 +92,10 @@ class WalletVerifications(WalletExchangeView):
         )
 
     def available_response(self, available):
-        """The items and the credentials that fit them, in the request's dialect."""
+        """The items and the credentials that fit them, in the request's dialect.
+
+        What fits a comparison tells the value: so readers alone do not get it.
+        """
         shown = []  # the attributes, then the predicates
         for is_predicate in (False, True):
             pairs = [
@@ -106,7 +109,7 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "getAvailableCredentialsForParameters",
-        Scope.READ,
+        Scope.WALLETS,
         request={"multipart/form-data": VerificationDataParameters},
         response=AvailableCredentials,
     )

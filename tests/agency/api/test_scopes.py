@@ -173,6 +173,20 @@ def test_a_link_to_an_offer_is_shown_to_whoever_makes_it_only(world):
     assert [b"/i/" in one for one in results] == [True, False]
 
 
+def test_who_only_reads_does_not_learn_values_by_comparing(world):
+    """Which cards fit a request of one's own making tells what they hold."""
+    asked = world.asked()[1]
+    wallet = f"/api/{world.alice.wallet_id}/verifications"
+    path = f"{wallet}/{asked}/availableCredentials"
+    form = {"verificationData": world.request_by_link()}
+    own = f"{wallet}/fromData/availableCredentials"
+    curious = with_scopes(world.faber, "read", "verify")
+    assert_error(curious.send("get", path), 403, "missing_scope")
+    refused = curious.send("post", own, form=form)
+    assert_error(refused, 403, "missing_scope")
+    assert with_scopes(world.faber, "wallets").get(path)
+
+
 def test_a_kiosk_that_shows_values_needs_their_scope(world):
     desk = {"name": "Desk", "policyId": world.stored_policy}
     blind = with_scopes(world.faber, "verify")
