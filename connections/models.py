@@ -89,6 +89,12 @@ class Connection(EventSource):
         FIRST = "1.0"
         SECOND = "2.0"
 
+    class Format(models.TextChoices):
+        """A format of attachments in version 2.0."""
+
+        HLINDY = formats.HLINDY
+        ANONCREDS = formats.ANONCREDS
+
     # What messages can be sent over: neither side has ended it.
     USABLE = Q(state=State.CONNECTED, left_at=None)
     OBJECT_TYPE = "connection"
@@ -181,6 +187,10 @@ class Connection(EventSource):
     # each protocol, and the protocols that it disclosed.
     exchange_version = models.CharField(
         max_length=3, choices=Version.choices, blank=True
+    )
+    # The format set here of attachments in 2.0; "" for the peer's.
+    attachment_format = models.CharField(
+        max_length=9, choices=Format.choices, blank=True, default="", db_default=""
     )
     spoken = models.JSONField(default=dict)
     disclosed = models.JSONField(default=list)
@@ -519,11 +529,13 @@ class Connection(EventSource):
     def message_format_for(self, protocol: str) -> MessageFormat:
         """The format of a new exchange of `issue-credential` or `present-proof`.
 
-        The version is, in this order: the one set for this connection, the last one
-        that the peer wrote, the newest one that it disclosed, the one usual with the
-        handshake.
+        The version is, in this order: the one set for this connection, 2.0 if a format
+        is set, which 1.0 has not, the last one that the peer wrote, the newest one that
+        it disclosed, the one usual with the handshake.
         """
         version, form = self._last_spoken(protocol)
+        if self.attachment_format:
+            version, form = self.Version.SECOND.value, self.attachment_format
         return MessageFormat(
             self.message_prefix, self.exchange_version or version, form
         )

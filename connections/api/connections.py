@@ -72,6 +72,7 @@ def create_invitation(wallet, body):
         multi_party=body.get("multiParty", False),
         options=out_of_band_options(body, out_of_band.HANDSHAKE_VERSIONS),
         exchange_version=body.get("exchangeVersion", ""),
+        attachment_format=body.get("attachmentFormat", ""),
         confirms=body.get("confirmConnections", False),
         by_public_did=body.get("usePublicDid", False),
     )

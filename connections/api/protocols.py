@@ -18,16 +18,37 @@ from wallets.api.wallets import WalletView
 
 AUTO = "auto"
 EXCHANGE_VERSIONS = [AUTO, *Connection.Version.values]
+ATTACHMENT_FORMATS = [AUTO, *Connection.Format.values]
+COLUMNS = {
+    "exchangeVersion": "exchange_version",
+    "attachmentFormat": "attachment_format",
+}
 
 
 class ProtocolParameters(Parameters):
-    aliases = {"exchange_version": "exchangeVersion"}
+    aliases = {
+        "exchange_version": "exchangeVersion",
+        "attachment_format": "attachmentFormat",
+    }
 
     exchangeVersion = serializers.ChoiceField(
         EXCHANGE_VERSIONS,
+        required=False,
         help_text="Of issue-credential and present-proof in new exchanges; `auto`: "
         "what the peer spoke last or says it speaks.",
     )
+    attachmentFormat = serializers.ChoiceField(
+        ATTACHMENT_FORMATS,
+        required=False,
+        help_text="Of new exchanges in 2.0, which it implies; `auto`: what the peer "
+        "used last, else `hlindy`.",
+    )
+
+    def validate(self, data):
+        if not data:
+            missing = "Give this or attachmentFormat."
+            raise serializers.ValidationError({"exchangeVersion": [missing]})
+        return data
 
 
 class ProtocolContract(Contract):
@@ -38,6 +59,7 @@ class ProtocolContract(Contract):
         required=False, help_text="The protocol it was made by."
     )
     exchangeVersion = serializers.ChoiceField(EXCHANGE_VERSIONS)
+    attachmentFormat = serializers.ChoiceField(ATTACHMENT_FORMATS)
     issueCredential = serializers.CharField(help_text="The version of the next offer.")
     presentProof = serializers.CharField(help_text="The version of the next request.")
     disclosed = serializers.ListField(
@@ -56,6 +78,7 @@ class ProtocolContract(Contract):
             connectionId=connection.connection_id,
             handshake=connection.handshake or None,
             exchangeVersion=connection.exchange_version or AUTO,
+            attachmentFormat=connection.attachment_format or AUTO,
             issueCredential=issuing.version,
             presentProof=proving.version,
             disclosed=connection.disclosed,
@@ -64,11 +87,13 @@ class ProtocolContract(Contract):
         )
 
 
-def choose_version(view, connection):
-    """Set the `exchangeVersion` in the body of the view's request."""
-    chosen = view.parse_body(ProtocolParameters)["exchangeVersion"]
-    version = "" if chosen == AUTO else chosen
-    view.perform(partial(connection.update_columns, exchange_version=version))
+def choose_protocols(view, connection):
+    """Set what the body of the view's request chooses. What it leaves out stays."""
+    body = view.parse_body(ProtocolParameters)
+    chosen = {
+        COLUMNS[name]: "" if value == AUTO else value for name, value in body.items()
+    }
+    view.perform(partial(connection.update_columns, **chosen))
 
 
 def show_protocols(view, connection_id):
@@ -88,7 +113,7 @@ class Protocols(OrganizationView):
         response=ProtocolContract,
     )
     def update(self, request, connectionId):
-        choose_version(self, get_connection(self.wallet, connectionId))
+        choose_protocols(self, get_connection(self.wallet, connectionId))
         return self.retrieve(request, connectionId)
 
     @operation(
@@ -119,5 +144,5 @@ class WalletProtocols(WalletView):
         response=ProtocolContract,
     )
     def update(self, request, walletId, connectionId):
-        choose_version(self, get_connection(self.wallet, connectionId))
+        choose_protocols(self, get_connection(self.wallet, connectionId))
         return self.retrieve(request, walletId, connectionId)

@@ -35,6 +35,7 @@ from tenants.models import Tenant
 
 STATES = [(str(state), str(state)) for state in Connection.State]
 ROLES = [(str(role), str(role)) for role in Connection.Role]
+FORMATS = [(str(one), str(one)) for one in Connection.Format]
 VERSIONS = [(str(version), str(version)) for version in Connection.Version]
 CONNECTIONS, OUT_OF_BAND, BOTH = (str(one) for one in Tenant.InvitationProtocol)
 LINK_PROTOCOLS = [OUT_OF_BAND, CONNECTIONS]
@@ -45,6 +46,10 @@ DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
 BY_DEFAULT = (
     "Without it as the organization chose (`invitationProtocol`); for original clients "
     "`connections/1.0`."
+)
+ATTACHMENT_FORMAT = (
+    "the attachments of issue-credential and present-proof, in version 2.0, which it "
+    "implies. Without it what the peer used last, else `hlindy`."
 )
 CONFIRM_CONNECTIONS = (
     "Whether each request by this invitation waits, as Negotiating, until it is "
@@ -173,7 +178,10 @@ class LinkParameters(Parameters):
 class ExchangeLinkParameters(LinkParameters):
     """Of an offer or request."""
 
-    aliases = LinkParameters.aliases | {"exchange_version": "exchangeVersion"}
+    aliases = LinkParameters.aliases | {
+        "exchange_version": "exchangeVersion",
+        "attachment_format": "attachmentFormat",
+    }
 
     exchangeVersion = serializers.ChoiceField(
         VERSIONS,
@@ -181,13 +189,20 @@ class ExchangeLinkParameters(LinkParameters):
         help_text="By link only: the version of issue-credential or present-proof. "
         "Without it 1.0, and 2.0 in an out-of-band invitation.",
     )
+    attachmentFormat = serializers.ChoiceField(
+        FORMATS, required=False, help_text=f"By link only: {ATTACHMENT_FORMAT}"
+    )
+
+    only_by_link = (
+        "protocol", "returnUrl", "expiresAt", "exchangeVersion", "attachmentFormat",
+    )  # fmt: skip
 
     def validate(self, data):
         checked = super().validate(data)
         for name in ("reuse", "usePublicDid"):
             if data.get(name) and "handshakes" not in data:
                 raise serializers.ValidationError({name: ["This needs handshakes."]})
-        for name in ("protocol", "returnUrl", "expiresAt", "exchangeVersion"):
+        for name in self.only_by_link:
             if name in data and "connectionId" in data:
                 raise serializers.ValidationError(
                     {name: ["A connection takes no link."]}
@@ -253,6 +268,8 @@ class ConnectionInvitationParameters(LinkParameters):
         "connection_id": "connectionId",
         "multi_party": "multiParty",
         "confirm_connections": "confirmConnections",
+        "exchange_version": "exchangeVersion",
+        "attachment_format": "attachmentFormat",
     }
 
     protocol = serializers.ChoiceField(
@@ -263,6 +280,9 @@ class ConnectionInvitationParameters(LinkParameters):
     )
     exchangeVersion = serializers.ChoiceField(
         VERSIONS, required=False, help_text="Of issue-credential and present-proof."
+    )
+    attachmentFormat = serializers.ChoiceField(
+        FORMATS, required=False, help_text=ATTACHMENT_FORMAT
     )
     connectionId = IdentifierField(required=False)
     multiParty = serializers.BooleanField(required=False)
@@ -292,6 +312,11 @@ class ConnectionRequestParameters(Parameters):
         max_length=200,
         allow_blank=True,
         help_text="Of the connection; without it, the name that the other side gives.",
+    )
+    another = serializers.BooleanField(
+        required=False,
+        help_text="Whether to make a further connection if there is one by this DID. "
+        "Without it, that one is the answer.",
     )
     handshake = serializers.ChoiceField(
         out_of_band.HANDSHAKE_VERSIONS,
@@ -327,7 +352,7 @@ class AgentEndpoint(serializers.Serializer):
 
 class ConnectionContract(Contract):
     columns = (
-        "connection_id", "name", "image_url", "token", "expires_at", "their_did",
+        "connection_id", "name", "image_url", "token", "expires_at", "my_did", "their_did",
         "their_key", "their_endpoint", "their_former_key", "state", "role",
         "created_at", "left_at", "multi_party", "confirms", "held_response",
         "out_of_band", "link_has_both",
@@ -342,7 +367,10 @@ class ConnectionContract(Contract):
     connectionId = serializers.CharField()
     name = serializers.CharField(required=False)
     imageUrl = serializers.CharField(required=False)
-    myDid = serializers.CharField(required=False)
+    myDid = serializers.CharField(
+        required=False,
+        help_text="The DID that the peer knows; a did:peer:4 in its short form.",
+    )
     theirDid = serializers.CharField(required=False)
     myKey = serializers.CharField(required=False)
     theirKey = serializers.CharField(
@@ -390,7 +418,7 @@ class ConnectionContract(Contract):
             connectionId=connection.connection_id,
             name=connection.name or None,
             imageUrl=connection.image_url or None,
-            myDid=key and key.did,
+            myDid=connection.my_did or (key and key.did),
             theirDid=connection.their_did or None,
             myKey=key and key.verkey,
             theirKey=connection.their_proven_key or None,

@@ -36,6 +36,7 @@ def create_link(
     wallet: Wallet,
     options: OutOfBandOptions | None = None,
     exchange_version: str = "",
+    attachment_format: str = "",
 ) -> Connection:
     """Create the connection of an exchange that this wallet shares as a link.
 
@@ -44,7 +45,8 @@ def create_link(
     the peer first makes a normal connection, which is kept after the exchange, and
     409 `quota_exceeded` is possible. In the caller's transaction, which stores the
     message by send_first_message().
-    exchange_version: of the exchange; see Connection.message_format_for().
+    exchange_version, attachment_format: of the exchange; see
+    Connection.message_format_for().
     """
     connection = Connection(
         tenant=wallet.tenant,
@@ -52,6 +54,7 @@ def create_link(
         role=Role.INVITER,
         token=secrets.token_urlsafe(16),
         exchange_version=exchange_version,
+        attachment_format=attachment_format,
     )
     connection.connection_id = str(connection.pk)
     if options and options.handshakes:

@@ -58,7 +58,8 @@ def choose_format(
     # A peer without an endpoint fetches one message by each call: it would get the
     # question in place of the exchange.
     may_ask = (
-        not (version or connection.exchange_version or connection.connectionless)
+        not (version or connection.exchange_version or connection.attachment_format)
+        and not connection.connectionless
         and bool(connection.their_endpoint)
         and connection.state == Connection.State.CONNECTED
     )

@@ -84,6 +84,7 @@ def invite(
     multi_party: bool = False,
     options: OutOfBandOptions | None = None,
     exchange_version: str = "",
+    attachment_format: str = "",
     confirms: bool = False,
     by_public_did: bool = False,
 ) -> Connection:
@@ -94,7 +95,8 @@ def invite(
 
     name: shown to invitees, and the name of the connection. Without a name, invitees
     see the name of the wallet, and the connection gets the invitee's label.
-    exchange_version: of later exchanges; see Connection.message_format_for().
+    exchange_version, attachment_format: of later exchanges; see
+    Connection.message_format_for().
     confirms: whether requests wait to be confirmed (held_requests.py).
     by_public_did: the invitation of connections/1.0 names the wallet by its public
     DID. For out-of-band there is an option.
@@ -107,6 +109,7 @@ def invite(
         multi_party=multi_party,
         token=secrets.token_urlsafe(16),
         exchange_version=exchange_version,
+        attachment_format=attachment_format,
         confirms=confirms,
     )
     connection.connection_id = connection_id or str(connection.pk)
@@ -447,6 +450,7 @@ def _spawn_connection(
         invitation=invitation.invitation,
         name=invitation.name,
         exchange_version=invitation.exchange_version,
+        attachment_format=invitation.attachment_format,
         confirms=invitation.confirms,
     )
     connection.stranger = strangers.origin_of_request(

@@ -165,14 +165,19 @@ def require_resolvable_did(wallet: Wallet) -> None:
 
 @network_reads.atomic_with_reads
 def request_connection(
-    wallet: Wallet, did: str, name: str = "", handshake: str = HANDSHAKE
+    wallet: Wallet,
+    did: str,
+    name: str = "",
+    handshake: str = HANDSHAKE,
+    another: bool = False,
 ) -> Connection:
     """Ask the owner of a public DID to connect, in one transaction.
 
     It is run again after the DID was resolved. The wallet, a known connection and the
     owner's invitation, if the owner is hosted here, are locked in this order.
     The existing connection is returned if the wallet has connected by this DID before,
-    or has asked and waits. name: of the connection; by default the owner's label.
+    or has asked and waits; with `another`, a further one is made. name: of the
+    connection; by default the owner's label.
     handshake: the protocol, as in out_of_band.HANDSHAKE_VERSIONS.
     Raises DidNotResolved; 400 `own_did`; 409 `quota_exceeded`; 409
     `requests_not_accepted` for an organization here that accepts none.
@@ -184,7 +189,9 @@ def request_connection(
     key = Key.find(party.verkey)
     if key and key.wallet_id == wallet.pk:
         raise Invalid("own_did", "A wallet cannot connect to its own DID.")
-    known = handshakes.lock_known_connection(wallet, invited, parent)
+    known = None
+    if not another:
+        known = handshakes.lock_known_connection(wallet, invited, parent)
     if known and not known.problem:  # one that was refused may be asked for again
         return known
     hosted = find_for_request(key, parent) if key else None

@@ -82,6 +82,7 @@ def offer_function(tenant, body):
         wallet,
         options=out_of_band_options(body),
         exchange_version=body.get("exchangeVersion", ""),
+        attachment_format=body.get("attachmentFormat", ""),
         **offered,
     )
     return partial(create_with_options, share, read_link_options(tenant, body))

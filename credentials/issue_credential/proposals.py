@@ -102,6 +102,8 @@ def wants_other_format(credential: Credential, report: Message) -> bool:
         return False
     if credential.message_format.is_first or credential.wire_format != formats.HLINDY:
         return False
+    if credential.connection and credential.connection.attachment_format:
+        return False  # chosen here
     was_offered = credential.offer_body is not None
     return not was_offered and problem_text(report) == problem_code(report)
 

@@ -297,6 +297,7 @@ class Credential(Exchange):
         automatic_issuance: bool = False,
         options: Any = None,
         exchange_version: str = "",
+        attachment_format: str = "",
     ) -> Self:
         """Issuer: offer a credential in a link. The first wallet to accept gets it.
 
@@ -308,7 +309,9 @@ class Credential(Exchange):
         if values is None:
             message = "An offer without a connection needs credentialValues."
             raise Invalid("values_missing", message, {"credentialValues": [message]})
-        connection = connectionless.create_link(wallet, options, exchange_version)
+        connection = connectionless.create_link(
+            wallet, options, exchange_version, attachment_format
+        )
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @network_reads.atomic_with_reads

@@ -49,6 +49,7 @@ def request_function(tenant, *, link_options, body, policy_id=None, connection=N
         policy_id,
         options=out_of_band_options(link_options),
         exchange_version=link_options.get("exchangeVersion", ""),
+        attachment_format=link_options.get("attachmentFormat", ""),
     )
     return partial(create_with_options, share, read_link_options(tenant, link_options))
 

@@ -106,7 +106,7 @@ def _choose_proposal_format(
         connection, PRESENT_PROOF, exchange_version
     )
     # 1.0 has no formats, and a wallet hosted here reads both.
-    if usual.is_first or connection.is_hosted:
+    if usual.is_first or connection.attachment_format or connection.is_hosted:
         return usual
     if not _may_be_wrong_format(connection, usual.format):
         return usual

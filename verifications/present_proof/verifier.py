@@ -76,16 +76,19 @@ def send_request_by_link(
     policy_id: UUID | None = None,
     options: OutOfBandOptions | None = None,
     exchange_version: str = "",
+    attachment_format: str = "",
 ) -> Verification:
     """Create a proof request as a link. The first wallet that accepts it answers.
 
     In one transaction: it creates the connection of the link, which nobody else can see
     yet, and stores the request in it. options: of an out-of-band invitation to which
     the request is attached; without them the link contains the request itself.
-    exchange_version: see connectionless.create_link(). 400 `not_yet_due`, 409
+    exchange_version, attachment_format: see connectionless.create_link(). 400 `not_yet_due`, 409
     `quota_exceeded`.
     """
-    link = connectionless.create_link(wallet, options, exchange_version)
+    link = connectionless.create_link(
+        wallet, options, exchange_version, attachment_format
+    )
     return send_request(link, policy, policy_id)
 
 

@@ -39,6 +39,23 @@ def kinds_in(body):
     return [one["data"]["json"]["@type"] for one in body.get("requests~attach", [])]
 
 
+def test_my_did_is_the_one_that_the_peer_got(faber):
+    alice, did_of_old = faber.hosts("Alice"), ("connections/1.0", "didexchange/1.0")
+    for handshake in (*did_of_old, "didexchange/1.1"):
+        terms = {"protocol": "out-of-band", "handshakes": [handshake]}
+        invited = faber.invites(**terms)
+        mine = alice.accepts_invitation(invited["invitation"])
+        theirs = faber.get(f"/connections/{invited['connectionId']}")
+        assert theirs["state"] == "Connected"
+        assert (mine["myDid"], mine["theirDid"]) == (
+            theirs["theirDid"],
+            theirs["myDid"],
+        )
+        is_old = handshake in did_of_old
+        assert mine["myDid"].startswith("did:peer:4zQm") is not is_old
+        assert faber.get("/connections")[0]["myDid"] == theirs["myDid"]
+
+
 def test_an_invitation_says_what_its_maker_chose_or_is_what_it_always_was(faber):
     invited = faber.invites(**CONNECTING, goalCode="issue-vc", goal="To issue")
     body, base = message_in(invited["invitation"]), "https://didcomm.org/"

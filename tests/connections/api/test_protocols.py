@@ -2,6 +2,7 @@
 
 import pytest
 
+from connections.didcomm import message as didcomm
 from connections.models import Connection
 from connections.protocols import did_rotate
 from tests.support.errors import assert_error, error_of
@@ -59,6 +60,52 @@ def test_auto_is_the_version_spoken_last_and_invitations_say_theirs(
     connected = faber.get("/connections", state="Connected")[0]
     protocols = faber.get(f"/connections/{connected['connectionId']}/protocols")
     assert versions(protocols) == ["2.0", "2.0", "2.0"]
+
+
+def test_a_chosen_format_is_that_of_the_first_contact_and_implies_2_0(
+    faber, alice, path
+):
+    definition = faber.defines("name", "degree")
+    assert faber.get(f"{path}/protocols")["attachmentFormat"] == "auto"
+    for chosen in ("anoncreds", "hlindy"):
+        shown = faber.put(f"{path}/protocols", {"attachmentFormat": chosen})
+        assert shown["attachmentFormat"] == chosen
+        assert versions(shown) == ["auto", "2.0", "2.0"]
+        faber.offers(alice, definition, VALUES)
+        faber.asks(alice, attributes=ASKED)
+        connection = Connection.objects.get(connection_id=alice.known_as(faber))
+        for made in (connection.credential_set, connection.verification_set):
+            last = made.order_by("pk").last()
+            assert (last.wire_version, last.wire_format) == ("2.0", chosen)
+    shown = faber.put(f"{path}/protocols", {"exchangeVersion": "1.0"})
+    assert shown["attachmentFormat"] == "hlindy", "what is left out stays"
+    assert versions(shown) == ["1.0"] * 3
+    shown = faber.put(f"{path}/protocols", {"attachmentFormat": "auto"})
+    assert shown["attachmentFormat"] == "auto"
+    error = error_of(faber.put, f"{path}/protocols", {"attachmentFormat": "jwt"})
+    assert_error(error, 400, "invalid_request")
+
+
+def test_invitations_and_links_say_their_format(faber):
+    for protocol in ("connections", "out-of-band"):
+        terms = {"attachmentFormat": "anoncreds", "protocol": protocol}
+        invited = faber.invites(**terms, multiParty=True)
+        faber.hosts(protocol).accepts_invitation(invited["invitation"])
+        connected = faber.get("/connections", state="Connected")[0]
+        path = f"/connections/{connected['connectionId']}/protocols"
+        assert faber.get(path)["attachmentFormat"] == "anoncreds"
+    definition = faber.defines("name")["definitionId"]
+    terms = {"protocol": "out-of-band", "attachmentFormat": "anoncreds"}
+    offer = {"definitionId": definition, "credentialValues": {"name": "Ann"}}
+    made = faber.post("/credentials", offer | terms)
+    shown = didcomm.decode_json(made["offerData"])["requests~attach"][0]
+    [form] = shown["data"]["json"]["formats"]
+    assert form["format"] == "anoncreds/credential-offer@v1.0"
+    policy = {"name": "P", "version": "1.0", "attributes": ASKED}
+    made = faber.post("/verifications/policy", policy | terms)
+    shown = didcomm.decode_json(made["verificationRequestData"])["requests~attach"][0]
+    [form] = shown["data"]["json"]["formats"]
+    assert form["format"] == "anoncreds/proof-request@v1.0"
 
 
 def test_another_version_is_400_and_no_connection_404(faber, acme, path):

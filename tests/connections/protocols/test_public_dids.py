@@ -371,9 +371,13 @@ def test_who_is_hosted_here_connects_by_a_public_did(open_faber, acme, is_wallet
     mine = caller.post("/connections/requests", body)
     assert (mine["state"], mine["name"]) == ("Connected", "The college")
     assert "invitation" not in mine
-    again = caller.post("/connections/requests", {"did": did_of(open_faber)})
+    body = {"did": did_of(open_faber)}
+    again = caller.post("/connections/requests", body)
     assert again["connectionId"] == mine["connectionId"]
-    assert Connection.objects.filter(role="invitee").count() == 1
+    other = caller.post("/connections/requests", body | {"another": True})
+    assert other["connectionId"] != mine["connectionId"]
+    assert other["state"] == mine["state"] and other["myKey"] != mine["myKey"]
+    assert Connection.objects.filter(role="invitee").count() == 2
 
 
 @pytest.mark.parametrize("handshake", out_of_band.HANDSHAKE_VERSIONS)
