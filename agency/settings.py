@@ -334,12 +334,7 @@ CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
 CORS_ALLOWED_ORIGINS = (
     [] if CORS_ALLOW_ALL_ORIGINS else [one.rstrip("/") for one in CORS_ORIGINS]
 )
-CORS_URLS_REGEX = (
-    r"^/(agency|api|assets|common|connections|credentials|custodian|definitions?|"
-    r"didcomm|events|health|keys|kiosks|ledger|management|messages|openapi\.json|"
-    r"provider|requestLog|sandbox|statistics|tails|tenants|verificationPolicies|"
-    r"verifications|wallet|webhooks)(/|$)"
-)
+CORS_URLS_REGEX = rf"{API_PATHS}|^/(assets/|openapi\.json$)"
 CORS_ALLOW_HEADERS = [
     "Authorization",
     "X-Service-Subscription-Key",

@@ -2,8 +2,8 @@
 
 CORS_ORIGINS lists the origins that may call the API. Every origin may read the public
 routes (short links, the ledger, tails, health). No other origin may use a page, such
-as those of the studio and of wallets, which authenticate with a session: the prefixes
-of the API are named in CORS_URLS_REGEX.
+as those of the studio and of wallets, which authenticate with a session: the paths of
+the API are named (CORS_URLS_REGEX).
 """
 
 import io
