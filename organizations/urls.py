@@ -27,7 +27,7 @@ credentials_api = [
     ),
     path(
         "tenants/<str:tenantId>",
-        Tenants.as_view({"get": "retrieve", "delete": "destroy"}),
+        Tenants.as_view({"get": "retrieve", "put": "update", "delete": "destroy"}),
     ),
     path("statistics", Statistics.as_view({"get": "list"})),
     path("keys", Keys.as_view({"get": "list", "post": "create"})),

@@ -71,6 +71,15 @@ class ExchangeView(OrganizationView):
         """The exchanges to show. Their contract reads the connection too."""
         return shown_rows(self.model, self.row_conditions)
 
+    def rows_of_role(self, role: str) -> QuerySet[Any]:
+        """What a list shows: if the organization also has its own wallet's other role
+        (`own_wallet_api`), the exchanges of this one, unless the call asks by `role`.
+        """
+        is_asked = bool(self.request.query_params.get("role"))
+        if self.tenant.own_wallet_api and not is_asked:
+            return self.rows.filter(role=role)
+        return self.rows
+
     @property
     def row_conditions(self) -> dict[str, Any]:
         """The conditions of the exchanges to show."""

@@ -122,7 +122,8 @@ class Credentials(ExchangeView):
         parameters=list_parameters(CredentialQuery),
     )
     def list(self, request):
-        return self.list_response(CredentialContract, self.rows, CredentialQuery)
+        rows = self.rows_of_role(Credential.Role.ISSUER)
+        return self.list_response(CredentialContract, rows, CredentialQuery)
 
     @operation(
         "getCredential", Scope.READ, response=CredentialContract, parameters=[PREFER]

@@ -340,6 +340,9 @@ class ConnectionCredentialQuery(ChangingQuery):
         source="schema_id", required=False, max_length=300
     )
     role = serializers.ChoiceField(ROLES, required=False)
+    threadId = serializers.CharField(
+        source="thread_id", required=False, max_length=128
+    )
 
 
 class CredentialQuery(ConnectionCredentialQuery):

@@ -6,6 +6,8 @@ audit.recorded() returns a function that also writes the audit entry, in the sam
 transaction.
 """
 
+from functools import partial
+
 from django.db.models import OuterRef, QuerySet, Subquery
 from drf_spectacular.utils import OpenApiTypes
 from rest_framework.request import Request
@@ -28,11 +30,13 @@ from organizations.api.serializers import (
     TenantContract,
     TenantParameters,
     TenantQuery,
+    TenantUpdateParameters,
 )
 from organizations.deletion import request_deletion
 from organizations.networks import accept_agreement, issuer_status
 from organizations.provisioning import (
     LOCAL,
+    change_organization,
     create_provider_organization,
     require_network,
     resolve_network,
@@ -76,6 +80,14 @@ def create_from_parameters(provider: Provider, wanted: dict) -> Tenant:
         public_id=wanted.get("tenantId"),
         **{name: value for name, value in fields.items() if value},
     )
+
+
+def change_from_parameters(view: View, tenant: Tenant) -> None:
+    """Change what the TenantUpdateParameters of this call name, and record it."""
+    body = view.parse_body(TenantUpdateParameters)
+    names = {"name": "name"} | SETTINGS
+    changes = {column: body[name] for name, column in names.items() if name in body}
+    view.perform(partial(change_organization, tenant, changes, by=view.request))
 
 
 def all_networks() -> QuerySet[Network]:
@@ -124,6 +136,17 @@ class Tenants(View):
         return self.to_response(
             TenantContract, get_or_404(self.rows, tenantId, "public_id")
         )
+
+    @operation(
+        "updateTenant",
+        Scope.ADMINISTRATION,
+        request=TenantUpdateParameters,
+        response=TenantContract,
+    )
+    def update(self, request: Request, tenantId: str) -> Response:
+        tenant = get_or_404(self.rows, tenantId, "public_id")
+        change_from_parameters(self, tenant)
+        return self.to_response(TenantContract, self.rows.get())
 
     @operation("deleteTenant", Scope.ADMINISTRATION)
     def destroy(self, request: Request, tenantId: str) -> Response:

@@ -23,11 +23,11 @@ from organizations import provider_keys, usage
 from organizations.api.assets import PictureFormParser, read_upload
 from organizations.api.organizations import (
     all_networks,
+    change_from_parameters,
     create_from_parameters,
     with_issuer,
 )
 from organizations.api.serializers import (
-    SETTINGS,
     AssetContract,
     CloudWalletAnalyticsContract,
     NetworkContract,
@@ -41,7 +41,7 @@ from organizations.api.serializers import (
     UsageContract,
 )
 from organizations.deletion import end_deletion, undo_deletion
-from organizations.provisioning import change_organization, remove_organization
+from organizations.provisioning import remove_organization
 from tenants import assets, audit
 from tenants.models import Provider, Tenant
 from wallets.models import Wallet
@@ -103,13 +103,7 @@ class ProviderTenants(ProviderView):
     @operation("updateProviderTenant", None, request=TenantUpdateParameters)
     def update(self, request: Request, tenantId: str) -> Response:
         tenant = self.get_tenant(tenantId)
-        body = self.parse_body(TenantUpdateParameters)
-        # A member that is absent changes nothing.
-        names = {"name": "name"} | SETTINGS
-        changes = {
-            column: body[name] for name, column in names.items() if name in body
-        }
-        self.perform(partial(change_organization, tenant, changes, by=request))
+        change_from_parameters(self, tenant)
         return Response()
 
     @operation("deleteProviderTenant", None)

@@ -377,6 +377,9 @@ class ConnectionVerificationQuery(ChangingQuery):
     state = serializers.ChoiceField(STATES, required=False)
     isValid = serializers.BooleanField(source="is_valid", required=False)
     role = serializers.ChoiceField(ROLES, required=False)
+    threadId = serializers.CharField(
+        source="thread_id", required=False, max_length=128
+    )
 
 
 class WalletVerificationQuery(ConnectionVerificationQuery):

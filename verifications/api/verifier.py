@@ -161,7 +161,8 @@ class Verifications(ExchangeView):
         parameters=list_parameters(VerificationQuery),
     )
     def list(self, request):
-        return self.list_response(VerificationContract, self.rows, VerificationQuery)
+        rows = self.rows_of_role(Verification.Role.VERIFIER)
+        return self.list_response(VerificationContract, rows, VerificationQuery)
 
     @operation(
         "getVerification",

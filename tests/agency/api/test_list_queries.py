@@ -205,3 +205,16 @@ def test_definitions_and_webhooks_are_found_by_their_parts(faber):
     for query in ({"type": "Zapier"}, {"enabled": "true"}):
         [found] = faber.get("/webhooks", **query)
         assert found["id"] == zapier["id"], query
+
+
+def test_exchanges_are_found_by_their_thread_on_both_sides(faber):
+    alice, definition = faber.hosts(), faber.defines("name")
+    for name in ("Alice", "Alicia"):
+        faber.offers(alice, definition, {"name": name})
+        faber.asks(alice, attributes=[{"policyName": "name"}])
+    for kind in ("credentials", "verifications"):
+        one, other = faber.get(f"/{kind}")
+        for api in (faber, alice):
+            [found] = api.get(f"/{kind}", threadId=one["threadId"])
+            assert found["threadId"] == one["threadId"] != other["threadId"]
+        assert faber.get(f"/{kind}", threadId="x") == []

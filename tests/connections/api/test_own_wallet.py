@@ -73,6 +73,25 @@ def test_what_it_holds_is_not_issued_or_revoked(acme, faber, own):
     assert_error(error_of(acme.delete, path), 409, "wrong_role")
 
 
+def test_the_issuers_lists_show_what_it_holds_only_by_role(acme, faber, own):
+    alice, definition = acme.hosts(), acme.defines("name", "level")
+    issued = acme.offers(alice, definition, VALUES)["credentialId"]
+    asked = acme.asks(alice, attributes=[{"policyName": "name"}])["verificationId"]
+    held = own.receives(faber, faber.defines("name", "level"), VALUES)
+    faber.asks(own, attributes=[{"policyName": "name"}])
+    ids = [one["credentialId"] for one in acme.get("/credentials")]
+    assert ids == [issued]
+    assert [one["credentialId"] for one in acme.get("/credentials", limit=1)] == ids
+    [one] = acme.get("/credentials", role="holder")
+    assert one["credentialId"] == held
+    [one] = acme.get("/verifications")
+    assert one["verificationId"] == asked
+    [one] = acme.get("/verifications", role="prover")
+    assert one["verificationId"] != asked
+    allow(acme, False)
+    assert len(acme.get("/credentials")) == 2, "as ever"
+
+
 def test_it_is_not_deleted_with_the_wallet_api(acme, own):
     path = f"/api/wallets/{own.wallet_id}"
     assert_error(error_of(acme.delete, path), 404, "not_found")

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from credentials.models import PublishedObject
-from tenants.models import Tenant
+from tenants.models import ApiKey, AuditEntry, Tenant
 from tests.support.errors import assert_error, error_of
 from wallets import keys
 from wallets.models import Wallet
@@ -54,6 +54,22 @@ def test_what_it_makes_belongs_to_the_provider_account_and_not_to_its_token(
     branch = provider.opens(made)
     assert [one["name"] for one in branch.get("/tenants")] == ["Branch"]
     assert branch.get("/connections") == []
+
+
+def test_it_changes_its_settings_with_a_token_of_administration(faber, acme):
+    [mine] = faber.get("/tenants")
+    path, changes = f"/tenants/{mine['tenantId']}", {"ownWalletApi": True}
+    changed = faber.put(path, changes | {"returnUrls": ["https://faber.example/"]})
+    assert changed == mine | changes | {"returnUrls": ["https://faber.example/"]}
+    assert faber.get(path) == changed
+    faber.get(f"/api/{mine['ownWalletId']}/credentials")
+    entry = AuditEntry.objects.get(action="organization.changed")
+    assert entry.tenant == faber.tenant and "own_wallet_api" in str(entry.details)
+    assert_error(error_of(acme.put, path, {"name": "Ours"}), 404, "not_found")
+    assert error_of(faber.put, path, {"ownWalletApi": "no way"}).status == 400
+    narrow = ApiKey.objects.filter(tenant=faber.tenant, kind="access_token")
+    narrow.update(scopes=["read", "links"])
+    assert_error(error_of(faber.put, path, changes), 403, "missing_scope")
 
 
 def test_a_seed_makes_the_did_once(faber):
