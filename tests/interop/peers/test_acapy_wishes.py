@@ -172,6 +172,19 @@ def test_a_wallet_proposes_in_the_version_that_it_chose(
     assert proof.verdict(asked) is True
 
 
+def test_a_wallet_that_chose_the_format_is_understood_at_once(
+    current, defined, newly_met
+):
+    wallet, link = newly_met(current)
+    wallet.put(f"/connections/{link[0]}/protocols", {"attachmentFormat": "anoncreds"})
+    issuance, definition = Issuance(current, "2.0"), defined(current)
+    mine, record = wishes(wallet, issuance, definition, link)
+    assert offers_and_issues(issuance, record, wallet, mine) == VALUES
+    proof = Proof(current, "2.0")
+    _, asked = wallet_shows(wallet, link, proof, definition)
+    assert proof.verdict(asked) is True
+
+
 def test_a_wallet_that_proposes_first_finds_the_format_of_its_peer(
     current, defined, newly_met
 ):
