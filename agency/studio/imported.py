@@ -9,6 +9,7 @@ from django.shortcuts import render
 from agency.ops.moving.brought import find_brought
 from agency.studio.pages import get_membership, studio_page
 from tenants.models import Permission
+from tenants.models.names import read_confirmed
 
 MAX_SHOWN = 100  # of each kind
 
@@ -32,6 +33,7 @@ def show_imported(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "members": found.members.select_related("user"),
     }
     rows = {name: list(query[: MAX_SHOWN + 1]) for name, query in queries.items()}
+    read_confirmed(member.user for member in rows["members"])
     context = {
         "tenant": tenant,
         "membership": membership,
