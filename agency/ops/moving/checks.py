@@ -9,6 +9,7 @@ grow with the organization.
 
 from typing import Any
 
+from django.contrib.auth.hashers import identify_hasher
 from django.db import models
 
 from agency.core.errors import PeerError
@@ -55,6 +56,16 @@ OWNERS = {
     "tenants_network": "ANY(%(networks)s)",
 }
 OWN_COLUMNS = {"tenant_id": OF_TENANT, "provider_id": OF_PROVIDER}
+COSTS = {
+    "time_cost",
+    "memory_cost",
+    "parallelism",
+    "iterations",
+}  # of PASSWORD_HASHERS
+# One of each: the costs stand before the salt.
+PINS_SQL = r"""
+SELECT min(pin) FROM moved WHERE pin <> '' GROUP BY regexp_replace(pin, '\$[^$]*\$[^$]*$', '')
+"""
 # No year that Python cannot read, and no number that overflows when it is raised: such
 # a row would stop a query of a worker for all organizations.
 IN_TIME = "{} BETWEEN '1900-01-01' AND '9000-01-01'"
@@ -240,6 +251,27 @@ def require_possession() -> None:
             is_own = False
         if not is_own:
             raise foreign_row("wallets_key", "seed")
+
+
+def require_payable_pins(cursor: Any) -> None:
+    """Raise MoveRefused `foreign_row` if hashing a PIN in `moved` takes more than ours.
+
+    A hash names its own costs, up to gigabytes and years.
+    """
+    cursor.execute(PINS_SQL)
+    for [pin] in cursor.fetchall():
+        try:
+            hasher = identify_hasher(pin)
+            costs = hasher.decode(pin)
+            is_payable = all(
+                value <= getattr(hasher, name)
+                for name, value in costs.items()
+                if name in COSTS
+            )
+        except ValueError:
+            is_payable = False
+        if not is_payable:
+            raise foreign_row("webwallet_personallink", "pin")
 
 
 def require_own_did(organization: Any) -> None:

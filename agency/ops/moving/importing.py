@@ -63,6 +63,7 @@ BAD_VALUE = ("22", "23")
 UNIQUE_VIOLATION = "23505"
 KEY_BYTES = 32
 KEYS, PROVIDERS = "wallets_key", "tenants_provider"
+LINKS = "webwallet_personallink"
 # The numbers of writes to the local network count the writes of one installation. An
 # object whose number is taken here gets the next one; its id stays. The row of the
 # network is locked as for any write.
@@ -353,6 +354,8 @@ def insert_rows(part: Part, given: Iterable[bytes], load: Load) -> None:
         if part.table == PROVIDERS:
             find_account(cursor, load)
         checks.require_own_rows(cursor, part, load.owner)
+        if part.table == LINKS:
+            checks.require_payable_pins(cursor)
         if part.rows == OF_PROVIDER and not load.brings_account:
             return  # the account that is here gains nothing
         if part.table == OBJECTS:

@@ -5,6 +5,7 @@ import tracemalloc
 from functools import cache
 
 import pytest
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
@@ -259,6 +260,27 @@ def test_names_that_are_no_foreign_keys_are_the_organizations_own(file, attack):
 
     found = attack(change)
     assert found == dict.fromkeys(values, "foreign_row")
+
+
+COSTLY = "argon2$argon2id$v=19$m={},t={},p=8$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA"
+
+
+@pytest.mark.parametrize(
+    "pin",
+    [COSTLY.format(2**22, 2), COSTLY.format(8, 10**6), "argon2$x", "unknown$1$2"],
+)
+def test_no_pin_takes_more_time_or_memory_than_ours(attack, file, pin, settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+
+    def change(part, given):
+        if part.table == "webwallet_personallink":
+            for name, value in (("ours", make_password("1")), ("costly", pin)):
+                rows = Rows(part.columns, [*given])
+                rows.set(0, "pin", value)
+                yield name, rows.blocks
+
+    found = {name: code for (_, name), code in attack(change).items()}
+    assert found == {"ours": "taken", "costly": "foreign_row"}
 
 
 def test_files_have_the_names_that_we_write(file, is_refused, storage):
