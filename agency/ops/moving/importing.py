@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.files import File
 from django.core.files.storage import default_storage
@@ -170,7 +171,8 @@ def import_organization(
         _, files = reader.read_keys()
         for _ in range(files):
             reader.read_name()
-            reader.skip_blocks()
+            for _ in reader.read_file():
+                pass
         for part, rows in zip(PARTS, header.rows, strict=True):
             reader.begin_table(part)
             if reader.skip_blocks() != rows:  # each block is a row
@@ -400,7 +402,7 @@ def names_of(part: Part) -> str:
 def store_file(name: str, reader: "PartReader") -> None:
     """Store a picture or a tails file, unless it is there."""
     with tempfile.NamedTemporaryFile() as file:
-        for data in reader.read_blocks():
+        for data in reader.read_file():
             file.write(data)
         file.flush()
         is_tails = name.startswith(TAILS_FOLDER)
@@ -513,8 +515,17 @@ class PartReader:
             raise ValueError
         return described
 
+    def read_file(self) -> Iterator[bytes]:
+        """Yield the pieces of a file, which is not larger than any tails file."""
+        size, largest = 0, max(MAX_BLOCK_BYTES, settings.MAX_TAILS_BYTES)
+        for data in self.read_blocks():
+            size += len(data)
+            if size > largest:
+                raise damaged()
+            yield data
+
     def skip_blocks(self) -> int:
-        """Read a file or a table. Return the number of its blocks."""
+        """Read a table. Return the number of its blocks."""
         return sum(1 for _ in self.read_blocks())
 
     def read_block(self) -> bytes:

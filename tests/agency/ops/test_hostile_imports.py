@@ -296,6 +296,13 @@ def test_a_block_has_a_greatest_length(file, is_refused, monkeypatch):
     is_refused(file, "file_damaged")
 
 
+def test_a_file_has_a_greatest_size(file, is_refused, monkeypatch, settings):
+    file.named("file")[0][1].extend([b"0" * 2000] * 300)
+    settings.MAX_TAILS_BYTES = 1000
+    monkeypatch.setattr(importing, "MAX_BLOCK_BYTES", 500_000)
+    is_refused(file, "file_damaged")
+
+
 def test_what_inflates_to_much_is_read_in_pieces(file, tmp_path, monkeypatch):
     rows = file.rows(part_of("tenants_auditentry"))
     rows.blocks.append(b"0" * importing.MAX_BLOCK_BYTES)

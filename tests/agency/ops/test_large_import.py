@@ -4,7 +4,9 @@ import os
 
 import pytest
 
+from connections.models import Connection
 from organizations import freezing
+from tenants import vault
 from tenants.models import Erasure, Tenant
 from tests.agency.ops.test_moving import exports, new_key
 from tests.organizations.test_erasure import VALUES
@@ -14,8 +16,14 @@ from tests.support.feed_lag import read_feed_during
 from tests.support.killed_worker import start_worker
 from tests.support.people import Organization
 from tests.support.processes import eventually
+from wallets import keys
+from wallets.models import Key
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+    pytest.mark.timeout(300),  # as many key pairs are made, and opened twice
+]
 MANY = int(os.environ.get("IMPORT_CONNECTIONS", "20000"))
 IMPORT = """
 from django.core.management import call_command
@@ -29,10 +37,22 @@ def moved(faber, settings, monkeypatch, tmp_path):
     settings.AGENCY_MOVE_KEY = new_key()
     monkeypatch.setattr(freezing, "MARGIN_SECONDS", -settings.LEDGER_TIMEOUT)
     faber.offers(faber.hosts(), faber.defines("name", "level"), VALUES)
+    original = Connection.objects.filter(tenant=faber.tenant).latest("pk").my_key
     fill(faber, MANY)
+    give_seeds(Key.objects.filter(seed=original.seed).exclude(pk=original.pk))
     exports(faber, tmp_path / "faber", "--move")
     database.clear(None)
     return tmp_path / "faber"
+
+
+def give_seeds(copies):
+    """Make keys of copied rows: an import opens the seed of each."""
+    rows = list(copies)
+    for row in rows:
+        seed = keys.generate_seed()
+        row.verkey = keys.verkey_of(seed)
+        vault.seal(row, "seed", keys.encode_key(seed))
+    Key.objects.bulk_update(rows, ["verkey", "seed"], batch_size=2000)
 
 
 def start_import(file, settings):
