@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from agency import __version__
 from agency.core.database.options import connection_options
 from agency.core.master_keys import read_master_key
 from agency.core.processors import count_processors
+from agency.core.version import API_VERSION, __version__
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -349,16 +349,19 @@ CORS_ALLOW_HEADERS = [
     "If-None-Match",
     "Last-Event-ID",
     "Prefer",
+    "X-Agency-Api-Version",
     "X-Ms-Command-Name",  # sent by the original npm clients in browsers
     "X-Request-Id",
 ]
 CORS_EXPOSE_HEADERS = [
+    "Deprecation",
     "ETag",
     "Idempotency-Replayed",
     "Link",
     "Preference-Applied",
     "Retry-After",
     "WWW-Authenticate",
+    "X-Agency-Api-Version",
     "X-Ignored-Members",
     "X-Ignored-Parameters",
     "X-Request-Id",
@@ -510,18 +513,22 @@ API_TAGS = {
     "Credentials": "Offer, issue, read.",
     "Policies": "What a verification asks for.",
     "Verifications": "Proof requests and their results.",
+    "Kiosks": "Pages that verify at a counter.",
     "Sandbox": "Simulated holders of a test organization.",
     "Messages": "Texts between the organization and a connection.",
     "Webhooks": "Where the organization is told what happened.",
-    "Organizations": "The organization itself, the networks, public pictures.",
-    "Provider": "Organizations made and kept by a provider account, with its key.",
     "Ledger": "Public objects of the local network.",
     "Health": "For load balancers.",
+    "Provider": "Organizations made and kept by a provider account, with its key.",
+    # Last, as the last operation deletes what all others need.
+    "Organizations": "The organization itself, the networks, public pictures.",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
     "VERSION": __version__,
     "OAS_VERSION": "3.1.1",
+    "EXTENSIONS_INFO": {"x-api-version": API_VERSION},
+    "SERVERS": [{"url": PUBLIC_URL}],
     "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, "
     "credentials, verifications.\n\nMembers of a body and parameters of a list that "
     "are not known are ignored; the headers `X-Ignored-Members` and "
@@ -538,10 +545,14 @@ SPECTACULAR_SETTINGS = {
     "PREPROCESSING_HOOKS": ["agency.api.openapi.schema.one_path_each"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "agency.api.openapi.schema.share_enums",
         "agency.api.openapi.schema.add_errors",
+        "webhooks.api.event_bodies.add_webhooks",
         "agency.api.openapi.schema.add_descriptions",
         "agency.api.openapi.schema.name_differences",
     ],
+    "ENUM_SUFFIX": "",
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
     "ENUM_NAME_OVERRIDES": {
         "ConnectionState": "connections.models.Connection.State",
         "CredentialState": "credentials.models.Credential.State",
@@ -550,7 +561,8 @@ SPECTACULAR_SETTINGS = {
         "VerificationState": "verifications.models.Verification.State",
         "ClaimType": "credentials.api.serializers.CLAIM_TYPES",
         "EndorserType": "tenants.models.Tenant.Endorser",
-        "WebhookType": "webhooks.models.Webhook.Type",
+        "AttachmentFormat": "connections.api.serializers.FORMATS",
+        "ChosenAttachmentFormat": "connections.api.protocols.ATTACHMENT_FORMATS",
         "ChosenVersion": "connections.api.protocols.EXCHANGE_VERSIONS",
         "ExchangeVersion": "connections.api.serializers.VERSIONS",
         "InvitationProtocol": "connections.api.serializers.PROTOCOLS",
@@ -558,7 +570,8 @@ SPECTACULAR_SETTINGS = {
         "Handshake": "connections.protocols.out_of_band.HANDSHAKE_VERSIONS",
         "MessageDirection": "connections.models.BasicMessage.Direction",
         "MessageType": "webhooks.api.serializers.MESSAGE_TYPES",
-        "TypeEnum": "webhooks.api.serializers.TYPES",
+        "WebhookType": "webhooks.api.serializers.TYPES",
+        "TrialReason": "verifications.api.lab.TRIAL_REASONS",
         "DeliveryStatus": "webhooks.api.serializers.STATUSES",
     },
     "TAGS": [{"name": name, "description": text} for name, text in API_TAGS.items()],

@@ -13,13 +13,16 @@ from rest_framework.response import Response
 
 from agency.api import dialects, ignored_members, long_poll, pagination
 from agency.api.serializers import sees_values
-from agency.core.errors import Conflict, Forbidden, NoSuchObject
+from agency.core.errors import Conflict, Forbidden, Invalid, NoSuchObject
+from agency.core.version import API_VERSION
 from tenants import audit, idempotency
 
 MISSING_SCOPE = (
     "The access token does not have the scope `{scope}`, which this call needs. Use "
     "another one: owners can make it in the studio."
 )
+
+API_VERSION_HEADER = "X-Agency-Api-Version"
 
 
 def heavy(handler):
@@ -56,6 +59,13 @@ class View(viewsets.ViewSet):
         a strict key, does not read.
         """
         super().initial(request, *args, **kwargs)
+        wanted = request.headers.get(API_VERSION_HEADER, API_VERSION)
+        if wanted != API_VERSION:
+            raise Invalid(
+                "unknown_api_version",
+                f"There is no version {wanted[:40]!r} of this API. Send {API_VERSION} as "
+                f"{API_VERSION_HEADER}, or leave the header out.",
+            )
         request.values_read = set()  # the kinds of values that the answer has
         name = request.method.lower()
         handler: Any = getattr(self, name, self.http_method_not_allowed)
@@ -85,6 +95,15 @@ class View(viewsets.ViewSet):
         require_scope(
             self.request.auth, scope, dialects.is_wallet_prefix(self.request)
         )
+
+    def finalize_response(self, request, response, *args, **kwargs):
+        """REST framework calls this with each response, also that of an error."""
+        response = super().finalize_response(request, response, *args, **kwargs)
+        response[API_VERSION_HEADER] = API_VERSION
+        handler = getattr(self, self.action or "", None)
+        for name, value in getattr(handler, "deprecation", {}).items():
+            response[name] = ", ".join(filter(None, (response.get(name), value)))
+        return response
 
     def respond_once(self, handler, request, *args, **kwargs):
         """The response of the handler or, if this key was used before, the stored one."""

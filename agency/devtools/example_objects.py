@@ -160,7 +160,9 @@ def make_credentials(api: Api, story: Story) -> Ids:
         f"{story.wallet}/credentials/propose/{quote(story.connection_of_wallet_id)}",
         wanted,
     )
+    ended = {"name": "To be deleted", "version": "1.0", "attributes": ["Degree"]}
     return {
+        examples.DEFINITION_TO_DELETE: define_once(api, ended),
         examples.CREDENTIAL_PROPOSED: api.get("/credentials?state=Proposed")[0][
             "credentialId"
         ],
@@ -172,6 +174,14 @@ def make_credentials(api: Api, story: Story) -> Ids:
         examples.OFFER_TO_DELETE: to_be_deleted,
         examples.OFFER_LINK: offer()["offerUrl"],
     }
+
+
+def define_once(api: Api, wanted: dict[str, Any]) -> str:
+    """Return the id of the definition with this name. Its key takes a while to make."""
+    for found in api.get("/definitions/credentials"):
+        if found["name"] == wanted["name"]:
+            return found["definitionId"]
+    return api.post("/definitions/credentials", wanted)["definitionId"]
 
 
 def make_bulks(api: Api, story: Story) -> Ids:

@@ -13,13 +13,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import extend_schema
 from kombu import Connection
 from kombu.exceptions import OperationalError
 from rest_framework import serializers, viewsets
 from rest_framework.response import Response
 
 from agency import __version__
+from agency.api.openapi.operation import operation
 from agency.core.database import refused_writes
 from agency.core.errors import NotReady, Unavailable
 from agency.ops import database_schema, heartbeats, probes, startup, stored_files
@@ -40,56 +41,16 @@ class Readiness(serializers.Serializer):
     writes = serializers.CharField()
 
 
-ALL_WELL = {
-    "version": __version__,
-    "database": "ok",
-    "masterKey": "ok",
-    "migrations": "ok",
-    "broker": "ok",
-    "queues": "ok",
-    "processes": "ok",
-    "pool": "ok",
-    "tails": "ok",
-    "writes": "ok",
-}
-
-
-@extend_schema(tags=["Health"], auth=[])
+@extend_schema(auth=[])
 class Health(viewsets.ViewSet):
     authentication_classes: ClassVar[list[type]] = []
     permission_classes: ClassVar[list[type]] = []
 
-    @extend_schema(
-        operation_id="health",
-        summary="Lives",
-        responses={(200, "text/plain"): str},
-        examples=[OpenApiExample("Lives", "Healthy", response_only=True)],
-    )
+    @operation("health", None, response={(200, "text/plain"): str})
     def live(self, request: HttpRequest) -> HttpResponse:
         return HttpResponse("Healthy", content_type="text/plain")
 
-    @extend_schema(
-        operation_id="ready",
-        summary="This process can answer calls: database, key and migrations are "
-        "there (503 names what is not)",
-        responses=Readiness,
-        examples=[
-            OpenApiExample(
-                "Ready",
-                ALL_WELL,
-                response_only=True,
-            ),
-            OpenApiExample(
-                "Ready, but nobody works",
-                ALL_WELL
-                | {
-                    "queues": "degraded: webhooks.Delivery is 90 s late",
-                    "processes": "degraded: no deliver since 93 s",
-                },
-                response_only=True,
-            ),
-        ],
-    )
+    @operation("ready", None, response=Readiness)
     def ready(self, request: HttpRequest) -> Response:
         found = run_probes()
         broken = {name: [found[name]] for name in CHECKS if found[name] != "ok"}
@@ -97,13 +58,7 @@ class Health(viewsets.ViewSet):
             raise NotReady(f"Not ready: {', '.join(broken)}.", broken)
         return Response({"version": __version__, **found})
 
-    @extend_schema(
-        operation_id="status",
-        summary="Nothing is wrong, here and in all other processes (503 names what "
-        "is): for monitors that alert, not for load balancers",
-        responses=Readiness,
-        examples=[OpenApiExample("All is well", ALL_WELL, response_only=True)],
-    )
+    @operation("status", None, response=Readiness)
     def status(self, request: HttpRequest) -> Response:
         found = run_probes()
         wrong = {name: [text] for name, text in found.items() if text != "ok"}

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
-from agency.api.openapi.operation import operation
+from agency.api.openapi.operation import form_or_json, operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict, Invalid
@@ -264,7 +264,7 @@ class WalletConnections(WalletView):
     @operation(
         "acceptInvitation",
         Scope.WALLETS,
-        request={"multipart/form-data": AcceptInvitationParameters},
+        request=form_or_json(AcceptInvitationParameters),
         response=ConnectionContract,
     )
     def accept(self, request, walletId):

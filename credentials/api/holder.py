@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
-from agency.api.openapi.operation import operation
+from agency.api.openapi.operation import form_or_json, operation
 from agency.api.pagination import list_parameters
 from agency.api.views import heavy
 from connections.api import given_messages
@@ -100,7 +100,7 @@ class WalletCredentials(WalletExchangeView):
     @operation(
         "acceptCredential",
         Scope.WALLETS,
-        request={"multipart/form-data": CredentialDataParameters},
+        request=form_or_json(CredentialDataParameters),
         response=CredentialContract,
     )
     @heavy

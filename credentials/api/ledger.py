@@ -6,12 +6,13 @@ import time
 from django.core.files.storage import default_storage
 from django.http import FileResponse, Http404
 from django.views.decorators.http import require_safe
-from drf_spectacular.utils import OpenApiTypes, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import viewsets
 from rest_framework.response import Response
+from rest_framework.serializers import CharField, DictField, ListField
 
 from agency.api.openapi.operation import operation
-from agency.api.serializers import IntegerField, Parameters
+from agency.api.serializers import Contract, IntegerField, Parameters
 from agency.core.errors import NotFound
 from credentials.models import PublishedObject, StatusList
 from credentials.tails import TAILS_HASH, tails_name
@@ -28,27 +29,72 @@ class StatusListQuery(Parameters):
     )
 
 
+class PublishedContract(Contract):
+    """A public object in the form of AnonCreds."""
+
+    id = CharField()
+    sequenceNumber = IntegerField(help_text="Of its write to the network, from 1.")
+    issuerId = CharField()
+
+
+class PublishedSchema(PublishedContract):
+    name = CharField()
+    version = CharField()
+    attrNames = ListField(child=CharField())
+
+
+class PublishedDefinition(PublishedContract):
+    schemaId = CharField()
+    type = CharField(help_text="`CL`")
+    tag = CharField()
+    value = DictField(help_text="The public keys: `primary`, and `revocation`.")
+
+
+class RegistryValue(Contract):
+    maxCredNum = IntegerField(help_text="For how many credentials it has places.")
+    publicKeys = DictField()
+    tailsHash = CharField(help_text="SHA-256 of the tails file, in base58.")
+    tailsLocation = CharField(help_text="The address of the tails file.")
+
+
+class PublishedRegistry(PublishedContract):
+    credDefId = CharField()
+    revocDefType = CharField(help_text="`CL_ACCUM`")
+    tag = CharField()
+    value = RegistryValue()
+
+
+class PublishedStatusList(Contract):
+    issuerId = CharField()
+    revRegDefId = CharField()
+    timestamp = IntegerField(help_text="Since when it holds, in Unix seconds.")
+    revocationList = ListField(
+        child=IntegerField(), help_text="For each place: 1 if it is revoked, else 0."
+    )
+    currentAccumulator = CharField(help_text="The accumulator of AnonCreds.")
+
+
 @extend_schema(auth=[])
 class Ledger(viewsets.ViewSet):
     authentication_classes: list[type] = []
     permission_classes: list[type] = []
 
-    @operation("getLedgerSchema", None, response=OpenApiTypes.OBJECT)
+    @operation("getLedgerSchema", None, response=PublishedSchema)
     def read_schema(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.SCHEMA, objectId)
 
-    @operation("getLedgerDefinition", None, response=OpenApiTypes.OBJECT)
+    @operation("getLedgerDefinition", None, response=PublishedDefinition)
     def read_definition(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.DEFINITION, objectId)
 
-    @operation("getLedgerRegistry", None, response=OpenApiTypes.OBJECT)
+    @operation("getLedgerRegistry", None, response=PublishedRegistry)
     def read_registry(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.REGISTRY, objectId)
 
     @operation(
         "getLedgerStatusList",
         None,
-        response=OpenApiTypes.OBJECT,
+        response=PublishedStatusList,
         parameters=[StatusListQuery],
     )
     def read_status_list(self, request, networkId, objectId):

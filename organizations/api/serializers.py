@@ -3,6 +3,7 @@
 import re
 import uuid
 
+from drf_spectacular.utils import OpenApiTypes, extend_schema_field
 from rest_framework import serializers
 
 from agency.api import dialects
@@ -163,6 +164,14 @@ def clean_or_400(function, value):
         raise serializers.ValidationError(str(error)) from None
 
 
+LANGUAGES = ["", *branding.LANGUAGES]
+
+
+@extend_schema_field({"type": "string", "enum": LANGUAGES})
+class LanguageField(serializers.ChoiceField):
+    """The code of a language; empty: none."""
+
+
 class BrandingParameters(Parameters):
     """For the pages that holders see."""
 
@@ -177,11 +186,10 @@ class BrandingParameters(Parameters):
         allow_blank=True,
         help_text="Behind the name of the organization.",
     )
-    defaultLanguage = serializers.ChoiceField(
-        [*branding.LANGUAGES],
+    defaultLanguage = LanguageField(
+        LANGUAGES,
         required=False,
-        allow_blank=True,
-        help_text="For readers whose browser names none of the languages.",
+        help_text="For readers whose browser names none of the languages; empty: none.",
     )
     walletApps = WalletAppsField(
         required=False,
@@ -432,8 +440,13 @@ class ProvisioningInfo(Contract):
         }
 
 
+@extend_schema_field(OpenApiTypes.BINARY)
+class BinaryField(serializers.FileField):
+    """A file of a form."""
+
+
 class PictureParameters(serializers.Serializer):
-    uploadedFiles = serializers.FileField(help_text="A PNG, JPEG, WebP or GIF.")
+    uploadedFiles = BinaryField(help_text="A PNG, JPEG, WebP or GIF.")
     filename = serializers.CharField(required=False, help_text="Ignored.")
     contentType = serializers.CharField(
         required=False, help_text="Ignored: the content decides what it is."

@@ -11,6 +11,13 @@ if sys.argv[1:2] == ["mutations"]:
     from tests.measures import mutations
 
     sys.exit(mutations.main(sys.argv[2:]))
+if sys.argv[1:2] == ["errors"]:
+    import django
+
+    django.setup()
+    from tests.measures import errors
+
+    sys.exit(errors.main(sys.argv[2:]))
 print(source.report())
 if sys.argv[1:] == ["walks"]:
     from tests.measures import walks

@@ -31,9 +31,14 @@ def complaints(document, operation, response):
         return [f"{media_type or 'no body'}, not {' or '.join(content) or 'no body'}"]
     if media_type != "application/json":
         return []
+    schema = content[media_type]["schema"]
+    return errors_in(document, schema, json.loads(response.content))
+
+
+def errors_in(document, schema, value):
+    """How the value differs from a schema of the document."""
     shapes = {"schemas": closed(document["components"]["schemas"])}
-    schema = content[media_type]["schema"] | {"components": shapes}
-    errors = Draft202012Validator(schema).iter_errors(json.loads(response.content))
+    errors = Draft202012Validator(schema | {"components": shapes}).iter_errors(value)
     return [f"{error.json_path}: {error.message}" for error in errors]
 
 

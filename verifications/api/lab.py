@@ -24,6 +24,7 @@ from verifications.proofs.ledger_reader import LedgerReader
 
 MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."
+TRIAL_REASONS = [(code, code) for code in REASONS]
 
 
 class SampleCredential(Parameters):
@@ -68,7 +69,7 @@ class PolicyTrialSelection(serializers.Serializer):
 class PolicyTrialCredential(serializers.Serializer):
     credential = serializers.IntegerField(help_text="Its place in the list, from 0.")
     satisfies = serializers.BooleanField()
-    code = serializers.ChoiceField([(code, code) for code in REASONS], required=False)
+    code = serializers.ChoiceField(TRIAL_REASONS, required=False)
     message = serializers.CharField(required=False)
 
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from agency.api import dialects
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
-from agency.api.openapi.operation import operation
+from agency.api.openapi.operation import form_or_json, operation
 from agency.api.pagination import list_parameters
 from agency.api.views import heavy
 from connections.api import given_messages
@@ -110,7 +110,7 @@ class WalletVerifications(WalletExchangeView):
     @operation(
         "getAvailableCredentialsForParameters",
         Scope.WALLETS,
-        request={"multipart/form-data": VerificationDataParameters},
+        request=form_or_json(VerificationDataParameters),
         response=AvailableCredentials,
     )
     def available_for_data(self, request, walletId):
@@ -123,7 +123,7 @@ class WalletVerifications(WalletExchangeView):
     @operation(
         "submitVerificationFromDataAutoSelect",
         Scope.WALLETS,
-        request={"multipart/form-data": VerificationDataParameters},
+        request=form_or_json(VerificationDataParameters),
     )
     @heavy
     def auto_select_data(self, request, walletId):

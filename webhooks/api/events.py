@@ -106,7 +106,6 @@ class Events(View):
             (200, "text/event-stream"): OpenApiResponse(
                 str, "Open until either side ends it."
             ),
-            **dict.fromkeys((421, 429, 503)),
         },
         parameters=[StreamQuery, LAST_EVENT_ID],
     )

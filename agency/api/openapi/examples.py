@@ -31,6 +31,7 @@ KEY_TO_REVOKE = "0196f3aa-7777-7000-8000-000000000001"
 TENANT = "0196f3a7-7777-7000-8000-000000000001"
 SCHEMA = "2NW27jTLopL5zrDKb1Mmx5:2:Degree:1.0"
 DEFINITION = "2NW27jTLopL5zrDKb1Mmx5:3:CL:2:default"
+DEFINITION_TO_DELETE = "2NW27jTLopL5zrDKb1Mmx5:3:CL:4:default"
 REGISTRY = f"2NW27jTLopL5zrDKb1Mmx5:4:{DEFINITION}:CL_ACCUM:1"
 
 WALLET_TO_DELETE = "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e60"
@@ -107,6 +108,7 @@ BY_OPERATION = {
     ("declineVerification", "verificationId"): REQUEST_TO_DECLINE,
     ("deleteConnection", "connectionId"): CONNECTION_TO_DELETE,
     ("deleteCredential", "credentialId"): CREDENTIAL_TO_DELETE,
+    ("deleteCredentialDefinition", "definitionId"): DEFINITION_TO_DELETE,
     ("deleteProviderTenant", "tenantId"): TENANT_OF_PROVIDER_TO_DELETE,
     ("deleteVerification", "verificationId"): VERIFICATION_TO_DELETE,
     (
@@ -124,6 +126,7 @@ BY_OPERATION = {
     ("issueCredential", "credentialId"): CREDENTIAL_REQUESTED,
     ("offerCredentialFromProposal", "credentialId"): CREDENTIAL_PROPOSED,
     ("pauseBulk", "bulkId"): BULK_TO_PAUSE,
+    ("purgeCredentials", "definitionId"): DEFINITION_TO_DELETE,
     ("removeWebhook", "webhookId"): WEBHOOK_TO_DELETE,
     ("deleteSimulatedHolder", "holderId"): SIMULATED_HOLDER_TO_DELETE,
     ("revokeKiosk", "kioskId"): KIOSK_TO_REVOKE,

@@ -6,7 +6,7 @@ They stand in operations/<app>.yaml, by the document's tag and the operation's i
       createWallet:
         summary: Create a wallet
         description: ...                  # optional
-        deprecated: true                  # optional
+        deprecated: 2026-01-31            # optional: since when
         media_type: text/event-stream     # optional: of the response's examples
         request: {<name of the example>: <body>}
         response: {<name of the example>: <body>}
@@ -17,11 +17,14 @@ descriptions.yaml and examples.py, and the apps share these.
 """
 
 from collections.abc import Callable
+from datetime import UTC, date, datetime, time
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 import yaml
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from drf_spectacular.utils import OpenApiExample, extend_schema
 
@@ -41,7 +44,7 @@ class Texts(NamedTuple):
     tag: str
     summary: str
     description: str | None = None
-    deprecated: bool = False
+    deprecated: date | None = None
     media_type: str | None = None
     request: dict[str, Any] = {}
     response: dict[str, Any] = {}
@@ -109,6 +112,23 @@ def read_texts(path: Path) -> dict[str, Texts]:
     return texts
 
 
+def deprecation_headers(operation_id: str, texts: Texts) -> dict[str, str]:
+    """The headers `Deprecation` (RFC 9745) and `Link` of a deprecated operation."""
+    if not texts.deprecated:
+        return {}
+    since = datetime.combine(texts.deprecated, time(), UTC)
+    page = f"{settings.PUBLIC_URL}/docs#/{quote(texts.tag)}/{operation_id}"
+    return {
+        "Deprecation": f"@{since.timestamp():.0f}",
+        "Link": f'<{page}>; rel="deprecation"; type="text/html"',
+    }
+
+
+def form_or_json(serializer: Any) -> dict[str, Any]:
+    """The request of an operation that reads its members as a form or as JSON."""
+    return dict.fromkeys(("multipart/form-data", "application/json"), serializer)
+
+
 def operation(
     operation_id: str,
     scope: Scope | None,
@@ -140,7 +160,7 @@ def operation(
         tags=[texts.tag],
         summary=texts.summary,
         description=description,
-        deprecated=texts.deprecated or None,
+        deprecated=bool(texts.deprecated) or None,
         request=request,
         responses=response,
         parameters=parameters,
@@ -152,6 +172,8 @@ def operation(
         if scope:
             SUMMARIES[scope].add(texts.summary)
         declared: Any = document(handler)
+        declared.operation_id = operation_id
+        declared.deprecation = deprecation_headers(operation_id, texts)
         declared.scope = scope
         declared.parameters = parameters or []
         declared.is_irreversible = irreversible

@@ -1,13 +1,15 @@
 """The OpenAPI schema: each operation once, under the interface's own path."""
 
 import re
+from pathlib import Path
 
+from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import get_lib_doc_excludes
 
 from agency.api.dialects import DIFFERENCES, LITERAL_HEADER, WALLET_PREFIXES
-from agency.api.exceptions import CODES
 from agency.api.openapi import descriptions, examples
+from agency.api.openapi.errors import errors_of
 from agency.api.serializers import Contract, Parameters
 from agency.api.views import MISSING_SCOPE, View
 from tenants import idempotency
@@ -29,7 +31,7 @@ ERROR = {
     "type": "object",
     "required": ["code", "message"],
     "properties": {
-        "code": {"type": "string", "description": "Stable; see docs/errors.md."},
+        "code": {"$ref": "#/components/schemas/ErrorCode"},
         "message": {"type": "string", "description": "What is wrong and what to do."},
         "errors": {
             "type": "object",
@@ -47,73 +49,8 @@ ERROR = {
         },
     },
 }
-ERROR_EXAMPLES = {
-    400: ("invalid_request", "version: It is missing."),
-    401: (
-        "unauthorized",
-        "The access token or the subscription key is missing or wrong.",
-    ),
-    404: ("not_found", "There is no such credential in your organization."),
-    409: (
-        "wrong_state",
-        "The credential is Issued; this needs Requested. Read it again.",
-    ),
-    408: ("body_timeout", "The body did not arrive in time. Send it again, faster."),
-    413: ("body_too_large", "The body is larger than 262144 bytes. Send less."),
-    422: ("idempotency_key_reused", "This Idempotency-Key came with another request."),
-    429: (
-        "too_many_at_once",
-        "Too many of your calls are at work. Send this one again later.",
-    ),
-    503: ("not_ready", "Not ready: database."),
-}
-STREAM_EXAMPLES = {
-    421: (
-        "stream_elsewhere",
-        "The stream of events is served at …, by a process of its own.",
-    ),
-    429: ("too_many_listeners", "50 listeners of your organization are connected."),
-    503: ("stream_full", "Too many listen already. Try again in a while."),
-}
-KEY_NOT_READY = {
-    "code": "key_not_ready",
-    "message": "The key of this definition is being made. Send the request again in "
-    "4 seconds.",
-}
-OPERATIONS_WITH_KEY = {  # operations that may make a definition
-    "createCredentialDefinition",
-    "createCredentialDefinitionForSchemaId",
-    "setUpSamples",
-}
-QUOTA_EXCEEDED = (
-    "This organization may have 1000 wallets (QUOTA_WALLETS). Delete some, or ask "
-    "whoever runs this service for more."
-)
-OPERATIONS_WITH_QUOTA = {  # operations that make what has a quota (tenants/quotas.py)
-    "acceptCredential",
-    "acceptInvitation",
-    "addAsset",
-    "createConnection",
-    "createCredential",
-    "createCredentialDefinition",
-    "createCredentialDefinitionForSchemaId",
-    "createProviderTenant",
-    "createTenant",
-    "createVerification",
-    "createVerificationFromParameters",
-    "createVerificationFromPolicy",
-    "createWallet",
-    "createWalletConnection",
-    "proposeCredential",
-    "proposeVerification",
-    "requestConnection",
-    "requestWalletConnection",
-    "sendVerificationFromParameters",
-    "sendVerificationFromPolicy",
-    "submitVerificationForParameters",
-    "submitVerificationFromDataAutoSelect",
-    "uploadImage",
-}
+# Rows of docs/errors.md whose second cell is a status.
+ERROR_ROW = re.compile(r"^\| `(\w+)` \| \d{3}", re.MULTILINE)
 IDEMPOTENCY_KEY = {
     "name": idempotency.HEADER,
     "in": "header",
@@ -173,47 +110,77 @@ def one_path_each(endpoints):
     ]
 
 
-def add_errors(result, generator, request, public):
-    """Document the one error shape on every operation."""
-    result["components"]["schemas"]["Error"] = ERROR
-    for path, operations in result["paths"].items():
-        for method, operation in operations.items():
-            responses = operation["responses"]
-            # Each success is a 200: the original clients accept no other.
-            for status in ("201", "204"):
-                if status in responses:
-                    done = {"description": "Done"}
-                    responses["200"] = responses.pop(status) | done
-            if method.upper() in idempotency.METHODS:
-                operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
-            declared = [int(status) for status in responses if status >= "400"]
-            for status in error_statuses(path, method, operation) + declared:
-                responses[str(status)] = error_response(status, path)
-            if operation["operationId"] in OPERATIONS_WITH_KEY:
-                responses["503"] = describe_error(KEY_NOT_READY)
-            if operation["operationId"] in OPERATIONS_WITH_QUOTA:
-                quota = {"code": "quota_exceeded", "message": QUOTA_EXCEEDED}
-                add_error(responses, "409", quota)
-            if scope := operation.get("x-scope"):
-                message = MISSING_SCOPE.format(scope=scope)
-                status = "409" if path.startswith(WALLET_PREFIXES) else "403"
-                missing = {"code": "missing_scope", "message": message}
-                add_error(responses, status, missing)
+def share_enums(result, generator, request, public):
+    """Let the parameters of queries refer to named enums, as bodies do."""
+    schemas = result["components"]["schemas"]
+    names = {
+        tuple(one["enum"]): name for name, one in schemas.items() if "enum" in one
+    }
+    for *_, operation in operations_of(result):
+        for parameter in operation.get("parameters", []):
+            shape = parameter["schema"]
+            if "enum" not in shape:
+                continue
+            values = tuple(shape["enum"])
+            if values not in names:
+                names[values] = name = enum_name(parameter["name"], values)
+                schemas[name] = {"type": "string", "enum": list(values)}
+                if name.startswith("Sort"):  # `-name` and `name` are one word else
+                    schemas[name]["x-enum-varnames"] = [
+                        sort_name(one) for one in values
+                    ]
+            given = {"$ref": f"#/components/schemas/{names[values]}"}
+            if "default" in shape:
+                given["default"] = shape["default"]
+            parameter["schema"] = given
     return result
 
 
-def add_error(responses, status, error):
-    """Document an error, beside the other codes of its status."""
-    found = responses.setdefault(status, describe_error(error))
-    content = found["content"]["application/json"]
-    other = content.pop("example", error)
-    if other != error:
-        content["examples"] = {other["code"]: {"value": other}}
-    if "examples" not in content:
-        content["example"] = error
-        return
-    found["description"] += f" or {error['code']}"
-    content["examples"][error["code"]] = {"value": error}
+def enum_name(parameter, values):
+    """The name of an enum that only parameters have, as `SortCreatedUpdated`."""
+    if parameter == "sort":
+        fields = [one for one in values if not one.startswith("-")]
+        return "Sort" + "".join(one.removesuffix("At").capitalize() for one in fields)
+    if parameter == "role":
+        return "Or".join(one.capitalize() for one in values)
+    return "Http" + parameter.capitalize()
+
+
+def sort_name(value):
+    words = re.sub(r"([A-Z])", r"_\1", value.lstrip("-")).upper()
+    return f"{words}_DESCENDING" if value.startswith("-") else words
+
+
+def add_errors(result, generator, request, public):
+    """Document the one error shape, and on every operation its codes."""
+    page = Path(settings.BASE_DIR, "docs", "errors.md").read_text(encoding="utf-8")
+    codes = {"type": "string", "enum": ERROR_ROW.findall(page)}
+    codes["description"] = "Stable; see docs/errors.md. Versions to come add codes."
+    result["components"]["schemas"] |= {"Error": ERROR, "ErrorCode": codes}
+    for method, path, operation in operations_of(result):
+        responses = operation["responses"]
+        # Each success is a 200: the original clients accept no other.
+        for status in ("201", "204"):
+            if status in responses:
+                responses["200"] = responses.pop(status) | {"description": "Done"}
+        if method.upper() in idempotency.METHODS:
+            operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
+        found = errors_of(operation, method.upper() in idempotency.METHODS)
+        if scope := operation.get("x-scope"):
+            refusal = 409 if path.startswith(WALLET_PREFIXES) else 403
+            message = MISSING_SCOPE.format(scope=scope)
+            found.setdefault(refusal, {})["missing_scope"] = {"message": message}
+        for number, bodies in sorted(found.items()):
+            responses[str(number)] = describe_errors(bodies)
+    return result
+
+
+def operations_of(result):
+    return [
+        (method, path, operation)
+        for path, operations in result["paths"].items()
+        for method, operation in operations.items()
+    ]
 
 
 def add_descriptions(result, generator, request, public):
@@ -234,17 +201,16 @@ def add_descriptions(result, generator, request, public):
                 shape["x-scope"] = str(Scope.VALUES)
             if example := examples.BY_FORM_FIELD.get(f"{name}.{member}"):
                 properties[member]["example"] = example
-    for path, operations in result["paths"].items():
-        for operation in operations.values():
-            for parameter in operation.get("parameters", []):
-                name = parameter["name"]
-                if text := descriptions.describe_parameter(path, name):
-                    parameter.setdefault("description", text)
-                example = examples.find_parameter_example(
-                    path, operation["operationId"], name
-                )
-                if parameter.get("required") and example:
-                    parameter.setdefault("example", example)
+    for _, path, operation in operations_of(result):
+        for parameter in operation.get("parameters", []):
+            name = parameter["name"]
+            if text := descriptions.describe_parameter(path, name):
+                parameter.setdefault("description", text)
+            example = examples.find_parameter_example(
+                path, operation["operationId"], name
+            )
+            if parameter.get("required") and example:
+                parameter.setdefault("example", example)
     return result
 
 
@@ -281,25 +247,13 @@ def schemas_in(value, schemas):
     return found
 
 
-def error_statuses(path, method, operation):
-    if "Health" in operation["tags"]:
-        return [503] if path.endswith(("ready", "status")) else []
-    if "Ledger" in operation["tags"]:
-        return [400, 404]
-    changes = method != "get"
-    keyed = method.upper() in idempotency.METHODS
-    found = [400, 401] + ([404] if "{" in path or changes else [])
-    found += [408, 413] if "requestBody" in operation else []
-    found += [429]
-    return found + ([409] if changes else []) + ([422] if keyed else [])
-
-
-def error_response(status, path):
-    known = ERROR_EXAMPLES | (STREAM_EXAMPLES if path.endswith("/stream") else {})
-    code, message = known.get(status, (CODES.get(status), ""))
-    return describe_error({"code": code, "message": message})
-
-
-def describe_error(example):
-    content = {"schema": {"$ref": "#/components/schemas/Error"}, "example": example}
-    return {"description": example["code"], "content": {"application/json": content}}
+def describe_errors(bodies):
+    """The response with one of these errors, by their codes."""
+    content = {
+        "schema": {"$ref": "#/components/schemas/Error"},
+        "examples": {
+            code: {"value": {"code": code} | body} for code, body in bodies.items()
+        },
+    }
+    description = " or ".join(f"`{code}`" for code in bodies)
+    return {"description": description, "content": {"application/json": content}}

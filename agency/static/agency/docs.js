@@ -43,6 +43,12 @@ const nameFields = (page) => {
   }
 };
 
+/* What ends something stands last in its group, and what ends all of a kind behind it. */
+const rank = (operation) => {
+  const isDelete = operation.get("method") === "delete";
+  return Number(isDelete) + Number(isDelete && !operation.get("path").endsWith("}"));
+};
+
 const read = async (url) => (await fetch(url)).json();
 
 const show = async () => {
@@ -51,16 +57,16 @@ const show = async () => {
     read(page.dataset.openapi),
     read(page.dataset.examples),
   ]);
-  if (page.dataset.server) {
-    document_.servers = [{ url: page.dataset.server }];
-  }
+  document_.servers = [{ url: page.dataset.server || "/" }];
   new MutationObserver(() => nameFields(page)).observe(page, { childList: true, subtree: true });
   SwaggerUIBundle({
     spec: withIds(document_, ids),
     domNode: page,
     presets: [SwaggerUIBundle.presets.apis],
     layout: "BaseLayout",
+    deepLinking: true,
     docExpansion: "none",
+    operationsSorter: (one, other) => rank(one) - rank(other),
     displayRequestDuration: true,
     persistAuthorization: false,
   });

@@ -1,5 +1,7 @@
 """A client that reads the lists of the API page by page."""
 
+import re
+
 from django.conf import settings
 
 
@@ -11,6 +13,6 @@ def walk(who, address, **query):
         response = who.send("get", address)
         assert response.status_code == 200, response.content
         rows += response.json()
-        link = response.headers.get("Link", "").removesuffix('>; rel="next"')
-        address = link.removeprefix(f"<{settings.PUBLIC_URL}")
+        found = re.search(r'<([^>]*)>; rel="next"', response.headers.get("Link", ""))
+        address = found and found[1].removeprefix(settings.PUBLIC_URL)
     return rows

@@ -67,6 +67,8 @@ def schemathesis(address, folder):
         str(folder / "config.toml"),
         "run",
         f"{address}/openapi.json",
+        "--url",
+        address,
     ]
     command += ["--checks", ",".join(CHECKS), "--phases", PHASES]
     command += ["--seed", SEED, "--max-examples", EXAMPLES, "--continue-on-failure"]

@@ -34,16 +34,13 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def operations():
-    schema = SchemaGenerator().get_schema(request=None, public=True)
-    return [
-        (method, path, operation)
-        for path, methods in schema["paths"].items()
-        for method, operation in methods.items()
-    ]
-
-
-OPERATIONS = operations()
+DOCUMENT = SchemaGenerator().get_schema(request=None, public=True)
+SCHEMAS = DOCUMENT["components"]["schemas"]
+OPERATIONS = [
+    (method, path, operation)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+]
 PRIVATE = [row for row in OPERATIONS if not PUBLIC & set(row[2]["tags"])]
 READ = [
     path

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tenants import vault
 from tests.agency.api.lists import walk
-from tests.agency.api.test_generated import PRIVATE
+from tests.agency.api.test_generated import PRIVATE, SCHEMAS
 from tests.support.database import Template
 from tests.support.world import World, caller, filled
 
@@ -68,9 +68,13 @@ def lists(transactional_db, stored_keys):
     return lists
 
 
+def resolved(schema):
+    return SCHEMAS[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
 def parameters(operation):
     queries = [one for one in operation["parameters"] if one["in"] == "query"]
-    return {one["name"]: one["schema"] for one in queries}
+    return {one["name"]: resolved(one["schema"]) for one in queries}
 
 
 def test_every_list_documents_its_pages():

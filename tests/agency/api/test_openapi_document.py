@@ -2,8 +2,13 @@
 
 import gzip
 import json
+import re
 
-from agency.api.openapi import document, schema
+from agency.api.openapi import document
+from tests.support.openapi import operations
+from tests.support.paths import DOCS
+
+ERRORS = (DOCS / "errors.md").read_text().partition("\n## ")[0]
 
 
 def test_the_openapi_document_is_made_once(client, db, monkeypatch):
@@ -30,29 +35,28 @@ def test_who_has_it_already_is_told_so(client, db):
     assert etag == document.document().etag
 
 
-def test_what_has_a_quota_documents_both_codes_of_409(client, db):
-    paths = json.loads(client.get("/openapi.json").content)["paths"]
-    found = set()
-    for operations in paths.values():
-        for operation in operations.values():
-            content = operation["responses"].get("409", {}).get("content", {})
-            examples = content.get("application/json", {}).get("examples", {})
-            if "quota_exceeded" in examples:
-                assert "wrong_state" in examples
-                found.add(operation["operationId"])
-    assert found == schema.OPERATIONS_WITH_QUOTA
+def test_each_operation_names_errors_of_the_list_with_their_status(client, db):
+    document = json.loads(client.get("/openapi.json").content)
+    known = document["components"]["schemas"]["ErrorCode"]["enum"]
+    statuses = dict(re.findall(r"^\| `(\w+)` \| ([^|]+)", ERRORS, re.MULTILINE))
+    for _, _, operation in operations(document):
+        for status, response in operation["responses"].items():
+            if status == "200":
+                continue
+            content = response["content"]["application/json"]
+            for code, example in content["examples"].items():
+                assert code in known and example["value"]["code"] == code
+                assert status in statuses[code], (operation["operationId"], code)
 
 
-def test_what_makes_a_definition_documents_that_its_key_may_not_be_ready(client, db):
+def test_an_operation_names_what_it_alone_answers(client, db):
     paths = json.loads(client.get("/openapi.json").content)["paths"]
-    found = {
-        operation["operationId"]
-        for operations in paths.values()
-        for operation in operations.values()
-        if operation["responses"].get("503", {}).get("description") == "key_not_ready"
+    responses = paths["/definitions/credentials"]["post"]["responses"]
+    named = {
+        code
+        for status, response in responses.items()
+        if status != "200"
+        for code in response["content"]["application/json"]["examples"]
     }
-    assert found == {
-        "createCredentialDefinition",
-        "createCredentialDefinitionForSchemaId",
-        "setUpSamples",
-    }
+    assert {"schema_exists", "tag_taken", "key_not_ready", "quota_exceeded"} <= named
+    assert "too_many_at_once" in named and "offer_taken" not in named

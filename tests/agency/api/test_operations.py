@@ -1,5 +1,6 @@
 """The texts of operations in YAML match the declarations of the views."""
 
+import re
 from itertools import chain
 
 import pytest
@@ -8,7 +9,11 @@ from drf_spectacular.generators import SchemaGenerator
 
 from agency.api.openapi import examples
 from agency.api.openapi.operation import all_texts, operation, read_texts
+from tests.support.openapi import errors_in, operations
 from verifications.policy_lab.trial import REASONS
+
+# A form is built of the examples of its fields; other forms of a file are texts.
+MADE_BY_THE_PAGE = {"multipart/form-data", "text/csv", "application/x-ndjson"}
 
 
 def read_written_texts(folder, text):
@@ -16,10 +21,42 @@ def read_written_texts(folder, text):
     return read_texts(folder / "pets.yaml")
 
 
-def test_each_entry_is_the_text_of_an_operation():
-    document = SchemaGenerator().get_schema(request=None, public=True)
-    operations = chain(*(path.values() for path in document["paths"].values()))
-    assert all_texts().keys() <= {one["operationId"] for one in operations}
+# What a description is about.
+NOUNS = re.compile(
+    "wallet|connection|invitation|message|text|credential|definition|schema|offer|"
+    "proof|polic|verification|webhook|event|kiosk|organization|network|holder|bulk|"
+    "picture|ledger|key|call|link|ping|server|process|database|account|region"
+)
+
+
+@pytest.fixture(scope="module")
+def document():
+    return SchemaGenerator().get_schema(request=None, public=True)
+
+
+def test_each_entry_is_the_text_of_an_operation(document):
+    ids = {one["operationId"] for *_, one in operations(document)}
+    assert all_texts().keys() == ids
+
+
+def test_each_operation_says_what_it_is_about():
+    for name, texts in all_texts().items():
+        assert len(texts.description or "") > 20, name
+        assert NOUNS.search(texts.description.lower()), name
+
+
+def test_each_body_and_answer_has_examples_that_fit_its_schema(document):
+    for method, path, one in operations(document):
+        bodies = [one.get("requestBody", {}), one["responses"]["200"]]
+        for media_type, content in chain(
+            *(one.get("content", {}).items() for one in bodies)
+        ):
+            if media_type in MADE_BY_THE_PAGE:
+                continue
+            assert content.get("examples"), f"{method} {path}"
+            for example in content["examples"].values():
+                found = errors_in(document, content["schema"], example["value"])
+                assert not found, f"{method} {path}: {found}"
 
 
 def test_an_operation_without_texts_stops_the_start():

@@ -22,7 +22,7 @@ ALLOWED = {"CORS_ALLOWED_ORIGINS": [APP]}
 ALLOW = "Access-Control-Allow-Origin"
 OTHER_HEADERS = {
     "accept", "content-type", "idempotency-key", "if-none-match", "last-event-id",
-    "prefer", "x-ms-command-name", "x-request-id",
+    "prefer", "x-agency-api-version", "x-ms-command-name", "x-request-id",
 }  # fmt: skip
 KEY_HEADERS = ["Authorization", *SUBSCRIPTION_HEADERS, "X-Streetcred-Tenant-Id"]
 API = (
