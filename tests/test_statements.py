@@ -14,8 +14,9 @@ VALUES = {"name": "Alice", "level": "7"}
 ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
 CONTROL = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE SAVEPOINT")
 # Statements of each call, without BEGIN, COMMIT and savepoints.
-INVITE, CONNECT, OFFER, ACCEPT, ASK, ANSWER = 4, 21, 11, 14, 10, 13
-ACCEPT_REVOCABLE = 19
+# The last of those that answer an object reads it again, as the peer has moved it on.
+INVITE, CONNECT, OFFER, ACCEPT, ASK, ANSWER = 4, 21, 11, 15, 10, 14
+ACCEPT_REVOCABLE = 20
 SAVEPOINTS = 9  # of the six calls together; each commits once
 READ = 2
 STORE = 3  # an envelope of another agent: the key, the row, its digest of long ago

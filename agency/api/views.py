@@ -183,6 +183,14 @@ class View(viewsets.ViewSet):
     def to_response(self, contract, obj, **context):
         return self.data_response(contract(obj, context=self.context | context).data)
 
+    def changed_response(self, contract, read):
+        """The object that `read` finds, after a call whose answer the interface leaves
+        open. Below the prefixes of the original clients it is empty, as ever.
+        """
+        if not dialects.is_bare(self.request):
+            return Response()
+        return self.to_response(contract, read())
+
     def data_response(self, data):
         """The response. What values it has is in the audit log once a day."""
         for kind in self.request.values_read:

@@ -32,6 +32,7 @@ from connections.api.serializers import (
     ConnectionRequestParameters,
     WalletConnectionQuery,
     out_of_band_options,
+    with_delivery_states,
 )
 from connections.hosted_peers import own_connections
 from connections.models import BasicMessage, Connection
@@ -134,8 +135,13 @@ def send_text(view, wallet):
     """Send the text in the body of this call."""
     body = view.parse_body(BasicMessageParameters)
     connection = get_connection(wallet, body["connectionId"])
-    view.perform(basic_message.send_text, connection, body["text"])
-    return Response()
+    sent = view.perform(basic_message.send_text, connection, body["text"])
+
+    def read():
+        [row] = with_delivery_states([texts_of(wallet).get(pk=sent.pk)])
+        return row
+
+    return view.changed_response(BasicMessageRecord, read)
 
 
 def texts_of(wallet):
@@ -210,7 +216,12 @@ class Connections(OrganizationView):
 
 
 class Messages(OrganizationView):
-    @operation("sendMessage", Scope.CONNECT, request=BasicMessageParameters)
+    @operation(
+        "sendMessage",
+        Scope.CONNECT,
+        request=BasicMessageParameters,
+        response=BasicMessageRecord,
+    )
     def create(self, request):
         return send_text(self, self.wallet)
 

@@ -113,6 +113,12 @@ class ExchangeView(OrganizationView):
         """The exchange as it is now. It has moved on if its peer is hosted here."""
         return self.to_response(self.contract, self.get_exchange(exchange_id))
 
+    def changed_exchange(self, exchange_id: Any) -> Response:
+        """The exchange as it is now, where changed_response() has a body."""
+        return self.changed_response(
+            self.contract, lambda: self.get_exchange(exchange_id)
+        )
+
     def wait_for_exchange(self, exchange_id: str) -> Response:
         """The exchange; with `Prefer: wait=N`, once its peer has done its part."""
         return self.wait_for_change(

@@ -484,10 +484,15 @@ class BasicMessageList(serializers.ListSerializer):
     """Reads what became of all outgoing messages of a page at once."""
 
     def to_representation(self, rows):
-        states = read_states(rows)
-        for row in rows:
-            row.delivery_state = states.get(row.pk)
-        return super().to_representation(rows)
+        return super().to_representation(with_delivery_states(rows))
+
+
+def with_delivery_states(rows):
+    """The texts, each with what became of it, which one query reads."""
+    states = read_states(rows)
+    for row in rows:
+        row.delivery_state = states.get(row.pk)
+    return rows
 
 
 class BasicMessageRecord(Contract):

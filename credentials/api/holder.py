@@ -95,7 +95,7 @@ class WalletCredentials(WalletExchangeView):
         credential = self.get_with_parties(credentialId)
         reserve = partial(revocation.reserve_for_issuer, credential)
         self.perform(credential.accept, prepare=reserve)
-        return Response()
+        return self.changed_exchange(credentialId)
 
     @operation(
         "acceptCredential",
@@ -124,7 +124,7 @@ class WalletCredentials(WalletExchangeView):
         found = self.get_with_parties(credentialId)
         reason = self.parse_body(DeclineParameters).get("reason", "")
         self.perform(found.decline, reason)
-        return Response()
+        return self.changed_exchange(credentialId)
 
     @operation("deleteWalletCredential", Scope.WALLETS)
     def destroy(self, request, walletId, credentialId):

@@ -140,6 +140,7 @@ class Credentials(ExchangeView):
                 "additionalProperties": {"type": "string"},
             }
         },
+        response=CredentialContract,
     )
     @heavy
     def issue(self, request, credentialId):
@@ -148,7 +149,7 @@ class Credentials(ExchangeView):
         # Before the transaction that issues, so the registry is locked only briefly.
         reserve = partial(revocation.reserve_slot, credential)
         self.perform(credential.issue, values, prepare=reserve)
-        return Response()
+        return self.changed_exchange(credentialId)
 
     @operation(
         "offerCredentialFromProposal",

@@ -5,7 +5,7 @@ from functools import partial
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
-from agency.api import dialects
+from agency.api import dialects, hints
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import form_or_json, operation
@@ -142,7 +142,7 @@ class WalletVerifications(WalletExchangeView):
         )
         # Only after the commit is it known whether another wallet was first.
         connectionless.discard_if_beaten(verification.connection, verification)
-        return Response()
+        return self.changed_exchange(verification.pk)
 
     @operation(
         "submitVerificationForParameters",
@@ -170,7 +170,7 @@ class WalletVerifications(WalletExchangeView):
     def answer(self, verification, selections=None):
         prepare = partial(prover.prepare_answer, verification, selections)
         self.perform(prover.send_answer, verification, prepare=prepare)
-        return Response()
+        return self.changed_exchange(verification.pk)
 
     @operation(
         "submitVerification",
@@ -182,6 +182,7 @@ class WalletVerifications(WalletExchangeView):
         serializer = SelectionParameters(
             data=request.data or [], many=True, max_length=100
         )
+        hints.set_error_messages([serializer])
         self.name_ignored_members(serializer)
         serializer.is_valid(raise_exception=True)
         verification = self.get_with_parties(verificationId)
@@ -196,7 +197,7 @@ class WalletVerifications(WalletExchangeView):
         found = self.get_with_parties(verificationId)
         reason = self.parse_body(DeclineParameters).get("reason", "")
         self.perform(found.decline, reason)
-        return Response()
+        return self.changed_exchange(verificationId)
 
     @operation("deleteWalletVerification", Scope.WALLETS)
     def destroy(self, request, walletId, verificationId):

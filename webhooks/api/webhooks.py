@@ -98,18 +98,22 @@ class Webhooks(View):
         self.recorded(webhook.delete, "webhook.deleted", webhook)()
         return Response()
 
-    @operation("enableWebhook", Scope.WEBHOOKS)
+    @operation("enableWebhook", Scope.WEBHOOKS, response=WebhookContract)
     def enable(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         self.perform(self.recorded(webhook.enable, "webhook.enabled", webhook))
-        return Response()
+        return self.changed_response(
+            WebhookContract, lambda: self.rows.get(pk=webhook.pk)
+        )
 
-    @operation("disableWebhook", Scope.WEBHOOKS)
+    @operation("disableWebhook", Scope.WEBHOOKS, response=WebhookContract)
     def disable(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         disable = partial(health.disable_by_hand, webhook)
         self.perform(self.recorded(disable, "webhook.disabled", webhook))
-        return Response()
+        return self.changed_response(
+            WebhookContract, lambda: self.rows.get(pk=webhook.pk)
+        )
 
     @operation(
         "rotateWebhookSecret",

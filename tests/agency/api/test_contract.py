@@ -63,6 +63,21 @@ def answers(world):
     }
 
 
+# What the interface leaves open is answered where the original clients write no path.
+BARE = ("/api/", "/credentials/{", "/messages", "/webhooks/")
+ANSWERED = {
+    "credentials PUT /credentials/{credentialId}",
+    "credentials POST /messages",
+    "credentials PUT /webhooks/{webhookId}/enable",
+    "credentials PUT /webhooks/{webhookId}/disable",
+    "wallet POST /api/{walletId}/credentials/{credentialId}",
+    "wallet PUT /api/{walletId}/verifications/{verificationId}/autoSelect",
+    "wallet PUT /api/{walletId}/verifications/{verificationId}",
+    "wallet PUT /api/{walletId}/verifications/fromData/autoSelect",
+    "wallet PUT /api/{walletId}/verifications/fromData",
+}
+
+
 def paths_to_call(operation):
     """All of a read; the first and the later clients' of a write, which costs more."""
     paths = operation.paths
@@ -124,7 +139,8 @@ def assert_as_the_contract_says(operation, responses):
             assert response.content == b"Healthy"
             assert response["Content-Type"] == "text/plain"
         elif operation.answer is None:
-            assert response.content == b"", path
+            is_answered = operation.name in ANSWERED and path.startswith(BARE)
+            assert bool(response.content) == is_answered, path
         else:
             assert response["Content-Type"] == "application/json", path
             judge.judge(operation.answer, response.json(), path)

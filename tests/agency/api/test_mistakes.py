@@ -99,6 +99,9 @@ MISTAKES = {
         "post", "/credentials", 400, "wrong_attributes", ("missing: age",),
         body=OFFER | {"credentialValues": {"name": "A", "degree": "B"},
                       "automaticIssuence": True}, field="automaticIssuence"),
+    "an object instead of the selections": Mistake(
+        "put", "/api/{wallet}/verifications/" + UNKNOWN, 400, "invalid_request",
+        ("Give a list.",), body={"policyName": "a"}),
     "a form that cannot be read": Mistake(
         "post", "/custodian/v1/api/{wallet}/connections/invitation", 400,
         "malformed_form", ("boundary",), body="x",
