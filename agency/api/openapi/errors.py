@@ -39,6 +39,8 @@ def groups_of(operation: dict[str, Any], has_key: bool) -> list[str]:
         "body": "requestBody" in operation,
         "json": "application/json"
         in operation.get("requestBody", {}).get("content", {}),
+        "form": "multipart/form-data"
+        in operation.get("requestBody", {}).get("content", {}),
         "key": has_key,
     }
     return [name for name, belongs in groups.items() if belongs]
