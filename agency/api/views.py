@@ -8,14 +8,16 @@ import uuid
 from functools import partial
 from typing import Any
 
-from rest_framework import viewsets
+from rest_framework import exceptions, viewsets
 from rest_framework.response import Response
 
 from agency.api import dialects, ignored_members, long_poll, pagination
+from agency.api.authentication import UNAUTHORIZED
 from agency.api.serializers import sees_values
 from agency.core.errors import Conflict, Forbidden, Invalid, NoSuchObject
 from agency.core.version import API_VERSION
 from tenants import audit, idempotency
+from tenants.models import ApiKey
 
 MISSING_SCOPE = (
     "The access token does not have the scope `{scope}`, which this call needs. Use "
@@ -236,6 +238,15 @@ def require_scope(token, scope, as_conflict=False):
     if not token.has_scope(scope):
         kind = Conflict if as_conflict else Forbidden
         raise kind("missing_scope", MISSING_SCOPE.format(scope=scope))
+
+
+def lock_for_token(token):
+    """Lock the organization of an access token, in the caller's transaction, for what
+    its maker is to lose with it. 401 if it was revoked while this waited for the lock.
+    """
+    token.tenant.lock_row()
+    if not ApiKey.live().filter(pk=token.pk).exists():
+        raise exceptions.AuthenticationFailed(UNAUTHORIZED)
 
 
 def get_or_404(rows, given, column="pk"):

@@ -15,7 +15,7 @@ from agency.studio.organization_page import (
     list_keys,
     render_organization,
 )
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import get_membership, lock_membership, studio_page
 from tenants import audit
 from tenants.models import ApiKey, Permission, Tenant
 from tenants.models.keys import ROTATION_OVERLAP
@@ -36,9 +36,8 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     The transaction locks the organization's row before the form counts its live keys,
     so that two requests do not exceed the limit.
     """
-    membership = get_membership(request, tenant_id, Permission.DEVELOP)
+    membership = lock_membership(request, tenant_id, Permission.DEVELOP)
     tenant = membership.tenant
-    tenant.lock_row()
     form = key_form(membership, request.POST)
     if not form.is_valid():
         return render_organization(request, membership, form)
@@ -67,9 +66,8 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
     row before the key is read, so that it is rotated once. 403 if the role may not
     issue keys of its kind, or with its scopes.
     """
-    membership = get_membership(request, tenant_id, Permission.DEVELOP)
+    membership = lock_membership(request, tenant_id, Permission.DEVELOP)
     tenant = membership.tenant
-    tenant.lock_row()
     key = get_object_or_404(list_keys(tenant), pk=key_id)
     if not membership.may_rotate(key):
         raise PermissionDenied

@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.api.openapi.operation import SUMMARIES
-from agency.core import rate_limits
+from agency.core import rate_limits, transactions
 from agency.core.errors import AgencyError
 from agency.studio.accounts.second_factor import require_second_factor
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.invitations import deliver_invitation
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import get_membership, lock_membership, studio_page
 from organizations import departures
 from organizations.provisioning import change_organization
 from tenants import members, vault
@@ -105,9 +105,11 @@ def invite_member(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     given = form.cleaned_data
     try:
         limit_mails(tenant_id, given["email"])
-        invitation, token = members.invite_person(
-            membership.tenant, given["email"], given["role"], by=request
-        )
+        with transactions.atomic():
+            lock_membership(request, tenant_id, Permission.PEOPLE)
+            invitation, token = members.invite_person(
+                membership.tenant, given["email"], given["role"], by=request
+            )
     except AgencyError as error:
         form.add_error("email", error.message)
         return render_members(request, membership, form)
@@ -132,7 +134,9 @@ def resend_invitation(
     invitation = get_invitation(membership, invitation_id)
     try:
         limit_mails(tenant_id, invitation.email)
-        token = members.resend_invitation(invitation, by=request)
+        with transactions.atomic():
+            lock_membership(request, tenant_id, Permission.PEOPLE)
+            token = members.resend_invitation(invitation, by=request)
     except AgencyError as error:
         messages.error(request, error.message)
         return redirect("studio:members", tenant_id=tenant_id)
@@ -155,11 +159,13 @@ def change_and_return(
 ) -> HttpResponse:
     """Run a change. Show the message `done`, or the error, on the page of members.
 
-    change: of tenants/members.py, which locks the organization and records the change
-    in one transaction.
+    change: of tenants/members.py, which records the change in its transaction. It is
+    made in the one whose lock shows that the person may still do it.
     """
     try:
-        change()
+        with transactions.atomic():
+            lock_membership(request, tenant_id, Permission.PEOPLE)
+            change()
         messages.success(request, done)
     except AgencyError as error:
         messages.error(request, error.message)

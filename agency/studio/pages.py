@@ -121,3 +121,15 @@ def get_membership(
             request, f"{membership.tenant} requires a second factor. Set one up here."
         )
     return membership
+
+
+def lock_membership(
+    request: HttpRequest, tenant_id: UUID, permission: Permission
+) -> Membership:
+    """Lock the organization in the caller's transaction, and return the membership.
+
+    Who was removed, or got a lesser role, while this waited is refused.
+    """
+    membership = get_membership(request, tenant_id, permission)
+    membership.tenant.lock_row()
+    return get_membership(request, tenant_id, permission)

@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
+from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.core.retention import days_ago
 from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
@@ -17,7 +18,7 @@ from agency.studio.events import add_badge, list_deliveries
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import get_membership, lock_membership, studio_page
 from agency.studio.webhook_forms import (
     DeliveryFilter,
     ExampleForm,
@@ -67,14 +68,16 @@ def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     }
     register = audit.recorded(Webhook.register, "webhook.created", by=request)
     try:
-        webhook = register(
-            membership.tenant,
-            # The usual ones of the API.
-            type=Webhook.Type.NOTIFICATION,
-            dialect=Webhook.Dialect.CLIENT,
-            made_by=request.user,
-            **options,
-        )
+        with transactions.atomic():
+            lock_membership(request, tenant_id, Permission.DEVELOP)
+            webhook = register(
+                membership.tenant,
+                # The usual ones of the API.
+                type=Webhook.Type.NOTIFICATION,
+                dialect=Webhook.Dialect.CLIENT,
+                made_by=request.user,
+                **options,
+            )
     except AgencyError as error:
         form.add_error(None, error.message)
         return render_webhooks(request, membership, form)

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from agency.api.openapi.operation import operation
 from agency.api.pagination import ListQuery, list_parameters
 from agency.api.serializers import Contract, IntegerField, Parameters
-from agency.api.views import View, get_or_404
+from agency.api.views import View, get_or_404, lock_for_token
 from agency.core import transactions
 from agency.core.errors import Conflict
 from organizations.provisioning import TENANT_KINDS
@@ -95,9 +95,9 @@ def create_key(
     """Make a key with at most the scopes and the time of the maker, in one transaction.
 
     The lock on the organization makes the count of live keys exact. body: valid
-    KeyParameters. 409 `key_limit`.
+    KeyParameters. 409 `key_limit`; 401 if the maker was revoked meanwhile.
     """
-    tenant.lock_row()
+    lock_for_token(maker)
     kind = body["kind"]
     if ApiKey.live().filter(tenant=tenant, kind=kind).count() >= MAX_LIVE_KEYS:
         message = (

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 from agency.api import dialects
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
-from agency.api.views import View, get_or_404
+from agency.api.views import View, get_or_404, lock_for_token
 from tenants import audit
 from tenants.models import Scope
 from webhooks.api.serializers import (
@@ -39,6 +39,11 @@ class Webhooks(View):
         """
         return audit.recorded(function, action, webhook, by=self.request)
 
+    def while_live(self, function, **arguments):
+        """Run it with the lock under which a key and what it made end together."""
+        lock_for_token(self.request.auth)
+        return function(made_by=audit.person_of(self.request), **arguments)
+
     @operation(
         "createWebhook",
         Scope.WEBHOOKS,
@@ -49,13 +54,8 @@ class Webhooks(View):
         body = self.parse_body(WebhookParameters)
         Dialect = Webhook.Dialect
         dialect = Dialect.LITERAL if dialects.is_literal(request) else Dialect.CLIENT
-        register = partial(
-            Webhook.register,
-            self.tenant,
-            dialect=dialect,
-            made_by=audit.person_of(request),
-            **body,
-        )
+        register = partial(Webhook.register, self.tenant, dialect=dialect, **body)
+        register = partial(self.while_live, register)
         # shown_once: the response has the secret, so it is not stored.
         made = self.perform(
             audit.recorded(register, "webhook.created", by=request), shown_once=True
@@ -84,9 +84,9 @@ class Webhooks(View):
     def update(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         body = self.parse_body(WebhookOptions)
-        if "url" in body:  # it is theirs from now on
-            body["made_by"] = audit.person_of(request)
         change = partial(webhook.change_settings, **body)
+        if "url" in body:  # it is theirs from now on
+            change = partial(self.while_live, change)
         self.perform(self.recorded(change, "webhook.changed", webhook))
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 

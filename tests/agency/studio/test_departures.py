@@ -5,9 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tenants.models import ApiKey, AuditEntry, Scope
+from tenants.models import ApiKey, AuditEntry, Scope, Tenant
 from tests.agency.studio.conftest import browser_of, person
 from tests.factories import MembershipFactory
+from tests.support import races
+from tests.support.errors import assert_error
 from tests.support.pages import secrets_on
 from tests.support.people import Api
 from webhooks.models import Webhook
@@ -158,3 +160,65 @@ def test_who_changes_the_address_of_a_webhook_has_made_it(browser, college, dev,
     dev.api.call("patch", f"/webhooks/{hook.pk}", {"url": "https://office.example/x"})
     browser.post(f"{dev.url}/remove")
     assert not is_live(hook)
+
+
+@pytest.fixture
+def removed_meanwhile(browser, dev, monkeypatch):
+    """The owner removes the developer while a call waits for the organization's lock."""
+    lock_row = Tenant.lock_row
+
+    def loses_the_race(tenant):
+        monkeypatch.setattr(Tenant, "lock_row", lock_row)
+        races.elsewhere(lambda: browser.post(f"{dev.url}/remove"))
+        lock_row(tenant)
+
+    monkeypatch.setattr(Tenant, "lock_row", loses_the_race)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/keys", {"name": "Heir", "scopes": ["webhooks"]}),
+        ("/webhooks", {"url": "https://mine.example", "type": "Notification"}),
+        ("", {"url": "https://mine.example"}),
+    ],
+)
+def test_a_key_that_ends_meanwhile_makes_nothing(
+    college, dev, path, body, removed_meanwhile
+):
+    ApiKey.objects.update(scopes=None)
+    hook = college.tenant.webhooks.create(
+        url="https://office.example", type="Notification", secret=b"", message_types=[]
+    )
+    before = ApiKey.objects.count(), Webhook.objects.count()
+    method = "post" if path else "patch"
+    answer = dev.api.send(method, path or f"/webhooks/{hook.pk}", body)
+    assert_error(answer, 401, "unauthorized")
+    assert (ApiKey.objects.count(), Webhook.objects.count()) == before
+    assert not is_live(dev.key)
+    hook.refresh_from_db()
+    assert hook.url == "https://office.example"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("page", ["keys", "webhooks", "rotate", "invite", "role"])
+def test_who_is_removed_meanwhile_makes_nothing(
+    browser, college, dev, url, page, removed_meanwhile
+):
+    role = "owner" if page in ("invite", "role") else "developer"
+    type(dev).objects.filter(pk=dev.pk).update(role=role)
+    other = MembershipFactory(tenant=college.tenant, user=person("eve"))
+    path, form = {
+        "keys": ("keys", {"kind": "access_token", "name": "Heir", "scopes": FEW}),
+        "webhooks": ("webhooks/new", {"url": "https://mine.example"}),
+        "rotate": (f"keys/{dev.key.pk}/rotate", {}),
+        "invite": ("members/invite", {"email": "dev@mine.example", "role": "owner"}),
+        "role": (f"members/{other.pk}/role", {"role": "viewer", "confirmed": "yes"}),
+    }[page]
+    assert dev.browser.send(f"{url}/{path}", **form).status_code == 404
+    assert not ApiKey.live().filter(made_by=dev.user).exists()
+    assert not Webhook.objects.filter(made_by=dev.user, is_enabled=True).exists()
+    assert not college.tenant.invitations.exists()
+    other.refresh_from_db()
+    assert other.role == "owner"
