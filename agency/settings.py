@@ -92,6 +92,8 @@ EXPECTED_PROCESSES = env.list(
 )
 # The bearer token with which Prometheus reads /metrics; without it the page is 404.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+# Where to report a weakness of this installation, as URIs separated by commas.
+SECURITY_CONTACT = env.list("SECURITY_CONTACT", default=[])
 # Folder in which the processes of one host store their Prometheus counters.
 METRICS_ROOT = env.str("METRICS_ROOT", default=str(BASE_DIR / "var" / "metrics"))
 # Whether a provider may read the keys of its organizations again (provider API).
@@ -221,6 +223,13 @@ if not DATABASE_URL:
     )
 if OUTGOING_CA_FILE and not Path(OUTGOING_CA_FILE).is_file():
     raise ImproperlyConfigured(f"OUTGOING_CA_FILE names no file: {OUTGOING_CA_FILE}")
+if not all(
+    re.fullmatch(r"(mailto:|https://|tel:)[!-~]+", one) for one in SECURITY_CONTACT
+):
+    raise ImproperlyConfigured(
+        "SECURITY_CONTACT takes mailto:, https:// and tel: addresses, separated by "
+        "commas."
+    )
 if max(REVOCATION_FIRST_REGISTRY_SIZE, REVOCATION_REGISTRY_SIZE) > MAX_PLACES:
     raise ImproperlyConfigured(
         "A revocation registry needs 256 bytes of its tails file for each place: give "

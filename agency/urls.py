@@ -5,7 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from agency.api.openapi import document, page
-from agency.ops import health, monitoring
+from agency.ops import health, monitoring, security_contact
 from agency.server import error_pages
 from agency.studio.accounts import rate_limits
 from agency.studio.error_codes import show_error_codes
@@ -66,6 +66,7 @@ urlpatterns = [
     path("health/ready", health.Health.as_view({"get": "ready"})),
     path("health/status", health.Health.as_view({"get": "status"})),
     path("metrics", monitoring.metrics_page),
+    path(security_contact.PATH, security_contact.security_page),
     *credentials.public,
     *organizations.public,
     path("openapi.json", document.serve_document, name="openapi"),

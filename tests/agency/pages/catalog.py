@@ -230,6 +230,7 @@ NO_PAGES: dict[str, str] = {
     "studio:api_docs_ids": DATA,
     "openapi": DATA,
     "metrics": DATA,
+    ".well-known/security.txt": DATA,
     "didcomm": DATA,
     "tails/<str:tailsHash>": DATA,
     r"^assets/(?P<name>[\w-]{22}\.(?P<ending>png|jpg|webp|gif))$": DATA,
