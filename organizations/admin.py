@@ -145,8 +145,10 @@ class TenantAdmin(ShownOnceAdmin):
 class IssueKeyForm(OnceForm, forms.ModelForm):
     class Meta:
         model = ApiKey
-        fields = ["kind", "tenant", "provider", "name"]
+        fields = ["kind", "tenant", "provider", "name", "strict"]
         help_texts = {
+            "strict": "Of an access token: filters of lists that nothing reads are "
+            "refused.",
             "tenant": "For an access token or a subscription key.",
             "provider": "For a provider key.",
         }
@@ -165,6 +167,8 @@ class IssueKeyForm(OnceForm, forms.ModelForm):
             self.add_error(needed, "This kind of key needs it.")
         if given.get(excluded):
             self.add_error(excluded, "This kind of key has none.")
+        if given.get("strict") and given.get("kind") != ApiKey.Kind.ACCESS_TOKEN:
+            self.add_error("strict", "Only an access token is strict.")
         return given
 
 
@@ -185,11 +189,11 @@ class ApiKeyAdmin(ShownOnceAdmin):
     search_fields = ["hint", "name", "tenant__name", "provider__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "kind", "hint", "name", "tenant", "provider", "scopes", "made_by",
-        "state", "created_at", "last_used_at", "last_used_address", "expires_at",
+        "id", "kind", "hint", "name", "tenant", "provider", "scopes", "strict",
+        "made_by", "state", "created_at", "last_used_at", "last_used_address", "expires_at",
         "revoked_at",
     ]  # fmt: skip
-    form_fields = ["kind", "tenant", "provider", "name", "form_token"]
+    form_fields = ["kind", "tenant", "provider", "name", "strict", "form_token"]
     raw_id_fields = ["tenant", "provider"]
     actions = ["revoke"]
 
@@ -208,7 +212,11 @@ class ApiKeyAdmin(ShownOnceAdmin):
         given = form.cleaned_data
         owner = given["tenant"] or given["provider"]
         key, secret = ApiKey.issue(
-            given["kind"], owner, given["name"], made_by=request.user
+            given["kind"],
+            owner,
+            given["name"],
+            strict=given["strict"],
+            made_by=request.user,
         )
         audit.record("key.created", key, by=request)
         return key, {key.get_kind_display(): secret}

@@ -67,6 +67,16 @@ def test_with_the_permission_support_issues_a_key(browser, allow, sue, college):
         assert (entry.user, entry.object_id) == (sue, str(key.pk))
 
 
+def test_only_an_access_token_is_strict(browser, allow, college):
+    allow("tenants.add_apikey")
+    form = {"name": "Strict", "tenant": college.pk, "strict": "on"}
+    refused = browser.send(f"{KEYS}add/", kind="subscription_key", **form)
+    assert "Only an access token is strict." in refused.text
+    [secret] = secrets_on(browser.send(f"{KEYS}add/", kind="access_token", **form))
+    key = ApiKey.find_live("access_token", secret)
+    assert key.strict and ApiKey.objects.filter(name="Strict").get() == key
+
+
 def test_a_key_needs_the_owner_of_its_kind(browser, allow, college):
     allow("tenants.add_apikey")
     ids = {"tenant": college.pk, "provider": college.provider_id}
