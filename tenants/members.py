@@ -270,13 +270,20 @@ def confirm_address(user: Any, email: str, *, by: Any) -> None:
 
 
 def require_own_address(tenant: Tenant, user: Any) -> None:
-    """Raise Conflict `address_in_use` if the address is unconfirmed and a member's."""
-    if not has_confirmed_email(user) and is_used_in([tenant], user.email, but=user):
-        raise Conflict(
-            "address_in_use",
-            f"Another member of the organization uses {user.email}, which is not "
-            "confirmed as yours.",
-        )
+    """Raise Conflict `address_in_use` if one of the person's addresses is unconfirmed
+    and a member's: any of them can be made the one that is shown.
+    """
+    unconfirmed = EmailAddress.objects.filter(user=user, verified=False)
+    given = set(unconfirmed.values_list("email", flat=True))
+    if not has_confirmed_email(user):
+        given.add(user.email)
+    for email in sorted(given):
+        if is_used_in([tenant], email, but=user):
+            raise Conflict(
+                "address_in_use",
+                f"Another member of the organization uses {email}, which is not "
+                "confirmed as yours.",
+            )
 
 
 def is_used_in(tenants: Iterable[Tenant], email: str, *, but: Any) -> bool:

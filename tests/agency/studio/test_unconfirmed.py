@@ -188,3 +188,14 @@ def test_a_member_adds_no_address_of_another_member(college, viewer, fay):
     ).exists()
     viewer.post("/accounts/email/", {"email": "vic@home.example", "action_add": ""})
     assert EmailAddress.objects.filter(email="vic@home.example").exists()
+
+
+def test_an_address_that_was_added_before_joining_is_refused_too(college, by_hand):
+    MembershipFactory(tenant=college.tenant, user=confirmed("boss"))
+    link = by_hand("else@x.example")
+    mallory, account = signs_up("else@x.example")
+    mallory.post("/accounts/email/", {"email": BOSS, "action_add": ""})
+    assert EmailAddress.objects.filter(user=account, email=BOSS, verified=False)
+    page = joined(mallory, link)
+    assert "Another member of the organization uses" in page
+    assert not college.tenant.memberships.filter(user=account).exists()
