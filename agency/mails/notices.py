@@ -35,10 +35,12 @@ Notice = tuple[
 def send_due_notices() -> int:
     """Mail the people of each organization that has a due notice.
 
-    Return the number of notices. A failed one is retried after RETRY_DELAY.
+    Return the number of notices. A failed one is retried after RETRY_DELAY. Those of
+    webhooks of an organization that is frozen wait.
     """
     now = timezone.now()
-    webhooks = Webhook.objects.filter(notice_due_at__lte=now).select_related("tenant")
+    webhooks = Webhook.objects.filter(notice_due_at__lte=now, tenant__frozen_at=None)
+    webhooks = webhooks.select_related("tenant")
     deletions = Tenant.objects.filter(
         notice_due_at__lte=now, deletion_due_at__isnull=False
     )
@@ -47,10 +49,11 @@ def send_due_notices() -> int:
     for one in due:
         # The guarded UPDATE claims the notice: another worker may run this too.
         row = type(one).objects.filter(pk=one.pk)
-        claimed = row.filter(notice_due_at=one.notice_due_at)
-        if claimed.update(notice_due_at=now + RETRY_DELAY):
+        again_at = now + RETRY_DELAY
+        if row.filter(notice_due_at=one.notice_due_at).update(notice_due_at=again_at):
             mail_people(one)
-            row.update(notice_due_at=None)
+            # Unless another notice became due while the mails were sent.
+            row.filter(notice_due_at=again_at).update(notice_due_at=None)
             sent += 1
     return sent
 

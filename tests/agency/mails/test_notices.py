@@ -150,3 +150,31 @@ def test_its_owners_hear_once_that_it_is_deleted_soon(deleted_soon):
 def test_of_a_deletion_that_was_undone_nobody_hears(deleted_soon):
     deletion.undo_deletion(deleted_soon, audit.SYSTEM)
     assert notices.send_due_notices() == 0 and mail.outbox == []
+
+
+def test_of_a_webhook_nobody_hears_while_all_is_frozen(disabled, faber, members):
+    members("ann")
+    faber.delete(f"/tenants/{faber.tenant.public_id}")
+    assert notices.send_due_notices() == 1
+    [message] = mail.outbox
+    assert "will be deleted" in message.subject
+    deletion.undo_deletion(faber.tenant, audit.SYSTEM)
+    assert notices.send_due_notices() == 1
+    assert "A webhook of" in mail.outbox[-1].subject
+
+
+def test_a_deletion_that_is_asked_for_while_mails_go_out_is_told(
+    deleted_soon, monkeypatch
+):
+    send = notices.send_mail
+
+    def asks_again(*arguments, **named):
+        monkeypatch.setattr(notices, "send_mail", send)
+        deletion.undo_deletion(deleted_soon, audit.SYSTEM)
+        deletion.request_deletion(deleted_soon, audit.SYSTEM)
+        send(*arguments, **named)
+
+    monkeypatch.setattr(notices, "send_mail", asks_again)
+    for _ in range(3):
+        notices.send_due_notices()
+    assert len(mail.outbox) == 2
