@@ -18,7 +18,8 @@ from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Provider
 from webhooks.events.types import Type
-from webhooks.models import Delivery
+from webhooks.models import Delivery, Webhook
+from webhooks.tasks import maintain
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SOON = "organization_deleted_soon"
@@ -142,6 +143,20 @@ def test_what_is_enqueued_later_is_held_too(faber):
     assert Delivery.due().exists()
     erase()
     assert not Delivery.due().exists()
+
+
+def test_a_recovery_waits_until_it_is_undone(faber):
+    hook = faber.post("/webhooks", HOOK)["id"]
+    webhook = Webhook.objects.get(pk=hook)
+    faber.invites()
+    Delivery.objects.update(status="exhausted", finished_at=timezone.now())
+    faber.post(f"/webhooks/{hook}/recover", {"since": "2026-01-01T00:00:00Z"})
+    faber.delete(path_of(faber))
+    maintain()
+    assert not Delivery.due().filter(webhook=webhook).exists()
+    deletion.undo_deletion(faber.tenant, audit.SYSTEM)
+    maintain()
+    assert Delivery.due().filter(webhook=webhook).exists()
 
 
 def test_a_packed_message_still_goes_out_after_the_end(faber, phone):

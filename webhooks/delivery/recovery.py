@@ -68,9 +68,13 @@ def unleased_deliveries() -> QuerySet[Delivery]:
 
 
 def run_recoveries() -> int:
-    """Do one step of each running recovery. Return the number of resent deliveries."""
-    webhooks = Webhook.objects.exclude(recover_since=None).values_list("pk", flat=True)
-    return sum(recovery_step(webhook_id) for webhook_id in webhooks[:MAX_WEBHOOKS])
+    """Do one step of each running recovery. Return the number of resent deliveries.
+
+    Those of an organization that is frozen wait.
+    """
+    running = Webhook.objects.exclude(recover_since=None).filter(tenant__frozen_at=None)
+    webhooks = running.values_list("pk", flat=True)[:MAX_WEBHOOKS]
+    return sum(recovery_step(webhook_id) for webhook_id in webhooks)
 
 
 @transaction.atomic
