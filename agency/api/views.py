@@ -87,7 +87,9 @@ class View(viewsets.ViewSet):
     @property
     def is_strict_list(self):
         """Whether a strict key asks for a list, at a path without a prefix."""
-        is_list = self.request.method == "GET" and self.action.startswith("list")
+        is_list = self.request.method == "GET" and (self.action or "").startswith(
+            "list"
+        )
         return is_list and self.request.auth.strict and dialects.is_bare(self.request)
 
     def require_scope(self, scope):

@@ -48,7 +48,8 @@ def three(world):
     return map(Known, (world, World(Names("Lost")), World(Names("Ended"))))
 
 
-def test_everything_is_answered_as_documented(three, address, tmp_path):
+def test_everything_is_answered_as_documented(three, address, tmp_path, settings):
+    settings.DELETION_UNDO_HOURS = 0  # who is deleted is unknown, not about to be
     kept, lost, ended = three
     config = configuration(
         (kept, lost, "(?!DELETE)[A-Z]+"),

@@ -66,6 +66,8 @@ MISTAKES = {
         ("Use /definitions/schemas",)),
     "another method": Mistake(
         "delete", "/connections", 405, "method_not_allowed", ("GET, POST",)),
+    "a read of what only changes": Mistake(
+        "get", "/messages", 405, "method_not_allowed", ("POST",)),
     "trailing comma": Mistake(
         "post", "/connections", 400, "malformed_json", ("comma", "line 2, column 16"),
         body='{\n"name": "Alice",\n}'),
