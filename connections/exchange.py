@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import models
+from django.utils import timezone
 
 from agency.core import transactions
 from agency.core.compiled_sql import CompiledQuery
@@ -281,7 +282,9 @@ class Exchange(EventSource):
     @classmethod
     def move_to_connection(cls, connection: Connection, to: Connection) -> None:
         """Move the exchanges of an invitation to the connection that is reused."""
-        cls.objects.filter(connection=connection).update(connection=to)
+        cls.objects.filter(connection=connection).update(
+            connection=to, updated_at=timezone.now()
+        )
 
     def insert_within_quota(self) -> None:
         """Save a new row and emit its event, in one transaction.

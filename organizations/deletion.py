@@ -43,6 +43,7 @@ def request_deletion(tenant: Tenant, by: Any) -> None:
         now = timezone.now()
         Tenant.objects.filter(pk=row.pk).update(
             frozen_at=now,
+            updated_at=now,
             deletion_due_at=now + timedelta(hours=settings.DELETION_UNDO_HOURS),
             notice_due_at=now,
         )
@@ -65,7 +66,10 @@ def undo_deletion(
         audit.recorded(key.revoke, "key.revoked", key, by=by)()
     freezing.release_rows(row)
     Tenant.objects.filter(pk=row.pk).update(
-        frozen_at=None, deletion_due_at=None, notice_due_at=None
+        frozen_at=None,
+        deletion_due_at=None,
+        notice_due_at=None,
+        updated_at=timezone.now(),
     )
     audit.record("organization.deletion_undone", row, by=by, reason=reason)
 

@@ -66,11 +66,10 @@ def change_holder(
     """
     changes = {"behaviour": behaviour, "delay_seconds": delay_seconds}
     details = audit.describe_changes(holder, changes)
-    SimulatedHolder.objects.filter(pk=holder.pk).update(
-        **changes, updated_at=timezone.now()
-    )
+    now = timezone.now()
+    SimulatedHolder.objects.filter(pk=holder.pk).update(**changes, updated_at=now)
     audit.record("simulated_holder.changed", holder, by=by, **details)
-    Wallet.objects.filter(pk=holder.wallet_id).update(owner_name=name)
+    Wallet.objects.filter(pk=holder.wallet_id).update(owner_name=name, updated_at=now)
 
 
 @transactions.atomic()

@@ -354,7 +354,7 @@ class ConnectionContract(Contract):
     columns = (
         "connection_id", "name", "image_url", "token", "expires_at", "my_did", "their_did",
         "their_key", "their_endpoint", "their_former_key", "state", "role",
-        "created_at", "left_at", "multi_party", "confirms", "held_response",
+        "created_at", "updated_at", "left_at", "multi_party", "confirms", "held_response",
         "out_of_band", "link_has_both",
         "connectionless", "invitation", "shared", "tenant", "wallet", "my_key__verkey",
         "invitation_key__verkey",
@@ -387,6 +387,7 @@ class ConnectionContract(Contract):
     )
     endpoint = AgentEndpoint(required=False)
     createdAtUtc = serializers.DateTimeField()
+    updatedAtUtc = serializers.DateTimeField()
     endedAtUtc = serializers.DateTimeField(
         required=False,
         help_text="When either side ended it: nothing more goes over it.",
@@ -426,6 +427,7 @@ class ConnectionContract(Contract):
             **self.invitation_of(connection),
             endpoint=endpoint,
             createdAtUtc=format_utc(connection.created_at),
+            updatedAtUtc=format_utc(connection.updated_at),
             endedAtUtc=format_utc(connection.left_at),
             multiParty=connection.multi_party,
             confirmConnections=connection.confirms or None,

@@ -97,7 +97,7 @@ def _end_rotation(connection: Connection, **changes: Any) -> None:
     rows = Connection.objects.filter(
         pk=connection.pk, rotation_id=connection.rotation_id
     )
-    changes["rotation_id"] = ""
+    changes |= {"rotation_id": "", "updated_at": timezone.now()}
     if rows.update(**changes):
         for name, value in changes.items():
             setattr(connection, name, value)
@@ -127,6 +127,7 @@ def receive_rotate(connection: Connection, message: Message) -> None:
         their_routing_keys=party.routing_keys,
         their_former_key=message.sender,
         their_former_until=connection.their_former_until if is_repeated else end,
+        updated_at=timezone.now(),
     )
 
 
@@ -162,7 +163,9 @@ def on_key_used(connection: Connection, key: Key, sender: str | None) -> None:
         # Guarded by their_key: a refusal does not lock the row, so the peer may have
         # rotated again.
         rows = Connection.objects.filter(pk=connection.pk, their_key=sender)
-        rows.update(their_former_key="", their_former_until=None)
+        rows.update(
+            their_former_key="", their_former_until=None, updated_at=timezone.now()
+        )
         connection.their_former_key = ""
         connection.their_former_until = None
 

@@ -4,6 +4,8 @@ An invitation with `confirms` holds the response to each request back: handshake
 seals it into the row, in state Negotiating.
 """
 
+from django.utils import timezone
+
 from agency.core import transactions
 from agency.core.errors import Conflict
 from connections.didcomm.message import Message
@@ -34,7 +36,7 @@ def accept_request(connection: Connection) -> None:
             "has answered the invitation yet.",
         )
     connection.adopt()
-    connection.update_columns(held_response=None)
+    connection.update_columns(held_response=None, updated_at=timezone.now())
     outbox.enqueue(connection, response)
 
 

@@ -178,6 +178,8 @@ class CredentialDefinitionContract(Contract):
     supportsRevocation = serializers.BooleanField(source="supports_revocation")
     tag = serializers.CharField()
     claims = claims_field()
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
 
     def get_claims(self, definition):
         return definition.claims or None
@@ -353,8 +355,8 @@ class CredentialQuery(ConnectionCredentialQuery):
 
 class CredentialContract(Contract):
     columns = (
-        "state", "definition_id", "schema_id", "created_at", "issued_at", "accepted_at",
-        "values", "role", "thread_id", "revocation_registry_id", "revocation_index",
+        "state", "definition_id", "schema_id", "created_at", "updated_at", "issued_at",
+        "accepted_at", "values", "role", "thread_id", "revocation_registry_id", "revocation_index",
         "proposal", "problem", "reason", "tenant", "connection__name", *LINK_COLUMNS,
     )  # fmt: skip
 
@@ -377,6 +379,8 @@ class CredentialContract(Contract):
         help_text="Time of the offer until it is issued."
     )
     IssuedAtUtc = serializers.DateTimeField()
+    createdAtUtc = serializers.DateTimeField()
+    updatedAtUtc = serializers.DateTimeField()
     acceptedAtUtc = serializers.DateTimeField(required=False)
     values = values_field(required=False)
     proposal = CredentialProposal(required=False)
@@ -418,6 +422,8 @@ class CredentialContract(Contract):
             schemaId=credential.schema_id,
             issuedAtUtc=issued_at,
             IssuedAtUtc=issued_at,
+            createdAtUtc=format_utc(credential.created_at),
+            updatedAtUtc=format_utc(credential.updated_at),
             acceptedAtUtc=format_utc(credential.accepted_at),
             values=credential.unsealed_values(),
             proposal=credential.unsealed_proposal(),

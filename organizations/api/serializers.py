@@ -303,6 +303,8 @@ class TenantContract(Contract):
 
     tenantId = serializers.CharField(source="public_id")
     name = serializers.CharField()
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
     imageUrl = serializers.CharField(source="image_url", required=False)
     network = NetworkContract()
     region = serializers.CharField(required=False)

@@ -44,6 +44,7 @@ class SimulatedHolderContract(Contract):
         help_text="Your newest connection with it. Offer and ask on that.",
     )
     createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
 
 
 class SimulatedHolders(View):

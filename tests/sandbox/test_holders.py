@@ -110,7 +110,9 @@ def test_it_answers_as_it_behaves_when_the_answer_is_due(faber):
     offered = offers(faber, holder)
     path = f"/sandbox/holders/{holder['holderId']}"
     changed = {"name": "Rey", "behaviour": "decline", "delaySeconds": 5}
-    assert faber.put(path, changed) == holder | changed
+    answer = faber.put(path, changed)
+    assert answer.pop("updatedAtUtc") > holder.pop("updatedAtUtc")
+    assert answer == holder | changed
     holders_answer()
     assert read_credential(faber, offered)["state"] == "Rejected"
     entry = AuditEntry.objects.get(action="simulated_holder.changed")

@@ -191,12 +191,19 @@ class VerificationPolicyQuery(NamedQuery):
 
 
 class VerificationPolicyContract(VerificationPolicyParameters):
-    columns = ("body", "tenant")
+    columns = ("body", "tenant", "created_at", "updated_at")
 
     policyId = serializers.CharField()
+    createdAtUtc = serializers.DateTimeField()
+    updatedAtUtc = serializers.DateTimeField()
 
     def to_representation(self, policy):
-        return {"policyId": str(policy.pk), **policy.unsealed_body()}
+        return {
+            "policyId": str(policy.pk),
+            **policy.unsealed_body(),
+            "createdAtUtc": format_utc(policy.created_at),
+            "updatedAtUtc": format_utc(policy.updated_at),
+        }
 
 
 class ProofAttribute(serializers.Serializer):

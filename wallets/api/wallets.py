@@ -30,6 +30,8 @@ class WalletContract(Contract):
     walletId = serializers.CharField(source="wallet_id")
     name = serializers.CharField(source="owner_name", required=False)
     ownerName = serializers.CharField(source="owner_name", required=False)
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
 
 
 _hosted_wallet = CompiledQuery(

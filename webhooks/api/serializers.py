@@ -117,6 +117,7 @@ class WebhookContract(Contract):
     id = serializers.CharField(source="pk")
     url = serializers.CharField()
     type = serializers.ChoiceField(TYPES)
+    createdAtUtc = serializers.DateTimeField(source="created_at")
     enabled = serializers.BooleanField(source="is_enabled")
     messageTypes = serializers.ListField(
         source="message_types", child=serializers.ChoiceField(MESSAGE_TYPES)

