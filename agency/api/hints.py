@@ -134,11 +134,11 @@ def name_object(error: NoSuchObject, tenant: Any) -> str:
         name = apps.get_model(label)._meta.verbose_name
         if wallet_id:
             return (
-                f"{error.known} It is the id of a {name} of the hosted wallet "
-                f"{wallet_id}."
+                f"{error.known} this wallet. It is the id of a {name} of the hosted "
+                f"wallet {wallet_id}."
             )
         if label != error.model._meta.label_lower:
-            return f"{error.known} It is the id of a {name}."
+            return f"{error.known} your organization. It is the id of a {name}."
     return error.message
 
 

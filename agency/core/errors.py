@@ -57,13 +57,11 @@ class NoSuchObject(NotFound):
         name = model._meta.verbose_name
         self.model = model
         self.identifier = str(identifier)[:MAX_IDENTIFIER]
-        self.known = (
-            f"There is no {name} with the id {self.identifier} in your organization."
-        )
+        self.known = f"There is no {name} with the id {self.identifier} in"
         super().__init__(
             "not_found",
-            f"{self.known} Either the id is wrong, the {name} was deleted, or the keys "
-            "are another organization's.",
+            f"{self.known} your organization. Either the id is wrong, the {name} was "
+            "deleted, or the keys are another organization's.",
         )
 
 

@@ -169,4 +169,4 @@ def test_an_object_of_another_wallet_or_none_is_not_found(world):
         ]:
             response = caller.send("get", wrong)
             assert response.status_code == 404
-            assert f"There is no such {what} in" in response.json()["message"]
+            assert f"There is no {what} with the id" in response.json()["message"]
