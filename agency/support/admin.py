@@ -9,7 +9,9 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 
+from agency.core import transactions
 from agency.support.actions import actions_for
+from organizations import departures
 from organizations.admin import Inline
 from tenants import audit
 from tenants.models import Membership, Role
@@ -93,6 +95,17 @@ class PersonAdmin(UserAdmin):
         }
         kept = [f"{name}: it has no other owner" for name in names]
         return [str(person) for person in objs], counts, set(), kept
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        self.delete_queryset(request, User.objects.filter(pk=obj.pk))
+
+    @transactions.atomic()
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Also end the keys and webhooks that these people made as members."""
+        theirs = Membership.objects.filter(user__in=queryset, tenant__deleted_at=None)
+        for member in theirs.select_related("tenant", "user").order_by("tenant"):
+            departures.end_belongings(member, None, departures.Choice(), by=request)
+        super().delete_queryset(request, queryset)
 
     def save_model(
         self, request: HttpRequest, obj: User, form: Any, change: bool

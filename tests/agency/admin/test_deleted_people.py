@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from organizations.provisioning import create_organization
-from tenants.models import Membership
+from tenants.models import ApiKey, AuditEntry, Membership
 from tests.factories import MembershipFactory, UserFactory
 
 
@@ -34,3 +34,30 @@ def test_an_account_goes_whose_organization_has_another_owner(browser, fay):
     assert delete(browser, fay).status_code == 302
     assert not User.objects.filter(pk=fay.pk).exists()
     assert [one.user for one in Membership.objects.all()] == [dora]
+
+
+@pytest.mark.parametrize("from_list", [False, True])
+def test_what_they_made_ends_with_an_account(browser, fay, from_list):
+    made = create_organization("Faber College", owner=fay)
+    other = create_organization("Acme", owner=UserFactory())
+    MembershipFactory(tenant=made.tenant)
+    hook = made.tenant.webhooks.create(
+        url="https://x.example",
+        type="Zapier",
+        secret=b"",
+        message_types=[],
+        made_by=fay,
+    )
+    if from_list:
+        chosen = {"action": "delete_selected", "_selected_action": [fay.pk]}
+        browser.post("/admin/auth/user/", chosen | {"post": "yes"})
+    else:
+        delete(browser, fay)
+    assert not User.objects.filter(pk=fay.pk).exists()
+    assert set(ApiKey.live()) == set(
+        ApiKey.objects.filter(made_by=other.tenant.people.get())
+    )
+    hook.refresh_from_db()
+    assert not hook.is_enabled
+    log = AuditEntry.objects.filter(tenant=made.tenant, action="key.revoked")
+    assert log.count() == 3
