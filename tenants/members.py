@@ -106,7 +106,7 @@ def accept_invitation(
     if it was mailed, the address is confirmed. emails: the mail addresses that are the
     person's own, in lower case. A member keeps the present role. Raises NotFound
     `invitation_ended`, Invalid `wrong_address`, Conflict `member_limit`,
-    `address_in_use`.
+    `address_in_use`, OrganizationFrozen.
     """
     found = find_invitation(digest)
     if found:
@@ -125,6 +125,7 @@ def accept_invitation(
             "wrong_address",
             f"This invitation is for {found.email}. Sign in with that address.",
         )
+    found.tenant.require_thawed()
     if found.is_mailed:
         confirm_address(user, found.email, by=by)
     if not found.tenant.memberships.filter(user=user).exists():

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from agency.core.errors import Conflict
 from agency.studio import members as pages_of_members
+from organizations import deletion
 from organizations.provisioning import create_organization
 from tenants import audit, members, vault
 from tenants.models import AuditEntry, Invitation, Membership, Role, Tenant
@@ -426,3 +427,15 @@ def test_the_page_costs_the_same_whatever_its_invitations(
         members.invite_person(college.tenant, address, Role.VIEWER, by=request)
     with django_assert_max_num_queries(12):
         assert "i12@x.example" in browser.get(f"{url}/members").text
+
+
+def test_nobody_joins_an_organization_that_is_deleted_soon(college, invite, api):
+    link = invite("ann@faber.example", "owner")
+    ann = browser_of(person("ann"))
+    api.delete(f"/tenants/{college.tenant.public_id}")
+    page = ann.get(join(ann, link)["Location"]).text
+    assert "about to be deleted" in page
+    assert roles_in(college.tenant) == {"fay": "owner"}
+    deletion.undo_deletion(college.tenant, audit.SYSTEM)
+    join(ann, link)
+    assert roles_in(college.tenant)["ann"] == "owner"
