@@ -23,6 +23,7 @@ from django.contrib.auth import get_user_model
 from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import DatabaseError, connection
+from django.db.models import SmallIntegerField
 from django.utils.dateparse import parse_datetime
 
 from agency.core import faults, transactions
@@ -63,6 +64,7 @@ FILE_NAME = re.compile(f"{TAILS_FOLDER}{TAILS_HASH}|{storage_path(PICTURE.patter
 BAD_VALUE = ("22", "23")
 UNIQUE_VIOLATION = "23505"
 KEY_BYTES = 32
+MAX_GENERATION = checks.MOST[SmallIntegerField]  # so that the key can be rotated
 KEYS, PROVIDERS = "wallets_key", "tenants_provider"
 LINKS = "webwallet_personallink"
 # The numbers of writes to the local network count the writes of one installation. An
@@ -475,7 +477,10 @@ class PartReader:
                 )
                 for one in given["keys"]
             ]
-            if not keys or any(len(one.key) != KEY_BYTES for one in keys):
+            if not keys or not all(
+                len(one.key) == KEY_BYTES and 0 < one.generation <= MAX_GENERATION
+                for one in keys
+            ):
                 raise ValueError
             return keys, int(given["files"])
 

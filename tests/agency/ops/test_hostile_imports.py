@@ -56,7 +56,7 @@ from tests.support.move_files import MoveFile, Rows
 from tests.support.outside_agent import Agent
 from tests.support.pictures import storage
 from tests.support.world import WEBHOOK, World
-from wallets.models import Wallet
+from wallets.models import Key, Wallet
 from webhooks.models import Delivery, Event
 
 __all__ = ["move_key", "storage"]
@@ -439,3 +439,24 @@ def test_what_the_installation_decides_is_not_taken_from_a_file(file, tmp_path):
     assert all(key.created_at <= tenant.imported_at for key in tenant.keys.all())
     assert not tenant.inboundmessage_set.exclude(lease_owner=None).exists()
     assert not Event.objects.filter(tenant=tenant, transaction_id__gt=0).exists()
+
+
+@pytest.mark.parametrize("generation", [0, 2**15 - 1])
+def test_a_data_key_of_a_file_can_be_rotated(file, is_refused, generation):
+    """Else the next rotation stops before the organizations that follow."""
+    file.named("keys")[0][0]["keys"][0]["generation"] = generation
+    is_refused(file, "file_damaged")
+
+
+def test_a_retired_key_of_a_file_ends_no_peer_of_somebody_else(file, tmp_path):
+    """Of a key that is retired nobody can prove that he had it."""
+    peer, rows = Agent().verkey, file.rows(part_of("wallets_key"))
+    rows.blocks.append(rows.blocks[0])
+    tombstone = {"id": str(uuid7()), "verkey": peer, "wallet_id": "\\N"}
+    tombstone |= {"seed": "\\N", "retired_at": "2026-01-01 00:00:00+00"}
+    for column, value in tombstone.items():
+        rows.set(len(rows) - 1, column, value)
+    file.write(tmp_path / "mine")
+    imports(tmp_path / "mine", "--copy")
+    assert Key.objects.filter(pk=tombstone["id"]).exists()
+    assert Key.find(peer) is None
