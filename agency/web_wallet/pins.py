@@ -28,7 +28,8 @@ OF_ADDRESS, OF_LINK = 5, 20  # in an hour, in a day
 # Those of a known browser in an hour.
 OF_BROWSER = 10
 # All tries in a minute, right ones too: each hashes a PIN. Of one link, in all known
-# browsers, and in others at each address; of an address, which many people may share.
+# browsers, and in others at each address; of an address, which many people may share,
+# where nobody takes turns.
 ALL_OF_LINK, ALL_OF_ADDRESS = 30, 600
 # From an address with so many wrong tries in an hour, unknown browsers take turns.
 OF_CROWD, TURN_SECONDS = 300, 2
@@ -90,10 +91,10 @@ def check_pin(
     require_tries_left(link, digest, browser)
     whose = f"{link.pk} {'known' if browser else address}"
     rate_limits.take_token("pins_of_link", whose, ALL_OF_LINK)
-    if not browser:
+    if not browser and is_crowd(digest):
+        rate_limits.take_turn("pin_turns", address, str(link.pk), TURN_SECONDS)
+    elif not browser:
         rate_limits.take_token("pins_of_address", address, ALL_OF_ADDRESS)
-        if is_crowd(digest):
-            rate_limits.take_turn("pin_turns", address, str(link.pk), TURN_SECONDS)
     with transaction.atomic():
         lock_link(link)
         require_tries_left(link, digest, browser)

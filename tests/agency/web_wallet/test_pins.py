@@ -400,6 +400,17 @@ def test_unknown_browsers_take_turns_where_somebody_guesses(crowded, monkeypatch
     refuses(give(waiting, WRONG), 403, "wrong_pin")
 
 
+def test_who_asks_before_his_turn_takes_nothing_of_the_address(crowded, monkeypatch):
+    monkeypatch.setattr(pins, "ALL_OF_ADDRESS", 2)
+    monkeypatch.setattr(pins, "TURN_SECONDS", 1)
+    path, bob = crowded
+    mallory, holder = visit(bob), visit(path)
+    assert [give(mallory, WRONG).status_code for _ in range(5)] == [403] + 4 * [429]
+    refuses(give(holder, WRONG), 429, "too_many_requests")
+    time.sleep(2)
+    refuses(give(holder, WRONG), 403, "wrong_pin")
+
+
 def test_who_may_not_try_takes_no_turn_and_known_browsers_need_none(crowded):
     path, bob = crowded
     link = PersonalLink.objects.first()
