@@ -13,10 +13,11 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from agency.core import network_reads, transactions
+from agency.core import network_reads, rate_limits, transactions
 from agency.core.errors import OrganizationFrozen
 from agency.core.retention import BATCH_ROWS, BatchBudget, days_ago
 from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
@@ -56,8 +57,22 @@ def origin_of_request(
     hosted = locked[1] if locked else Key.find(verkey)
     if hosted and hosted.tenant_id == invitation.tenant_id:
         return None
-    place = f"organization {hosted.tenant_id}" if hosted else ""
-    return origin_of(invitation.tenant_id, place)
+    if hosted and hosted.tenant_id:
+        return origin_of_organization(invitation.tenant_id, hosted.tenant_id)
+    return origin_of(invitation.tenant_id, "")
+
+
+def origin_of_organization(tenant_id: UUID, other: UUID) -> UUID:
+    return origin_of(tenant_id, f"organization {other}")
+
+
+def limit_requests(verkey: str, origin: UUID) -> None:
+    """Raise TooOften after REQUESTS_PER_INVITATION of a place in a minute.
+
+    verkey: of the invitation.
+    """
+    size = settings.REQUESTS_PER_INVITATION
+    rate_limits.take_token("request", f"{verkey} {origin}", size)
 
 
 def begun_by_strangers(tenant_id: UUID) -> QuerySet[Connection]:

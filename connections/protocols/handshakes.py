@@ -146,9 +146,9 @@ def accept_invitation(
     order.
 
     400 `own_invitation`; 404 `not_found` if the wallet was deleted; 409
-    `invitation_gone`, `invitation_used`, `link_expired`, `quota_exceeded`; 503
-    `organization_frozen`; PeerError `bad_invitation`, or that of a DID or key that
-    cannot be read. For a DID also the errors of resolver.resolve().
+    `invitation_gone`, `invitation_used`, `link_expired`, `quota_exceeded`; 429
+    `too_many_requests`; 503 `organization_frozen`; PeerError `bad_invitation`, or that
+    of a DID or key that cannot be read. For a DID also the errors of resolver.resolve().
     """
     invited = out_of_band.read_invitation(invitation, wallet.tenant)
     wallet.lock_or_404()
@@ -170,6 +170,9 @@ def accept_invitation(
         raise invitation_used_error()
     if hosted:
         require_unexpired(hosted)
+    if hosted and hosted.multi_party and hosted.tenant_id != wallet.tenant_id:
+        place = strangers.origin_of_organization(hosted.tenant_id, wallet.tenant_id)
+        strangers.limit_requests(invited.inviter.verkey, place)
     body = {
         name: value
         for name, value in invitation.body.items()

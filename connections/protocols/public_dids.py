@@ -14,7 +14,7 @@ from django.db import IntegrityError
 
 from agency.core import addresses, network_reads, rate_limits, transactions
 from agency.core.errors import Conflict, Invalid, PeerError, TooOften
-from connections import resolver
+from connections import resolver, strangers
 from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.messaging import outbox
@@ -109,14 +109,17 @@ def limit_requests(key: Key, received: Message, origin: UUID) -> None:
     To an invitation REQUESTS_PER_INVITATION, to a public DID a quarter of
     REQUESTS_PER_DID, which limits those of all places.
     """
-    size = settings.REQUESTS_PER_DID
     if is_request_to(key, received) and owner_of(key):
-        of_place = math.ceil(size / 4)
-        rate_limits.take_token("did_request_of_place", f"{key.did} {origin}", of_place)
-        rate_limits.take_token("did_request", key.did, size)
+        limit_requests_to_did(key, origin)
     else:
-        of_place = settings.REQUESTS_PER_INVITATION
-        rate_limits.take_token("request", f"{key.verkey} {origin}", of_place)
+        strangers.limit_requests(key.verkey, origin)
+
+
+def limit_requests_to_did(key: Key, origin: UUID) -> None:
+    size = settings.REQUESTS_PER_DID
+    of_place = math.ceil(size / 4)
+    rate_limits.take_token("did_request_of_place", f"{key.did} {origin}", of_place)
+    rate_limits.take_token("did_request", key.did, size)
 
 
 def report_to_stranger(key: Key, received: Message) -> None:
@@ -180,7 +183,8 @@ def request_connection(
     connection; by default the owner's label.
     handshake: the protocol, as in out_of_band.HANDSHAKE_VERSIONS.
     Raises DidNotResolved; 400 `own_did`; 409 `quota_exceeded`; 409
-    `requests_not_accepted` for an organization here that accepts none.
+    `requests_not_accepted` for an organization here that accepts none; 429
+    `too_many_requests`.
     """
     party = resolver.resolve_reachable(did, wallet.tenant)
     wallet.lock_or_404()
@@ -201,5 +205,8 @@ def request_connection(
             "requests_not_accepted",
             f"{did} accepts no requests to connect. Ask its owner for an invitation.",
         )
+    if key and hosted and hosted.tenant_id != wallet.tenant_id:
+        place = strangers.origin_of_organization(hosted.tenant_id, wallet.tenant_id)
+        limit_requests_to_did(key, place)
     body = {"@id": parent, "services": [parent], "label": name}
     return handshakes.connect(wallet, invited, body, didcomm.PREFIX)

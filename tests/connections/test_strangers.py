@@ -259,6 +259,37 @@ def test_the_wallets_of_another_organization_are_one_place(
     assert_error(error_of(alice.post, "/messages", body), 409, "connection_gone")
 
 
+def test_an_organization_here_asks_no_more_often_than_an_address(
+    club, public, faber, settings
+):
+    """Its wallets call nothing: each may accept an invitation for many again."""
+    settings.REQUESTS_PER_INVITATION = 2
+    invitation = club.get(f"/connections/{public}")["invitation"]
+    alice = faber.hosts("Alice")
+    for _ in range(2):
+        alice.accepts_invitation(invitation)
+    refused = error_of(faber.hosts("Bob").accepts_invitation, invitation)
+    assert_error(refused, 429, "too_many_requests")
+    assert begun().count() == 2
+    for _ in range(3):
+        club.hosts("Carol").accepts_invitation(invitation)
+
+
+def test_an_organization_here_takes_a_quarter_of_the_bucket_of_a_public_did(
+    faber, acme, club, settings
+):
+    settings.REQUESTS_PER_DID = 8
+    club.post("/tenants/publicDid")
+    club.put("/tenants/publicDid", {"acceptsRequests": True})
+    did = Wallet.of_organization(club.tenant).did
+    ask_again = {"did": did, "another": True}
+    for _ in range(2):
+        faber.post("/connections/requests", ask_again)
+    refused = error_of(faber.post, "/connections/requests", ask_again)
+    assert_error(refused, 429, "too_many_requests")
+    acme.post("/connections/requests", ask_again)
+
+
 def test_requests_that_wait_to_be_confirmed_make_room_too(club, settings, monkeypatch):
     monkeypatch.setattr(handshakes, "MAX_HELD", 2)
     public = club.invites(multiParty=True, confirmConnections=True)["connectionId"]
