@@ -45,6 +45,16 @@ def network_of(reported: str) -> str | None:
     )
 
 
+def site_of(address: str) -> str:
+    """Return what client_address() gives; for IPv6, the /48 network around it.
+
+    Whoever wants many addresses gets so many.
+    """
+    if not address.endswith("/64"):
+        return address
+    return str(ip_network(address).supernet(new_prefix=48))
+
+
 def remember_caller(authorization: str, caller: str) -> None:
     """Remember the owner of a credential that was accepted, for `known_caller`.
 

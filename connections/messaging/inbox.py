@@ -19,6 +19,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agency.core import faults, network_reads, rate_limits, transactions
+from agency.core.callers import site_of
 from agency.core.compiled_sql import CompiledQuery, insert_row
 from agency.core.errors import AgencyError, Conflict, PeerError
 from connections import strangers
@@ -69,7 +70,7 @@ def accept_envelope(data: bytes, address: str) -> bytes | None:
     rate_limits.take_token("recipient", pair, settings.INBOX_PER_RECIPIENT)
     if received.major_type in didcomm.CONNECTION_REQUESTS:
         assert key.tenant_id, "a tombstone opens nothing"
-        origin = strangers.origin_of(key.tenant_id, address)
+        origin = strangers.origin_of(key.tenant_id, site_of(address))
         public_dids.limit_requests(key, received, origin)
         received = replace(received, origin=origin)
     if received.sender and received.return_route[0] != "none":

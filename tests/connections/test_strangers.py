@@ -211,6 +211,19 @@ def test_a_crowd_behind_one_address_gets_in_and_a_flood_does_not(club, public):
     assert ask(public, ALICE) == [202]
 
 
+def test_who_has_a_network_is_one_place_in_all_of_it(club, public, settings):
+    """A /48 of IPv6, which anybody gets for nothing, has 65,536 addresses as we count."""
+    settings.QUOTA_STRANGERS, settings.REQUESTS_PER_INVITATION = 5, 3
+    ask(public, SCHOOL, 2)
+    for number in range(3):
+        assert ask(public, f"2001:db8:7:{number}::1") == [202]
+    assert ask(public, "2001:db8:7:3::1") == [429]
+    assert begun().values("stranger").distinct().count() == 2
+    grow_old()
+    ask(public, ALICE)
+    assert of(club, SCHOOL).count() == 2, "the network has more"
+
+
 def test_one_address_takes_a_quarter_of_the_bucket_of_a_public_did(faber, settings):
     faber.post("/tenants/publicDid")
     faber.put("/tenants/publicDid", {"acceptsRequests": True})
