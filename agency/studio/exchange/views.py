@@ -105,18 +105,20 @@ def page_context(
 ) -> dict[str, Any]:
     """Return all that the studio shows of an object to this person.
 
-    Adds to exchange_context() the values, masked, the links for those who may see them,
-    and what the person and the state of the object allow.
+    Adds to exchange_context() the values, masked, the links for those who may reveal
+    values, and what the person and the state of the object allow.
     """
     name = f"studio:{row.OBJECT_TYPE}"
-    link = link_of(row) if may_see_links(membership) else ""
+    may_act = membership.may(Permission.OPERATE)
+    # Whoever has the link of an offer can take it and read its values.
+    link = link_of(row) if may_act else ""
     values = masked_values(row)
     verdict = has_verdict(row)
     return exchange_context(row) | {
         "membership": membership,
         "tenant": membership.tenant,
         "list_page": list_page(row),
-        "may_act": membership.may(Permission.OPERATE),
+        "may_act": may_act,
         **offered_actions(row),
         "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),
         "form": OnceForm(),
@@ -139,7 +141,7 @@ def page_context(
         "cancel_url": f"{name}_cancel",
         "resend_url": f"{name}_resend",
         "accept_url": f"{name}_accept",
-        "json": masked_json(request, row, links=may_see_links(membership)),
+        "json": masked_json(request, row, links=may_act),
         "curl": example_call(api_path(row)),
     }
 
@@ -196,11 +198,6 @@ def list_page(row: Any) -> str:
     if row.wallet.is_organization:
         return reverse(f"studio:{name}", args=[row.tenant_id])
     return reverse(f"studio:wallet_{name}", args=[row.tenant_id, row.wallet_id])
-
-
-def may_see_links(membership: Membership) -> bool:
-    """Whoever has the link of an offer can take it and read its values."""
-    return membership.may(Permission.OPERATE) or membership.may(Permission.DEVELOP)
 
 
 def offered_actions(row: Any) -> dict[str, bool]:

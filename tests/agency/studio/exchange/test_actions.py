@@ -208,7 +208,9 @@ def test_the_link_is_there_while_somebody_can_use_it(browser, faber):
     assert 'id="link-label"' not in text(browser.get(url_of(row)))
 
 
-def test_a_viewer_gets_no_link_with_which_to_take_part(browser, viewer, faber):
+@pytest.mark.parametrize("role", ["viewer", "developer"])
+def test_who_reveals_no_values_gets_no_link_to_take_part(browser, faber, role):
+    other = browser_with(role, faber.tenant)
     faber.invites(name="Alice")
     definition = faber.defines("name", "year")["definitionId"]
     body = {"definitionId": definition, "credentialValues": VALUES}
@@ -219,7 +221,7 @@ def test_a_viewer_gets_no_link_with_which_to_take_part(browser, viewer, faber):
         link = connection_of(row).invitation_url
         assert link in text(browser.get(url_of(row)))
         for path in (url_of(row), f"{url_of(row)}/live"):
-            page = unescape(text(viewer.get(path)))
+            page = unescape(text(other.get(path)))
             assert link not in page and 'id="link"' not in page
             # The long form holds the same message.
             assert not re.search(r"[?&](c_i|oob|d_m|m)=", page)
