@@ -84,7 +84,8 @@ def end_belongings(
     """
     tenant = membership.tenant
     tenant.lock_row()
-    found = find_belongings(membership, role)
+    # As it is now: a role that was given meanwhile may have made more.
+    found = find_belongings(members.lock_membership(membership), role)
     for key in keys_to_end(found, choice):
         if choice.overlap:
             key.end_after(ROTATION_OVERLAP)

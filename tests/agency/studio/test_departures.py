@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tenants.models import ApiKey, AuditEntry, Scope, Tenant
+from organizations import departures
+from tenants import audit
+from tenants.models import ApiKey, AuditEntry, Membership, Role, Scope, Tenant
 from tests.agency.studio.conftest import browser_of, person
 from tests.factories import MembershipFactory
 from tests.support import races
@@ -160,6 +162,18 @@ def test_who_changes_the_address_of_a_webhook_has_made_it(browser, college, dev,
     dev.api.call("patch", f"/webhooks/{hook.pk}", {"url": "https://office.example/x"})
     browser.post(f"{dev.url}/remove")
     assert not is_live(hook)
+
+
+def test_what_was_made_with_a_role_of_meanwhile_ends_too(college, dev):
+    """The demotion was asked for before the person had become an owner."""
+    row = Membership.objects.filter(pk=dev.pk)
+    row.update(role="viewer")
+    asked = row.get()
+    row.update(role="owner")
+    wide, _ = ApiKey.issue("access_token", college.tenant, "A", made_by=dev.user)
+    departures.change_role(asked, Role.DEVELOPER, departures.Choice(), by=audit.SYSTEM)
+    assert not is_live(wide) and is_live(dev.key)
+    assert row.get().role == "developer"
 
 
 @pytest.fixture
