@@ -39,7 +39,13 @@ class NewPersonalLinkContract(PersonalLinkContract):
 class PersonalLinks(WalletView):
     reaches_own_wallet = False  # the organization's staff have the studio
 
-    @operation("createPersonalLink", Scope.LINKS, response=NewPersonalLinkContract)
+    # It ends the link before it, with its PIN.
+    @operation(
+        "createPersonalLink",
+        Scope.LINKS,
+        response=NewPersonalLinkContract,
+        irreversible=True,
+    )
     def create(self, request, walletId):
         create = partial(links.create_link, self.wallet, by=request)
         return self.to_response(
