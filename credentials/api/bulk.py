@@ -21,7 +21,7 @@ from agency.api.serializers import (
 from agency.api.views import View, get_or_404, heavy
 from agency.core.errors import Invalid
 from credentials.api.definitions import get_definition
-from credentials.api.serializers import values_field
+from credentials.api.serializers import CredentialContract, values_field
 from credentials.bulk import loading, reading, results
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
@@ -251,5 +251,10 @@ class Bulks(View):
     @operation("getBulkResult", Scope.READ, response={(200, CSV): OpenApiTypes.STR})
     def result(self, request, bulkId):
         bulk = self.get_bulk(bulkId)
-        lines = results.write_results(bulk, with_links=sees_values(request))
+        with_links = sees_values(request)
+        if with_links and bulk.rows.filter(connection_id="", wallet_id="").exists():
+            audit.record_reading(
+                request.auth, CredentialContract.value_kind, by=request
+            )
+        lines = results.write_results(bulk, with_links)
         return StreamingHttpResponse(lines, content_type=f"{CSV}; charset=utf-8")

@@ -242,6 +242,17 @@ def test_reading_values_is_in_the_log_once_a_day_for_each_key_and_kind(world):
     assert log.all().count() == 4
 
 
+def test_reading_the_links_of_a_bulk_is_in_the_log(world):
+    few = with_scopes(world.faber, "read", "values")
+    log = AuditEntry.objects.filter(action="values.read", details__name="Few")
+    for rows, number in (
+        ({"credentialValues": world.values, "connectionId": world.connection[0]}, 0),
+        ({"credentialValues": world.values}, 1),
+    ):
+        b"".join(few.send("get", f"/credentials/bulk/{world.bulk(rows)}/result"))
+        assert log.count() == number
+
+
 def test_a_key_without_scopes_in_its_row_has_all(world):
     key = ApiKey.objects.get(tenant=world.faber.tenant, kind="access_token")
     assert key.scopes is None and key.granted == set(Scope.values)
