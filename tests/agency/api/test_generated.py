@@ -152,7 +152,8 @@ def test_the_number_of_queries_of_a_list_does_not_grow(world, ids):
 
 def queries(faber, path):
     asking = caller(faber, path)
-    asking.get(path)
+    for _ in range(2):  # the first may write that values were read, which its key tells
+        asking.get(path)
     with CaptureQueriesContext(connection) as captured:
         asking.get(path)
     return len(captured)
