@@ -30,7 +30,7 @@ OF_FRAMEWORKS = {
     "destroy", "emit", "format", "get", "get_queryset", "handle",
     "has_add_permission", "has_change_permission", "has_delete_permission", "list",
     "post", "put", "read", "ready", "retrieve", "run", "save", "send",
-    "to_internal_value", "to_representation", "validate", "write",
+    "to_internal_value", "to_representation", "update", "validate", "write",
 }  # fmt: skip
 
 

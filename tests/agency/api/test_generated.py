@@ -152,7 +152,9 @@ def test_the_number_of_queries_of_a_list_does_not_grow(world, ids):
 
 def queries(faber, path):
     asking = caller(faber, path)
-    for _ in range(2):  # the first may write that values were read, which its key tells
+    for _ in range(
+        2
+    ):  # the first may write that values were read, which its key tells
         asking.get(path)
     with CaptureQueriesContext(connection) as captured:
         asking.get(path)

@@ -27,7 +27,7 @@ def test_a_registered_webhook_is_listed_the_newest_first_and_deleted(faber):
     assert made.pop("secret").startswith("whsec_")
     assert made == {
         "id": made["id"], "url": URL, "type": "Notification", "enabled": True,
-        "messageTypes": CLIENTS,
+        "messageTypes": CLIENTS, "createdAtUtc": made["createdAtUtc"],
     }  # fmt: skip
     assert faber.get("/webhooks") == [made]
     path = f"/webhooks/{made['id']}"
@@ -58,8 +58,9 @@ def test_it_is_disabled_and_enabled(faber):
     made = registers(faber)
     del made["secret"]
     for word, enabled in (("disable", False), ("disable", False), ("enable", True)):
-        assert faber.put(f"/webhooks/{made['id']}/{word}") is None
+        answered = faber.put(f"/webhooks/{made['id']}/{word}")
         [shown] = faber.get("/webhooks")
+        assert answered == shown
         assert shown.pop("lostSinceUtc"), "it says from when on it missed events"
         assert shown == made | {"enabled": enabled}
 
