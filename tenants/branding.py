@@ -25,6 +25,7 @@ MAX_RETURN_URLS = 20
 COLOR = re.compile(r"#[0-9a-f]{6}", re.ASCII)
 # Browsers read a backslash as a slash, and remove tabs and line ends.
 URL_CHARACTERS = re.compile(r"[!-\[\]-~]+", re.ASCII)
+CONTROL = re.compile(r"[\0-\x1f\x7f]")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORTS = {"https": 443, "http": 80}
 
@@ -89,8 +90,8 @@ def allows_return(allowed: Iterable[str], url: str) -> bool:
     decoded, encoded = path, ""
     while decoded != encoded:
         decoded, encoded = unquote(decoded), decoded
-    segments = re.split(r"[/\\]", decoded)
-    if any(segment.partition(";")[0] in (".", "..") for segment in segments):
+    segments = re.split(r"[/\\?#;]", decoded)
+    if CONTROL.search(decoded) or {".", ".."} & {one.strip() for one in segments}:
         return False
     for base in allowed:
         if origin == _origin(base):

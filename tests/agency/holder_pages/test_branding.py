@@ -98,6 +98,7 @@ def test_wallet_apps_are_recommended_where_none_opens(faber):
 
 ALLOWED = """
     https://shop.example/done https://shop.example/done/
+    https://shop.example/done/Z%C3%BCrich%20Nord/..a https://shop.example/done/%E4
     https://shop.example/done/a?order=1#x https://SHOP.example:443/done
 """
 REFUSED = """
@@ -106,6 +107,9 @@ REFUSED = """
     https://shop.example/done/%2e%2E/x https://shop.example/done/..%2Fx
     https://shop.example/done/%252e%252e/x https://shop.example/done/%25252e%25252e/x
     https://shop.example/done/%252e%252e%255cx https://shop.example/done/..;a/x
+    https://shop.example/done/..%3fx https://shop.example/done/..%2523x
+    https://shop.example/done/.%09./x https://shop.example/done/..%0a/x
+    https://shop.example/done/%2e%2e%20/x https://shop.example/done/.%00./x
     https://shop.example/done\\..\\..\\x https://shop.example:444/done
     https://shop.example@evil.example/done https://u:p@shop.example/done
     https://shop.example.evil.example/done https://shop.example:x/done
