@@ -72,7 +72,9 @@ def run_recoveries() -> int:
 
     Those of an organization that is frozen wait.
     """
-    running = Webhook.objects.exclude(recover_since=None).filter(tenant__frozen_at=None)
+    running = Webhook.objects.exclude(recover_since=None).filter(
+        tenant__frozen_at=None
+    )
     webhooks = running.values_list("pk", flat=True)[:MAX_WEBHOOKS]
     return sum(recovery_step(webhook_id) for webhook_id in webhooks)
 
