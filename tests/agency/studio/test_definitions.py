@@ -33,6 +33,7 @@ def test_the_rows_of_the_form_are_the_attributes(browser, url, api):
         browser, url, type_1="integer", support_revocation="on", tag="x"
     )
     [shown] = api.get("/definitions/credentials")
+    assert shown.pop("createdAtUtc") <= shown.pop("updatedAtUtc")
     assert shown == {
         "definitionId": made.definition_id, "schemaId": made.schema.schema_id,
         "name": "Degree", "version": "1.0", "attributes": ["name", "year"],
