@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -95,8 +95,9 @@ def run_program(name: str, *options: str, **given: Any) -> Iterator[Any]:
                 yield process
                 if process.stdin:
                     process.stdin.close()
-            except BrokenPipeError:
-                pass  # it has ended, and says why
+            except BrokenPipeError:  # it has ended, and says why
+                with suppress(BrokenPipeError):  # of what was not yet written
+                    process.stdin.close()
             except BaseException:
                 process.kill()
                 raise
