@@ -25,6 +25,9 @@ const withIds = (value, ids) => {
 
 /* Swagger UI leaves some of its fields without a name for screen readers. */
 const nameOf = (field) => {
+  if (field.id === "servers") {
+    return "Server";
+  }
   const parameter = field.closest("[data-param-name]");
   if (parameter) {
     return parameter.dataset.paramName;
@@ -37,9 +40,13 @@ const nameOf = (field) => {
 
 const nameFields = (page) => {
   for (const field of page.querySelectorAll(":is(select, textarea, input):not([aria-label])")) {
-    if (!field.labels?.length) {
+    if (!field.labels?.length || field.id === "servers") {
       field.setAttribute("aria-label", nameOf(field));
     }
+  }
+  /* A link inside of the button that opens an operation. */
+  for (const link of page.querySelectorAll("a.nostyle[href]")) {
+    link.removeAttribute("href");
   }
 };
 
