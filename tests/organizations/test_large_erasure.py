@@ -70,7 +70,8 @@ def kill_midway(count_left):
     Erasure.objects.update(lease_until=past)
 
 
-def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme):
+def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme, settings):
+    settings.DELETION_UNDO_HOURS = 0
     tenant, bob = faber.tenant.pk, acme.hosts("Bob")
     faber.offers(bob, faber.defines("name", "level"), VALUES)
     fill(faber, MANY)
