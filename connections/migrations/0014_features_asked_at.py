@@ -1,10 +1,13 @@
 from django.db import migrations, models
 
+from agency.core.database.locks import LockTables
+
 
 class Migration(migrations.Migration):
     dependencies = [("connections", "0013_waiting_rows")]
 
     operations = [
+        LockTables("connections_connection", "connections_outboundmessage"),
         migrations.AddField(
             model_name="connection",
             name="features_asked_at",

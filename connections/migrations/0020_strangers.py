@@ -1,10 +1,13 @@
 from django.db import migrations, models
 
+from agency.core.database.locks import LockTables
+
 
 class Migration(migrations.Migration):
     dependencies = [("connections", "0019_counted_live_connections")]
 
     operations = [
+        LockTables("connections_connection", "connections_inboundmessage"),
         migrations.AddField(
             model_name="connection",
             name="stranger",

@@ -4,6 +4,7 @@ import uuid_utils.compat
 from django.db import migrations, models
 
 import agency.core.logs
+from agency.core.database.locks import LockTables
 
 
 class Migration(migrations.Migration):
@@ -13,6 +14,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        LockTables(
+            "credentials_credential",
+            "tenants_tenant",
+            "credentials_credentialdefinition",
+        ),
         migrations.CreateModel(
             name="Bulk",
             fields=[

@@ -6,6 +6,7 @@ import uuid_utils.compat
 from django.db import migrations, models
 
 import agency.core.logs
+from agency.core.database.locks import LockTables
 
 
 class Migration(migrations.Migration):
@@ -17,6 +18,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        LockTables("wallets_wallet", "tenants_tenant"),
         migrations.CreateModel(
             name="SimulatedHolder",
             fields=[

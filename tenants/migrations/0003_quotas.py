@@ -8,6 +8,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+from agency.core.database.locks import LockTables
+
 # One statement, as the table of accounts is locked meanwhile.
 MARK_ACCOUNTS_OF_THE_STUDIO = """
 UPDATE tenants_provider SET has_quotas = true, person_id = made.user_id
@@ -31,6 +33,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        LockTables("auth_user", "tenants_provider"),
         migrations.AddField(
             model_name="provider",
             name="has_quotas",

@@ -4,6 +4,8 @@ import uuid_utils.compat
 from django.conf import settings
 from django.db import migrations, models
 
+from agency.core.database.locks import LockTables
+
 # Before this version only the person who created an organization was a member, as its
 # owner. If somebody has changed that in the database, the oldest member owns it.
 GIVE_OWNERS = """
@@ -25,6 +27,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        LockTables("tenants_tenant", "auth_user"),
         migrations.AlterField(
             model_name="membership",
             name="role",

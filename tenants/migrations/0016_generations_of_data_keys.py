@@ -3,6 +3,8 @@ import django.utils.timezone
 import uuid_utils.compat
 from django.db import migrations, models
 
+from agency.core.database.locks import LockTables
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -10,6 +12,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        LockTables("tenants_tenant", "tenants_datakey"),
         migrations.AddField(
             model_name="datakey",
             name="generation",

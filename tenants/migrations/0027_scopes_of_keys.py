@@ -3,6 +3,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+from agency.core.database.locks import LockTables
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -11,6 +13,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        LockTables("auth_user", "tenants_apikey"),
         migrations.AddField(
             model_name="apikey",
             name="made_by",

@@ -48,9 +48,10 @@ SLOW = {
     rf"ALTER TABLE {TABLE} ADD CONSTRAINT [^;]*\bFOREIGN KEY\b(?![^;]*NOT VALID)": (
         "NOT VALID, then VALIDATE CONSTRAINT in a migration of its own"
     ),
-    rf"(?:^|;|\$\$)\s*(?:LOCK TABLE|TRUNCATE(?: TABLE)?|CLUSTER|REINDEX TABLE) {TABLE}": (
+    rf"(?:^|;|\$\$)\s*(?:TRUNCATE(?: TABLE)?|CLUSTER|REINDEX TABLE) {TABLE}": (
         "something that locks less"
     ),
+    rf"(?:^|;|\$\$)\s*LOCK TABLE {TABLE}(?! IN ACCESS EXCLUSIVE MODE)": "LockTables",
 }
 # What the processes of the release before do not survive.
 BREAKING = {
@@ -60,7 +61,9 @@ BREAKING = {
     rf"DROP TABLE {TABLE}": "dropping it a release later",
 }
 CHANGE = rf"(?:^|;)\s*(?:UPDATE|DELETE FROM|INSERT INTO) {TABLE}"
-SCHEMA = rf"ALTER TABLE {TABLE}"
+# Each takes a lock that is kept until the migration is committed.
+LOCKING = rf"(?:ALTER TABLE|REFERENCES|DROP TABLE) {TABLE}"
+LOCKED = rf"LOCK TABLE {TABLE} IN ACCESS EXCLUSIVE MODE"
 
 
 class Statement(NamedTuple):
@@ -72,7 +75,7 @@ class Statement(NamedTuple):
 def faults_of(statements, existing):
     """What is wrong with the statements of one migration. existing: tables of before."""
     large = set(existing) - SMALL
-    faults, altered = [], set()
+    faults, locking, locked = [], set(), set()
     for one in statements:
         for rules, tables in ((SLOW, large), (BREAKING, set(existing))):
             for pattern, better in rules.items():
@@ -81,13 +84,17 @@ def faults_of(statements, existing):
                     f"{one.migration}: {one.sql[:200]}: use {better}"
                     for _ in found & tables
                 ]
-        altered |= set(re.findall(SCHEMA, one.sql, re.IGNORECASE)) & set(existing)
+        if one.is_atomic:
+            locked |= set(re.findall(LOCKED, one.sql))
+            locking |= set(re.findall(LOCKING, one.sql, re.IGNORECASE)) & set(existing)
         changed = set(re.findall(CHANGE, one.sql, re.IGNORECASE)) & large
         if one.is_atomic and changed:
             faults.append(
                 f"{one.migration}: {one.sql[:200]}: use update_in_batches with "
                 "atomic = False, in a migration of its own"
             )
+    if len(locking) > 1 and not locking <= locked:
+        faults.append(f"{one.migration}: begin with LockTables of {sorted(locking)}")
     return faults
 
 
@@ -137,6 +144,17 @@ def test_the_rules_find(sql):
 def test_the_rules_allow(sql, is_atomic):
     one = Statement("x", sql, is_atomic)
     assert faults_of([one], ["wallets_key", "tenants_tenant"]) == []
+
+
+@pytest.mark.parametrize(
+    ("locked", "count"), [([], 1), (["wallets_key"], 1), (["wallets_key", "a_b"], 0)]
+)
+def test_several_tables_are_locked_first(locked, count):
+    sql = [f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE" for table in locked]
+    sql += ['ALTER TABLE "wallets_key" ADD COLUMN "a" bytea NULL']
+    sql += ['ALTER TABLE "new" ADD CONSTRAINT c FOREIGN KEY ("b") REFERENCES "a_b"']
+    statements = [Statement("x", one, True) for one in sql]
+    assert len(faults_of(statements, ["wallets_key", "a_b"])) == count
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import django.utils.timezone
 import uuid_utils.compat
 from django.db import migrations, models
 
+from agency.core.database.locks import LockTables
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -13,6 +15,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        LockTables("tenants_tenant", "verifications_verificationpolicy"),
         migrations.CreateModel(
             name="Kiosk",
             fields=[

@@ -4,6 +4,8 @@ import django.utils.timezone
 import uuid_utils.compat
 from django.db import migrations, models
 
+from agency.core.database.locks import LockTables
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -14,6 +16,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        LockTables("wallets_wallet", "tenants_tenant"),
         migrations.CreateModel(
             name="PersonalLink",
             fields=[
