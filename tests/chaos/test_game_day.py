@@ -206,7 +206,7 @@ def release_is_bad(day: Day) -> Iterator[See]:
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
     for name in wanted:
-        if not name.startswith(("tests/", "docs/")):
+        if not name.startswith("tests/"):
             (release / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, release / name)
     broken = release / "connections" / "api" / "connections.py"
