@@ -14,12 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 from agency.core.sibling_processes import (
     HEARTBEAT_SECONDS,
     NEVER,
+    NO_CALLS,
     Calls,
     SiblingProcesses,
 )
 
 # Between two looks at what other processes run, while work waits here.
 POLL_SECONDS = 0.02
+STRANGERS = "strangers"  # all of them together; no caller has this name
 # How long work waits before its client is watched, which costs more than a short wait.
 UNWATCHED_SECONDS = 0.05
 T = TypeVar("T")
@@ -85,7 +87,8 @@ class RecentCallers:
 class Arrival(NamedTuple):
     """Work of a caller. time: monotonic, when it arrived.
 
-    is_stranger: whether its caller is always limited as beside others.
+    is_stranger: whether its caller is always limited as beside others, and beside an
+    organization all such callers together are: addresses are easily had.
     """
 
     caller: str
@@ -140,6 +143,7 @@ class FairThreadPool:
         self.max_busy_beside_others = max_busy_beside_others or max_busy
         self.recent = recent or RecentCallers(SiblingProcesses())
         self.running: Counter[str] = Counter()
+        self.strangers: set[str] = set()  # of those that run or wait
         self.idle_by: Counter[str] = Counter()
         self.waiting: dict[asyncio.Future[None], Arrival] = {}
         self.waiting_by: Counter[str] = Counter()
@@ -159,6 +163,8 @@ class FairThreadPool:
         NoThreadFree if `work` was never called.
         """
         arrival = Arrival(caller, time.monotonic(), is_stranger)
+        if is_stranger:
+            self.strangers.add(caller)
         if self.free and not self.waiting and self._may_start(arrival):
             self._take_thread(caller)
         else:
@@ -231,6 +237,7 @@ class FairThreadPool:
         if not self.running[caller]:
             del self.running[caller]
         self._start_waiting()
+        self.strangers &= {*self.running, *self.waiting_by}
         self._tell_siblings()
 
     def _stop_waiting(self, turn: "asyncio.Future[None]") -> str:
@@ -262,7 +269,21 @@ class FairThreadPool:
             return not here or here + elsewhere.busy < self.max_busy
         if elsewhere.waiting_since < arrival.time:
             return False
-        return here + elsewhere.busy < self.max_busy_beside_others
+        if here + elsewhere.busy >= self.max_busy_beside_others:
+            return False
+        if arrival.is_stranger and self.recent.has_others_than(STRANGERS):
+            return self._may_start_stranger(arrival, self.max_busy_beside_others)
+        return True
+
+    def _may_start_stranger(self, arrival: "Arrival", max_busy: int) -> bool:
+        """Whether the limit of all strangers together lets this work start now."""
+        elsewhere = self.recent.siblings.calls_of(STRANGERS)
+        if elsewhere.waiting_since < arrival.time:
+            return False
+        return self._count_busy_strangers() + elsewhere.busy < max_busy
+
+    def _count_busy_strangers(self) -> int:
+        return sum(self._count_busy(caller) for caller in self.strangers)
 
     def _count_busy(self, caller: str) -> int:
         return self.running[caller] - self.idle_by[caller]
@@ -278,14 +299,15 @@ class FairThreadPool:
         since: dict[str, float] = {}
         for arrival in self.waiting.values() if self.free else ():
             since.setdefault(arrival.caller, arrival.time)
-        self.recent.siblings.note_calls(
-            {
-                caller: Calls(
-                    max(0, self._count_busy(caller)), since.get(caller, NEVER)
-                )
-                for caller in {*self.running, *since}
-            }
-        )
+            if arrival.is_stranger:
+                since.setdefault(STRANGERS, arrival.time)
+        strangers = Calls(self._count_busy_strangers(), since.pop(STRANGERS, NEVER))
+        # First, as others beyond MAX_CALLERS are left out.
+        calls = {STRANGERS: strangers} if strangers != NO_CALLS else {}
+        for caller in {*self.running, *since}:
+            busy = max(0, self._count_busy(caller))
+            calls[caller] = Calls(busy, since.get(caller, NEVER))
+        self.recent.siblings.note_calls(calls)
         if self.running or self.waiting:
             self._look_again_in(POLL_SECONDS if self.waiting else HEARTBEAT_SECONDS)
 

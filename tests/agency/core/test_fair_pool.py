@@ -132,6 +132,23 @@ async def test_a_stranger_never_uses_all_processors():
 
 
 @in_a_loop
+async def test_strangers_together_leave_a_processor_to_organizations():
+    threads, recent = lane_beside_others()
+    threads.max_busy = 2
+    work = Work(threads)
+    await work.call("A1", "B1", "C1", is_stranger=True)
+    await work.call("D1")
+    assert work.begun == ["A1", "D1"]
+    await work.end("A1")
+    assert work.begun == ["A1", "D1", "B1"]
+    recent.SECONDS = 0.0  # no organization has called meanwhile
+    await work.end("D1")
+    assert work.begun == ["A1", "D1", "B1", "C1"]
+    await work.end("B1", "C1")
+    assert threads.strangers == set()
+
+
+@in_a_loop
 async def test_a_caller_that_is_alone_again_uses_all_processors():
     threads, recent = lane_beside_others()
     threads.max_busy = 2

@@ -83,6 +83,23 @@ async def test_work_of_two_processes_takes_turns_in_order_of_arrival(pools):
 
 
 @in_a_loop
+async def test_strangers_of_all_processes_share_what_organizations_leave_them(two):
+    recent = [RecentCallers(siblings) for siblings in two]
+    recent[0].add("organization")
+    recent[0].SECONDS = recent[1].SECONDS = 60.0
+    first, second = (
+        Work(lane(max_busy=2, max_busy_beside_others=1, recent=one)) for one in recent
+    )
+    await first.call("A1", is_stranger=True)
+    await second.call("B1", is_stranger=True)
+    assert (first.begun, second.begun) == (["A1"], [])
+    await first.end("A1")
+    await settle()
+    assert second.begun == ["B1"]
+    await second.end("B1")
+
+
+@in_a_loop
 async def test_a_caller_alone_uses_all_processors_and_waits_for_no_process(two):
     first, second = (
         Work(lane(max_busy=2, recent=RecentCallers(siblings))) for siblings in two
