@@ -6,6 +6,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
+from agency.api.views import heavy
 from agency.core import rate_limits, transactions
 from agency.core.errors import Conflict
 from agency.holder_pages.links import Kind, find_link
@@ -109,5 +110,6 @@ def remove_unopened() -> int:
     return removed
 
 
-# POST only; an error becomes a page.
-new_wallet = guard(("POST",), make_wallet, make_wallet)
+# POST only; an error becomes a page. A visitor is a stranger: it is long work, so that
+# all of them together leave half of the processors to organizations.
+new_wallet = heavy(guard(("POST",), make_wallet, make_wallet))
