@@ -138,9 +138,9 @@ BY_OPERATION = {
     ("submitVerificationAutoSelect", "verificationId"): REQUEST_TO_ANSWER,
 }
 BY_FORM_FIELD = {
-    "AcceptInvitationParameters.invitation": INVITATION_LINK,
-    "CredentialDataParameters.credentialData": OFFER_LINK,
-    "VerificationDataParameters.verificationData": REQUEST_LINK,
+    "AcceptInvitationForm.invitation": INVITATION_LINK,
+    "CredentialDataForm.credentialData": OFFER_LINK,
+    "VerificationDataForm.verificationData": REQUEST_LINK,
 }
 
 

@@ -124,9 +124,15 @@ def deprecation_headers(operation_id: str, texts: Texts) -> dict[str, str]:
     }
 
 
+@cache
 def form_or_json(serializer: Any) -> dict[str, Any]:
-    """The request of an operation that reads its members as a form or as JSON."""
-    return dict.fromkeys(("multipart/form-data", "application/json"), serializer)
+    """The request of an operation that reads its members as a form or as JSON.
+
+    Each is a schema of its own: generated clients tell them apart by the body's class.
+    """
+    name = serializer.__name__.replace("Parameters", "Form")
+    form = type(name, (serializer,), {})
+    return {"multipart/form-data": form, "application/json": serializer}
 
 
 def operation(

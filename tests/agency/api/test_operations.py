@@ -59,6 +59,17 @@ def test_each_body_and_answer_has_examples_that_fit_its_schema(document):
                 assert not found, f"{method} {path}: {found}"
 
 
+def test_a_form_and_json_are_told_apart_by_their_schemas(document):
+    told_apart = 0
+    for *_, one in operations(document):
+        content = one.get("requestBody", {}).get("content", {}).values()
+        names = [shape["schema"].get("$ref") for shape in content]
+        if len(content) > 1 and all(names):
+            assert len(set(names)) == len(names), one["operationId"]
+            told_apart += 1
+    assert told_apart
+
+
 def test_an_operation_without_texts_stops_the_start():
     with pytest.raises(ImproperlyConfigured, match="no texts of createPet"):
         operation("createPet", None)
