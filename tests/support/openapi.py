@@ -1,11 +1,19 @@
 """Judge answers by the OpenAPI document."""
 
 import json
+import re
 
 from jsonschema import Draft202012Validator
 
+from agency.api.dialects import DIFFERENCES
+
 # Answered in both spellings, as `proofRequest` says.
 OPEN = {"ProofRequest", "ProofAttributeInfo", "ProofPredicateInfo", "AttributeFilter"}
+# How a complaint begins, by the schema of which an answer in the other dialect differs.
+OF_THE_OTHER_DIALECT = {
+    "AgentEndpoint": r"\$(\[\d+\])?\.endpoint\.verkey: \[",
+    "AvailableCredentials": r"\$: \[.* is not of type 'object'",
+}
 
 
 def closed(schemas):
@@ -40,6 +48,18 @@ def errors_in(document, schema, value):
     shapes = {"schemas": closed(document["components"]["schemas"])}
     errors = Draft202012Validator(schema | {"components": shapes}).iter_errors(value)
     return [f"{error.json_path}: {error.message}" for error in errors]
+
+
+def difference(operation, complaint):
+    """The schema by which the complaint is one of the other dialect, if it is.
+
+    The operation must say so.
+    """
+    for name, beginning in OF_THE_OTHER_DIALECT.items():
+        says_so = DIFFERENCES[name] in operation["description"]
+        if says_so and re.match(beginning, complaint):
+            return name
+    return None
 
 
 def operations(document):

@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from drf_spectacular.generators import SchemaGenerator
 
+from agency.api.dialects import LITERAL_HEADER, SUBSCRIPTION_HEADERS
 from agency.api.openapi import examples
 from agency.api.openapi.descriptions import (
     PARAMETERS,
@@ -19,7 +20,12 @@ from agency.api.openapi.descriptions import (
 )
 from agency.devtools.management.commands import demo
 from tests.agency.devtools.test_demo import demo_file  # noqa: F401
-from tests.support.openapi import complaints, operations
+from tests.support.openapi import (
+    OF_THE_OTHER_DIALECT,
+    complaints,
+    difference,
+    operations,
+)
 from tests.support.pictures import picture, storage  # noqa: F401
 
 NOT_DELETED_SOON = (409, "No key of the organization has asked to delete it.")
@@ -84,12 +90,23 @@ def test_no_description_is_left_over(document):
         assert set(texts) <= {name for path, name in parameters if part in path}
 
 
+@pytest.mark.parametrize(
+    ("header", "differing"),
+    [
+        pytest.param(LITERAL_HEADER, set(), id="with its own header"),
+        pytest.param(
+            SUBSCRIPTION_HEADERS[1], set(OF_THE_OTHER_DIALECT), id="with another"
+        ),
+    ],
+)
 def test_each_operation_answers_its_examples_as_documented(
     demo_file,  # noqa: F811
     storage,  # noqa: F811
     document,
     monkeypatch,
     settings,
+    header,
+    differing,
 ):
     settings.EXPECTED_PROCESSES = []  # else `/health/status` is 503
     command = demo.Command(stdout=StringIO())
@@ -97,7 +114,9 @@ def test_each_operation_answers_its_examples_as_documented(
     client = Client()
     ids = client.get("/docs/examples.json").json()
     assert set(ids) == set(all_ids())
-    tried, wrong = set(), {}
+    sent = command.api.session.headers
+    sent[header] = sent.pop(LITERAL_HEADER)
+    tried, wrong, differed = set(), {}, set()
     for path, method, operation in in_order_of_the_page(document):
         name = operation["operationId"]
         api = command.provider if path.startswith("/provider/") else command.api
@@ -114,9 +133,14 @@ def test_each_operation_answers_its_examples_as_documented(
                 wrong[f"{name} {example}"] = (
                     f"{answer.status_code} {answer.content!r:.300}"
                 )
-            elif found := complaints(document, operation, answer):
-                wrong[f"{name} {example}"] = "; ".join(found)
+                continue
+            for complaint in complaints(document, operation, answer):
+                if known := difference(operation, complaint):
+                    differed.add(known)
+                else:
+                    wrong[f"{name} {example}"] = complaint
     assert not wrong, "\n".join(f"{name}: {text}" for name, text in wrong.items())
+    assert differed == differing
     assert tried == {
         operation["operationId"] for *_, operation in operations(document)
     }
