@@ -29,7 +29,7 @@ test: $(INSTALLED)  ## Run all tests but the slow ones, on all cores (ARGS=... g
 test-slow: $(INSTALLED)  ## Run the slow tests: the product's processes, killed ones, chaos, fuzzing
 	@exec $(PYTHON) -m pytest -m slow $(ARGS)
 
-test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm clients (needs Node.js and npm)
+test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm clients and of generated ones (needs Node.js and npm)
 	@$(SERVERS) $(PYTHON) -m tests.clients
 
 test-interop: $(INSTALLED)  ## Run the tests with other agents and a real Indy ledger (docs/interop.md)

@@ -51,6 +51,11 @@ ERROR = {
 }
 # Rows of docs/errors.md whose second cell is a status.
 ERROR_ROW = re.compile(r"^\| `(\w+)` \| \d{3}", re.MULTILINE)
+# How generated clients may call values that are no words.
+PREDICATE_NAMES = {
+    ">=": "AT_LEAST", ">": "MORE_THAN", "<=": "AT_MOST", "<": "LESS_THAN",
+    "==": "EQUAL",
+}  # fmt: skip
 IDEMPOTENCY_KEY = {
     "name": idempotency.HEADER,
     "in": "header",
@@ -113,6 +118,10 @@ def one_path_each(endpoints):
 def share_enums(result, generator, request, public):
     """Let the parameters of queries refer to named enums, as bodies do."""
     schemas = result["components"]["schemas"]
+    predicates = schemas["PredicateType"]
+    predicates["x-enum-varnames"] = [
+        PREDICATE_NAMES[one] for one in predicates["enum"]
+    ]
     names = {
         tuple(one["enum"]): name for name, one in schemas.items() if "enum" in one
     }
