@@ -96,6 +96,7 @@ def run_program(name: str, *options: str, **given: Any) -> Iterator[Any]:
                 if process.stdin:
                     process.stdin.close()
             except BrokenPipeError:  # it has ended, and says why
+                assert process.stdin, "only what is written breaks"
                 with suppress(BrokenPipeError):  # of what was not yet written
                     process.stdin.close()
             except BaseException:
