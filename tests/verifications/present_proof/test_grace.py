@@ -17,6 +17,7 @@ from tests.support.people import Organization
 from tests.support.presentations import policy_of
 from tests.support.races import in_thread
 from tests.support.rounds import ROUNDS
+from tests.support.steps import step
 from verifications import kiosks
 from verifications.models import Kiosk
 from wallets import anoncreds
@@ -84,9 +85,17 @@ class Register:
         return codes
 
 
+@step
+def cards(faber):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "time", moved := Clock())
+        return Register(faber, moved)
+
+
 @pytest.fixture
-def register(faber, clock):
-    return Register(faber, clock)
+def register(cards, clock):
+    cards.clock = clock
+    return cards
 
 
 def asking(**requirement):
