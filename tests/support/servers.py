@@ -11,6 +11,7 @@ the workers, which stops them.
 """
 
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -43,6 +44,7 @@ def start(config: pytest.Config) -> None:
     A background job starts with SIGINT ignored, and all processes of tests would
     inherit that. A handler is not inherited: they get the default.
     """
+    gc.disable()  # until all is loaded (conftest.py), as that makes no garbage
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     os.environ |= {"EMAIL_URL": "consolemail://", "STUDIO_VERIFY_EMAIL": "0"}
