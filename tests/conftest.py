@@ -162,6 +162,13 @@ def static_files_are_listed_once():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def registries_are_small(django_test_environment):
+    """Each place of a registry takes time when its definition is made."""
+    with override_settings(REVOCATION_FIRST_REGISTRY_SIZE=16):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def only_this_machine_has_a_name(monkeypatch):
     """No test asks the network for a name."""
