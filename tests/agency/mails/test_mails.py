@@ -20,6 +20,7 @@ from tests.agency.studio.conftest import (
     browser_of,
     college,
     fay,
+    founded,
     person,
     url,
 )
@@ -27,7 +28,7 @@ from tests.factories import EmailAddressFactory
 from tests.support.pages import Browser
 
 __all__ = [
-    "browser", "college", "fay", "url",
+    "browser", "college", "fay", "founded", "url",
 ]  # fmt: skip
 
 PASSWORD = "correct horse battery"

@@ -5,9 +5,9 @@ from functools import cache
 import pytest
 from django.contrib.auth.hashers import get_hasher, make_password
 
-from organizations.provisioning import create_organization
 from tenants.models import AuditEntry
 from tests.factories import EmailAddressFactory, MembershipFactory, UserFactory
+from tests.support.database import Template
 from tests.support.pages import Browser
 from tests.support.people import Organization
 
@@ -33,9 +33,42 @@ def browser_of(user):
     return browser
 
 
+def found_college():
+    """Faber College, with Fay."""
+    fay = confirmed("fay")
+    college = Organization("Faber College", owner=fay)
+    college.fay = fay
+    return college
+
+
+def meet_alice():
+    """The same, with the wallet of Alice, which is connected with it by this name."""
+    college = found_college()
+    alice, invited = college.hosts(), college.invites(name="Alice")
+    mine = alice.accepts_invitation(invited["invitation"])
+    alice.connection_id = invited["connectionId"]
+    alice.known[college] = (alice.connection_id, mine["connectionId"])
+    college.alice = alice
+    return college
+
+
+FOUNDED, MET = Template(found_college), Template(meet_alice)
+
+
 @pytest.fixture
-def fay(db):
-    return confirmed("fay")
+def founded(request, db):
+    return (MET if "met" in request.fixturenames else FOUNDED)()
+
+
+@pytest.fixture
+def met(founded, transactional_db):
+    return founded.alice
+
+
+@pytest.fixture
+def fay(request, db):
+    is_founded = "founded" in request.fixturenames
+    return request.getfixturevalue("founded").fay if is_founded else confirmed("fay")
 
 
 @pytest.fixture
@@ -44,8 +77,8 @@ def browser(fay):
 
 
 @pytest.fixture
-def college(fay):
-    return create_organization("Faber College", owner=fay)
+def college(founded):
+    return founded.made
 
 
 @pytest.fixture
@@ -54,19 +87,15 @@ def url(college):
 
 
 @pytest.fixture
-def api(transactional_db, stored_keys, college):
+def api(transactional_db, stored_keys, founded):
     """The API of the organization."""
-    return Organization(made=college)
+    return founded
 
 
 @pytest.fixture
-def alice(api):
+def alice(api, met):
     """The wallet of Alice, which is connected with the organization by this name."""
-    alice, invited = api.hosts(), api.invites(name="Alice")
-    mine = alice.accepts_invitation(invited["invitation"])
-    alice.connection_id = invited["connectionId"]
-    alice.known[api] = (alice.connection_id, mine["connectionId"])
-    return alice
+    return met
 
 
 def browser_with(role, tenant, name="someone"):

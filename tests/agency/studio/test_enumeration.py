@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.cache import cache
 
+from tests.agency.studio.conftest import found_college
 from tests.factories import EmailAddressFactory
 from tests.support.pages import Browser
 
@@ -50,6 +51,12 @@ def hashed(monkeypatch):
 
     monkeypatch.setattr(hashers.Argon2PasswordHasher, "encode", counted)
     return times
+
+
+@pytest.fixture
+def founded(db):
+    """Not that of other tests: Fay's password is hashed by the product's hasher."""
+    return found_college()
 
 
 @pytest.fixture

@@ -2,21 +2,29 @@
 
 import pytest
 
-from tests.agency.studio.conftest import browser, fay, stranger, viewer
-from tests.support.people import Organization
+from tests.agency.studio.conftest import FOUNDED, found_college
+from tests.support.database import Template
 from tests.support.walks import Walk
 
-__all__ = ["browser", "fay", "stranger", "viewer"]
+
+def prepare_walks():
+    """Faber College with what all walks begin with, or most."""
+    faber = found_college()
+    faber.holder, faber.badge = faber.hosts("Alice"), faber.defines("name", "level")
+    return faber
+
+
+FOR_WALKS = Template(prepare_walks)
 
 
 @pytest.fixture
-def faber(transactional_db, stored_keys, fay):
-    return Organization("Faber College", owner=fay)
+def founded(request, transactional_db, stored_keys):
+    return (FOR_WALKS if "walk" in request.fixturenames else FOUNDED)()
 
 
 @pytest.fixture
-def college(faber):
-    return faber.made
+def faber(founded):
+    return founded
 
 
 @pytest.fixture
