@@ -119,7 +119,7 @@ def next_screen(kiosk: Kiosk) -> Screen:
     now = timezone.now()
     # Stored at most once a minute.
     if not kiosk.last_seen_at or now - kiosk.last_seen_at > SEEN_INTERVAL:
-        Kiosk.objects.filter(pk=kiosk.pk).update(last_seen_at=now)
+        Kiosk.objects.filter(pk=kiosk.pk).update(last_seen_at=now, updated_at=now)
     screen = read_screen(kiosk)
     if screen.state == State.OVER:
         renew_request(kiosk)

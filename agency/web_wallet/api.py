@@ -18,6 +18,7 @@ class PersonalLinkContract(Contract):
         source="is_stored", help_text="Whether the wallet has a personal link."
     )
     createdAtUtc = serializers.DateTimeField(source="created_at", required=False)
+    updatedAtUtc = serializers.DateTimeField(source="updated_at", required=False)
     expiresAt = serializers.DateTimeField(
         source="expires_at",
         required=False,

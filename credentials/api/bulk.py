@@ -111,6 +111,10 @@ class BulkSummary(Contract):
         source="row_count", help_text="How many rows the file has."
     )
     createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(
+        source="updated_at",
+        help_text="Grows with its state, and with each turn in which rows are offered.",
+    )
     finishedAtUtc = serializers.DateTimeField(
         source="finished_at", required=False, help_text="When no row waited any more."
     )
@@ -122,6 +126,7 @@ class BulkContract(BulkSummary):
     bulkId = serializers.CharField(source="pk", required=False, help_text="The bulk.")
     state = serializers.ChoiceField(STATES, required=False)
     createdAtUtc = serializers.DateTimeField(source="created_at", required=False)
+    updatedAtUtc = serializers.DateTimeField(source="updated_at", required=False)
     counts = serializers.DictField(
         child=serializers.IntegerField(),
         help_text="How many rows are `Waiting` or `Failed`, or have a credential in "

@@ -33,6 +33,7 @@ class DryRun(NamedTuple):
     pk: None = None
     state: None = None
     created_at: None = None
+    updated_at: None = None
     finished_at: None = None
 
 

@@ -70,6 +70,7 @@ class KeyContract(Contract):
         required=False, help_text="Whether lists refuse filters that they do not know."
     )
     createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
     lastUsedAtUtc = serializers.DateTimeField(source="last_used_at", required=False)
     expiresAtUtc = serializers.DateTimeField(
         source="expires_at", required=False, help_text="When it ends by itself."

@@ -309,7 +309,7 @@ class ApiKey(Record):
         now = timezone.now()
         if not self.last_used_at or now - self.last_used_at > timedelta(minutes=1):
             ApiKey.objects.filter(pk=self.pk).update(
-                last_used_at=now, last_used_address=address
+                last_used_at=now, last_used_address=address, updated_at=now
             )
 
     def mark_values_read(self, kind: str, day: str) -> bool:
@@ -331,9 +331,11 @@ class ApiKey(Record):
 
     def end_after(self, overlap: timedelta) -> None:
         """Let it end then, unless it ends earlier."""
-        end = timezone.now() + overlap
+        now = timezone.now()
+        end = now + overlap
         keys = ApiKey.live().filter(pk=self.pk)
-        keys.filter(Q(expires_at=None) | Q(expires_at__gt=end)).update(expires_at=end)
+        keys = keys.filter(Q(expires_at=None) | Q(expires_at__gt=end))
+        keys.update(expires_at=end, updated_at=now)
 
     def rotate(
         self, overlap: timedelta = ROTATION_OVERLAP, *, made_by: Any = None

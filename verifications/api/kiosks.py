@@ -48,6 +48,7 @@ class KioskContract(Contract):
         source="shown_items", child=serializers.CharField(), help_text=SHOWN_ITEMS
     )
     createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
     lastSeenAtUtc = serializers.DateTimeField(
         source="last_seen_at",
         required=False,

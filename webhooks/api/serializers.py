@@ -118,6 +118,7 @@ class WebhookContract(Contract):
     url = serializers.CharField()
     type = serializers.ChoiceField(TYPES)
     createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
     enabled = serializers.BooleanField(source="is_enabled")
     messageTypes = serializers.ListField(
         source="message_types", child=serializers.ChoiceField(MESSAGE_TYPES)
@@ -197,6 +198,10 @@ class DeliveryContract(Contract):
     nextCallAtUtc = serializers.DateTimeField(required=False)
     finishedAtUtc = serializers.DateTimeField(source="finished_at", required=False)
     createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(
+        source="updated_at",
+        help_text="When it was last called, closed or sent again.",
+    )
 
     def get_status(self, delivery):
         return SHOWN_STATUS[delivery.status]

@@ -105,6 +105,8 @@ class Webhook(Record):
     recover_unconfirmed = models.BooleanField(default=False)
     # The running recovery resends events from this time on. None if none is running.
     recover_since = models.DateTimeField(null=True)
+    # When it was started. None if none is running, or if version 0.1.0 started it.
+    recovery_started_at = models.DateTimeField(null=True)
     # When to email the organization's members that it was disabled.
     notice_due_at = models.DateTimeField(null=True)
     # The number of events about this webhook itself.
@@ -198,7 +200,7 @@ class Webhook(Record):
             changes["message_types"] = chosen or self.default_message_types()
         if changes.get("url", self.url) != self.url:
             changes |= CLEAN_RECORD | {"has_answered": False}
-        self._update(**changes)
+        self.update_columns(**changes)
 
     @transaction.atomic
     def enable(self) -> None:
@@ -208,7 +210,7 @@ class Webhook(Record):
         dropped: the user who enables it knows. 404 `not_found` if it was deleted.
         """
         self.lock_and_reload()
-        self._update(
+        self.update_columns(
             is_enabled=True, disabled_reason="", notice_due_at=None, **CLEAN_RECORD
         )
 
@@ -224,8 +226,12 @@ class Webhook(Record):
         self.lock_and_reload()
         times = [lost_since, self.lost_since, self.recover_since]
         earliest = min(time for time in times if time)
-        self._update(
-            is_enabled=False, recover_since=None, lost_since=earliest, **changes
+        self.update_columns(
+            is_enabled=False,
+            recover_since=None,
+            recovery_started_at=None,
+            lost_since=earliest,
+            **changes,
         )
 
     @transaction.atomic
@@ -245,8 +251,11 @@ class Webhook(Record):
         if since is None:
             first = self.lost_since or timezone.now() - DEFAULT_RECOVERY_PERIOD
             since = first - TRANSACTION_MARGIN
-        self._update(
-            recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None
+        self.update_columns(
+            recover_since=since,
+            recovery_started_at=timezone.now(),
+            recover_unconfirmed=unconfirmed,
+            lost_since=None,
         )
 
     @property
@@ -294,7 +303,7 @@ class Webhook(Record):
         previous_until = timezone.now() + SECRET_OVERLAP
         vault.seal(self, "previous_secret", vault.unseal(self, "secret"))
         vault.seal(self, "secret", secret)
-        self._update(
+        self.update_columns(
             secret=self.secret,
             previous_secret=self.previous_secret,
             previous_until=previous_until,
@@ -335,20 +344,10 @@ class Webhook(Record):
         except Webhook.DoesNotExist:
             raise NotFound("not_found", "The webhook was deleted.") from None
 
-    def _update(self, **changes: Any) -> None:
-        """Write columns, and `updated_at`.
-
-        While a recovery runs, `updated_at` stays the time of its start: the recovery
-        restarts only what failed before.
-        """
-        updated_at: Any = timezone.now()
-        if "recover_since" not in changes:
-            is_recovering = models.When(
-                recover_since__isnull=False, then=models.F("updated_at")
-            )
-            updated_at = models.Case(is_recovering, default=updated_at)
-        rows = Webhook.objects.filter(pk=self.pk)
-        rows.update(updated_at=updated_at, **changes)
+    def update_columns(self, **changes: Any) -> None:
+        """Write columns and `updated_at`, in the database and on this object."""
+        changes["updated_at"] = timezone.now()
+        Webhook.objects.filter(pk=self.pk).update(**changes)
         for name, value in changes.items():
             setattr(self, name, value)
 

@@ -71,7 +71,7 @@ def count_outcomes(webhook: Webhook, outcomes: Sequence[Outcome]) -> None:
         elif is_failure(outcome) and has_failed_for_days(webhook):
             reason = reason or Webhook.Reason.FAILING
     if changes:
-        Webhook.objects.filter(pk=webhook.pk).update(**changes)
+        webhook.update_columns(**changes)
     if reason:
         disable_webhook(webhook, reason)
 

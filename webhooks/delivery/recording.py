@@ -40,13 +40,15 @@ UPDATE webhooks_delivery AS delivery
 SET status = new.status, attempts = new.attempts, calls = new.calls,
     due_at = new.due_at, blocks_until = new.blocks_until,
     finished_at = new.finished_at, last_error = new.last_error,
+    updated_at = new.updated_at,
     lease_owner = NULL, lease_until = NULL
 FROM unnest(
     %s::uuid[], %s::uuid[], %s::varchar[], %s::int[], %s::int[],
-    %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::varchar[]
+    %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::varchar[],
+    %s::timestamptz[]
 ) AS new(
     id, lease_owner, status, attempts, calls,
-    due_at, blocks_until, finished_at, last_error
+    due_at, blocks_until, finished_at, last_error, updated_at
 )
 WHERE delivery.id = new.id AND delivery.lease_owner = new.lease_owner
     AND delivery.status = 'pending'
@@ -54,7 +56,7 @@ RETURNING delivery.id
 """
 UPDATED_COLUMNS = (
     "id", "lease_owner", "status", "attempts", "calls",
-    "due_at", "blocks_until", "finished_at", "last_error",
+    "due_at", "blocks_until", "finished_at", "last_error", "updated_at",
 )  # fmt: skip
 
 
@@ -158,7 +160,8 @@ def changes_after(
         return {"due_at": now}
     Status = Delivery.Status
     # One more, unless a bug of ours prevented the call.
-    changes: dict[str, Any] = {"calls": delivery.calls + outcome.was_made}
+    calls = delivery.calls + outcome.was_made
+    changes: dict[str, Any] = {"calls": calls, "updated_at": now}
     if outcome.result is Result.DELIVERED:
         return changes | {"status": Status.DONE, "finished_at": now}
     changes["last_error"] = outcome.error

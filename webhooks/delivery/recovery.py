@@ -4,6 +4,7 @@ Pending deliveries of disabled webhooks are closed. A recovery, which the organi
 starts (Webhook.start_recovery), resends the events that a webhook missed.
 """
 
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -53,11 +54,13 @@ def close_deliveries(webhook: Webhook) -> int:
     rows = unleased_deliveries().filter(webhook=webhook)
     rows = rows.select_for_update(skip_locked=True)
     ids = list(rows.values_list("pk", flat=True)[:BATCH_SIZE])
+    now = timezone.now()
     return Delivery.objects.filter(pk__in=ids).update(
         status=Delivery.Status.EXHAUSTED,
         lease_owner=None,
         last_error="webhook_disabled",
-        finished_at=timezone.now(),
+        finished_at=now,
+        updated_at=now,
     )
 
 
@@ -99,21 +102,29 @@ def recovery_step(webhook_id: UUID) -> int:
         if recovered:
             return recovered
     all_committed_before = timezone.now() - TRANSACTION_MARGIN
-    recover_since = None
     assert webhook.recover_since  # by the query
-    if webhook.updated_at >= all_committed_before:
-        recover_since = max(webhook.recover_since, all_committed_before)
-    Webhook.objects.filter(pk=webhook_id).update(recover_since=recover_since)
+    if start_of_recovery(webhook) >= all_committed_before:
+        later = max(webhook.recover_since, all_committed_before)
+        webhook.update_columns(recover_since=later)
+    else:
+        webhook.update_columns(recover_since=None, recovery_started_at=None)
     return 0
+
+
+def start_of_recovery(webhook: Webhook) -> datetime:
+    """When the running recovery was started.
+
+    Version 0.1.0 kept that in `updated_at`.
+    """
+    return webhook.recovery_started_at or webhook.updated_at
 
 
 def requeue_failed(webhook: Webhook) -> int:
     """Restart a batch of failed deliveries. Return their number.
 
-    Those that ended before `updated_at` of the webhook: while a recovery runs, that is
-    its start (Webhook._update). Deliveries that fail again have a later `finished_at`,
-    so they are not restarted a second time. In the transaction of recovery_step(),
-    which has locked the webhook.
+    Those that ended before the start of the recovery. Deliveries that fail again have a
+    later `finished_at`, so they are not restarted a second time. In the transaction of
+    recovery_step(), which has locked the webhook.
     """
     assert webhook.recover_since
     statuses = [Delivery.Status.EXHAUSTED]
@@ -124,7 +135,7 @@ def requeue_failed(webhook: Webhook) -> int:
         status__in=statuses,
         pk__gte=smallest_uuid7(unix_milliseconds(webhook.recover_since)),
         lease_owner=None,
-        finished_at__lt=webhook.updated_at,
+        finished_at__lt=start_of_recovery(webhook),
     )
     ids = list(failed.order_by("pk").values_list("pk", flat=True)[:BATCH_SIZE])
     now = timezone.now()
@@ -153,5 +164,5 @@ def create_missed(webhook: Webhook) -> int:
     if events:
         # Events are read by id, and one with an earlier id may commit later.
         reached = max(since, events[-1].created_at - TRANSACTION_MARGIN)
-        Webhook.objects.filter(pk=webhook.pk).update(recover_since=reached)
+        webhook.update_columns(recover_since=reached)
     return len(events)

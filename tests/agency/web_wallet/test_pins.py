@@ -563,11 +563,11 @@ def test_the_api_makes_tells_and_revokes_a_link(alice, faber, acme):
     assert faber.get(path) == {"hasLink": False}
     made = faber.post(path)
     assert made["link"].startswith("http") and "/w/agw_" in made["link"]
-    times = {name: made[name] for name in ("createdAtUtc", "expiresAt")}
-    assert faber.get(path) == times | {"hasLink": True}
+    assert faber.get(path) == {name: made[name] for name in made if name != "link"}
     opens_wallet(alice, "/w/" + made["link"].rpartition("/")[2])
     told = faber.get(path)
     assert "pinChosenAtUtc" in told and "expiresAt" not in told
+    assert told["updatedAtUtc"] > made["updatedAtUtc"] >= made["createdAtUtc"]
     faber.delete(path)
     faber.delete(path)
     assert faber.get(path) == {"hasLink": False}

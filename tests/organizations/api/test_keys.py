@@ -33,9 +33,12 @@ def test_a_key_makes_one_of_its_scopes_and_its_maker(api, faber):
     assert_error(desk.send("get", "/keys"), 403, "missing_scope")
     assert AuditEntry.objects.get(object_id=made["keyId"]).action == "key.created"
     listed = {one["keyId"]: one for one in api.get("/keys")}
-    assert listed[made["keyId"]] == {
-        name: made[name] for name in made if name != "secret"
-    } | {"lastUsedAtUtc": listed[made["keyId"]]["lastUsedAtUtc"]}
+    used = listed[made["keyId"]]
+    told = {name: made[name] for name in made if name != "secret"}
+    assert used == told | {
+        name: used[name] for name in ("lastUsedAtUtc", "updatedAtUtc")
+    }
+    assert used["updatedAtUtc"] > made["updatedAtUtc"]
     assert made["secret"] not in str(listed)
 
 

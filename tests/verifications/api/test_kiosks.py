@@ -31,7 +31,7 @@ def test_a_kiosk_is_made_listed_and_revoked(faber, desk):
     assert tokens.is_well_formed(token, "agk")
     [row] = Kiosk.objects.values()
     assert bytes(row["sha256"]) == tokens.digest_of(token) and token not in str(row)
-    told = {name: made[name] for name in ("kioskId", "createdAtUtc")}
+    told = {name: made[name] for name in ("kioskId", "createdAtUtc", "updatedAtUtc")}
     assert made == desk | told | {"seconds": 8}
     assert faber.get("/kiosks") == [made]
     assert faber.get(f"/kiosks/{made['kioskId']}") == made

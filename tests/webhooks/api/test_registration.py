@@ -28,6 +28,7 @@ def test_a_registered_webhook_is_listed_the_newest_first_and_deleted(faber):
     assert made == {
         "id": made["id"], "url": URL, "type": "Notification", "enabled": True,
         "messageTypes": CLIENTS, "createdAtUtc": made["createdAtUtc"],
+        "updatedAtUtc": made["updatedAtUtc"],
     }  # fmt: skip
     assert faber.get("/webhooks") == [made]
     path = f"/webhooks/{made['id']}"
@@ -62,7 +63,8 @@ def test_it_is_disabled_and_enabled(faber):
         [shown] = faber.get("/webhooks")
         assert answered == shown
         assert shown.pop("lostSinceUtc"), "it says from when on it missed events"
-        assert shown == made | {"enabled": enabled}
+        changed = {"enabled": enabled, "updatedAtUtc": shown["updatedAtUtc"]}
+        assert shown == made | changed
 
 
 def test_an_address_that_cannot_be_called_is_400(faber, subtests):

@@ -50,7 +50,8 @@ def recovers(faber, webhook, **body):
 
 
 def a_minute_later():
-    Webhook.objects.update(updated_at=timezone.now() - timedelta(seconds=61))
+    started = timezone.now() - timedelta(seconds=61)
+    Webhook.objects.update(recovery_started_at=started)
     tasks.maintain()
 
 
