@@ -12,7 +12,7 @@ QUICK := tests/test_story.py tests/wallets tests/agency/core tests/agency/server
 	tests/credentials/issue_credential/test_issuing.py tests/verifications/proofs/test_request.py tests/webhooks/delivery/test_call.py
 CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test test-slow test-production test-clients test-interop test-python tools screenshots lint format check bench install env clean reset
+.PHONY: help run test test-slow test-production test-clients test-interop test-python errors tools screenshots lint format check bench install env clean reset
 .DELETE_ON_ERROR:
 # Else every process that a test starts would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -51,6 +51,10 @@ $(CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	@cd tests/clients && npm ci --loglevel error || { \
 		echo "npm could not install the published clients: this needs the network once." >&2; exit 1; }
 	@touch $@
+
+errors: $(INSTALLED)  ## Compare the errors that tests got with those of the OpenAPI document (RECORDED_ERRORS=folder)
+	@$(if $(RECORDED_ERRORS),,echo "Say where they are: RECORDED_ERRORS=folder make test test-slow errors" >&2; exit 1)
+	@$(SERVERS) $(PYTHON) -m tests.measures errors $(RECORDED_ERRORS) $(ARGS)
 
 # After .venv is made: making it would remove what is in it.
 tools: | $(PYTHON)  ## Unpack the programs that tests start and this machine has not, on Debian and Ubuntu

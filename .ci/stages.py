@@ -4,6 +4,10 @@ The order, the budgets in seconds and the shares of the machine are in .ci/budge
 stage that fails ends those that need it; all others still run. Output goes to a log
 for each stage, printed in the order in which they started.
 
+All suites of pytest note into one folder which errors the API answered
+(tests/support/recorded_errors.py); the stage `errors` reads what they wrote, the second
+tries included.
+
 A stage's CPU is that of its processes, also of those that outlive their parents, as
 servers do; what still runs when the stage has ended is not counted.
 """
@@ -65,6 +69,7 @@ class Stage:
                 [sys.executable, __file__, str(logs / f"{self.name}.cpu"), *command],
                 stdout=log,
                 stderr=log,
+                env=os.environ | {"RECORDED_ERRORS": str(logs / "recorded-errors")},
                 start_new_session=True,
             )
 
@@ -109,6 +114,7 @@ def all_stages() -> list[Stage]:
         # One of them needs axe-core of npm.
         Stage("test-slow", ["test-slow"], ["install", "npm"], True, SLOW),
         Stage("test-interop", ["test-interop"], ["install"], True),
+        Stage("errors", ["errors"], ["test", "test-slow"]),
     ]
     if found := newest_interpreter():
         where = [f"VENV=.venv/{Path(found).name}", f"INTERPRETERS={found}"]
@@ -181,8 +187,7 @@ class Run:
 
     def start_what_fits(self) -> None:
         """Start stages in their order. What could start now but does not fit is next."""
-        passed = {stage.name for stage in self.stages if stage.result == "passed"}
-        for stage in [one for one in self.waiting if passed >= set(one.after)]:
+        for stage in [one for one in self.waiting if self.passed() >= set(one.after)]:
             busy = sum(one.share for one in self.running)
             if self.running and busy + stage.share > 1.01:
                 return
@@ -237,10 +242,13 @@ class Run:
                     f"{stage.seconds:.0f} s instead of {stage.budget:.0f} s{PLAIN}"
                 )
 
+    def passed(self) -> set[str]:
+        """The stages that have passed, or what failed in them when tried again."""
+        passed = [stage for stage in self.stages if stage.result == "passed"]
+        return {stage.name.removesuffix(AGAIN) for stage in passed}
+
     def has_passed(self) -> bool:
-        """Each stage has passed, or what failed in it has when it was tried again."""
-        passed = {stage.name for stage in self.stages if stage.result == "passed"}
-        return all({one.name, one.name + AGAIN} & passed for one in self.stages)
+        return self.passed() >= {one.name.removesuffix(AGAIN) for one in self.stages}
 
 
 def measure(result: str, command: list[str]) -> int:

@@ -1,8 +1,9 @@
 """Prints the figures of the source; with `walks`, those of single calls too.
 
-`mutations` judges the tests: see there.
+`mutations` judges the tests, `errors` the OpenAPI document: see there.
 """
 
+import os
 import sys
 
 from tests.measures import source
@@ -12,6 +13,7 @@ if sys.argv[1:2] == ["mutations"]:
 
     sys.exit(mutations.main(sys.argv[2:]))
 if sys.argv[1:2] == ["errors"]:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
     import django
 
     django.setup()
@@ -24,4 +26,4 @@ if sys.argv[1:] == ["walks"]:
 
     print(walks.report())
 elif sys.argv[1:]:
-    sys.exit("Usage: python -m tests.measures [walks | mutations ...]")
+    sys.exit("Usage: python -m tests.measures [walks | mutations ... | errors ...]")

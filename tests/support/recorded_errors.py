@@ -1,15 +1,14 @@
 """A pytest plugin that notes which errors the API answered in a run of tests.
 
 RECORDED_ERRORS names a folder; without it nothing is noted. Each process writes a file
-of lines `[operation, status, code, body]` there, which `python -m tests.measures
-errors` compares with the OpenAPI document.
+of lines `[operation, status, code, body]` there, which `make errors` compares with the
+OpenAPI document.
 """
 
 import json
 import os
 from pathlib import Path
 
-import pytest
 from django.core.handlers.base import BaseHandler
 from django.urls import Resolver404, resolve
 
@@ -18,13 +17,20 @@ FOLDER = "RECORDED_ERRORS"
 seen: dict[tuple[str, int, str], str] = {}
 
 
-def note_error(request, response):
-    """Note the error of an operation. What no operation answers is left out."""
+def note_error(request, response, folder):
+    """Note the error of an operation. What no operation answers is left out.
+
+    It is written at once, so that nothing is lost if the process is killed.
+    """
     code = getattr(response, "error_code", None)
-    if code and (operation := operation_of(request)):
-        found = (operation, response.status_code, code)
-        body = response.content.decode()
-        seen[found] = min(seen.get(found, body), body, key=len)
+    if not code or not (operation := operation_of(request)):
+        return
+    found, body = (operation, response.status_code, code), response.content.decode()
+    if found in seen and len(seen[found]) <= len(body):
+        return
+    seen[found] = body
+    with (folder / f"{os.getpid()}.jsonl").open("a") as file:
+        file.write(json.dumps([*found, json.loads(body)]) + "\n")
 
 
 def operation_of(request):
@@ -41,19 +47,13 @@ def operation_of(request):
 def pytest_configure():
     if FOLDER not in os.environ:
         return
+    folder = Path(os.environ[FOLDER]).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
     get_response = BaseHandler.get_response
 
     def get_noted_response(self, request):
         response = get_response(self, request)
-        note_error(request, response)
+        note_error(request, response, folder)
         return response
 
     BaseHandler.get_response = get_noted_response
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish():
-    if seen and (folder := os.environ.get(FOLDER)):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps([*found, json.loads(seen[found])]) for found in seen]
-        Path(folder, f"{os.getpid()}.jsonl").write_text("\n".join(lines) + "\n")
