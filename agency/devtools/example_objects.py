@@ -150,6 +150,8 @@ def make_credentials(api: Api, story: Story) -> Ids:
         rows = api.get(f"{story.wallet}/credentials?state=Offered")
         return [row["credentialId"] for row in rows]
 
+    to_revoke = offer(**of_connection, automaticIssuance=True)
+    api.post(f"{story.wallet}/credentials/{quote(offered()[0])}")
     requested = offer(**of_connection)
     api.post(f"{story.wallet}/credentials/{quote(offered()[0])}")
     to_delete, *_ = [offer(**of_connection) for _ in range(5)]
@@ -168,6 +170,7 @@ def make_credentials(api: Api, story: Story) -> Ids:
         ],
         examples.CREDENTIAL_REQUESTED: requested["credentialId"],
         examples.CREDENTIAL_TO_DELETE: to_delete["credentialId"],
+        examples.CREDENTIAL_TO_REVOKE: to_revoke["credentialId"],
         examples.OFFER_TO_ACCEPT: to_accept,
         examples.OFFER_TO_DECLINE: to_decline,
         examples.OFFER_TO_COUNTER: to_counter,
@@ -301,8 +304,9 @@ def make_webhooks(api: Api) -> Ids:
 
 def make_organizations(api: Api, provider: Api) -> Ids:
     path = "/provider/v1/tenants"
+    to_be_deleted = {"name": "Faber Night School, to be deleted", "isTest": True}
     made = provider.post(path, {"name": "Faber Evening School"})
-    to_delete = provider.post(path, {"name": "Faber Night School, to be deleted"})
+    to_delete = provider.post(path, to_be_deleted)
     # Anybody may connect to it by its public DID.
     tenant = Tenant.objects.get(public_id=made["tenantId"])
     public_did.publish_endpoint(tenant)

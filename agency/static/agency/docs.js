@@ -7,7 +7,9 @@ const followColorScheme = () => {
 dark.addEventListener("change", followColorScheme);
 followColorScheme();
 
-/* The document with other ids in its examples, wherever such an id is the whole text. */
+/* The document with other ids in its examples, wherever such an id is the whole text, and
+   with the `credentialValues` that belong to the ids. */
+const VALUES = "credentialValues";
 const withIds = (value, ids) => {
   if (typeof value === "string") {
     return Object.hasOwn(ids, value) ? ids[value] : value;
@@ -17,7 +19,10 @@ const withIds = (value, ids) => {
   }
   if (value !== null && typeof value === "object") {
     return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [name, withIds(item, ids)]),
+      Object.entries(value).map(([name, item]) => [
+        name,
+        (name === VALUES && ids[VALUES]) || withIds(item, ids),
+      ]),
     );
   }
   return value;

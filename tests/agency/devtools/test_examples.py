@@ -1,13 +1,16 @@
 """The examples in /docs work unchanged with the keys of the demo organization."""
 
 import json
+from collections import Counter
 from io import StringIO
 from urllib.parse import quote, urlencode
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from django.urls import reverse
 from drf_spectacular.generators import SchemaGenerator
 
 from agency.api.dialects import LITERAL_HEADER, SUBSCRIPTION_HEADERS
@@ -19,6 +22,7 @@ from agency.api.openapi.descriptions import (
     PROPERTIES_OF,
 )
 from agency.devtools.management.commands import demo
+from tenants.models import Tenant
 from tests.agency.devtools.test_demo import demo_file  # noqa: F401
 from tests.support.openapi import (
     OF_THE_OTHER_DIALECT,
@@ -39,6 +43,14 @@ EXCEPTIONS = {
     ),
     ("undoTenantDeletion", "ByAStolenKey"): NOT_DELETED_SOON,
     ("endTenantDeletion", ""): NOT_DELETED_SOON,
+}
+# The examples that need a link.
+LINKS = {
+    "acceptInvitation",
+    "acceptCredential",
+    "submitVerificationForParameters",
+    "submitVerificationFromDataAutoSelect",
+    "getAvailableCredentialsForParameters",
 }
 # A file is chosen by hand: no example can hold one.
 PICTURE = {"uploadedFiles": picture("PNG")}
@@ -108,17 +120,66 @@ def test_each_operation_answers_its_examples_as_documented(
     header,
     differing,
 ):
-    settings.EXPECTED_PROCESSES = []  # else `/health/status` is 503
-    command = demo.Command(stdout=StringIO())
-    command.handle()
-    client = Client()
-    ids = client.get("/docs/examples.json").json()
+    command = played(settings)
+    ids = Client().get("/docs/examples.json").json()
     assert set(ids) == set(all_ids())
     sent = command.api.session.headers
     sent[header] = sent.pop(LITERAL_HEADER)
     tried, wrong, differed = set(), {}, set()
-    for path, method, operation in in_order_of_the_page(document):
+    for operation, example, answer in answers(document, command, ids):
         name = operation["operationId"]
+        tried.add(name)
+        expected = EXCEPTIONS.get((name, example), (200, ""))[0]
+        if answer.status_code != expected:
+            wrong[f"{name} {example}"] = (
+                f"{answer.status_code} {answer.content!r:.300}"
+            )
+            continue
+        for complaint in complaints(document, operation, answer):
+            if known := difference(operation, complaint):
+                differed.add(known)
+            else:
+                wrong[f"{name} {example}"] = complaint
+    assert not wrong, "\n".join(f"{name}: {text}" for name, text in wrong.items())
+    assert differed == differing
+    assert tried == {
+        operation["operationId"] for *_, operation in operations(document)
+    }
+
+
+def test_its_own_ids_work_as_well(
+    demo_file,  # noqa: F811
+    storage,  # noqa: F811
+    document,
+    settings,
+):
+    """Those of the studio's page, which knows no links: they are secrets."""
+    command = played(settings)
+    client, owner = Client(), User.objects.get(email=demo.EMAIL)
+    client.force_login(owner)
+    tenant = Tenant.objects.get(memberships__user=owner)
+    ids = client.get(reverse("studio:api_docs_ids", args=[tenant.pk])).json()
+    found, wrong = Counter(), {}
+    for operation, example, answer in answers(document, command, ids):
+        name = operation["operationId"]
+        found[answer.status_code] += 1
+        if answer.status_code != 200 and (name, example) not in EXCEPTIONS:
+            wrong[name] = f"{answer.status_code} {answer.content!r:.300}"
+    assert set(wrong) == LINKS, wrong
+    assert found[200] >= 160 and not found[404], found
+
+
+def played(settings):
+    settings.EXPECTED_PROCESSES = []  # else `/health/status` is 503
+    command = demo.Command(stdout=StringIO())
+    command.handle()
+    return command
+
+
+def answers(document, command, ids):
+    """The answer to each example, in the order of the page: (operation, name, answer)."""
+    client = Client()
+    for path, method, operation in in_order_of_the_page(document):
         api = command.provider if path.startswith("/provider/") else command.api
         for example, body in bodies(document, operation).items():
             answer = client.generic(
@@ -127,23 +188,7 @@ def test_each_operation_answers_its_examples_as_documented(
                 headers=dict(api.session.headers),
                 **encoded(with_ids(body, ids)),
             )
-            tried.add(name)
-            expected = EXCEPTIONS.get((name, example), (200, ""))[0]
-            if answer.status_code != expected:
-                wrong[f"{name} {example}"] = (
-                    f"{answer.status_code} {answer.content!r:.300}"
-                )
-                continue
-            for complaint in complaints(document, operation, answer):
-                if known := difference(operation, complaint):
-                    differed.add(known)
-                else:
-                    wrong[f"{name} {example}"] = complaint
-    assert not wrong, "\n".join(f"{name}: {text}" for name, text in wrong.items())
-    assert differed == differing
-    assert tried == {
-        operation["operationId"] for *_, operation in operations(document)
-    }
+            yield operation, example, answer
 
 
 def all_ids():
@@ -214,7 +259,15 @@ def encoded(body):
 def with_ids(value, ids):
     """As agency/static/agency/docs.js does it."""
     if isinstance(value, dict):
-        return type(value)({name: with_ids(item, ids) for name, item in value.items()})
+        own = ids.get("credentialValues")
+        return type(value)(
+            {
+                name: own
+                if own and name == "credentialValues"
+                else with_ids(item, ids)
+                for name, item in value.items()
+            }
+        )
     if isinstance(value, list):
         return [with_ids(item, ids) for item in value]
     return ids.get(value, value) if isinstance(value, str) else value
