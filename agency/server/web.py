@@ -49,6 +49,11 @@ MAX_WAITING_PER_CALLER = 100  # requests that wait for a thread at the same time
 # Of bodies over MAX_BODY_BYTES, which wait and are read in memory.
 MAX_LARGE_BYTES_PER_CALLER = 64 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
+# How long an agent that sends too fast waits for its 429, without a thread, and how many
+# of an address wait at the same time.
+HELD_SECONDS = 1.0
+MAX_HELD_PER_ADDRESS = 32
+DIDCOMM = "/didcomm"
 STREAM_RETRY_SECONDS = 1  # for a part of a streamed body to ask for a thread again
 
 
@@ -226,6 +231,7 @@ class WebApplication:
         document()  # cached: build it now, not in the first request for it
         self.bodies = BodyReader()
         self.large_bytes: Counter[str] = Counter()  # of waiting and running requests
+        self.held: Counter[str] = Counter()  # refusals of an address that wait
         # With it the share of a caller holds over all web processes of this server.
         siblings = SiblingProcesses(folder_of_siblings())
         # Organizations and provider accounts, but no addresses.
@@ -289,7 +295,24 @@ class WebApplication:
             raise RequestRefused(
                 429, "too_many_at_once", message, retry_after=5
             ) from None
+        if response.status == 429 and scope["path"] == DIDCOMM:
+            await self._hold(address)
         await self._send_response(response, send, receive, caller)
+
+    async def _hold(self, address: str) -> None:
+        """Wait, so that whoever sends again at once costs the others less.
+
+        Each refused envelope must be opened first, to know whose limit counts.
+        """
+        if self.held[address] >= MAX_HELD_PER_ADDRESS:
+            return
+        self.held[address] += 1
+        try:
+            await asyncio.sleep(HELD_SECONDS)
+        finally:
+            self.held[address] -= 1
+            if not self.held[address]:
+                del self.held[address]
 
     @contextmanager
     def _count_large_body(self, body: bytes, caller: str) -> Iterator[None]:
