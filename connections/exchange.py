@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import models
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from agency.core import transactions
@@ -22,6 +24,7 @@ from connections.live_connection import ConnectionForeignKey
 from connections.messaging import outbox, pair_lock, router
 from connections.models import Connection
 from tenants import quotas, vault
+from tenants.models import NotedRow
 from webhooks.events.emit import EventSource
 
 # What an exchange needs to be moved: for select_related().
@@ -29,7 +32,7 @@ PARTIES = ("connection__my_key", "wallet", "tenant__network")
 OPEN_OF_STRANGER = 3  # exchanges that it begins, at a time
 
 
-class Exchange(EventSource):
+class Exchange(EventSource, NotedRow):
     """A thread of messages on a connection, with a state.
 
     wire_version, wire_format: of the last received message (see MessageFormat).
@@ -39,6 +42,7 @@ class Exchange(EventSource):
 
     OPEN: ClassVar[tuple[str, ...]]
     ABANDONED: ClassVar[str]
+    AT_MOVE = {"moved_at": None}
     # What subclasses have:
     objects: ClassVar["models.Manager[Any]"]
     State: ClassVar[Any]
@@ -53,9 +57,20 @@ class Exchange(EventSource):
     wire_format = models.CharField(max_length=9, default=HLINDY)
     # Why it was declined, in the words of the side that did. Sealed.
     reason = models.BinaryField(null=True)
+    # `updated_at` of before its notes were changed; null again at each move().
+    moved_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         abstract = True
+
+    @property
+    def in_state_since(self) -> datetime:
+        """When it was moved last: other than `updated_at`, without changes of notes."""
+        return self.moved_at or self.updated_at
+
+    def times_of_notes(self) -> dict[str, Any]:
+        moved_at = Coalesce("moved_at", "updated_at")
+        return {"moved_at": moved_at, **super().times_of_notes()}
 
     def build_decline(self, reason: str) -> dict[str, Any]:
         """The message of a side that declines. reason: in its own words, or empty."""

@@ -24,7 +24,7 @@ from connections.messaging import outbox, pair_lock, router
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
 from tenants import quotas, vault
-from tenants.models import LiveRows, Tenant
+from tenants.models import LiveRows, NotedRow, Notes, Tenant
 from wallets.models import Key, Wallet
 from webhooks.events.emit import EventSource
 from webhooks.events.types import Type
@@ -43,7 +43,7 @@ HANGUP = "did-rotate/1.0/hangup"
 HAS_ORIGIN = Q(stranger__isnull=False) & ~Q(stranger=F("id"))
 
 
-class Connection(EventSource):
+class Connection(EventSource, NotedRow):
     """One party's view of a pairwise connection. The peer has its own row or agent.
 
     inviter   Invited ─answer_request→ Negotiating ─connect_inviter→ Connected
@@ -263,6 +263,9 @@ class Connection(EventSource):
                 "wallet", case_insensitive("name"), "id", name="connection_by_name"
             ),
             models.Index(
+                fields=["wallet", "reference", "id"], name="connection_by_reference"
+            ),
+            models.Index(
                 fields=["wallet", "id"],
                 condition=Q(multi_party=True),
                 name="connection_multi_party",
@@ -408,6 +411,16 @@ class Connection(EventSource):
         if self.stranger is not None:
             quotas.require_room(quotas.CONNECTIONS, self.tenant)
             self.update_columns(stranger=None)
+
+    @transactions.atomic()
+    def change_notes(self, notes: Notes) -> None:
+        """Change them with the pair lock: who notes something keeps the connection.
+
+        The errors of NotedRow.change_notes(), lock() and adopt().
+        """
+        if self.lock():
+            self.adopt()
+        super().change_notes(notes)
 
     def bind_peer(
         self,

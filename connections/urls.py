@@ -18,7 +18,12 @@ credentials_api = [
     path(
         "connections/<str:connectionId>",
         Connections.as_view(
-            {"get": "retrieve", "put": "confirm_request", "delete": "destroy"}
+            {
+                "get": "retrieve",
+                "put": "confirm_request",
+                "patch": "update",
+                "delete": "destroy",
+            }
         ),
     ),
     path(
@@ -57,7 +62,12 @@ wallet_api = [
     path(
         "<str:walletId>/connections/<str:connectionId>",
         WalletConnections.as_view(
-            {"get": "retrieve", "put": "confirm_request", "delete": "destroy"}
+            {
+                "get": "retrieve",
+                "put": "confirm_request",
+                "patch": "update",
+                "delete": "destroy",
+            }
         ),
     ),
     path(

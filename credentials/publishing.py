@@ -43,7 +43,7 @@ from credentials.publications import (
 )
 from credentials.registries import build_registry, make_registry, publish_registry
 from tenants import idempotency, quotas
-from tenants.models import Tenant
+from tenants.models import Notes, Tenant
 from wallets import anoncreds, key_pool
 from wallets.key_queue import WAIT_SECONDS
 from wallets.models import Wallet
@@ -251,6 +251,7 @@ def preparing_definition(
 def create_definition(
     wanted: DefinitionParameters,
     prepared: CredentialDefinition | key_pool.ReservedKey,
+    notes: Notes | None = None,
 ) -> CredentialDefinition:
     """Publish a definition with the key that prepare_definition() reserved.
 
@@ -262,6 +263,9 @@ def create_definition(
     as while it waited for the key.
     """
     if isinstance(prepared, CredentialDefinition):
+        if notes:
+            prepared.change_notes(notes)
+            prepared.refresh_from_db()
         return prepared
     prepared.use()
     made = prepared.definition
@@ -272,7 +276,7 @@ def create_definition(
     # Also writes the tag that it has chosen into made.public.
     definition_id = ledger.publish_definition(made.public, wanted.tag)
     definition = CredentialDefinition.record_published(
-        wanted.tenant, wanted.schema_body, made, definition_id, wanted.claims
+        wanted.tenant, wanted.schema_body, made, definition_id, wanted.claims, notes
     )
     if definition.supports_revocation:
         size = settings.REVOCATION_FIRST_REGISTRY_SIZE

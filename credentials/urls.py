@@ -18,7 +18,12 @@ credentials_api = [
     path(
         "definitions/credentials/<str:definitionId>",
         CredentialDefinitions.as_view(
-            {"get": "retrieve", "delete": "destroy", "post": "create_for_schema"}
+            {
+                "get": "retrieve",
+                "delete": "destroy",
+                "patch": "update",
+                "post": "create_for_schema",
+            }
         ),
     ),
     path("credentials", Credentials.as_view({"get": "list", "post": "create"})),
@@ -42,7 +47,14 @@ credentials_api = [
     ),
     path(
         "credentials/<str:credentialId>",
-        Credentials.as_view({"get": "retrieve", "put": "issue", "delete": "revoke"}),
+        Credentials.as_view(
+            {
+                "get": "retrieve",
+                "put": "issue",
+                "patch": "update",
+                "delete": "revoke",
+            }
+        ),
     ),
     path(
         "credentials/<str:credentialId>/offer",
@@ -66,7 +78,12 @@ wallet_api = [
     path(
         "<str:walletId>/credentials/<str:credentialId>",
         WalletCredentials.as_view(
-            {"get": "retrieve", "post": "accept", "delete": "destroy"}
+            {
+                "get": "retrieve",
+                "post": "accept",
+                "patch": "update",
+                "delete": "destroy",
+            }
         ),
     ),
     path(

@@ -6,6 +6,7 @@ is deleted unless the settings of the organization say after how many days.
 
 import time
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -26,9 +27,18 @@ from wallets.models import Wallet
 
 # The columns with values, and with what they can be computed from.
 VALUES: dict[type[Exchange], tuple[str, ...]] = {
-    Credential: ("values", "proposal", "reason"),
-    Verification: ("proof", "presentation", "checks", "proposal", "reason"),
+    Credential: ("values", "proposal", "reason", "metadata"),
+    Verification: (
+        "proof",
+        "presentation",
+        "checks",
+        "proposal",
+        "reason",
+        "metadata",
+    ),
 }
+# A change of notes puts nothing off: then the second has the time of before.
+MOMENTS = ("updated_at", "moved_at")
 
 
 def delete_old_exchanges() -> int:
@@ -40,27 +50,30 @@ def delete_old_exchanges() -> int:
     wants = Q(values_kept_days__isnull=False) | Q(exchanges_kept_days__isnull=False)
     done = 0
     for tenant in Tenant.objects.filter(wants).order_by("pk"):
-        for model in VALUES:
+        for model, moment in product(VALUES, MOMENTS):
             if tenant.exchanges_kept_days is not None:
                 before = days_ago(tenant.exchanges_kept_days)
-                rows = finished_rows(tenant, model, before).select_related(*PARTIES)
+                rows = finished_rows(tenant, model, moment, before)
+                rows = rows.select_related(*PARTIES)
                 done += remove_one_by_one(rows, remove_record, budget)
             if tenant.values_kept_days is not None:
                 before = days_ago(tenant.values_kept_days)
-                done += delete_values(finished_rows(tenant, model, before), budget)
+                rows = finished_rows(tenant, model, moment, before)
+                done += delete_values(rows, budget)
     return done
 
 
 def finished_rows(
-    tenant: Tenant, model: type[Exchange], before: datetime
+    tenant: Tenant, model: type[Exchange], moment: str, before: datetime
 ) -> QuerySet[Any]:
     """Finished exchanges that have not changed since `before`, the oldest first.
 
-    Of the organization's own wallet, without the credentials that it holds.
+    Of the organization's own wallet, without the credentials that it holds. moment: one
+    of MOMENTS.
     """
     wallet = Wallet.of_organization(tenant)
-    rows = model.objects.filter(wallet=wallet, updated_at__lt=before)
-    rows = rows.exclude(state__in=model.OPEN).order_by("updated_at")
+    rows = model.objects.filter(wallet=wallet, **{f"{moment}__lt": before})
+    rows = rows.exclude(state__in=model.OPEN).order_by(moment)
     return rows.exclude(role=Credential.Role.HOLDER)
 
 

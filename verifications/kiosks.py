@@ -148,7 +148,7 @@ def read_screen(kiosk: Kiosk) -> Screen:
         end = kiosk.shown_at + duration
     else:
         # What came too long ago is not shown any more.
-        came = found.verified_at or found.updated_at
+        came = found.verified_at or found.in_state_since
         end = now + duration if now - came <= MAX_DELAY else now
     if end <= now:
         return Screen(State.OVER)

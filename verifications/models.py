@@ -18,14 +18,14 @@ from connections.didcomm.formats import MessageFormat
 from connections.exchange import Exchange
 from connections.models import Connection
 from tenants import vault
-from tenants.models import Record, Tenant
+from tenants.models import NotedRow, Notes, Record, Tenant
 from verifications.present_proof import messages, previews
 from verifications.proofs import failures, proof_policy
 from wallets.models import Wallet
 from webhooks.events.types import Type
 
 
-class VerificationPolicy(Record):
+class VerificationPolicy(Record, NotedRow):
     """A stored policy: what a verification asks for.
 
     The body is encrypted because it may contain required values.
@@ -40,16 +40,24 @@ class VerificationPolicy(Record):
     class Meta:
         verbose_name = "verification policy"
         verbose_name_plural = "verification policies"
+        indexes = [
+            models.Index(
+                fields=["tenant", "reference", "id"], name="policy_by_reference"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
 
     @classmethod
-    def create(cls, tenant: Tenant, body: dict[str, Any]) -> Self:
+    def create(
+        cls, tenant: Tenant, body: dict[str, Any], notes: Notes | None = None
+    ) -> Self:
         """Store a policy, in its normalised form. 400 `invalid_policy`."""
         body = proof_policy.normalise(body)
         row = cls(tenant=tenant, name=body["name"], version=body["version"])
         vault.seal(row, "body", body)
+        row.set_notes(notes or {})
         row.save(force_insert=True)
         return row
 
@@ -185,6 +193,14 @@ class Verification(Exchange):
             models.Index(fields=["wallet", "state", "id"]),
             models.Index(fields=["wallet", "updated_at", "id"]),
             models.Index(fields=["wallet", "policy_id", "id"]),
+            models.Index(
+                fields=["wallet", "reference", "id"], name="verification_by_reference"
+            ),
+            models.Index(
+                fields=["wallet", "moved_at"],
+                condition=Q(moved_at__isnull=False),
+                name="verification_moved",
+            ),
             models.Index(
                 fields=["wallet", "id"],
                 condition=Q(is_valid=False),

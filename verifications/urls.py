@@ -20,7 +20,9 @@ credentials_api = [
     path("verificationPolicies/try", PolicyTrials.as_view({"post": "create"})),
     path(
         "verificationPolicies/<str:policyId>",
-        VerificationPolicies.as_view({"get": "retrieve", "delete": "destroy"}),
+        VerificationPolicies.as_view(
+            {"get": "retrieve", "patch": "update", "delete": "destroy"}
+        ),
     ),
     path("kiosks", Kiosks.as_view({"get": "list", "post": "create"})),
     path(
@@ -55,14 +57,16 @@ credentials_api = [
     ),
     path(
         "verifications/<str:verificationId>",
-        Verifications.as_view({"get": "retrieve", "delete": "destroy"}),
+        Verifications.as_view(
+            {"get": "retrieve", "patch": "update", "delete": "destroy"}
+        ),
     ),
     path(
         "verifications/<str:verificationId>/verify",
         Verifications.as_view({"get": "verify"}),
     ),
 ]
-one = {"get": "retrieve", "put": "submit", "delete": "destroy"}
+one = {"get": "retrieve", "put": "submit", "patch": "update", "delete": "destroy"}
 wallet_api = [
     path("<str:walletId>/verifications", WalletVerifications.as_view({"get": "list"})),
     path(

@@ -17,7 +17,7 @@ from agency.core.compiled_sql import CompiledQuery, insert_row
 from agency.core.database.base import fetch_rows
 from agency.core.errors import NotFound, OrganizationFrozen
 from tenants import quotas, vault
-from tenants.models import Erasure, LiveRows, Record, Tenant
+from tenants.models import Erasure, LiveRows, NotedRow, Notes, Record, Tenant
 from wallets import anoncreds, keys
 
 LOCK_SQL = (
@@ -26,7 +26,7 @@ LOCK_SQL = (
 )
 
 
-class Wallet(Record):
+class Wallet(Record, NotedRow):
     """The agent of one party: keys, link secret, connections and exchanges.
 
     An organization has one wallet of its own, which issues and verifies with a public
@@ -71,6 +71,9 @@ class Wallet(Record):
             models.Index(
                 "tenant", case_insensitive("owner_name"), "id", name="wallet_by_name"
             ),
+            models.Index(
+                fields=["tenant", "reference", "id"], name="wallet_by_reference"
+            ),
             # For support's search over all organizations.
             HashIndex(fields=["wallet_id"], name="wallet_by_chosen_id"),
             HashIndex(fields=["did"], condition=~Q(did=""), name="wallet_by_did"),
@@ -81,7 +84,11 @@ class Wallet(Record):
 
     @classmethod
     def create(
-        cls, tenant: Tenant, wallet_id: str | None = None, **fields: Any
+        cls,
+        tenant: Tenant,
+        wallet_id: str | None = None,
+        notes: Notes | None = None,
+        **fields: Any,
     ) -> "Wallet":
         """Create a wallet with a new link secret. wallet_id: by default the row's id.
 
@@ -93,6 +100,7 @@ class Wallet(Record):
             quotas.require_room(quotas.WALLETS, tenant)
         wallet.wallet_id = wallet_id or str(wallet.pk)
         vault.seal(wallet, "link_secret", anoncreds.create_link_secret())
+        wallet.set_notes(notes or {})
         wallet.save(force_insert=True)
         return wallet
 

@@ -11,5 +11,8 @@ wallet_api = [
             {"get": "list", "post": "create", "delete": "destroy_by_query"}
         ),
     ),
-    path("wallets/<str:walletId>", Wallets.as_view({"delete": "destroy"})),
+    path(
+        "wallets/<str:walletId>",
+        Wallets.as_view({"patch": "update", "delete": "destroy"}),
+    ),
 ]

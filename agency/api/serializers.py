@@ -19,6 +19,7 @@ RESERVED_WORDS = {
     "purge", "policy", "proposal", "requests", "autoSelect", "availableCredentials",
     "decline", "messages", "link",
 }  # fmt: skip
+METADATA = "metadata"  # the member of all objects with notes, and its kind
 WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+(\.0*)?\s*", re.ASCII)
 NO_IDENTIFIER = (
     "Use 1 to 128 printable characters (Unicode form NFC) other than / ? #, without a space at "
@@ -92,7 +93,9 @@ def _leaving_values_out(represent):
         if not sees_values(request):
             return {name: members[name] for name in members if name not in held}
         if held and hasattr(request, "values_read"):
-            request.values_read.add(self.value_kind)
+            request.values_read |= {
+                name if name == METADATA else self.value_kind for name in held
+            }
         return members
 
     return to_representation

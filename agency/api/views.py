@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from agency.api import dialects, ignored_members, long_poll, pagination
 from agency.api.authentication import UNAUTHORIZED
+from agency.api.notes import NotesParameters
 from agency.api.serializers import sees_values
 from agency.core.errors import Conflict, Forbidden, Invalid, NoSuchObject
 from agency.core.version import API_VERSION
@@ -186,6 +187,12 @@ class View(viewsets.ViewSet):
 
     def to_response(self, contract, obj, **context):
         return self.data_response(contract(obj, context=self.context | context).data)
+
+    def change_notes(self, contract, read):
+        """Change the notes of the object that `read` finds, and respond with it."""
+        notes = self.parse_body(NotesParameters)
+        self.perform(read().change_notes, notes)
+        return self.to_response(contract, read())
 
     def changed_response(self, contract, read):
         """The object that `read` finds, after a call whose answer the interface leaves

@@ -14,6 +14,7 @@ class MovedRow(Protocol):
     """The part of `webhooks.events.emit.EventSource` and its subclasses that is used."""
 
     pk: Any
+    AT_MOVE: dict[str, Any]  # further columns that each transition sets
 
     @property
     def state(self) -> str: ...
@@ -48,7 +49,7 @@ def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> 
         raise RuntimeError("move() needs the lock of the connection: call lock()")
     if obj.state not in sources:
         raise WrongState(obj, sources, read_state(obj)[0])
-    changes |= {
+    changes |= obj.AT_MOVE | {
         "state": target,
         "updated_at": timezone.now(),
         "sequence": obj.sequence + 1,

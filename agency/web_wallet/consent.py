@@ -174,7 +174,7 @@ def disclosure_of(verification: Verification) -> Disclosure:
     attributes = [item for item in items if not item.is_predicate]
     return Disclosure(
         verification,
-        verification.verified_at or verification.updated_at,
+        verification.verified_at or verification.in_state_since,
         [
             *names_in(attributes, revealed),
             *(

@@ -68,7 +68,9 @@ def ended_in_words(card: Any) -> str:
     """
     told = {"card": card.title, "name": card.peer}
     if is_revoked(card):
-        told["date"] = date_format(timezone.localtime(card.updated_at), "DATE_FORMAT")
+        told["date"] = date_format(
+            timezone.localtime(card.in_state_since), "DATE_FORMAT"
+        )
         if card.peer:
             return (
                 _("Your %(card)s card was cancelled by %(name)s on %(date)s.") % told
@@ -101,7 +103,7 @@ def tell_ended(link: PersonalLink, page: Page) -> list[str]:
     told = [
         ended_in_words(card)
         for card in cards
-        if (is_revoked(card) and card.updated_at > since)
+        if (is_revoked(card) and card.in_state_since > since)
         or (card.last_day and card.last_day >= day)
     ]
     if told or is_new_day:

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
+from agency.api.notes import NotesParameters, notes_in
 from agency.api.openapi.operation import form_or_json, operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
@@ -76,6 +77,7 @@ def create_invitation(wallet, body):
         attachment_format=body.get("attachmentFormat", ""),
         confirms=body.get("confirmConnections", False),
         by_public_did=body.get("usePublicDid", False),
+        notes=notes_in(body),
     )
     columns = link_options.read_link_options(wallet.tenant, body)
     try:
@@ -115,8 +117,11 @@ def request_connection(view, wallet):
     `own_did`; 409 `requests_not_accepted`, `quota_exceeded`.
     """
     body = view.parse_body(ConnectionRequestParameters)
+    notes = notes_in(body)
+    asked = {name: body[name] for name in body.keys() - notes.keys()}
+    request = partial(public_dids.request_connection, wallet, **asked, notes=notes)
     try:
-        made = view.perform(partial(public_dids.request_connection, wallet, **body))
+        made = view.perform(request)
     except resolver.DidNotResolved as error:
         raise error.as_invalid("did") from None
     return get_connection(wallet, made.connection_id)
@@ -201,6 +206,17 @@ class Connections(OrganizationView):
     )
     def retrieve(self, request, connectionId):
         return self.wait_for_change(
+            ConnectionContract, partial(get_connection, self.wallet, connectionId)
+        )
+
+    @operation(
+        "updateConnection",
+        Scope.CONNECT,
+        request=NotesParameters,
+        response=ConnectionContract,
+    )
+    def update(self, request, connectionId):
+        return self.change_notes(
             ConnectionContract, partial(get_connection, self.wallet, connectionId)
         )
 
@@ -338,6 +354,17 @@ class WalletConnections(WalletView):
             return found or get_connection(self.wallet, connectionId)
 
         return self.wait_for_change(ConnectionContract, find)
+
+    @operation(
+        "updateWalletConnection",
+        Scope.WALLETS,
+        request={"application/json": NotesParameters},
+        response=ConnectionContract,
+    )
+    def update(self, request, walletId, connectionId):
+        return self.change_notes(
+            ConnectionContract, partial(get_connection, self.wallet, connectionId)
+        )
 
     @operation("acceptWalletConnection", Scope.WALLETS, response=ConnectionContract)
     def confirm_request(self, request, walletId, connectionId):

@@ -113,6 +113,9 @@ class ExchangeView(OrganizationView):
         """The exchange as it is now. It has moved on if its peer is hosted here."""
         return self.to_response(self.contract, self.get_exchange(exchange_id))
 
+    def change_notes_of_exchange(self, exchange_id: str) -> Response:
+        return self.change_notes(self.contract, lambda: self.get_exchange(exchange_id))
+
     def changed_exchange(self, exchange_id: Any) -> Response:
         """The exchange as it is now, where changed_response() has a body."""
         return self.changed_response(

@@ -5,6 +5,12 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from agency.api import dialects
+from agency.api.notes import (
+    BY_REFERENCE,
+    NotesContract,
+    NotesParameters,
+    NotesQuery,
+)
 from agency.api.pagination import (
     BY_CREATION,
     BY_NAME,
@@ -14,6 +20,7 @@ from agency.api.pagination import (
     NamedQuery,
 )
 from agency.api.serializers import (
+    METADATA,
     Contract,
     IdentifierField,
     Parameters,
@@ -263,7 +270,7 @@ class DeclineParameters(Parameters):
     )
 
 
-class ConnectionInvitationParameters(LinkParameters):
+class ConnectionInvitationParameters(LinkParameters, NotesParameters):
     aliases = LinkParameters.aliases | {
         "connection_id": "connectionId",
         "multi_party": "multiParty",
@@ -301,7 +308,7 @@ class ConnectionInvitationParameters(LinkParameters):
         return chosen if is_one else BOTH
 
 
-class ConnectionRequestParameters(Parameters):
+class ConnectionRequestParameters(NotesParameters):
     did = serializers.CharField(
         max_length=2000,
         help_text="The public DID of whom to connect to: did:sov or without a method "
@@ -333,8 +340,8 @@ class AcceptInvitationParameters(Parameters):
     )
 
 
-class WalletConnectionQuery(ChangingQuery, NamedQuery):
-    sorts = BY_CREATION | BY_UPDATE | BY_NAME
+class WalletConnectionQuery(ChangingQuery, NamedQuery, NotesQuery):
+    sorts = BY_CREATION | BY_UPDATE | BY_NAME | BY_REFERENCE
 
     role = serializers.ChoiceField(ROLES, required=False)
 
@@ -350,18 +357,18 @@ class AgentEndpoint(serializers.Serializer):
     uri = serializers.CharField(required=False)
 
 
-class ConnectionContract(Contract):
+class ConnectionContract(NotesContract):
     columns = (
         "connection_id", "name", "image_url", "token", "expires_at", "my_did", "their_did",
         "their_key", "their_endpoint", "their_former_key", "state", "role",
         "created_at", "updated_at", "left_at", "multi_party", "confirms", "held_response",
         "out_of_band", "link_has_both",
-        "connectionless", "invitation", "shared", "tenant", "wallet", "my_key__verkey",
-        "invitation_key__verkey",
+        "connectionless", "invitation", "shared", "reference", "metadata", "tenant",
+        "wallet", "my_key__verkey", "invitation_key__verkey",
     )  # fmt: skip
 
     # An offer may be attached to the invitation.
-    value_members = ("invitation", "invitationUrl")
+    value_members = ("invitation", "invitationUrl", METADATA)
     value_kind = "credentials"
 
     connectionId = serializers.CharField()
@@ -433,10 +440,12 @@ class ConnectionContract(Contract):
             confirmConnections=connection.confirms or None,
             awaitsConfirmation=connection.is_held or None,
             expiresAtUtc=format_utc(connection.expires_at),
+            reference=connection.reference or None,
+            metadata=connection.unsealed_metadata(),
         )
 
     def members_with_values(self, connection):
-        return self.value_members if has_attachment(connection) else ()
+        return self.value_members if has_attachment(connection) else (METADATA,)
 
     def invitation_of(self, connection):
         """The invitation and its link.

@@ -35,6 +35,7 @@ from connections.protocols import (
 from connections.protocols.connection_requests import read_requester, refuse_request
 from connections.protocols.out_of_band import OutOfBandOptions, ReceivedInvitation
 from tenants import vault
+from tenants.models import Notes
 from tenants.quotas import QuotaExceeded
 from wallets.models import Key, Wallet
 
@@ -87,6 +88,7 @@ def invite(
     attachment_format: str = "",
     confirms: bool = False,
     by_public_did: bool = False,
+    notes: Notes | None = None,
 ) -> Connection:
     """Create an invitation: of connections/1.0 or, with options, out-of-band or both.
 
@@ -113,6 +115,7 @@ def invite(
         confirms=confirms,
     )
     connection.connection_id = connection_id or str(connection.pk)
+    connection.set_notes(notes or {})
     if options and not options.is_second:
         out_of_band.write_invitation(connection, options)
     elif by_public_did:
@@ -223,6 +226,7 @@ def connect(
     body: dict[str, Any],
     prefix: str,
     request: dict[str, Any] | None = None,
+    notes: Notes | None = None,
 ) -> Connection:
     """Create a connection and send a request to connect, in the caller's transaction.
 
@@ -242,6 +246,7 @@ def connect(
         message_prefix=prefix,
     )
     connection.connection_id = str(connection.pk)
+    connection.set_notes(notes or {})
     vault.seal(connection, "shared", request)
     connection.insert_within_quota()
     send_request(connection, invited.inviter)

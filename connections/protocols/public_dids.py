@@ -21,6 +21,7 @@ from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import connection_requests, handshakes
 from connections.protocols.out_of_band import HANDSHAKE_VERSIONS, ReceivedInvitation
+from tenants.models import Notes
 from wallets.models import Key, Wallet
 
 HANDSHAKE = HANDSHAKE_VERSIONS[0]
@@ -173,14 +174,15 @@ def request_connection(
     name: str = "",
     handshake: str = HANDSHAKE,
     another: bool = False,
+    notes: Notes | None = None,
 ) -> Connection:
     """Ask the owner of a public DID to connect, in one transaction.
 
     It is run again after the DID was resolved. The wallet, a known connection and the
     owner's invitation, if the owner is hosted here, are locked in this order.
     The existing connection is returned if the wallet has connected by this DID before,
-    or has asked and waits; with `another`, a further one is made. name: of the
-    connection; by default the owner's label.
+    or has asked and waits; with `another`, a further one is made. name, notes: of a new
+    connection; by default the name is the owner's label.
     handshake: the protocol, as in out_of_band.HANDSHAKE_VERSIONS.
     Raises DidNotResolved; 400 `own_did`; 409 `quota_exceeded`; 409
     `requests_not_accepted` for an organization here that accepts none; 429
@@ -209,4 +211,4 @@ def request_connection(
         place = strangers.origin_of_organization(hosted.tenant_id, wallet.tenant_id)
         limit_requests_to_did(key, place)
     body = {"@id": parent, "services": [parent], "label": name}
-    return handshakes.connect(wallet, invited, body, didcomm.PREFIX)
+    return handshakes.connect(wallet, invited, body, didcomm.PREFIX, notes=notes)

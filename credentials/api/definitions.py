@@ -7,6 +7,7 @@ from drf_spectacular.utils import OpenApiTypes
 from rest_framework.response import Response
 
 from agency.api import dialects
+from agency.api.notes import NotesParameters, notes_in
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, heavy, or_404
@@ -104,8 +105,9 @@ class CredentialDefinitions(View):
             claims=body.get("claims"),
             by_original_client=dialects.is_under_prefix(self.request),
         )
+        create = partial(publishing.create_definition, wanted, notes=notes_in(body))
         with publishing.preparing_definition(wanted) as prepare:
-            made = self.perform(publishing.create_definition, wanted, prepare=prepare)
+            made = self.perform(create, prepare=prepare)
         return self.to_response(CredentialDefinitionContract, made)
 
     @operation(
@@ -126,6 +128,18 @@ class CredentialDefinitions(View):
     def retrieve(self, request, definitionId):
         return self.to_response(
             CredentialDefinitionContract, get_definition(self.tenant, definitionId)
+        )
+
+    @operation(
+        "updateCredentialDefinition",
+        Scope.ISSUE,
+        request=NotesParameters,
+        response=CredentialDefinitionContract,
+    )
+    def update(self, request, definitionId):
+        return self.change_notes(
+            CredentialDefinitionContract,
+            partial(get_definition, self.tenant, definitionId),
         )
 
     @operation("deleteCredentialDefinition", Scope.ISSUE)

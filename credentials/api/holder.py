@@ -7,6 +7,7 @@ from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
+from agency.api.notes import NotesParameters, notes_in
 from agency.api.openapi.operation import form_or_json, operation
 from agency.api.pagination import list_parameters
 from agency.api.views import heavy
@@ -64,8 +65,9 @@ class WalletCredentials(WalletExchangeView):
     def propose(self, request, walletId, connectionId):
         connection = self.get_connection(connectionId)
         body = self.parse_body(CredentialProposalParameters)
-        version = body.pop("exchangeVersion", "")
-        proposed = self.perform(proposals.propose, connection, body, version)
+        version, notes = body.pop("exchangeVersion", ""), notes_in(body)
+        wish = {name: body[name] for name in body.keys() - notes.keys()}
+        proposed = self.perform(proposals.propose, connection, wish, version, notes)
         return self.exchange_response(proposed.pk)
 
     @operation(
@@ -88,6 +90,15 @@ class WalletCredentials(WalletExchangeView):
     )
     def retrieve(self, request, walletId, credentialId):
         return self.wait_for_exchange(credentialId)
+
+    @operation(
+        "updateWalletCredential",
+        Scope.WALLETS,
+        request={"application/json": NotesParameters},
+        response=CredentialContract,
+    )
+    def update(self, request, walletId, credentialId):
+        return self.change_notes_of_exchange(credentialId)
 
     @operation("acceptCredentialOffer", Scope.WALLETS)
     @heavy

@@ -5,6 +5,7 @@ from functools import partial
 from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
+from agency.api.notes import NotesParameters, notes_in
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import heavy, or_404
@@ -66,6 +67,7 @@ def offer_function(tenant, body):
         "definition": get_definition(tenant, body["definitionId"]),
         "values": body.get("credentialValues"),
         "automatic_issuance": body.get("automaticIssuance", False),
+        "notes": notes_in(body),
     }
     if "connectionId" in body:
         found = find_in_scope(tenant.pk, body["connectionId"])
@@ -130,6 +132,15 @@ class Credentials(ExchangeView):
     )
     def retrieve(self, request, credentialId):
         return self.wait_for_exchange(credentialId)
+
+    @operation(
+        "updateCredential",
+        Scope.ISSUE,
+        request=NotesParameters,
+        response=CredentialContract,
+    )
+    def update(self, request, credentialId):
+        return self.change_notes_of_exchange(credentialId)
 
     @operation(
         "issueCredential",

@@ -4,8 +4,15 @@ import re
 
 from rest_framework import serializers
 
+from agency.api.notes import (
+    BY_REFERENCE,
+    NotesContract,
+    NotesParameters,
+    NotesQuery,
+)
 from agency.api.pagination import ChangingQuery, NamedQuery
 from agency.api.serializers import (
+    METADATA,
     Contract,
     Parameters,
     SharedFields,
@@ -138,7 +145,7 @@ def claims_field():
     )
 
 
-class CredentialDefinitionParameters(Parameters):
+class CredentialDefinitionParameters(NotesParameters):
     supportRevocation = serializers.BooleanField(required=False)
     tag = NameField(required=False)
     claims = claims_field()
@@ -152,7 +159,8 @@ class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):
     attributes = AttributeNamesField()
 
 
-class CredentialDefinitionQuery(NamedQuery):
+class CredentialDefinitionQuery(NamedQuery, NotesQuery):
+    sorts = NamedQuery.sorts | BY_REFERENCE
     named = "schema__name"
 
     schemaId = serializers.CharField(
@@ -167,7 +175,13 @@ class CredentialDefinitionQuery(NamedQuery):
     )
 
 
-class CredentialDefinitionContract(Contract):
+class CredentialDefinitionContract(NotesContract):
+    columns = (
+        "definition_id", "schema__schema_id", "schema__name", "schema__version",
+        "schema__attribute_names", "supports_revocation", "tag", "claims", "created_at",
+        "updated_at", "reference", "metadata", "tenant",
+    )  # fmt: skip
+
     definitionId = serializers.CharField(source="definition_id")
     schemaId = serializers.CharField(source="schema.schema_id")
     name = serializers.CharField(source="schema.name")
@@ -190,7 +204,7 @@ def values_field(**options):
     return serializers.DictField(child=child, **options)
 
 
-class CredentialOfferParameters(ExchangeLinkParameters):
+class CredentialOfferParameters(ExchangeLinkParameters, NotesParameters):
     aliases = ExchangeLinkParameters.aliases | {"attributeValues": "credentialValues"}
 
     definitionId = serializers.CharField(max_length=300)
@@ -307,14 +321,15 @@ class CounterProposalParameters(Parameters, ProposalPart):
         return {name: value for name, value in proposed.items() if value}
 
 
-class CredentialProposalParameters(CounterProposalParameters):
+class CredentialProposalParameters(CounterProposalParameters, NotesParameters):
     exchangeVersion = serializers.ChoiceField(
         VERSIONS, required=False, help_text=EXCHANGE_VERSION
     )
 
     def validate(self, proposed):
         proposed = super().validate(proposed)
-        if not proposed.keys() - {"comment", "exchangeVersion"}:
+        others = {"comment", "exchangeVersion", "reference", METADATA}
+        if not proposed.keys() - others:
             message = "Give at least a definition, schema, issuer or values."
             raise serializers.ValidationError({"definitionId": [message]})
         return proposed
@@ -331,8 +346,10 @@ class CredentialValues(Parameters):
         return values_field().run_validation(data)
 
 
-class ConnectionCredentialQuery(ChangingQuery):
+class ConnectionCredentialQuery(ChangingQuery, NotesQuery):
     """Of one connection's credentials."""
+
+    sorts = ChangingQuery.sorts | BY_REFERENCE
 
     state = serializers.ChoiceField(STATES, required=False)
     definitionId = serializers.CharField(
@@ -353,14 +370,15 @@ class CredentialQuery(ConnectionCredentialQuery):
     )
 
 
-class CredentialContract(Contract):
+class CredentialContract(NotesContract):
     columns = (
         "state", "definition_id", "schema_id", "created_at", "updated_at", "issued_at",
         "accepted_at", "values", "role", "thread_id", "revocation_registry_id", "revocation_index",
-        "proposal", "problem", "reason", "tenant", "connection__name", *LINK_COLUMNS,
+        "proposal", "problem", "reason", "reference", "metadata", "tenant",
+        "connection__name", *LINK_COLUMNS,
     )  # fmt: skip
 
-    value_members = ("values", "proposal", "offerData", "reason")
+    value_members = ("values", "proposal", "offerData", "reason", METADATA)
     value_kind = "credentials"
 
     credentialId = serializers.CharField()
@@ -432,4 +450,6 @@ class CredentialContract(Contract):
             problem=credential.problem or None,
             problemMessage=credential.problem_in_words or None,
             reason=credential.unsealed_reason(),
+            reference=credential.reference or None,
+            metadata=credential.unsealed_metadata(),
         )

@@ -20,7 +20,7 @@ from credentials.issue_credential import messages, proposal_messages
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition, normalised_names
 from tenants import vault
-from tenants.models import Tenant
+from tenants.models import Notes, Tenant
 from wallets.models import Wallet
 
 # With the names of the API: see proposal_messages.
@@ -31,7 +31,10 @@ State = Credential.State
 
 @network_reads.atomic_with_reads
 def propose(
-    connection: Connection, proposed: Proposal, exchange_version: str = ""
+    connection: Connection,
+    proposed: Proposal,
+    exchange_version: str = "",
+    notes: Notes | None = None,
 ) -> Credential:
     """Holder: propose a credential. proposed: see proposal_messages.
 
@@ -52,6 +55,7 @@ def propose(
         message["@id"],
         proposed,
         {"wire_version": message_format.version, "wire_format": message_format.format},
+        notes,
     )
     outbox.enqueue(connection, message)
     return credential
@@ -176,6 +180,7 @@ def create_proposed(
     thread_id: str,
     proposed: Proposal,
     written: dict[str, str],
+    notes: Notes | None = None,
 ) -> Credential:
     """Create a thread that begins with a proposal. written: its format columns."""
     credential = Credential(
@@ -191,6 +196,7 @@ def create_proposed(
         **written,
     )
     vault.seal(credential, "proposal", proposed)
+    credential.set_notes(notes or {})
     credential.insert_within_quota()
     return credential
 

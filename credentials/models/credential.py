@@ -24,7 +24,7 @@ from credentials.ledgers import ledger_of
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.registry import RevocationRegistry
 from tenants import vault
-from tenants.models import Tenant
+from tenants.models import Notes, Tenant
 from wallets import anoncreds
 from wallets.models import Wallet
 from webhooks.events.types import Type
@@ -209,6 +209,14 @@ class Credential(Exchange):
             models.Index(fields=["wallet", "definition_id", "id"]),
             models.Index(fields=["wallet", "schema_id", "id"]),
             models.Index(
+                fields=["wallet", "reference", "id"], name="credential_by_reference"
+            ),
+            models.Index(
+                fields=["wallet", "moved_at"],
+                condition=Q(moved_at__isnull=False),
+                name="credential_moved",
+            ),
+            models.Index(
                 fields=["tenant"],
                 condition=Q(state__in=["Proposed", "Offered", "Requested"]),
                 name="credential_open",
@@ -247,6 +255,7 @@ class Credential(Exchange):
         definition: CredentialDefinition,
         values: Values | None = None,
         automatic_issuance: bool = False,
+        notes: Notes | None = None,
     ) -> Self:
         """Issuer: offer a credential. The values may also follow with issue().
 
@@ -283,6 +292,7 @@ class Credential(Exchange):
         )
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
+        credential.set_notes(notes or {})
         credential.insert_within_quota()
         connectionless.send_first_message(connection, message)
         return credential
@@ -298,6 +308,7 @@ class Credential(Exchange):
         options: Any = None,
         exchange_version: str = "",
         attachment_format: str = "",
+        notes: Notes | None = None,
     ) -> Self:
         """Issuer: offer a credential in a link. The first wallet to accept gets it.
 
@@ -312,7 +323,7 @@ class Credential(Exchange):
         connection = connectionless.create_link(
             wallet, options, exchange_version, attachment_format
         )
-        return cls.offer(connection, definition, values, automatic_issuance)
+        return cls.offer(connection, definition, values, automatic_issuance, notes)
 
     @network_reads.atomic_with_reads
     def accept(self, slot: RegistrySlot | None = None) -> None:

@@ -13,7 +13,7 @@ from agency.core.errors import Invalid
 from credentials.ledgers import ledger_of
 from credentials.models.schema import Schema
 from tenants import vault
-from tenants.models import Record, Tenant
+from tenants.models import NotedRow, Notes, Record, Tenant
 from wallets import anoncreds
 
 # The used share of the newest registry at which the next one is built.
@@ -46,7 +46,7 @@ CLAIM_TYPES = {
 }
 
 
-class CredentialDefinition(Record):
+class CredentialDefinition(Record, NotedRow):
     """A schema with the keys that sign its credentials.
 
     claims: the types of attributes, as in `{"age": {"type": "integer"}}`; a date is an
@@ -69,6 +69,11 @@ class CredentialDefinition(Record):
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "definition_id"], name="one_definition_per_id"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["tenant", "reference", "id"], name="definition_by_reference"
             )
         ]
 
@@ -120,6 +125,7 @@ class CredentialDefinition(Record):
         made: anoncreds.Definition,
         definition_id: str,
         claims: dict[str, Any] | None = None,
+        notes: Notes | None = None,
     ) -> Self:
         """Create the row of a published definition, and of its schema if missing."""
         schema_id = made.public["schemaId"]
@@ -133,6 +139,7 @@ class CredentialDefinition(Record):
         )
         vault.seal(definition, "private_key", made.private)
         vault.seal(definition, "key_proof", made.key_proof)
+        definition.set_notes(notes or {})
         definition.save(force_insert=True)
         return definition
 
@@ -219,13 +226,13 @@ class CredentialDefinition(Record):
         )
 
     def remove(self) -> None:
-        """Hide the definition and refuse new offers.
+        """Hide the definition, without its notes, and refuse new offers.
 
         Published objects and open exchanges stay.
         """
         now = timezone.now()
         rows = CredentialDefinition.objects.filter(pk=self.pk)
-        rows.update(deleted_at=now, updated_at=now)
+        rows.update(deleted_at=now, updated_at=now, reference="", metadata=None)
 
 
 def normalised_names(names: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@ from tenants.models.erasure import Erasure
 from tenants.models.idempotency import IdempotencyKey
 from tenants.models.keys import ApiKey, DataKey, FormerDataKey, Scope
 from tenants.models.networks import AgreementAcceptance, Network
+from tenants.models.notes import NotedRow, Notes
 from tenants.models.organizations import Asset, Provider, Tenant
 from tenants.models.people import Invitation, Membership, Permission, Role
 from tenants.models.record import LiveRows, Record
@@ -26,6 +27,8 @@ __all__ = [
     "LoggedRequest",
     "Membership",
     "Network",
+    "NotedRow",
+    "Notes",
     "Permission",
     "Provider",
     "Record",

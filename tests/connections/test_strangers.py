@@ -339,3 +339,11 @@ def test_after_a_month_nobody_knows_where_a_request_came_from(
     monkeypatch.setattr(strangers, "ORIGIN_KEPT", timedelta(days=-1))
     assert strangers.forget_origins() == 2 and strangers.forget_origins() == 0
     assert [row.stranger for row in begun()] == [row.pk for row in begun()]
+
+
+def test_who_notes_something_on_a_connection_keeps_it(club, public):
+    ask(public, MALLORY)
+    path = f"/connections/{begun().get().connection_id}"
+    club.call("patch", path, {"reference": "visitor 7"})
+    assert begun().get().stranger is None
+    assert club.get(path)["reference"] == "visitor 7"

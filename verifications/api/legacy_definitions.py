@@ -8,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agency.api.notes import NotesParameters, notes_in
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.serializers import Contract, IntegerField, Parameters
@@ -137,7 +138,7 @@ class VerificationDefinitionContract(Contract):
         return {"id": str(policy.pk), "proofRequest": shown}
 
 
-class VerificationParameters(Parameters):
+class VerificationParameters(NotesParameters):
     verificationDefinitionId = serializers.CharField(max_length=128)
     connectionId = serializers.CharField(
         required=False, max_length=128, help_text="Without it the request is a link."
@@ -200,6 +201,9 @@ class OldVerifications(Verifications):
         policy = self.get_policy(body["verificationDefinitionId"])
         if "connectionId" in body:
             return self.send_request(
-                body["connectionId"], policy.unsealed_body(), policy.pk
+                body["connectionId"],
+                policy.unsealed_body(),
+                policy.pk,
+                notes_in(body),
             )
-        return self.share_request({}, policy.unsealed_body(), policy.pk)
+        return self.share_request(notes_in(body), policy.unsealed_body(), policy.pk)

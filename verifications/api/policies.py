@@ -1,14 +1,17 @@
 """Stored policies in the credentials API."""
 
+from functools import partial
+
 from rest_framework.response import Response
 
+from agency.api.notes import NotesParameters, notes_in
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from tenants.models import Scope
 from verifications.api.serializers import (
+    NotedPolicyParameters,
     VerificationPolicyContract,
-    VerificationPolicyParameters,
     VerificationPolicyQuery,
 )
 from verifications.models import VerificationPolicy
@@ -22,12 +25,13 @@ class VerificationPolicies(View):
     @operation(
         "createVerificationPolicy",
         Scope.VERIFY,
-        request=VerificationPolicyParameters,
+        request=NotedPolicyParameters,
         response=VerificationPolicyContract,
     )
     def create(self, request):
-        body = self.parse_body(VerificationPolicyParameters)
-        created = self.perform(VerificationPolicy.create, self.tenant, body)
+        body = self.parse_body(NotedPolicyParameters)
+        create = partial(VerificationPolicy.create, notes=notes_in(body))
+        created = self.perform(create, self.tenant, body)
         return self.to_response(VerificationPolicyContract, created)
 
     @operation(
@@ -47,6 +51,17 @@ class VerificationPolicies(View):
     def retrieve(self, request, policyId):
         return self.to_response(
             VerificationPolicyContract, get_or_404(self.rows, policyId)
+        )
+
+    @operation(
+        "updateVerificationPolicy",
+        Scope.VERIFY,
+        request=NotesParameters,
+        response=VerificationPolicyContract,
+    )
+    def update(self, request, policyId):
+        return self.change_notes(
+            VerificationPolicyContract, partial(get_or_404, self.rows, policyId)
         )
 
     @operation("deleteVerificationPolicy", Scope.VERIFY)

@@ -8,6 +8,7 @@ from rest_framework.response import Response
 from agency.api import dialects, hints
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
+from agency.api.notes import NotesParameters, notes_in
 from agency.api.openapi.operation import form_or_json, operation
 from agency.api.pagination import list_parameters
 from agency.api.views import heavy
@@ -69,7 +70,9 @@ class WalletVerifications(WalletExchangeView):
         given = self.parse_body(ProposedPolicyParameters)
         body = proof_policy.normalise(given)
         version = given.get("exchangeVersion", "")
-        proposed = self.perform(prover.send_proposal, connection, body, version)
+        proposed = self.perform(
+            prover.send_proposal, connection, body, version, notes_in(given)
+        )
         return self.exchange_response(proposed.pk)
 
     @operation(
@@ -80,6 +83,15 @@ class WalletVerifications(WalletExchangeView):
     )
     def retrieve(self, request, walletId, verificationId):
         return self.wait_for_exchange(verificationId)
+
+    @operation(
+        "updateWalletVerification",
+        Scope.WALLETS,
+        request={"application/json": NotesParameters},
+        response=VerificationContract,
+    )
+    def update(self, request, walletId, verificationId):
+        return self.change_notes_of_exchange(verificationId)
 
     @operation(
         "getAvailableCredentialsForVerification",

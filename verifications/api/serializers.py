@@ -6,8 +6,15 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from agency.api.notes import (
+    BY_REFERENCE,
+    NotesContract,
+    NotesParameters,
+    NotesQuery,
+)
 from agency.api.pagination import ChangingQuery, NamedQuery
 from agency.api.serializers import (
+    METADATA,
     Contract,
     IntegerField,
     Parameters,
@@ -174,7 +181,11 @@ class VerificationPolicyParameters(Parameters):
     revocationRequirement = RevocationRequirement(required=False)
 
 
-class ProposedPolicyParameters(VerificationPolicyParameters):
+class NotedPolicyParameters(VerificationPolicyParameters, NotesParameters):
+    """A policy, with notes of what is made of it: the stored one, or a verification."""
+
+
+class ProposedPolicyParameters(NotedPolicyParameters):
     """A policy that a holder proposes to meet."""
 
     exchangeVersion = serializers.ChoiceField(
@@ -182,28 +193,37 @@ class ProposedPolicyParameters(VerificationPolicyParameters):
     )
 
 
-class SharedPolicyParameters(VerificationPolicyParameters, ExchangeLinkParameters):
+class NotedLinkParameters(ExchangeLinkParameters, NotesParameters):
+    """How the request is written for a link, and the notes of the verification."""
+
+
+class SharedPolicyParameters(VerificationPolicyParameters, NotedLinkParameters):
     """A policy that is asked for by a link."""
 
 
-class VerificationPolicyQuery(NamedQuery):
+class VerificationPolicyQuery(NamedQuery, NotesQuery):
+    sorts = NamedQuery.sorts | BY_REFERENCE
+
     version = serializers.CharField(required=False, max_length=64)
 
 
-class VerificationPolicyContract(VerificationPolicyParameters):
-    columns = ("body", "tenant", "created_at", "updated_at")
+class VerificationPolicyContract(NotesContract, VerificationPolicyParameters):
+    columns = ("body", "reference", "metadata", "tenant", "created_at", "updated_at")
+    value_members = (METADATA,)
 
     policyId = serializers.CharField()
     createdAtUtc = serializers.DateTimeField()
     updatedAtUtc = serializers.DateTimeField()
 
     def to_representation(self, policy):
-        return {
-            "policyId": str(policy.pk),
+        return drop_nulls(
+            policyId=str(policy.pk),
             **policy.unsealed_body(),
-            "createdAtUtc": format_utc(policy.created_at),
-            "updatedAtUtc": format_utc(policy.updated_at),
-        }
+            createdAtUtc=format_utc(policy.created_at),
+            updatedAtUtc=format_utc(policy.updated_at),
+            reference=policy.reference or None,
+            metadata=policy.unsealed_metadata(),
+        )
 
 
 class ProofAttribute(serializers.Serializer):
@@ -266,14 +286,14 @@ class ProofProposal(serializers.Serializer):
     proposedPredicates = ProposedPredicate(many=True)
 
 
-class VerificationContract(Contract):
+class VerificationContract(NotesContract):
     columns = (
         "policy_id", "state", "created_at", "updated_at", "is_valid", "verified_at",
         "policy", "proposal", "proof", "checks", "thread_id", "problem", "reason",
-        "tenant", *LINK_COLUMNS,
+        "reference", "metadata", "tenant", *LINK_COLUMNS,
     )  # fmt: skip
 
-    value_members = ("proof", "proposal", "reason")
+    value_members = ("proof", "proposal", "reason", METADATA)
     value_kind = "proofs"
 
     verificationId = serializers.CharField(source="pk")
@@ -347,6 +367,8 @@ class VerificationContract(Contract):
             problem=verification.problem or None,
             problemMessage=verification.problem_in_words or None,
             reason=verification.unsealed_reason(),
+            reference=verification.reference or None,
+            metadata=verification.unsealed_metadata(),
         )
 
 
@@ -378,8 +400,10 @@ def as_uuid(text):
         return uuid.UUID(int=0)
 
 
-class ConnectionVerificationQuery(ChangingQuery):
+class ConnectionVerificationQuery(ChangingQuery, NotesQuery):
     """Of one connection's verifications."""
+
+    sorts = ChangingQuery.sorts | BY_REFERENCE
 
     state = serializers.ChoiceField(STATES, required=False)
     isValid = serializers.BooleanField(source="is_valid", required=False)

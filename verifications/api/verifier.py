@@ -5,20 +5,22 @@ from functools import partial
 from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
+from agency.api.notes import NotesParameters, notes_in
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import get_or_404
 from agency.core.errors import Conflict
 from connections.api.exchanges import ExchangeView
 from connections.api.link_options import create_with_options, read_link_options
-from connections.api.serializers import ExchangeLinkParameters, out_of_band_options
+from connections.api.serializers import out_of_band_options
 from connections.exchange import PARTIES
 from connections.protocols import public_dids
 from tenants.models import Scope
 from verifications.api.serializers import (
+    NotedLinkParameters,
+    NotedPolicyParameters,
     SharedPolicyParameters,
     VerificationContract,
-    VerificationPolicyParameters,
     VerificationQuery,
     VerificationResult,
     as_uuid,
@@ -29,7 +31,9 @@ from verifications.proofs import proof_policy
 from wallets.models import Wallet
 
 
-def request_function(tenant, *, link_options, body, policy_id=None, connection=None):
+def request_function(
+    tenant, *, link_options, body, policy_id=None, connection=None, notes=None
+):
     """Return a function that asks over a connection or, without one, by a link.
 
     A function, because its caller runs it in a transaction with more: perform() stores
@@ -38,7 +42,7 @@ def request_function(tenant, *, link_options, body, policy_id=None, connection=N
     link_options: valid ExchangeLinkParameters. body: a normalised policy.
     """
     if connection:
-        return partial(verifier.send_request, connection, body, policy_id)
+        return partial(verifier.send_request, connection, body, policy_id, notes)
     wallet = Wallet.of_organization(tenant)
     if link_options.get("usePublicDid"):
         public_dids.require_resolvable_did(wallet)
@@ -50,6 +54,7 @@ def request_function(tenant, *, link_options, body, policy_id=None, connection=N
         options=out_of_band_options(link_options),
         exchange_version=link_options.get("exchangeVersion", ""),
         attachment_format=link_options.get("attachmentFormat", ""),
+        notes=notes,
     )
     return partial(create_with_options, share, read_link_options(tenant, link_options))
 
@@ -62,40 +67,51 @@ class Verifications(ExchangeView):
         policies = VerificationPolicy.objects.filter(tenant=self.tenant)
         return get_or_404(policies, policy_id)
 
-    def send_request(self, connection_id, body, policy_id=None):
+    def send_request(self, connection_id, body, policy_id=None, notes=None):
         """body: a normalised policy. policy_id: of the stored one, if it is one."""
         connection = self.get_connection(connection_id)
-        sent = self.perform(verifier.send_request, connection, body, policy_id)
+        sent = self.perform(verifier.send_request, connection, body, policy_id, notes)
         return self.exchange_response(sent.pk)
 
     def share_request(self, link_options, body, policy_id=None):
-        """link_options: valid ExchangeLinkParameters. body: a normalised policy."""
+        """link_options: valid NotedLinkParameters. body: a normalised policy."""
         share = request_function(
-            self.tenant, link_options=link_options, body=body, policy_id=policy_id
+            self.tenant,
+            link_options=link_options,
+            body=body,
+            policy_id=policy_id,
+            notes=notes_in(link_options),
         )
         return self.exchange_response(self.perform(share).pk)
 
     @operation(
-        "sendVerificationFromPolicy", Scope.VERIFY, response=VerificationContract
+        "sendVerificationFromPolicy",
+        Scope.VERIFY,
+        request=NotesParameters,
+        response=VerificationContract,
     )
     def send_policy(self, request, policyId, connectionId):
+        notes = self.parse_body(NotesParameters)
         stored = self.get_policy(policyId)
-        return self.send_request(connectionId, stored.unsealed_body(), stored.pk)
+        return self.send_request(
+            connectionId, stored.unsealed_body(), stored.pk, notes
+        )
 
     @operation(
         "sendVerificationFromParameters",
         Scope.VERIFY,
-        request=VerificationPolicyParameters,
+        request=NotedPolicyParameters,
         response=VerificationContract,
     )
     def send_parameters(self, request, connectionId):
-        body = proof_policy.normalise(self.parse_body(VerificationPolicyParameters))
-        return self.send_request(connectionId, body)
+        given = self.parse_body(NotedPolicyParameters)
+        body = proof_policy.normalise(given)
+        return self.send_request(connectionId, body, notes=notes_in(given))
 
     @operation(
         "replaceVerificationFromParameters",
         Scope.VERIFY,
-        request=VerificationPolicyParameters,
+        request=NotedPolicyParameters,
         response=VerificationContract,
     )
     def put_parameters(self, request, connectionId):
@@ -136,11 +152,11 @@ class Verifications(ExchangeView):
     @operation(
         "createVerificationFromPolicy",
         Scope.VERIFY,
-        request=ExchangeLinkParameters,
+        request=NotedLinkParameters,
         response=VerificationContract,
     )
     def share_policy(self, request, policyId):
-        given = self.parse_body(ExchangeLinkParameters)
+        given = self.parse_body(NotedLinkParameters)
         stored = self.get_policy(policyId)
         return self.share_request(given, stored.unsealed_body(), stored.pk)
 
@@ -172,6 +188,15 @@ class Verifications(ExchangeView):
     )
     def retrieve(self, request, verificationId):
         return self.wait_for_exchange(verificationId)
+
+    @operation(
+        "updateVerification",
+        Scope.VERIFY,
+        request=NotesParameters,
+        response=VerificationContract,
+    )
+    def update(self, request, verificationId):
+        return self.change_notes_of_exchange(verificationId)
 
     @operation("deleteVerification", Scope.VERIFY)
     def destroy(self, request, verificationId):

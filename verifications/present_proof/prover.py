@@ -28,6 +28,7 @@ from credentials.ledgers import ledger_of
 from credentials.models import Credential
 from credentials.tails import tails_path
 from tenants import vault
+from tenants.models import Notes
 from verifications.attribute_meaning import resolve_attributes
 from verifications.models import Verification
 from verifications.present_proof import messages, previews
@@ -56,7 +57,10 @@ VERDICT_TIME = timedelta(seconds=10)
 
 @network_reads.atomic_with_reads
 def send_proposal(
-    connection: Connection, policy: dict[str, Any], exchange_version: str = ""
+    connection: Connection,
+    policy: dict[str, Any],
+    exchange_version: str = "",
+    notes: Notes | None = None,
 ) -> Verification:
     """Propose a proof of a normalised policy to the verifier, with its dates of today.
 
@@ -81,6 +85,7 @@ def send_proposal(
         proof_request=None,
     )
     vault.seal(verification, "proposal", preview | {"comment": policy["name"]})
+    verification.set_notes(notes or {})
     verification.insert_within_quota()
     outbox.enqueue(connection, message)
     return verification

@@ -23,7 +23,7 @@ from connections.protocols import connectionless, discover_features
 from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.ledgers import ledger_of
 from tenants import vault
-from tenants.models import Tenant
+from tenants.models import Notes, Tenant
 from verifications.attribute_meaning import resolve_attributes
 from verifications.models import Verification
 from verifications.present_proof import messages, previews
@@ -40,7 +40,10 @@ State = Verification.State
 
 @network_reads.atomic_with_reads
 def send_request(
-    connection: Connection, policy: dict[str, Any], policy_id: UUID | None = None
+    connection: Connection,
+    policy: dict[str, Any],
+    policy_id: UUID | None = None,
+    notes: Notes | None = None,
 ) -> Verification:
     """Send a proof request for a normalised policy to a connection.
 
@@ -64,6 +67,7 @@ def send_request(
         proof_request=proof_request,
     )
     verification.policy_id = policy_id
+    verification.set_notes(notes or {})
     verification.insert_within_quota()
     connectionless.send_first_message(connection, message)
     return verification
@@ -77,6 +81,7 @@ def send_request_by_link(
     options: OutOfBandOptions | None = None,
     exchange_version: str = "",
     attachment_format: str = "",
+    notes: Notes | None = None,
 ) -> Verification:
     """Create a proof request as a link. The first wallet that accepts it answers.
 
@@ -89,7 +94,7 @@ def send_request_by_link(
     link = connectionless.create_link(
         wallet, options, exchange_version, attachment_format
     )
-    return send_request(link, policy, policy_id)
+    return send_request(link, policy, policy_id, notes)
 
 
 @handles("present-proof/1.0/propose-presentation")
@@ -181,7 +186,7 @@ def receive_presentation(verification: Verification, message: Message) -> None:
         return
     policy = verification.unsealed_policy()
     # The last transition of an open verification is the request.
-    requested_at = int(verification.updated_at.timestamp())
+    requested_at = int(verification.in_state_since.timestamp())
     outcome = judge_presentation(
         verification.require_proof_request(),
         presentation,

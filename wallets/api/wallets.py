@@ -1,5 +1,6 @@
 """The wallet API: wallets themselves, and the base of all views inside one wallet."""
 
+from functools import partial
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -7,9 +8,16 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from agency.api.notes import (
+    BY_REFERENCE,
+    NotesContract,
+    NotesParameters,
+    NotesQuery,
+    notes_in,
+)
 from agency.api.openapi.operation import operation
 from agency.api.pagination import NamedQuery, list_parameters
-from agency.api.serializers import Contract, IdentifierField, Parameters
+from agency.api.serializers import IdentifierField
 from agency.api.views import View, or_404
 from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import Conflict, Invalid
@@ -17,16 +25,22 @@ from tenants.models import Scope
 from wallets.models import Wallet
 
 
-class WalletParameters(Parameters):
+class WalletParameters(NotesParameters):
     walletId = IdentifierField(required=False)
     ownerName = serializers.CharField(required=False, max_length=200, allow_blank=True)
 
 
-class WalletQuery(NamedQuery):
+class WalletQuery(NamedQuery, NotesQuery):
+    sorts = NamedQuery.sorts | BY_REFERENCE
     named = "owner_name"
 
 
-class WalletContract(Contract):
+class WalletContract(NotesContract):
+    columns = (
+        "wallet_id", "owner_name", "created_at", "updated_at", "reference", "metadata",
+        "tenant",
+    )  # fmt: skip
+
     walletId = serializers.CharField(source="wallet_id")
     name = serializers.CharField(source="owner_name", required=False)
     ownerName = serializers.CharField(source="owner_name", required=False)
@@ -82,7 +96,7 @@ def create_wallet(tenant, body):
     wallet_id, owner = body.get("walletId"), body.get("ownerName", "")
     try:
         with transaction.atomic():
-            return Wallet.create(tenant, wallet_id, owner_name=owner)
+            return Wallet.create(tenant, wallet_id, notes_in(body), owner_name=owner)
     except IntegrityError:
         raise Conflict(
             "wallet_id_taken", f"The walletId {wallet_id} is taken."
@@ -111,6 +125,17 @@ class Wallets(WalletView):
     def list(self, request):
         return self.list_response(
             WalletContract, Wallet.hosted_by(self.tenant), WalletQuery
+        )
+
+    @operation(
+        "updateWallet",
+        Scope.WALLETS,
+        request=NotesParameters,
+        response=WalletContract,
+    )
+    def update(self, request, walletId):
+        return self.change_notes(
+            WalletContract, partial(self.find_hosted_wallet, walletId)
         )
 
     @operation("deleteWallet", Scope.WALLETS)

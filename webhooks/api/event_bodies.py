@@ -14,11 +14,12 @@ NUMBER: Schema = {"type": "integer"}
 OF_PARTIES = dict.fromkeys(
     ("connection_id", "ConnectionId", "wallet_id", "WalletId"), TEXT
 )
+REFERENCE = {"reference": TEXT | {"description": "The object's, if it has one."}}
 # The members of `data` by the type of the object.
 DATA: dict[str, dict[str, Schema]] = {
-    "connection": OF_PARTIES,
-    "credential": OF_PARTIES | {"thread_id": TEXT},
-    "verification": OF_PARTIES | {"thread_id": TEXT},
+    "connection": OF_PARTIES | REFERENCE,
+    "credential": OF_PARTIES | {"thread_id": TEXT} | REFERENCE,
+    "verification": OF_PARTIES | {"thread_id": TEXT} | REFERENCE,
     "message": OF_PARTIES,
     "webhook": {"reason": TEXT},
     "bulk": {

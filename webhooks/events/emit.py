@@ -9,7 +9,7 @@ from agency.core import faults, logs, transactions
 from agency.core.compiled_sql import insert_row
 from agency.core.database.base import count_rows
 from agency.core.notify import notify_worker
-from tenants.models import Record
+from tenants.models import NotedRow, Record
 from webhooks.delivery.endpoints import Webhook
 from webhooks.events.models import TRANSACTION_SQL, Event
 from webhooks.events.types import Type, type_in_wallet
@@ -61,6 +61,7 @@ class EventSource(Record):
 
     EVENTS: ClassVar[dict[Any, Type]]
     OBJECT_TYPE: ClassVar[str]
+    AT_MOVE: dict[str, Any] = {}
 
     # The number of changes of the row. Each event has the number of its change.
     sequence = models.PositiveIntegerField(default=0, editable=False)
@@ -102,6 +103,8 @@ class EventSource(Record):
             data |= {"connection_id": connection_id, "ConnectionId": connection_id}
         if not wallet.is_organization:
             data |= {"wallet_id": wallet.wallet_id, "WalletId": wallet.wallet_id}
+        if isinstance(self, NotedRow) and self.reference:
+            data["reference"] = self.reference
         return data
 
     @property

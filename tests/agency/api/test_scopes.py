@@ -22,6 +22,11 @@ PREFIXES = {  # by the documented one: the prefix, and the status of a missing s
     WALLET_API: {WALLET_API: 409, "/custodian": 409, "/wallet/v1": 409, "": 403},
     "": {"": 403, "/agency/v1": 403, "/credentials/v1": 403},
 }
+NOTED = {
+    path
+    for method, path, operation in SCOPED
+    if method == "patch" and operation["operationId"] != "updateWebhook"
+}
 NEEDLE = "Xq7needle"
 NEEDLES = (NEEDLE, NEEDLE.lower())
 BASE64 = re.compile(rb"[\w+/-]{24,}")
@@ -122,6 +127,10 @@ def haystack(stored_keys):
     asked = world.asked()
     alice.put(f"/verifications/{asked[1]}/decline", {"reason": f"Not {NEEDLE}"})
     link = world.wish | {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
+    ids = world.api_ids()
+    for path in NOTED:
+        notes = {"metadata": {"name": f"I am {NEEDLE}"}}
+        faber.call("patch", filled(path, ids), notes)
     shared = faber.post("/credentials", link)
     alice.accepts_invitation(shared["offerData"])
     return world
@@ -156,6 +165,8 @@ def test_no_answer_has_a_value_without_the_scope(haystack):
         "listCredentials", "getCredential", "listVerifications", "getVerification",
         "verifyVerification", "listMessages", "listWalletMessages", "listConnections",
         "listWalletCredentials", "getWalletCredential", "listWalletVerifications",
+        "listWallets", "listVerificationPolicies", "listCredentialDefinitions",
+        "listWalletConnections", "updateConnection",
     }, seen  # fmt: skip
     for event in Event.objects.all():  # what streams and webhooks get
         assert not needles_in(event.body.encode())
