@@ -1,8 +1,11 @@
 """Admin of webhooks, events and deliveries, without secrets and response bodies."""
 
+import json
+
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
+from agency.studio.exchange.api_answer import MASK
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
 
@@ -39,9 +42,16 @@ class EventAdmin(ReadOnlyAdmin):
     list_select_related = ["tenant"]
     search_fields = ["object_id", "tenant__name"]
     fields = [
-        "id", "tenant", "type", "object_type", "object_id", "sequence", "body",
+        "id", "tenant", "type", "object_type", "object_id", "sequence", "masked_body",
         "is_example", "transaction_id", "request_id", "created_at",
     ]  # fmt: skip
+
+    @admin.display(description="body")
+    def masked_body(self, event: Event) -> str:
+        """The body without the reference that the organization gave the object."""
+        body = json.loads(event.body)
+        body["data"] |= {"reference": MASK} if "reference" in body["data"] else {}
+        return json.dumps(body, ensure_ascii=False)
 
 
 @admin.register(Delivery)

@@ -179,7 +179,9 @@ VERIFICATIONS = ObjectList(
             "presentation",
             "proof",
             "checks",
+            "metadata",
             "connection__shared",
+            "connection__metadata",
         )
     ),
     search=list_search.search_verifications,

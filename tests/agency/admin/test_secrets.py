@@ -25,6 +25,7 @@ MAY_BE_EMPTY = {
     "Membership", "Publication", "RevocationRegistry",
     "SimulatedAnswer", "SimulatedHolder", "SpareKey", "StatusList", "Webhook",
 }  # fmt: skip
+NOTES = {"reference": "Order Babbage-1833", "metadata": {"desk": "Difference Engine"}}
 VALUES = {"name": "Ada Lovelace-4711", "degree": "Analytical Engines", "age": "36001"}
 
 
@@ -67,11 +68,12 @@ def secrets(faber, monkeypatch):
         definition = faber.defines(*VALUES)
         alice.receives(faber, definition, VALUES)
     offer = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
-    faber.post("/credentials", offer)  # by a link
+    faber.post("/credentials", offer | NOTES)  # by a link
+    faber.invites(**NOTES)
     asked = policy(attribute("name"))
     faber.asks(alice, **asked)
     alice.auto_selects()
-    stored = faber.post("/verificationPolicies", asked)["policyId"]
+    stored = faber.post("/verificationPolicies", asked | NOTES)["policyId"]
     kiosk = faber.post("/kiosks", {"name": "Desk", "policyId": stored})
     invited = faber.call("post", "/connections", {}, **{"Idempotency-Key": "k1"})
     links = Connection.objects.exclude(token="").values_list("token", flat=True)
@@ -81,7 +83,16 @@ def secrets(faber, monkeypatch):
     encoded = [form(seed) for seed in seeds for form in (bytes.hex, base64_of)]
     digests = [bytes(key.digest).hex() for key in faber.tenant.keys.all()]
     link_secrets = [wallet.unseal_link_secret() for wallet in Wallet.objects.all()]
-    texts = [*VALUES.values(), *links, *keys, *encoded, *digests, *link_secrets]
+    notes = [NOTES["reference"], *NOTES["metadata"].values()]
+    texts = [
+        *VALUES.values(),
+        *notes,
+        *links,
+        *keys,
+        *encoded,
+        *digests,
+        *link_secrets,
+    ]
     return [*texts, invited["invitation"], "recipientKeys"]
 
 

@@ -105,3 +105,16 @@ def test_the_states_before_the_end_are_shown_and_it_rests(browser, walk, monkeyp
     monkeypatch.setattr("agency.studio.exchange.page.WATCHED_AFTER_CHANGE", 0)
     assert "data-watched" not in text(browser.get(url_of(row)))
     assert re.findall(r"<li[^>]*>(\w+)</li>", page)[:2] == ["Offered", "Rejected"]
+
+
+def test_the_organizations_reference_is_among_the_facts_and_metadata_is_masked(
+    browser, support, faber
+):
+    made = faber.invites(reference="order <4711>", metadata={"desk": "Nr. 3"})
+    row = Connection.objects.get(connection_id=made["connectionId"])
+    page = text(browser.get(url_of(row)))
+    assert "<dt>Reference</dt><dd><bdi>order &lt;4711&gt;</bdi></dd>" in page
+    assert "Nr. 3" not in page
+    assert "4711" not in text(
+        support.get(f"/admin/connections/connection/{row.pk}/change/")
+    )
