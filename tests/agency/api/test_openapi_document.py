@@ -7,6 +7,7 @@ import re
 from agency.api.openapi import document
 from tests.support.openapi import operations
 from tests.support.paths import DOCS
+from webhooks.events.types import Type
 
 ERRORS = (DOCS / "errors.md").read_text().partition("\n## ")[0]
 
@@ -60,3 +61,20 @@ def test_an_operation_names_what_it_alone_answers(client, db):
     }
     assert {"schema_exists", "tag_taken", "key_not_ready", "quota_exceeded"} <= named
     assert "too_many_at_once" in named and "offer_taken" not in named
+
+
+def test_generators_find_what_they_need(client, db):
+    document = client.get("/openapi.json").json()
+    schemas = document["components"]["schemas"]
+    assert document["openapi"].startswith("3.1") and document["servers"]
+    assert set(document["webhooks"]) == set(Type)
+    assert all("requestBody" in one["post"] for one in document["webhooks"].values())
+    assert not [name for name in schemas if "Blank" in name]
+    assert "IssuedAtUtc" in schemas["CredentialContract"]["properties"]
+    assert '"format": "binary"' in json.dumps(schemas)
+    for path, _, operation in operations(document):
+        for parameter in operation.get("parameters", []):
+            assert "enum" not in parameter["schema"], (path, parameter["name"])
+        if path.startswith("/ledger/"):
+            content = operation["responses"]["200"]["content"]
+            assert "$ref" in content["application/json"]["schema"], path

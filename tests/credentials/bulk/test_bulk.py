@@ -66,6 +66,11 @@ def test_each_row_is_offered_to_its_connection_wallet_or_by_link(faber, licence)
     assert third == ["4", "Offered", third[2], link, ""]
 
 
+def test_a_file_for_a_definition_of_nobody_is_404(faber):
+    refused = send_file(faber, {"definitionId": "none"}, ["Alice,2001"])
+    assert_error(refused, 404, "not_found")
+
+
 def test_an_error_is_short_however_long_the_names_are(faber, licence):
     Schema.objects.update(attribute_names=[f"{n}".rjust(250, "x") for n in range(100)])
     rows = json_lines({"credentialValues": {"y" * 50_000: ""}})

@@ -10,6 +10,7 @@ from credentials.ledgers import ledger_of
 from credentials.ledgers.base import schema_id_of
 from credentials.models import CredentialDefinition, PublishedObject, Schema
 from credentials.models.schema import build_schema_body
+from tests.support.errors import assert_error
 from tests.support.races import at_once, error_codes
 
 N = 8
@@ -98,6 +99,19 @@ def test_of_wallets_or_connections_with_one_id_an_organization_makes_one(faber, 
         for organization in (faber, acme):
             [row] = organization.get(path)
             assert row.items() >= body.items()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "schemas/none", "credential-definitions/none", "revocation-registries/none",
+        "revocation-registries/none/status-list",
+    ],
+)  # fmt: skip
+@pytest.mark.django_db
+def test_what_nobody_has_published_is_404(client, path):
+    answer = client.get(f"/ledger/local/{path}")
+    assert_error(answer, 404, "not_found")
 
 
 def test_public_objects_are_served_as_they_were_made_and_for_ever(faber, client):
