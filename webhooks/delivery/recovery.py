@@ -4,7 +4,6 @@ Pending deliveries of disabled webhooks are closed. A recovery, which the organi
 starts (Webhook.start_recovery), resends the events that a webhook missed.
 """
 
-from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -97,26 +96,21 @@ def recovery_step(webhook_id: UUID) -> int:
     webhook = rows.filter(pk=webhook_id).first()
     if webhook is None:
         return 0
+    if webhook.recovery_started_at is None:
+        # Version 0.1.0 started it, and kept the time there.
+        webhook.update_columns(recovery_started_at=webhook.updated_at)
     if not webhook.is_never_called:
         recovered = requeue_failed(webhook) or create_missed(webhook)
         if recovered:
             return recovered
     all_committed_before = timezone.now() - TRANSACTION_MARGIN
-    assert webhook.recover_since  # by the query
-    if start_of_recovery(webhook) >= all_committed_before:
+    assert webhook.recover_since and webhook.recovery_started_at
+    if webhook.recovery_started_at >= all_committed_before:
         later = max(webhook.recover_since, all_committed_before)
         webhook.update_columns(recover_since=later)
     else:
         webhook.update_columns(recover_since=None, recovery_started_at=None)
     return 0
-
-
-def start_of_recovery(webhook: Webhook) -> datetime:
-    """When the running recovery was started.
-
-    Version 0.1.0 kept that in `updated_at`.
-    """
-    return webhook.recovery_started_at or webhook.updated_at
 
 
 def requeue_failed(webhook: Webhook) -> int:
@@ -126,7 +120,7 @@ def requeue_failed(webhook: Webhook) -> int:
     later `finished_at`, so they are not restarted a second time. In the transaction of
     recovery_step(), which has locked the webhook.
     """
-    assert webhook.recover_since
+    assert webhook.recover_since and webhook.recovery_started_at
     statuses = [Delivery.Status.EXHAUSTED]
     if webhook.recover_unconfirmed:
         statuses.append(Delivery.Status.UNCONFIRMED)
@@ -135,7 +129,7 @@ def requeue_failed(webhook: Webhook) -> int:
         status__in=statuses,
         pk__gte=smallest_uuid7(unix_milliseconds(webhook.recover_since)),
         lease_owner=None,
-        finished_at__lt=start_of_recovery(webhook),
+        finished_at__lt=webhook.recovery_started_at,
     )
     ids = list(failed.order_by("pk").values_list("pk", flat=True)[:BATCH_SIZE])
     now = timezone.now()

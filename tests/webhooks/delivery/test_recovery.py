@@ -194,6 +194,15 @@ def test_a_recovery_repeats_unconfirmed_once(faber, receiver, registers, impatie
     assert len(receiver.calls) == 2
 
 
+def test_a_recovery_that_the_former_version_started_ends(faber, receiver, hook):
+    """It kept the time of its start in `updated_at`, which every change sets now."""
+    enables_and_recovers(faber, hook)
+    before = timezone.now() - timedelta(minutes=2)
+    Webhook.objects.update(recovery_started_at=None, updated_at=before)
+    tasks.maintain()
+    assert Webhook.objects.get().recover_since is None
+
+
 def test_a_change_during_a_recovery_restarts_nothing_again(faber, receiver, hook):
     receiver.answers(500)
     faber.invites()
