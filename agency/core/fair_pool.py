@@ -144,6 +144,7 @@ class FairThreadPool:
         self.recent = recent or RecentCallers(SiblingProcesses())
         self.running: Counter[str] = Counter()
         self.strangers: set[str] = set()  # of those that run or wait
+        self.served: dict[str, float] = {}  # when work of such a one ended
         self.idle_by: Counter[str] = Counter()
         self.waiting: dict[asyncio.Future[None], Arrival] = {}
         self.waiting_by: Counter[str] = Counter()
@@ -236,8 +237,13 @@ class FairThreadPool:
         self.running[caller] -= 1
         if not self.running[caller]:
             del self.running[caller]
+        if caller in self.strangers:
+            self.served[caller] = time.monotonic()
         self._start_waiting()
         self.strangers &= {*self.running, *self.waiting_by}
+        self.served = {
+            one: self.served[one] for one in self.served.keys() & self.strangers
+        }
         self._tell_siblings()
 
     def _stop_waiting(self, turn: "asyncio.Future[None]") -> str:
@@ -278,12 +284,20 @@ class FairThreadPool:
     def _may_start_stranger(self, arrival: "Arrival", max_busy: int) -> bool:
         """Whether the limit of all strangers together lets this work start now."""
         elsewhere = self.recent.siblings.calls_of(STRANGERS)
-        if elsewhere.waiting_since < arrival.time:
+        if elsewhere.waiting_since < self._waiting_since(arrival):
             return False
         return self._count_busy_strangers() + elsewhere.busy < max_busy
 
     def _count_busy_strangers(self) -> int:
-        return sum(self._count_busy(caller) for caller in self.strangers)
+        busy = (self._count_busy(one) for one in self.running if one in self.strangers)
+        return sum(max(0, one) for one in busy)
+
+    def _waiting_since(self, arrival: "Arrival") -> float:
+        """Since when the caller waits for a turn: strangers take turns by caller.
+
+        Else one that sends many calls at once would make all others wait for them.
+        """
+        return max(arrival.time, self.served.get(arrival.caller, arrival.time))
 
     def _count_busy(self, caller: str) -> int:
         return self.running[caller] - self.idle_by[caller]
@@ -300,7 +314,8 @@ class FairThreadPool:
         for arrival in self.waiting.values() if self.free else ():
             since.setdefault(arrival.caller, arrival.time)
             if arrival.is_stranger:
-                since.setdefault(STRANGERS, arrival.time)
+                first = since.get(STRANGERS, NEVER)
+                since[STRANGERS] = min(first, self._waiting_since(arrival))
         strangers = Calls(self._count_busy_strangers(), since.pop(STRANGERS, NEVER))
         # First, as others beyond MAX_CALLERS are left out.
         calls = {STRANGERS: strangers} if strangers != NO_CALLS else {}
@@ -333,21 +348,29 @@ class FairThreadPool:
         """Return the work to start next, among the work that may start now.
 
         It is the first in order of arrival whose caller has less than its fair share
-        of threads, or else the first.
+        of threads, or else the first. In the places of strangers, the one that waits
+        for its turn longest is first.
         """
-        first_by_caller: dict[str, Arrival] = {}
-        for arrival in self.waiting.values():
-            first_by_caller.setdefault(arrival.caller, arrival)
-        ready = {
-            caller
-            for caller, arrival in first_by_caller.items()
-            if self._may_start(arrival)
-        }
-        turns = [turn for turn, found in self.waiting.items() if found.caller in ready]
+        first_by_caller: dict[str, asyncio.Future[None]] = {}
+        for turn, arrival in self.waiting.items():
+            first_by_caller.setdefault(arrival.caller, turn)
+        ready = [
+            turn
+            for turn in first_by_caller.values()
+            if self._may_start(self.waiting[turn])
+        ]
+        strangers = sorted(
+            (turn for turn in ready if self.waiting[turn].is_stranger),
+            key=lambda turn: self._waiting_since(self.waiting[turn]),
+        )
+        in_turn = iter(strangers)
+        ready = [
+            next(in_turn) if self.waiting[turn].is_stranger else turn for turn in ready
+        ]
         within_share = (
             turn
-            for turn in turns
+            for turn in ready
             if self.running[self.waiting[turn].caller] < self.fair_share
         )
-        first = next(iter(turns), None)
+        first = next(iter(ready), None)
         return next(within_share, first) if len(ready) > 1 else first

@@ -149,6 +149,19 @@ async def test_strangers_together_leave_a_processor_to_organizations():
 
 
 @in_a_loop
+async def test_strangers_take_turns_whoever_of_them_came_first():
+    threads, _ = lane_beside_others()
+    work = Work(threads)
+    await work.call("A1", "A2", "A3", "B1", is_stranger=True)
+    await work.end("A1")
+    assert work.begun == ["A1", "B1"]
+    await work.end("B1")
+    assert work.begun == ["A1", "B1", "A2"]
+    await work.end("A2", "A3")
+    assert (threads.strangers, threads.served) == (set(), {})
+
+
+@in_a_loop
 async def test_a_caller_that_is_alone_again_uses_all_processors():
     threads, recent = lane_beside_others()
     threads.max_busy = 2
