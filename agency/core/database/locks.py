@@ -21,6 +21,8 @@ class LockTables(Operation):
     After DATABASE_LOCK_TIMEOUT: OperationalError from LockNotAvailable, as of any lock.
     """
 
+    reduces_to_sql = False  # else `sqlmigrate` would lock them
+
     def __init__(self, *tables: str) -> None:
         self.tables = tables
 
