@@ -296,6 +296,7 @@ class WebApplication:
                 429, "too_many_at_once", message, retry_after=5
             ) from None
         if response.status == 429 and scope["path"] == DIDCOMM:
+            del body, work  # which nobody counts any more
             await self._hold(address)
         await self._send_response(response, send, receive, caller)
 
