@@ -190,8 +190,9 @@ class View(viewsets.ViewSet):
 
     def change_notes(self, contract, read):
         """Change the notes of the object that `read` finds, and respond with it."""
-        notes = self.parse_body(NotesParameters)
-        self.perform(read().change_notes, notes)
+        row, notes = read(), self.parse_body(NotesParameters)
+        if notes:
+            self.perform(row.change_notes, notes)
         return self.to_response(contract, read())
 
     def changed_response(self, contract, read):

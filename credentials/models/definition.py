@@ -225,6 +225,10 @@ class CredentialDefinition(Record, NotedRow):
             revocation,
         )
 
+    @classmethod
+    def noted_rows(cls) -> models.QuerySet[Self]:
+        return cls.objects.filter(deleted_at=None)
+
     def remove(self) -> None:
         """Hide the definition, without its notes, and refuse new offers.
 

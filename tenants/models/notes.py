@@ -68,7 +68,7 @@ class NotedRow(models.Model):
         meanwhile; 400 `invalid_request`.
         """
         model = type(self)
-        rows: models.QuerySet[Any] = model._default_manager.filter(pk=self.pk)
+        rows = self.noted_rows().filter(pk=self.pk)
         locked = rows.select_for_update(no_key=True)
         row = locked.only("tenant", "reference", "metadata").first()
         if row is None:
@@ -77,6 +77,11 @@ class NotedRow(models.Model):
         rows.update(
             reference=row.reference, metadata=row.metadata, **self.times_of_notes()
         )
+
+    @classmethod
+    def noted_rows(cls) -> models.QuerySet[Any]:
+        """The rows whose notes may change: those that calls find."""
+        return cls._default_manager.all()
 
     def times_of_notes(self) -> dict[str, Any]:
         """The columns that tell that the notes have changed now."""

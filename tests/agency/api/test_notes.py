@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
+from agency.core.errors import NoSuchObject
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from organizations.exchange_retention import delete_old_exchanges
@@ -328,6 +329,21 @@ def test_a_change_of_notes_is_no_transition(world, model):
         world.faber.delete(f"/credentials/{made[0]}")
     moved = model.objects.get(pk=row.pk)
     assert moved.in_state_since == moved.updated_at > noted.updated_at
+
+
+def test_a_definition_that_was_deleted_meanwhile_keeps_no_notes(faber):
+    faber.defines("name")
+    found = CredentialDefinition.objects.get()
+    found.remove()
+    with pytest.raises(NoSuchObject):
+        found.change_notes({"reference": "order 4711"})
+    assert CredentialDefinition.objects.get(pk=found.pk).reference == ""
+
+
+def test_a_patch_of_nothing_changes_nothing(world):
+    path = f"/credentials/{world.credential[0]}"
+    before = world.faber.get(path)
+    assert patch(world.faber, path) == before == world.faber.get(path)
 
 
 def test_notes_put_off_no_deletion(faber):
