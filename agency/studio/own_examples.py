@@ -25,6 +25,8 @@ from verifications.models import Kiosk, Verification, VerificationPolicy
 from wallets.models import Wallet
 from webhooks.models import Delivery, Webhook
 
+LOOKED_AT = 200  # of each kind: an organization may have a million
+
 
 class Source(NamedTuple):
     """The rows of which one fits an example, the best last; and the column of its id.
@@ -59,7 +61,7 @@ def find_own_ids(membership: Membership) -> dict[str, Any]:
         if is_ended and not tenant.is_test:
             continue
         used = taken.setdefault(rows.model, set())
-        rows = (rows if rows.ordered else rows.order_by("pk")).reverse()
+        rows = newest(rows if rows.ordered else rows.order_by("pk")).reverse()
         keys = rows.values_list("pk", column)
         picked = keys.exclude(pk__in=used).first()
         if not picked and not is_ended:
@@ -70,6 +72,11 @@ def find_own_ids(membership: Membership) -> dict[str, Any]:
     if definition := found.get(examples.DEFINITION):
         found["credentialValues"] = values_of(tenant, definition)
     return found
+
+
+def newest(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """The LOOKED_AT newest of the rows, in the order of these."""
+    return rows.filter(pk__in=rows.order_by("-pk").values("pk")[:LOOKED_AT])
 
 
 def values_of(tenant: Tenant, definition_id: str) -> dict[str, str]:
@@ -88,7 +95,7 @@ def find_hosted_wallet(tenant: Tenant) -> Wallet | None:
     offers = Credential.objects.filter(state=Credential.State.OFFERED)
     requests = Verification.objects.filter(state=Verification.State.REQUESTED)
     connected = Connection.objects.filter(Connection.USABLE)
-    rows = Wallet.hosted_by(tenant).alias(
+    rows = newest(Wallet.hosted_by(tenant)).alias(
         **{
             name: Exists(found.filter(wallet=OuterRef("pk")))
             for name, found in (
