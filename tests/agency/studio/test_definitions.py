@@ -40,7 +40,7 @@ def test_the_rows_of_the_form_are_the_attributes(browser, url, api):
         "supportsRevocation": True, "tag": "x",
         "claims": {"year": {"type": "integer"}},
     }  # fmt: skip
-    assert made.definition_id in page and "0 of 63 places are used" in page
+    assert made.definition_id in page and "0 of 15 places are used" in page
     entry = AuditEntry.objects.get(action="definition.created")
     assert (entry.actor_name, entry.object_id) == ("fay@faber.example", str(made.pk))
 
@@ -58,7 +58,7 @@ def test_a_tick_adds_the_day_on_which_it_ends(browser, url, api):
 def test_it_can_lead_on_to_the_first_credential(browser, url, api):
     page = read(browser, f"{url}/definitions/new")
     tick = page.partition('name="support_revocation"')[2]
-    assert "downloads a file, of 16 kB at first" in tick.partition("<details")[0]
+    assert "downloads a file, of 4 kB at first" in tick.partition("<details")[0]
     primary = re.findall(r'<button class="button"([^>]*)>([^<]*)', page)
     assert primary == [(' name="next" value="issue"', "Create and issue")]
     answer = browser.send(f"{url}/definitions/new", **DEGREE, next="issue")
