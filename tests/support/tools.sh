@@ -69,7 +69,7 @@ done
 for part in doc man javascript; do
     rm -rf "$root/usr/share/$part" # a quarter of all that is unpacked
 done
-libraries=$(cd "$root" && find . -name 'lib*.so.*' -printf '$root/%h:\n' | sort -u | tr -d '\n')
+libraries=$(cd "$root" && find . -name 'lib*.so*' -printf '$root/%h:\n' | sort -u | tr -d '\n')
 cat >"$folder/fonts.conf" <<'END'
 <?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
