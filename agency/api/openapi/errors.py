@@ -37,10 +37,7 @@ def groups_of(operation: dict[str, Any], has_key: bool) -> list[str]:
         "caller": bool(security),
         "organization": "accessToken" in security,
         "body": "requestBody" in operation,
-        "json": "application/json"
-        in operation.get("requestBody", {}).get("content", {}),
-        "form": "multipart/form-data"
-        in operation.get("requestBody", {}).get("content", {}),
+        "list": "cursor" in (one["name"] for one in operation.get("parameters", [])),
         "key": has_key,
     }
     return [name for name, belongs in groups.items() if belongs]
