@@ -168,14 +168,14 @@ def newest_request(story: Story) -> str:
     return only(listed).verification_id
 
 
-def check(*, valid_now: bool = False) -> models.VerificationPolicyParameters:
+def check(*, valid_now: bool = False) -> models.NotedPolicyParameters:
     old_enough = models.PredicatePolicy(
         policy_name="Old enough",
         attribute_name="year",
         predicate_type=models.PredicateType.AT_MOST,
         predicate_value=2020,
     )
-    policy = models.VerificationPolicyParameters(
+    policy = models.NotedPolicyParameters(
         name="Licence check",
         version="1.0",
         attributes=[
@@ -226,7 +226,9 @@ def wallets_are_filtered_by_name_and_sorted(story: Story) -> None:
             client=CLIENT, body=models.WalletParameters(owner_name="Ada")
         )
     )
-    by_name = given(list_wallets.sync(client=CLIENT, sort=models.SortCreatedName.NAME))
+    by_name = given(
+        list_wallets.sync(client=CLIENT, sort=models.SortCreatedNameReference.NAME)
+    )
     assert [wallet.name for wallet in by_name] == ["Ada", "Rex"]
     filtered = given(list_wallets.sync(client=CLIENT, name="Rex"))
     assert only(filtered).wallet_id == story.wallet_id
@@ -640,7 +642,7 @@ def a_list_is_read_page_by_page(story: Story) -> None:
         page = list_connections.sync_detailed(
             client=CLIENT,
             state=models.ConnectionState.INVITED,
-            sort=models.SortCreatedUpdatedName.NAME,
+            sort=models.SortCreatedUpdatedNameReference.NAME,
             limit=1,
             cursor=cursor,
         )
