@@ -64,9 +64,15 @@ PASSING = {  # states that a hosted party leaves within the call
 OUR_OWN = "state is no string enum CredentialState: 'Proposed'"
 NEWER_SEALED = {  # no release has a value in these sealed columns
     "connections_connection.held_response",
+    "connections_connection.metadata",
     "credentials_bulkrow.values",
+    "credentials_credential.metadata",
     "credentials_credential.reason",
+    "credentials_credentialdefinition.metadata",
+    "verifications_verification.metadata",
     "verifications_verification.reason",
+    "verifications_verificationpolicy.metadata",
+    "wallets_wallet.metadata",
 }
 
 
