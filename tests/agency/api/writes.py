@@ -18,6 +18,7 @@ PREFIXES = {"/custodian/v1": "wallet", "/provider/v1": "provider", "": "credenti
 EXAMPLE = {"messageType": "new_connection"}
 HOLDER = {"name": "Rex", "behaviour": "accept"}
 OPEN = {"acceptsRequests": True}
+NOTED = {"reference": "order 4711"}
 SINCE = {"since": "2026-01-31T08:00:00Z"}
 
 
@@ -153,7 +154,10 @@ class Operation(NamedTuple):
         caller = copy.copy(world.provider if client == "provider" else world.faber)
         caller.prefix = ""
         address = self.path.format(**ids) + query
-        return Write(caller, self.method.lower(), address, call.body, call.form)
+        sent = call.body
+        if sent is None and self.method == "PATCH" and client != "provider":
+            sent = NOTED
+        return Write(caller, self.method.lower(), address, sent, call.form)
 
 
 class Write(NamedTuple):
