@@ -68,6 +68,25 @@ class Exchange(EventSource, NotedRow):
         """When it was moved last: other than `updated_at`, without changes of notes."""
         return self.moved_at or self.updated_at
 
+    @classmethod
+    def unmoved_since(
+        cls, moment: datetime, **filters: Any
+    ) -> list["models.QuerySet[Any]"]:
+        """The rows that match and were moved last before this moment, in two parts.
+
+        Those without later notes and those with them: an index serves each, in its
+        order, the oldest first. Each row has `since`, as in_state_since.
+        """
+        rows = cls.objects.filter(**filters)
+        parts = {
+            "updated_at": rows.filter(moved_at=None, updated_at__lt=moment),
+            "moved_at": rows.filter(moved_at__lt=moment),
+        }
+        return [
+            part.annotate(since=models.F(column)).order_by(column)
+            for column, part in parts.items()
+        ]
+
     def times_of_notes(self) -> dict[str, Any]:
         moved_at = Coalesce("moved_at", "updated_at")
         return {"moved_at": moved_at, **super().times_of_notes()}

@@ -5,8 +5,6 @@ is deleted unless the settings of the organization say after how many days.
 """
 
 import time
-from datetime import datetime
-from itertools import product
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -37,8 +35,6 @@ VALUES: dict[type[Exchange], tuple[str, ...]] = {
         "metadata",
     ),
 }
-# A change of notes puts nothing off: then the second has the time of before.
-MOMENTS = ("updated_at", "moved_at")
 
 
 def delete_old_exchanges() -> int:
@@ -50,31 +46,30 @@ def delete_old_exchanges() -> int:
     wants = Q(values_kept_days__isnull=False) | Q(exchanges_kept_days__isnull=False)
     done = 0
     for tenant in Tenant.objects.filter(wants).order_by("pk"):
-        for model, moment in product(VALUES, MOMENTS):
-            if tenant.exchanges_kept_days is not None:
-                before = days_ago(tenant.exchanges_kept_days)
-                rows = finished_rows(tenant, model, moment, before)
+        for model in VALUES:
+            for rows in finished_rows(tenant, model, tenant.exchanges_kept_days):
                 rows = rows.select_related(*PARTIES)
                 done += remove_one_by_one(rows, remove_record, budget)
-            if tenant.values_kept_days is not None:
-                before = days_ago(tenant.values_kept_days)
-                rows = finished_rows(tenant, model, moment, before)
+            for rows in finished_rows(tenant, model, tenant.values_kept_days):
                 done += delete_values(rows, budget)
     return done
 
 
 def finished_rows(
-    tenant: Tenant, model: type[Exchange], moment: str, before: datetime
-) -> QuerySet[Any]:
-    """Finished exchanges that have not changed since `before`, the oldest first.
+    tenant: Tenant, model: type[Exchange], days: int | None
+) -> list[QuerySet[Any]]:
+    """Exchanges that ended so many days ago, the oldest first, in two parts.
 
-    Of the organization's own wallet, without the credentials that it holds. moment: one
-    of MOMENTS.
+    Of the organization's own wallet, without the credentials that it holds. A change of
+    notes puts nothing off. None: none.
     """
+    if days is None:
+        return []
     wallet = Wallet.of_organization(tenant)
-    rows = model.objects.filter(wallet=wallet, **{f"{moment}__lt": before})
-    rows = rows.exclude(state__in=model.OPEN).order_by(moment)
-    return rows.exclude(role=Credential.Role.HOLDER)
+    return [
+        part.exclude(state__in=model.OPEN).exclude(role=Credential.Role.HOLDER)
+        for part in model.unmoved_since(days_ago(days), wallet=wallet)
+    ]
 
 
 def delete_values(rows: QuerySet[Any], budget: BatchBudget) -> int:

@@ -213,20 +213,15 @@ def list_stuck(tenant: Customer) -> list[dict[str, Any]]:
     """
     since = timezone.now() - STUCK_AFTER
     models = {one._meta.label_lower: one for one in (Verification, Credential)}
-    columns = ("pk", "state", "role", "updated_at", "model")
+    columns = ("pk", "state", "role", "since", "model")
     found = [
-        model.objects.filter(
-            wallet=tenant.wallet_key,
-            tenant=tenant,
-            state__in=model.OPEN,
-            updated_at__lt=since,
-        )
-        .annotate(model=Value(label))
-        .values(*columns)
-        .order_by("-updated_at")[:MAX_STUCK]
+        part.annotate(model=Value(label)).values(*columns).reverse()[:MAX_STUCK]
         for label, model in models.items()
+        for part in model.unmoved_since(
+            since, wallet=tenant.wallet_key, tenant=tenant, state__in=model.OPEN
+        )
     ]
-    rows = found[0].union(found[1], all=True).order_by("-updated_at")[:MAX_STUCK]
+    rows = found[0].union(*found[1:], all=True).order_by("-since")[:MAX_STUCK]
     stuck = []
     for row in rows:
         model = models[row["model"]]

@@ -79,8 +79,10 @@ def test_an_exchange_is_stuck_when_it_has_not_moved_for_a_day(browser, customer)
     assert "None." in section(page_of(browser, customer), "stuck")
     long_ago = timezone.now() - timedelta(hours=25)
     Credential.objects.update(updated_at=long_ago)
-    stuck = section(page_of(browser, customer), "stuck")
     row = Credential.objects.get(role="issuer")
+    row.change_notes({"reference": "order 4711"})  # which moves nothing
+    stuck = section(page_of(browser, customer), "stuck")
+    assert "1\xa0day, 1\xa0hour" in html.unescape(stuck)
     assert f"/admin/credentials/credential/{row.pk}/change/" in stuck
     assert "waits for the other side" in stuck
     other = Credential.objects.get(role="holder")
