@@ -62,10 +62,9 @@ def find_own_ids(membership: Membership) -> dict[str, Any]:
             continue
         used = taken.setdefault(rows.model, set())
         rows = newest(rows if rows.ordered else rows.order_by("pk")).reverse()
-        keys = rows.values_list("pk", column)
-        picked = keys.exclude(pk__in=used).first()
-        if not picked and not is_ended:
-            picked = keys.first()
+        keys = list(rows.values_list("pk", column)[: len(used) + 1])
+        unused = [key for key in keys if key[0] not in used]
+        picked = next(iter(unused or ([] if is_ended else keys)), None)
         if picked:
             used.add(picked[0])
             found[example] = str(picked[1])
