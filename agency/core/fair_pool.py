@@ -297,7 +297,7 @@ class FairThreadPool:
 
         Else one that sends many calls at once would make all others wait for them.
         """
-        return max(arrival.time, self.served.get(arrival.caller, arrival.time))
+        return max(arrival.time, self.served.get(arrival.caller, 0.0))
 
     def _count_busy(self, caller: str) -> int:
         return self.running[caller] - self.idle_by[caller]

@@ -55,6 +55,3 @@ class LockTables(Operation):
         self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
     ) -> None:
         pass
-
-    def describe(self) -> str:
-        return f"Lock {', '.join(self.tables)}"

@@ -479,6 +479,7 @@ def test_many_holders_open_their_wallets_while_somebody_guesses(faber, monkeypat
 def test_pins_are_hashed_in_the_threads_of_heavy_requests():
     assert is_heavy({"method": "POST", "path": "/w/pin"})
     assert not is_heavy({"method": "GET", "path": "/w/pin"})
+    assert is_heavy({"method": "POST", "path": "/w/new/of-a-link"})
 
 
 def test_a_link_that_nobody_opens_ends_and_one_that_was_opened_stays(alice):
