@@ -57,7 +57,7 @@ class VerificationPolicy(Record, NotedRow):
         body = proof_policy.normalise(body)
         row = cls(tenant=tenant, name=body["name"], version=body["version"])
         vault.seal(row, "body", body)
-        row.set_notes(notes or {})
+        row.set_notes(notes)
         row.save(force_insert=True)
         return row
 

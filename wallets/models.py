@@ -100,7 +100,7 @@ class Wallet(Record, NotedRow):
             quotas.require_room(quotas.WALLETS, tenant)
         wallet.wallet_id = wallet_id or str(wallet.pk)
         vault.seal(wallet, "link_secret", anoncreds.create_link_secret())
-        wallet.set_notes(notes or {})
+        wallet.set_notes(notes)
         wallet.save(force_insert=True)
         return wallet
 

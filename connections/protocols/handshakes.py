@@ -115,7 +115,7 @@ def invite(
         confirms=confirms,
     )
     connection.connection_id = connection_id or str(connection.pk)
-    connection.set_notes(notes or {})
+    connection.set_notes(notes)
     if options and not options.is_second:
         out_of_band.write_invitation(connection, options)
     elif by_public_did:
@@ -246,7 +246,7 @@ def connect(
         message_prefix=prefix,
     )
     connection.connection_id = str(connection.pk)
-    connection.set_notes(notes or {})
+    connection.set_notes(notes)
     vault.seal(connection, "shared", request)
     connection.insert_within_quota()
     send_request(connection, invited.inviter)

@@ -196,7 +196,7 @@ def create_proposed(
         **written,
     )
     vault.seal(credential, "proposal", proposed)
-    credential.set_notes(notes or {})
+    credential.set_notes(notes)
     credential.insert_within_quota()
     return credential
 

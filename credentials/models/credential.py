@@ -292,7 +292,7 @@ class Credential(Exchange):
         )
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
-        credential.set_notes(notes or {})
+        credential.set_notes(notes)
         credential.insert_within_quota()
         connectionless.send_first_message(connection, message)
         return credential

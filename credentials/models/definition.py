@@ -139,7 +139,7 @@ class CredentialDefinition(Record, NotedRow):
         )
         vault.seal(definition, "private_key", made.private)
         vault.seal(definition, "key_proof", made.key_proof)
-        definition.set_notes(notes or {})
+        definition.set_notes(notes)
         definition.save(force_insert=True)
         return definition
 

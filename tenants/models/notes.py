@@ -43,8 +43,10 @@ class NotedRow(models.Model):
         """Return the metadata, or None if there is none. Decrypts in each call."""
         return vault.unseal(self, "metadata")
 
-    def set_notes(self, notes: Notes) -> None:
+    def set_notes(self, notes: Notes | None) -> None:
         """Set the columns on this object, before saving. 400 `invalid_request`."""
+        if not notes:
+            return
         if "reference" in notes:
             self.reference = notes["reference"] or ""
         if "metadata" in notes:

@@ -85,7 +85,7 @@ def send_proposal(
         proof_request=None,
     )
     vault.seal(verification, "proposal", preview | {"comment": policy["name"]})
-    verification.set_notes(notes or {})
+    verification.set_notes(notes)
     verification.insert_within_quota()
     outbox.enqueue(connection, message)
     return verification

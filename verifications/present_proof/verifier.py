@@ -67,7 +67,7 @@ def send_request(
         proof_request=proof_request,
     )
     verification.policy_id = policy_id
-    verification.set_notes(notes or {})
+    verification.set_notes(notes)
     verification.insert_within_quota()
     connectionless.send_first_message(connection, message)
     return verification
