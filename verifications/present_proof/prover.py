@@ -131,9 +131,9 @@ def _may_be_wrong_format(connection: Connection, wire_format: str) -> bool:
         wire_format=wire_format,
         state=State.ACCEPTED,
         is_valid=None,
-        updated_at__lt=timezone.now() - VERDICT_TIME,
     )
-    if not unjudged.exists():
+    moment = timezone.now() - VERDICT_TIME
+    if not unjudged.filter(Q(updated_at__lt=moment) | Q(moved_at__lt=moment)).exists():
         return False
     was_judged = Q(is_valid__isnull=False)
     verifier_began = Q(proposal=None)
