@@ -7,6 +7,7 @@ from celery.signals import worker_shutting_down
 
 from connections import link_expiry, retention, strangers
 from connections.messaging import delivery, inbox, posting_queue, return_route
+from connections.messaging.request_turns import turns
 from connections.models import InboundMessage, OutboundMessage
 
 BATCH = 10
@@ -15,7 +16,7 @@ BATCH = 10
 @shared_task
 def sweep() -> None:
     """Handle received messages and deliver those to wallets here until none is due."""
-    while deliver_some() + process_some():
+    while deliver_some() + process_some() + turns.handle_next():
         pass
 
 
@@ -38,7 +39,7 @@ def deliver_some() -> int:
 
 
 def process_some() -> int:
-    rows = InboundMessage.claim(BATCH)
+    rows = InboundMessage.claim(BATCH, origin=None)
     for row in rows:
         inbox.process(row)
     return len(rows)

@@ -6,7 +6,6 @@ from uuid import UUID
 from django.db import models
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
-from agency.core import transactions
 from agency.core.queued_jobs import CausedJob
 from connections.models import Connection
 from tenants.models import Record, Tenant
@@ -112,16 +111,6 @@ class SimulatedAnswer(Record, CausedJob):
 
     @classmethod
     def claim_after(cls, tenant_id: UUID | None) -> Self | None:
-        """Lease the first due row of the organization that comes after this one.
-
-        So organizations take turns, however many rows each of them has.
-        """
-        with transactions.atomic():
-            due = cls.due().filter(tenant__deleted_at=None)
-            due = due.select_for_update(skip_locked=True, of=("self",), no_key=True)
-            due = due.select_related("holder__wallet").order_by("tenant", "due_at")
-            later = due.filter(tenant__gt=tenant_id).first() if tenant_id else None
-            found = later or due.first()
-            if found:
-                found.lease().save(update_fields=["lease_owner", "lease_until"])
-        return found
+        """Lease the first due row of the organization that comes after this one."""
+        rows = cls.due().filter(tenant__deleted_at=None)
+        return cls.claim_in_turn(rows.select_related("holder__wallet"), tenant_id)

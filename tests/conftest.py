@@ -10,6 +10,7 @@ import subprocess
 from collections import Counter
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.core.cache import cache
@@ -20,6 +21,8 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, notify, rate_limits
 from agency.devtools.embedded import temporary_home
+from connections import tasks
+from connections.messaging.request_turns import Turns
 from connections.protocols import discover_features
 from connections.resolver import resolved_dids
 from credentials.ledgers.local import published_body
@@ -102,6 +105,13 @@ def nothing_is_remembered(monkeypatch):
     monkeypatch.setattr(rate_limits, "paused_until", 0.0)
     cache.clear()
     rate_limits.redis_client().flushdb()
+
+
+@pytest.fixture(autouse=True)
+def threads_are_processes(monkeypatch):
+    """Let threads handle requests to connect at once, as workers on two hosts do."""
+    other_process = SimpleNamespace(handle_next=lambda: Turns().handle_next())
+    monkeypatch.setattr(tasks, "turns", other_process)
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ Celery only notifies a worker that there may be due rows (agency/core/notify.py)
 import random
 from datetime import timedelta
 from typing import Any, ClassVar, Self
+from uuid import UUID
 
 from django.db import models, transaction
 from django.db.models import Q
@@ -105,6 +106,24 @@ class QueuedJob(models.Model):
                 row.lease(duration)
             cls.objects.bulk_update(rows, ["lease_owner", "lease_until"])
         return rows
+
+    @classmethod
+    def claim_in_turn(
+        cls, due: models.QuerySet[Self], last_tenant: UUID | None
+    ) -> Self | None:
+        """Lease the first of the due rows of the organization after this one.
+
+        So organizations take turns, however many rows each of them has. For models
+        with a `tenant`. Opens a transaction, and waits for no lock.
+        """
+        with transaction.atomic():
+            due = due.select_for_update(skip_locked=True, of=("self",), no_key=True)
+            due = due.order_by("tenant", "due_at")
+            later = due.filter(tenant__gt=last_tenant).first() if last_tenant else None
+            found = later or due.first()
+            if found:
+                found.lease().save(update_fields=["lease_owner", "lease_until"])
+        return found
 
     def finish(self, **changes: Any) -> bool:
         """Mark the row as done. Return False if its lease was lost.

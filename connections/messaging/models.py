@@ -2,8 +2,9 @@
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Self
+from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
@@ -51,10 +52,26 @@ class InboundMessage(Record, QueuedJob):
             models.Index(
                 fields=["id"], condition=Q(status="exhausted"), name="inbound_lost"
             ),
+            models.Index(
+                fields=["tenant", "due_at"],
+                condition=Q(status="pending", origin__isnull=False),
+                name="inbound_request_due",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.type} {self.message_id}"
+
+    @classmethod
+    def claim_request(
+        cls, last_tenant: UUID | None, busy: Collection[UUID]
+    ) -> Self | None:
+        """Lease a due request to connect of the organization after this one.
+
+        busy: the organizations whose requests must wait.
+        """
+        rows = cls.due().filter(origin__isnull=False).exclude(tenant__in=busy)
+        return cls.claim_in_turn(rows, last_tenant)
 
 
 class SeenMessage(models.Model):

@@ -276,12 +276,13 @@ def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(
     multiply(OutboundMessage, is_hosted="false", **done)
     multiply(InboundMessage, message_id="n::text", **done)
     multiply(Delivery, event_id=NEW_ID, **done)
-    looks = {
-        OutboundMessage: lambda: posting_queue.claim_due(4, []),
-        InboundMessage: InboundMessage.claim,
-        Delivery: lambda: claim.claim_due(4, 1),
-    }
-    for model, look_for_work in looks.items():
+    looks = (
+        (OutboundMessage, lambda: posting_queue.claim_due(4, [])),
+        (InboundMessage, InboundMessage.claim),
+        (InboundMessage, lambda: InboundMessage.claim_request(uuid4(), [uuid4()])),
+        (Delivery, lambda: claim.claim_due(4, 1)),
+    )
+    for model, look_for_work in looks:
         Delivery.objects.filter(event__tenant=faber.tenant).update(status="pending")
         statements = statements_of(look_for_work)
         found = set.union(*(indexes_of(plan(*one), model) for one in statements))

@@ -1,0 +1,114 @@
+"""Requests to connect of other agents: one at a time for an organization, in turn."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from django.db import connection
+from uuid_utils.compat import uuid7
+
+from connections import tasks
+from connections.messaging import inbox
+from connections.messaging.request_turns import Turns
+from connections.models import InboundMessage
+from tests.factories import InboundMessageFactory, TenantFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def turns(monkeypatch):
+    """Of a worker that has just started."""
+    new = Turns()
+    monkeypatch.setattr(tasks, "turns", new)
+    return new
+
+
+@pytest.fixture
+def handled(monkeypatch):
+    """The names of the organizations whose messages are handled, letter by letter."""
+    names = []
+
+    def handle(row):
+        names.append(row.tenant.name)
+        row.finish()
+
+    monkeypatch.setattr(inbox, "process", handle)
+    return names
+
+
+def arrives(tenant, number=1, **fields):
+    """So many requests to connect, or messages if `origin` is None."""
+    fields = {"origin": uuid7()} | fields
+    InboundMessageFactory.create_batch(number, tenant=tenant, **fields)
+
+
+def organizations(names):
+    """In the order of their primary keys."""
+    return [TenantFactory(name=name) for name in names]
+
+
+def test_organizations_take_turns_however_many_ask(turns, handled):
+    a, b, c = organizations("ABC")
+    arrives(a, 4)
+    arrives(b)
+    arrives(c, 2)
+    while turns.handle_next():
+        pass
+    assert "".join(handled) == "ABCACAA"
+
+
+def test_other_messages_pass_requests(turns, handled):
+    a, b = organizations("AB")
+    arrives(a, 3)
+    arrives(b, origin=None)
+    tasks.sweep()
+    assert "".join(handled) == "BAAA"
+
+
+def test_one_request_of_an_organization_is_handled_at_a_time(turns, monkeypatch):
+    """By the thread that is at it, which finds those that came meanwhile."""
+    a, b = organizations("AB")
+    began, goes_on, handled = Event(), Event(), []
+
+    def handle(row):
+        handled.append(row.tenant.name)
+        if len(handled) == 1:
+            began.set()
+            assert goes_on.wait(20)
+        row.finish()
+
+    def sweep():
+        try:
+            tasks.sweep()
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(inbox, "process", handle)
+    arrives(a, 2)
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(sweep)
+        try:
+            assert began.wait(20)
+            arrives(a)
+            arrives(b, 2)
+            tasks.sweep()
+            assert "".join(handled) == "ABB"
+        finally:
+            goes_on.set()
+        first.result()
+    assert "".join(handled) == "ABBAA"
+
+
+def test_a_worker_that_failed_leaves_the_turn_to_others(turns, handled, monkeypatch):
+    [a] = organizations("A")
+    arrives(a, 2)
+
+    def fail(row):
+        raise ConnectionError
+
+    with monkeypatch.context() as broken, pytest.raises(ConnectionError):
+        broken.setattr(inbox, "process", fail)
+        turns.handle_next()
+    assert turns.handle_next()
+    assert InboundMessage.due().count() == 0  # that one is still leased
