@@ -92,10 +92,14 @@ $(INSTALLED): requirements.txt requirements-dev.txt | $(PYTHON)
 	@$(SERVERS) || true
 	@touch $@
 
+# Of all interpreters of the first name that is found, the fastest.
 $(PYTHON):
-	@python=$$(for name in $(INTERPRETERS); do \
-		$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done); \
-	if [ -z "$$python" ]; then echo "Agency needs Python 3.11 or newer: install it, then run make again." >&2; exit 1; fi; \
+	@for name in $(INTERPRETERS); do \
+		python=$$({ which -a $$name || command -v $$name; } 2>/dev/null | while read -r found; do \
+			$$found agency/devtools/probe_python.py 2>/dev/null; done | sort -n | sed -n '1s/^[0-9]* //p'); \
+		[ -z "$$python" ] || break; done; \
+	if [ -z "$$python" ]; then \
+		echo "Agency needs Python 3.11 or newer with its venv module (on Debian and Ubuntu: python3-venv): install it, then run make again." >&2; exit 1; fi; \
 	$$python -m venv --clear $(VENV) >/dev/null 2>&1 || { rm -rf $(VENV); \
 		echo "$$python cannot make a virtual environment: install its venv module (on Debian and Ubuntu: python3-venv)." >&2; exit 1; }
 

@@ -30,7 +30,9 @@ def unpack_source(release: Path, folder: Path) -> Path:
     """Unpack what the image of the release holds into a new folder."""
     folder.mkdir()
     with tarfile.open(release / SOURCE) as archive:
-        archive.extractall(folder, filter="data")
+        # Python 3.11.3 and older has no filters.
+        known = hasattr(tarfile, "data_filter")
+        archive.extractall(folder, **({"filter": "data"} if known else {}))
     return folder
 
 

@@ -14,6 +14,7 @@ import yaml
 from agency.devtools.supervisor import read_procfile
 from tests.support.paths import ROOT
 
+SYSTEM = "/usr/bin:/bin"
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 
 
@@ -83,52 +84,77 @@ def test_manage_works_without_the_development_requirements(tmp_path: Path) -> No
 
 
 def make(
-    folder: Path, *arguments: str, path: Path
+    folder: Path, *arguments: str, path: str
 ) -> "subprocess.CompletedProcess[str]":
-    environment = {"PATH": f"{path}:/usr/bin:/bin"}
     command = [
-        "make",
+        str(shutil.which("make")),
         "--no-print-directory",
         "-f",
         str(ROOT / "Makefile"),
         *arguments,
     ]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True
+        command, cwd=folder, env={"PATH": path}, capture_output=True, text=True
     )
 
 
-def pretend_python(folder: Path, script: str) -> Path:
-    """A folder whose Pythons all are this shell script."""
+def pretend_python(folder: Path, script: str) -> str:
+    """A PATH on which all Pythons are this shell script."""
     folder.mkdir()
     for name in ("python3", "python3.11", "python3.12", "python3.13"):
         (folder / name).write_text(f"#!/bin/sh\n{script}\n")
         (folder / name).chmod(0o755)
-    return folder
+    for name in ("sh", "sed", "sort", "rm", "which", "mkdir"):
+        (folder / name).symlink_to(str(shutil.which(name)))
+    return str(folder)
+
+
+def pretend_venv(microseconds: int, then: str = "mkdir -p .venv/$0") -> str:
+    """The script of a Python of this speed."""
+    return (
+        f"""case "$1" in *probe_python.py) echo {microseconds} $0;; *) {then};; esac"""
+    )
 
 
 def test_an_old_python_is_one_sentence(tmp_path: Path) -> None:
-    result = make(
-        tmp_path, ".venv/bin/python", path=pretend_python(tmp_path / "bin", "exit 1")
-    )
+    path = pretend_python(tmp_path / "bin", "exit 1")
+    result = make(tmp_path, ".venv/bin/python", path=path)
     assert result.returncode
-    assert result.stderr.splitlines()[0] == (
-        "Agency needs Python 3.11 or newer: install it, then run make again."
+    assert result.stderr.splitlines()[0].startswith(
+        "Agency needs Python 3.11 or newer with its venv module"
     )
 
 
 def test_a_python_without_venv_is_one_sentence(tmp_path: Path) -> None:
-    pythons = pretend_python(tmp_path / "bin", '[ "$1" = -c ]')
-    result = make(tmp_path, ".venv/bin/python", path=pythons)
+    path = pretend_python(tmp_path / "bin", pretend_venv(100, then="exit 1"))
+    result = make(tmp_path, ".venv/bin/python", path=path)
     assert result.returncode
     assert result.stderr.startswith(
-        "python3.11 cannot make a virtual environment: install its venv"
+        f"{path}/python3.11 cannot make a virtual environment: install its venv"
     )
     assert not (tmp_path / ".venv").exists()
 
 
+def test_the_fastest_python_of_a_version_is_taken(tmp_path: Path) -> None:
+    speeds = {"slow": 900, "fast": 200, "slower": 1000}
+    path = ":".join(
+        pretend_python(tmp_path / name, pretend_venv(microseconds))
+        for name, microseconds in speeds.items()
+    )
+    make(tmp_path, ".venv/bin/python", path=path)
+    [made] = tmp_path.glob(f".venv/{tmp_path}/*/python*")
+    assert made.parts[-2:] == ("fast", "python3.11")
+
+
+def test_this_python_says_how_fast_it_is() -> None:
+    command = [sys.executable, "agency/devtools/probe_python.py"]
+    said = subprocess.check_output(command, cwd=ROOT, text=True)
+    microseconds, path = said.split()
+    assert int(microseconds) > 1000 and Path(path).samefile(sys.executable)
+
+
 def test_the_secrets_of_compose_are_made_once(tmp_path: Path) -> None:
-    make(tmp_path, "env", path=tmp_path)
+    make(tmp_path, "env", path=SYSTEM)
     secrets = (tmp_path / ".env").read_text()
     assert {line.partition("=")[0] for line in secrets.splitlines()} == {
         "SECRET_KEY",
@@ -138,7 +164,7 @@ def test_the_secrets_of_compose_are_made_once(tmp_path: Path) -> None:
         "ALLOWED_HOSTS",
     }
     assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
-    make(tmp_path, "env", path=tmp_path)
+    make(tmp_path, "env", path=SYSTEM)
     assert (tmp_path / ".env").read_text() == secrets
 
 
@@ -212,5 +238,5 @@ def test_programs_that_cannot_be_unpacked_are_one_sentence(
 
 def test_tools_wait_for_the_environment_that_they_lie_in(tmp_path: Path) -> None:
     """Making .venv removes what is in it."""
-    done = make(tmp_path, "--dry-run", "tools", path=tmp_path)
+    done = make(tmp_path, "--dry-run", "tools", path=SYSTEM)
     assert done.stdout.index("-m venv --clear") < done.stdout.index("tools.sh")
