@@ -1,15 +1,18 @@
 """Reference and metadata of objects, in bodies, answers and lists."""
 
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from agency.api.exceptions import flatten_errors
 from agency.api.pagination import ListQuery
 from agency.api.serializers import METADATA, Contract, Parameters
+from agency.core.errors import Invalid
 from tenants.models import Notes
-from tenants.models.notes import MAX_PAIRS, MAX_REFERENCE
+from tenants.models.notes import MAX_PAIRS, MAX_REFERENCE, merge_pairs
 
 MAX_KEY = 40
 MAX_TEXT = 500
@@ -86,6 +89,21 @@ class NotesParameters(Parameters):
         help_text=f"{PAIRS} A pair whose text is null is removed, and other pairs "
         "stay; null instead of the object removes all.",
     )
+
+
+def check_notes(members: Mapping[str, Any]) -> tuple[Notes, dict[str, list[str]]]:
+    """The notes of a new object, and what is wrong with them: sentences by member."""
+    if not members:
+        return {}, {}
+    given = NotesParameters(data=members)
+    if not given.is_valid():
+        return {}, flatten_errors(given.errors)
+    notes = notes_in(given.validated_data)
+    try:
+        merge_pairs({}, notes.get("metadata"))
+    except Invalid as error:
+        return {}, error.errors or {}
+    return notes, {}
 
 
 def notes_in(body: dict[str, Any]) -> Notes:

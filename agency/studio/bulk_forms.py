@@ -10,16 +10,17 @@ from agency.studio.form_tokens import OnceForm
 from credentials.bulk import reading
 from credentials.models import CredentialDefinition
 
-RECIPIENTS = {
+OTHERS = {
     reading.CONNECTION: "Connection (its id)",
     reading.WALLET: "Hosted wallet (its id)",
+    reading.REFERENCE: "Reference (no personal data)",
 }
 
 
 class Target(NamedTuple):
     """What a column of the file may be.
 
-    name: an attribute or recipient. chosen: the name of the column, or "".
+    name: an attribute, or one of OTHERS. chosen: the name of the column, or "".
     """
 
     field: str
@@ -78,7 +79,7 @@ class BulkForm(OnceForm):
     def targets(self) -> list[Target]:
         attributes = self.definition.schema.attribute_names
         others = {
-            name: label for name, label in RECIPIENTS.items() if name not in attributes
+            name: label for name, label in OTHERS.items() if name not in attributes
         }
         labels = dict.fromkeys(attributes) | others
         return [
@@ -103,9 +104,10 @@ class BulkForm(OnceForm):
     def source_rows(self) -> Any:
         """The rows of a valid form, as the API reads them."""
         assert self.source, "the form is valid"
+        attributes = self.definition.schema.attribute_names
         columns = {
             target.name: self.source.columns.index(target.chosen)
             for target in self.targets
             if target.chosen
         }
-        return self.source.read_rows(columns)
+        return self.source.read_rows(columns, attributes)

@@ -18,7 +18,7 @@ from agency.api.views import heavy, parse_uuid
 from agency.core import transactions
 from agency.core.csv_text import line_writer
 from agency.core.errors import AgencyError
-from agency.studio.bulk_forms import RECIPIENTS, BulkForm
+from agency.studio.bulk_forms import OTHERS, BulkForm
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm, once_per_form
@@ -133,7 +133,7 @@ def download_template(
     """A CSV file with nothing but its header."""
     tenant = get_membership(request, tenant_id).tenant
     names = get_definition(tenant, object_id).schema.attribute_names
-    names = [*names, *(name for name in RECIPIENTS if name not in names)]
+    names = [*names, *(name for name in OTHERS if name not in names)]
     return HttpResponse(
         line_writer()(names),
         content_type="text/csv; charset=utf-8",

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from agency.api.ignored_members import MEMBERS_HEADER, header_value
 from agency.api.negotiation import JSONParser
+from agency.api.notes import NotesParameters
 from agency.api.openapi.operation import operation
 from agency.api.pagination import LINK, ListQuery, list_parameters, next_link
 from agency.api.serializers import (
@@ -65,7 +66,7 @@ class BulkParameters(SharedFields):
     )
 
 
-class BulkRowParameters(serializers.Serializer):
+class BulkRowParameters(NotesParameters):
     """A row; see reading.read_object()."""
 
     connectionId = serializers.CharField(
@@ -169,7 +170,7 @@ class Bulks(View):
             ignored = [name for name in file.columns if name not in columns]
             if named := header_value(ignored):
                 self.headers[MEMBERS_HEADER] = named
-            return file.read_rows(columns)
+            return file.read_rows(columns, definition.schema.attribute_names)
         if isinstance(data, LinesText):
             return reading.read_json_lines(data)
         if not isinstance(data, list):

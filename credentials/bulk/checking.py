@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from agency.api.notes import check_notes
 from agency.core.errors import AgencyError, Invalid
 from connections.hosted_peers import connections_with_hosted, own_connections
 from connections.messaging import outbox
@@ -16,6 +17,7 @@ from credentials.bulk.reading import (
 )
 from credentials.models.bulk import MAX_ERRORS
 from credentials.models.definition import CredentialDefinition
+from tenants.models import Notes
 from wallets.models import Wallet
 
 MAX_ROWS = 100_000
@@ -30,12 +32,13 @@ WALLET_NOT_FOUND = (
 class CheckedRow(NamedTuple):
     """A row, and what is wrong with it.
 
-    can_succeed: whether it may be offered later as it is.
+    can_succeed: whether it may be offered later as it is. notes: the valid ones.
     """
 
     row: SourceRow
     errors: list[CellError]
     can_succeed: bool
+    notes: Notes
 
 
 def check_rows(
@@ -43,7 +46,7 @@ def check_rows(
 ) -> Iterator[list[CheckedRow]]:
     """Yield the rows in chunks, each with what is wrong with it.
 
-    A row with wrong values can never be offered. One whose recipient is wrong may be
+    A row with wrong values or notes can never be offered. One whose recipient is wrong may be
     offered later, once that is connected. Raises 400 `no_rows` for an empty file.
     Raises 400 `too_many_rows` only when the limit is reached, so earlier chunks were
     already yielded.
@@ -59,8 +62,13 @@ def check_rows(
         recipients = check_recipients(wallet, chunk)
         for row, recipient_errors in zip(chunk, recipients, strict=True):
             value_errors = [row.error] if row.error else check_values(definition, row)
-            errors = (value_errors + recipient_errors)[:MAX_ERRORS]
-            checked.append(CheckedRow(row, errors, can_succeed=not value_errors))
+            notes, wrong = check_notes(row.notes)
+            own_errors = value_errors + [
+                CellError(member, "invalid_request", " ".join(sentences))
+                for member, sentences in wrong.items()
+            ]
+            errors = (own_errors + recipient_errors)[:MAX_ERRORS]
+            checked.append(CheckedRow(row, errors, not own_errors, notes))
         yield checked
     if not count:
         message = "The file has no row."

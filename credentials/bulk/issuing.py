@@ -81,9 +81,10 @@ def offer_row(bulk: Bulk, key: UUID) -> None:
         return
     row.credential = make_offer(bulk, row)
     row.status = BulkRow.Status.OFFERED
-    row.values = None
+    row.values = row.metadata = None
     row.updated_at = timezone.now()
-    row.save(update_fields=["status", "credential", "values", "updated_at"])
+    changed = ["status", "credential", "values", "metadata", "updated_at"]
+    row.save(update_fields=changed)
     faults.fault_point("inside_bulk_row")
 
 
@@ -96,6 +97,7 @@ def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
         "definition": bulk.definition,
         "values": vault.unseal(row, "values"),
         "automatic_issuance": bulk.automatic_issuance,
+        "notes": row.notes(),
     }
     wallet = Wallet.of_organization(bulk.tenant)
     if row.is_by_link:

@@ -105,7 +105,9 @@ def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
         created_at=bulk.created_at,
         updated_at=timezone.now(),
     )
-    vault.seal(built, "values", row.row.values if row.can_succeed else None)
+    if row.can_succeed:
+        built.set_notes(row.notes)
+        vault.seal(built, "values", row.row.values)
     return built
 
 

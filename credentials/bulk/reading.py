@@ -1,12 +1,14 @@
 """Read the rows of a file: CSV, JSON lines, or a JSON array.
 
 A CSV file has a header with the names of the attributes and, if wanted, `connectionId`
-or `walletId`. A JSON row is an object with `credentialValues`, and the same two.
+or `walletId`, and `reference`. A JSON row is an object with `credentialValues`, the
+same three, and `metadata`.
 """
 
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agency.core import bounded_json
@@ -14,7 +16,9 @@ from agency.core.errors import Invalid
 
 CONNECTION, WALLET, VALUES = "connectionId", "walletId", "credentialValues"
 RECIPIENTS = (CONNECTION, WALLET)
-MEMBERS = {*RECIPIENTS, VALUES}
+REFERENCE, METADATA = "reference", "metadata"
+NOTES = (REFERENCE, METADATA)
+MEMBERS = {*RECIPIENTS, VALUES, *NOTES}
 MAX_NAME = 120  # characters that an error repeats
 MAX_COLUMNS = 300
 DELIMITERS = ",;\t"
@@ -32,6 +36,7 @@ class SourceRow(NamedTuple):
     """A row as the file has it.
 
     number: as a spreadsheet or an editor counts, so the header of a CSV file is row 1.
+    notes: those of NOTES that it has, not checked.
     """
 
     number: int
@@ -39,6 +44,7 @@ class SourceRow(NamedTuple):
     wallet_id: str = ""
     values: dict[str, str] | None = None
     error: CellError | None = None
+    notes: Mapping[str, Any] = MappingProxyType({})
 
 
 class CSVFile:
@@ -57,8 +63,11 @@ class CSVFile:
         if len(self.columns) > MAX_COLUMNS:
             raise malformed_csv(f"The file has more than {MAX_COLUMNS} columns.")
 
-    def read_rows(self, columns: Mapping[str, int]) -> Iterator[SourceRow]:
+    def read_rows(
+        self, columns: Mapping[str, int], attribute_names: list[str]
+    ) -> Iterator[SourceRow]:
         """Yield the rows. columns: the numbers of the columns to use, by their name."""
+        others = [name for name in columns if name not in attribute_names]
         for number, cells in self._read(start=2):
             if not any(cells):
                 continue
@@ -70,14 +79,13 @@ class CSVFile:
                 yield SourceRow(number, error=error)
                 continue
             values = {name: cells[index] for name, index in columns.items()}
-            connection_id, wallet_id = (
-                values.pop(name, "").strip() for name in RECIPIENTS
-            )
+            other = {name: values.pop(name).strip() for name in others}
+            connection_id, wallet_id = (other.pop(name, "") for name in RECIPIENTS)
             if "\x00" in connection_id + wallet_id:  # PostgreSQL cannot look for it
                 error = CellError("", "malformed_csv", "An id cannot hold U+0000.")
                 yield SourceRow(number, error=error)
                 continue
-            yield SourceRow(number, connection_id, wallet_id, values)
+            yield SourceRow(number, connection_id, wallet_id, values, notes=other)
 
     def _read(self, start: int = 1) -> Iterator[tuple[int, list[str]]]:
         try:
@@ -96,13 +104,13 @@ def decode_text(data: bytes) -> str:
 
 
 def choose_columns(names: list[str], attribute_names: list[str]) -> dict[str, int]:
-    """The columns to use by their names in the file: attributes and recipients.
+    """The columns to use by their names in the file: attributes and what offers have.
 
     400 `wrong_attributes` if an attribute has no column, or a name has two. Other
-    columns are ignored. Where the schema has an attribute `connectionId` or `walletId`,
-    the column is that attribute's.
+    columns are ignored. Where the schema has an attribute `connectionId`, `walletId` or
+    `reference`, the column is that attribute's.
     """
-    wanted = dict.fromkeys([*attribute_names, *RECIPIENTS])
+    wanted = dict.fromkeys([*attribute_names, *RECIPIENTS, REFERENCE])
     missing = [name for name in attribute_names if name not in names]
     twice = [name for name in wanted if names.count(name) > 1]
     problems = []
@@ -153,7 +161,9 @@ def read_object(number: int, row: Any) -> SourceRow:
     for name, value in values.items():
         if not isinstance(value, str):
             return broken_row(number, name, "Give a text.")
-    return SourceRow(number, recipient[0].strip(), recipient[1].strip(), values)
+    notes = {name: row[name] for name in NOTES if row.get(name) is not None}
+    connection_id, wallet_id = map(str.strip, recipient)
+    return SourceRow(number, connection_id, wallet_id, values, notes=notes)
 
 
 def broken_row(number: int, column: str, message: str) -> SourceRow:

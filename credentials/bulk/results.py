@@ -7,7 +7,7 @@ from django.db import close_old_connections
 from agency.core.csv_text import line_writer
 from credentials.models.bulk import Bulk, BulkRow
 
-COLUMNS = ("row", "state", "credentialId", "link", "error")
+COLUMNS = ("row", "state", "credentialId", "link", "error", "reference")
 CHUNK_ROWS = 500
 SHOWN = (
     "bulk",
@@ -16,6 +16,7 @@ SHOWN = (
     "connection_id",
     "wallet_id",
     "errors",
+    "reference",
     "credential__state",
     "credential__connection__token",
     "credential__connection__state",
@@ -58,4 +59,5 @@ def result_of(row: BulkRow, with_links: bool) -> list[str]:
         str(credential.pk) if credential else "",
         link or "",
         "; ".join(errors),
+        row.reference,
     ]

@@ -12,7 +12,7 @@ from agency.core.notify import notify_worker
 from agency.core.queued_jobs import LEASE, CausedJob
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
-from tenants.models import Record, Tenant
+from tenants.models import NotedRow, Record, Tenant
 from webhooks.events.emit import emit_event
 from webhooks.events.models import Event
 from webhooks.events.types import Type
@@ -272,13 +272,14 @@ class Bulk(Record, CausedJob):
         transaction.on_commit(lambda: notify_worker("credentials.tasks.issue_bulks"))
 
 
-class BulkRow(Record):
+class BulkRow(NotedRow, Record):
     """One offer of a bulk.
 
     Waiting → Offered | Failed;   Failed ─retry→ Waiting
 
     number: of the row in the file. values: sealed; None once it is offered, and if it
-    can never be. errors: `[{column, code, message}]`, without values.
+    can never be. errors: `[{column, code, message}]`, without values. Notes: of the
+    credential that is offered; the metadata goes with the values.
     """
 
     DELETED = "Deleted"  # in the API: the record of the credential was deleted

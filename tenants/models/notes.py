@@ -24,6 +24,18 @@ class Notes(TypedDict, total=False):
     metadata: dict[str, str | None] | None
 
 
+def merge_pairs(
+    kept: dict[str, str], changes: dict[str, str | None] | None
+) -> dict[str, str]:
+    """The pairs after the changes. 400 `invalid_request` if these are too many."""
+    merged = {**kept, **(changes or {})}
+    pairs = {name: text for name, text in merged.items() if text is not None}
+    if len(pairs) > MAX_PAIRS:
+        message = f"These would be {len(pairs)} pairs. {MAX_PAIRS} are the most."
+        raise Invalid("invalid_request", message, {"metadata": [message]})
+    return pairs
+
+
 class NotedRow(models.Model):
     """A row with notes of its owner, which no other party sees.
 
@@ -39,6 +51,13 @@ class NotedRow(models.Model):
     class Meta:
         abstract = True
 
+    def notes(self) -> Notes:
+        """Return its notes, for another object. Decrypts in each call."""
+        return {
+            "reference": self.reference,
+            "metadata": {**(self.unsealed_metadata() or {})},
+        }
+
     def unsealed_metadata(self) -> dict[str, str] | None:
         """Return the metadata, or None if there is none. Decrypts in each call."""
         return vault.unseal(self, "metadata")
@@ -52,14 +71,7 @@ class NotedRow(models.Model):
         if "metadata" in notes:
             changes = notes["metadata"]
             kept = {} if changes is None else self.unsealed_metadata() or {}
-            merged = {**kept, **(changes or {})}
-            pairs = {name: text for name, text in merged.items() if text is not None}
-            if len(pairs) > MAX_PAIRS:
-                message = (
-                    f"These would be {len(pairs)} pairs. {MAX_PAIRS} are the most."
-                )
-                raise Invalid("invalid_request", message, {"metadata": [message]})
-            vault.seal(self, "metadata", pairs or None)
+            vault.seal(self, "metadata", merge_pairs(kept, changes) or None)
 
     @transactions.atomic()
     def change_notes(self, notes: Notes) -> None:

@@ -41,7 +41,7 @@ def test_the_template_has_the_names_of_the_columns(browser, page):
     [address] = re.findall(r'href="([^"]+template.csv)"', shown)
     answer = browser.get(address)
     assert answer["Content-Type"].startswith("text/csv")
-    assert answer.content == b"name,year,connectionId,walletId\r\n"
+    assert answer.content == b"name,year,connectionId,walletId,reference\r\n"
 
 
 def test_a_check_shows_the_wrong_cells_and_stores_nothing(browser, page):

@@ -63,7 +63,7 @@ def test_each_row_is_offered_to_its_connection_wallet_or_by_link(faber, licence)
     assert first[:2] == ["2", "Issued"] and second[:2] == ["3", "Offered"]
     assert first[3] == second[3] == ""
     link = faber.get(f"/credentials/{third[2]}")["offerUrl"]
-    assert third == ["4", "Offered", third[2], link, ""]
+    assert third == ["4", "Offered", third[2], link, "", ""]
 
 
 def test_a_file_for_a_definition_of_nobody_is_404(faber):
@@ -141,6 +141,50 @@ UNREADABLE = [
     (b'name,year\nAl,1\nBo,2\nCy,3\nDi,"4"x', "malformed_csv"),
     (b"name,year\n" + b"Al,1\n" * 5, "too_many_rows"),
 ]
+
+
+def test_each_credential_gets_the_notes_of_its_row(faber, licence):
+    values = {"name": "Al", "year": "1"}
+    notes = {"reference": "order 1", "metadata": {"desk": "3"}}
+    rows = [{"credentialValues": values} | notes, {"credentialValues": values}]
+    of_lines = sent(faber, licence, json_lines(*rows), "application/x-ndjson")
+    of_csv = sent(faber, licence, "name,year,reference\nBo,2,order 2\nCy,3,\n")
+    waiting = BulkRow.objects.get(reference="order 1")
+    assert waiting.unsealed_metadata() == {"desk": "3"}
+    worker_issues()
+    [offered] = faber.get("/credentials?reference=order 1")
+    assert {name: offered[name] for name in notes} == notes
+    assert len(faber.get("/credentials?reference=order 2")) == 1
+    assert [line[5] for line in read_result(faber, of_lines)] == ["order 1", ""]
+    assert [line[5] for line in read_result(faber, of_csv)] == ["order 2", ""]
+    assert not BulkRow.objects.filter(metadata__isnull=False).exists()
+
+
+def test_wrong_notes_are_errors_of_their_row(faber, licence):
+    pairs = {str(number): "x" for number in range(21)}
+    wrong = (
+        {"reference": "x" * 201}, {"reference": []}, {"metadata": {"": "x"}},
+        {"metadata": {"desk": "a\nb"}}, {"metadata": pairs},
+    )  # fmt: skip
+    values = {"credentialValues": {"name": "Al", "year": "1"}}
+    rows = json_lines(*(values | notes for notes in wrong))
+    bulk = sent(faber, licence, rows, "application/x-ndjson")
+    found = [(e["row"], e["column"].split(".")[0], e["code"]) for e in bulk["errors"]]
+    assert found == [
+        (number, next(iter(notes)), "invalid_request")
+        for number, notes in enumerate(wrong, 1)
+    ]
+    assert not BulkRow.objects.filter(values__isnull=False).exists()
+
+
+def test_an_attribute_may_have_the_name_of_another_column(faber):
+    definition = faber.defines("reference", "connectionId")
+    bulk = sent(faber, definition, "reference,connectionId\nAl,Bo\n")
+    worker_issues()
+    [[_, _, credential_id, _, _, reference]] = read_result(faber, bulk)
+    offered = faber.get(f"/credentials/{credential_id}")
+    assert offered["values"] == {"reference": "Al", "connectionId": "Bo"}
+    assert reference == ""
 
 
 def test_an_unreadable_file_leaves_nothing(faber, licence, subtests, monkeypatch):
@@ -439,4 +483,4 @@ def test_a_deleted_credential_is_counted_as_deleted(faber, licence):
     [line] = read_result(faber, bulk)
     faber.delete(f"/credentials/delete/{line[2]}")
     assert read(faber, bulk)["counts"] == {"Deleted": 1}
-    assert read_result(faber, bulk) == [["2", "Deleted", "", "", ""]]
+    assert read_result(faber, bulk) == [["2", "Deleted", "", "", "", ""]]
