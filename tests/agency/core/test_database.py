@@ -11,7 +11,12 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection, connections, transaction
-from django.db.utils import InterfaceError, OperationalError, ProgrammingError
+from django.db.utils import (
+    DataError,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+)
 from django.test import Client, RequestFactory
 
 from agency.core.database import base
@@ -310,7 +315,8 @@ def prepared(transactional_db, monkeypatch, settings):
     """Opens a connection as a web process does. Returns its prepared statements."""
     default = settings.DATABASES["default"]
     monkeypatch.setitem(default, "OPTIONS", dict(default["OPTIONS"]))
-    default["OPTIONS"].pop("pool")
+    for name in ("pool", "server_side_binding", "prepare_threshold"):
+        default["OPTIONS"].pop(name)
     opened = []
 
     def run_repeatedly():
@@ -339,6 +345,35 @@ def test_nothing_is_prepared_without_the_setting_and_while_debugging(
     assert prepared() == []
     settings.DEBUG, settings.DATABASE_PREPARED_STATEMENTS = False, False
     assert prepared() == []
+
+
+def test_statements_stay_prepared_after_a_rollback(transactional_db):
+    """A refused call would make the next ones of its connection slow."""
+
+    def run():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT %s + 7", [1])
+            return cursor.fetchone()
+
+    def prepared():
+        sql = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%+ 7'"
+        with connection.cursor() as cursor:
+            return cursor.execute(sql).fetchone()[0]
+
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        for _ in range(4):
+            run()
+        raise ZeroDivisionError
+    assert prepared() == 1
+    with pytest.raises(DataError), transaction.atomic():
+        run()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 / 0")
+    assert (prepared(), run()) == (1, (8,))
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE one ()")
+        cursor.execute("DROP TABLE one")
+    assert prepared() == 0
 
 
 def test_a_statement_for_very_many_rows_is_split(prepared):
