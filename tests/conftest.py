@@ -20,6 +20,7 @@ from django.test.utils import setup_databases, teardown_databases
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, notify, rate_limits
+from agency.core.database.prepared_statements import prepare_statements
 from agency.devtools.embedded import temporary_home
 from connections import tasks
 from connections.messaging.request_turns import Turns
@@ -123,6 +124,7 @@ def nobody_waits_for_disclosures(monkeypatch):
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings):
     """A test database of our own server is a copy of its migrated one."""
+    prepare_statements()  # as web processes do
     if os.environ[servers.OWN_DATABASE]:
         settings = connection.settings_dict
         settings["TEST"]["TEMPLATE"] = settings["NAME"]
