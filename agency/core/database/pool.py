@@ -33,6 +33,8 @@ CHECK_TIMEOUT_SECONDS = 1.0
 # Prepared statements of a connection, if it prepares any (prepared_statements.py). Their
 # plans take memory of the server; with fewer they would replace each other.
 MAX_PREPARED = 200
+# The columns of its result have other types since a migration, or it is of no session.
+STALE = (errors.FeatureNotSupported, errors.InvalidSqlStatementName)
 # The client waits for a statement this much longer than `statement_timeout`.
 GRACE_SECONDS = 5.0
 NO_CONNECTION = "PostgreSQL gives no connection"
@@ -56,19 +58,24 @@ class PreparedStatements(PrepareManager):
 
     PostgreSQL keeps them. psycopg deallocates all, in case that tables of the same names
     are made anew: then each refused call would let the next ones wait until all their
-    statements are planned again, 1 to 6 ms each, several times.
+    statements are planned again, 1 to 6 ms each, several times. An error that says that
+    one is STALE ends all.
     """
 
     def clear(self) -> bool:
         """Called after each ROLLBACK."""
         return False
 
+    def discard(self) -> bool:
+        """Have all deallocated before the next statement that is prepared."""
+        return super().clear()
+
     def _should_discard(
         self, prep: Prepare, results: Sequence[PGresult], *_: Any
     ) -> bool:
         is_of_table = (b"DROP", b"ALTER", b"DISCARD", b"DEALLOCATE")
         done = [result.command_status or b"" for result in results]
-        return any(one.startswith(is_of_table) for one in done) and super().clear()
+        return any(one.startswith(is_of_table) for one in done) and self.discard()
 
 
 class Connection(psycopg.Connection[Any]):
@@ -79,6 +86,7 @@ class Connection(psycopg.Connection[Any]):
     """
 
     response_timeout: float | None = None
+    _prepared: PreparedStatements
 
     def __init__(self, pgconn: Any, row_factory: Any = tuple_row) -> None:
         super().__init__(pgconn, row_factory)
@@ -111,6 +119,9 @@ class Connection(psycopg.Connection[Any]):
             timeout = self.response_timeout
         try:
             return super().wait(gen, interval, timeout)
+        except STALE:
+            self._prepared.discard()
+            raise
         except errors._WaitTimeout:
             # A late response must not be read as the response to the next statement.
             self.pgconn.finish()

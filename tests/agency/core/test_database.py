@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from unittest.mock import Mock
 
 import psycopg
@@ -14,6 +15,7 @@ from django.db import connection, connections, transaction
 from django.db.utils import (
     DataError,
     InterfaceError,
+    NotSupportedError,
     OperationalError,
     ProgrammingError,
 )
@@ -30,7 +32,7 @@ from agency.server.error_pages import server_error
 from connections.protocols import trust_ping
 from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT
-from tests.support.processes import eventually
+from tests.support.processes import eventually, same_server
 
 CHECK_AFTER_SECONDS = "agency.core.database.pool.CHECK_AFTER_SECONDS"
 OURS = f"agency/{__version__}"
@@ -374,6 +376,35 @@ def test_statements_stay_prepared_after_a_rollback(transactional_db):
         cursor.execute("CREATE TEMPORARY TABLE one ()")
         cursor.execute("DROP TABLE one")
     assert prepared() == 0
+
+
+@pytest.mark.parametrize("in_transaction", [True, False])
+def test_a_statement_whose_columns_have_other_types_fails_once(
+    transactional_db, in_transaction
+):
+    """As in a web process beside a migration."""
+
+    def read():
+        with transaction.atomic() if in_transaction else nullcontext():
+            return fetch_rows("SELECT name FROM altered WHERE name <> %s", ["x"])
+
+    def elsewhere(*statements):
+        name = connection.settings_dict["NAME"]
+        url = same_server(os.environ["DATABASE_URL"], name)
+        with psycopg.connect(url, autocommit=True) as other:
+            for statement in statements:
+                other.execute(statement)
+
+    elsewhere("CREATE TABLE altered (name varchar(5))")
+    try:
+        for _ in range(4):
+            assert read() == []
+        elsewhere("ALTER TABLE altered ALTER name TYPE text")
+        with pytest.raises(NotSupportedError):
+            read()
+        assert read() == read() == []
+    finally:
+        elsewhere("DROP TABLE altered")
 
 
 def test_a_statement_for_very_many_rows_is_split(prepared):
