@@ -84,9 +84,12 @@ def accept_reply(data: bytes, sent: OutboundMessage, is_private: bool = False) -
 
     is_private: no third party could have written this response. Agents of the time of
     connections/1.0 reply anonymously; the recipient key and the thread then identify
-    the sender. PeerError `cannot_open`, `message_parse_failure`.
+    the sender. PeerError `cannot_open`, `message_parse_failure`, also for a request to
+    connect: as an answer it would pass by the limits of requests, again and again.
     """
     key, received = _open_for_live_key(data)
+    if received.major_type in didcomm.CONNECTION_REQUESTS:
+        raise PeerError("message_parse_failure", "an answer is no request to connect")
     is_answer = (key.pk, received.thread_id) == (sent.my_key_id, sent.thread_id)
     if received.sender is None and is_answer and is_private and may_be_anonymous(sent):
         received = received.with_sender(sent.recipient_key)

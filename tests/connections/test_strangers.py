@@ -347,3 +347,20 @@ def test_who_notes_something_on_a_connection_keeps_it(club, public):
     club.call("patch", path, {"reference": "visitor 7"})
     assert begun().get().stranger is None
     assert club.get(path)["reference"] == "visitor 7"
+
+
+def test_no_answer_of_an_agent_is_a_request_to_connect(public, phone):
+    """It would pass by the limits, and its answer could be answered so again."""
+    invitation = Connection.objects.get(connection_id=public).invitation
+    other, receives = Agent(), phone.receives
+
+    def receive(data):
+        receives(data)
+        phone.answers = request_of(other, invitation)
+
+    phone.receives = receive
+    phone.requests(invitation)
+    queues.worker_catches_up()
+    assert phone.answers
+    assert not Connection.objects.filter(their_key=other.verkey).exists()
+    assert InboundMessage.objects.count() == 1
