@@ -6,7 +6,7 @@ MANAGE := $(PYTHON) manage.py
 SERVERS := $(PYTHON) -m agency.devtools.embedded
 INSTALLED := $(VENV)/.installed
 # Three workers for two cores, as tests wait too, each with a database of its own; who is done takes from the other's tests.
-WORKERS := --numprocesses $$(( ($$($(PYTHON) -m agency.core.processors) * 3 + 1) / 2 )) --dist worksteal
+WORKERS := --numprocesses $$(( ($$($(PYTHON) -m agency.core.processors) * 3 + 1) / 2 )) --maxprocesses 8 --dist worksteal
 # What differs between versions of Python: packages with compiled parts, threads, processes, asyncio.
 QUICK := tests/test_story.py tests/wallets tests/agency/core tests/agency/server tests/agency/ops tests/connections/didcomm/test_envelope.py \
 	tests/credentials/issue_credential/test_issuing.py tests/verifications/proofs/test_request.py tests/webhooks/delivery/test_call.py
@@ -96,11 +96,11 @@ $(INSTALLED): requirements.txt requirements-dev.txt | $(PYTHON)
 $(PYTHON):
 	@for name in $(INTERPRETERS); do \
 		python=$$({ which -a $$name || command -v $$name; } 2>/dev/null | while read -r found; do \
-			$$found agency/devtools/probe_python.py 2>/dev/null; done | sort -n | sed -n '1s/^[0-9]* //p'); \
+			"$$found" agency/devtools/probe_python.py </dev/null 2>/dev/null; done | sort -n | sed -n '1s/^[0-9]* //p'); \
 		[ -z "$$python" ] || break; done; \
 	if [ -z "$$python" ]; then \
 		echo "Agency needs Python 3.11 or newer with its venv module (on Debian and Ubuntu: python3-venv): install it, then run make again." >&2; exit 1; fi; \
-	$$python -m venv --clear $(VENV) >/dev/null 2>&1 || { rm -rf $(VENV); \
+	"$$python" -m venv --clear $(VENV) >/dev/null 2>&1 || { rm -rf $(VENV); \
 		echo "$$python cannot make a virtual environment: install its venv module (on Debian and Ubuntu: python3-venv)." >&2; exit 1; }
 
 env: .env  ## Make .env, the secrets of docker compose
