@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -92,18 +93,29 @@ class NotesParameters(Parameters):
 
 
 def check_notes(members: Mapping[str, Any]) -> tuple[Notes, dict[str, list[str]]]:
-    """The notes of a new object, and what is wrong with them: sentences by member."""
-    if not members:
-        return {}, {}
-    given = NotesParameters(data=members)
-    if not given.is_valid():
-        return {}, flatten_errors(given.errors)
-    notes = notes_in(given.validated_data)
-    try:
-        merge_pairs({}, notes.get("metadata"))
-    except Invalid as error:
-        return {}, error.errors or {}
-    return notes, {}
+    """The valid notes of a new object, and what is wrong with others.
+
+    That by member, without keys of the metadata. For very many objects: no serializer
+    is made for each.
+    """
+    valid: dict[str, Any] = {}
+    wrong: dict[str, list[str]] = {}
+    for name, given in members.items():
+        try:
+            valid[name] = note_fields()[name].run_validation(given)
+            if name == METADATA:
+                merge_pairs({}, valid[name])
+        except serializers.ValidationError as error:
+            found = flatten_errors(error.detail)
+            wrong[name] = [text for texts in found.values() for text in texts]
+        except Invalid as error:
+            wrong[name] = [error.message]
+    return notes_in({one: valid[one] for one in valid.keys() - wrong.keys()}), wrong
+
+
+@cache
+def note_fields() -> dict[str, Any]:
+    return dict(NotesParameters().fields)
 
 
 def notes_in(body: dict[str, Any]) -> Notes:

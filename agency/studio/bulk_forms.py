@@ -88,18 +88,23 @@ class BulkForm(OnceForm):
                 name=name,
                 label=label or name,
                 is_required=name not in others,
-                chosen=self._choose_column(f"column_{number}", name),
+                chosen=self._choose_column(f"column_{number}", name, name in others),
             )
             for number, (name, label) in enumerate(labels.items())
         ]
 
-    def _choose_column(self, field: str, name: str) -> str:
-        """The column that was chosen, or the one with the same name in any case."""
+    def _choose_column(self, field: str, name: str, is_exact: bool) -> str:
+        """The column that was chosen, or the one with the same name.
+
+        In any case of its letters, but for OTHERS (`is_exact`): an attribute or a
+        column of people's names must not become a reference, which is in clear text.
+        """
         known = self.column_names
         if field in self.data:
             return self.data[field] if self.data[field] in known else ""
-        same = (one for one in known if one.casefold() == name.casefold())
-        return name if name in known else next(same, "")
+        if name in known or is_exact:
+            return name if name in known else ""
+        return next((one for one in known if one.casefold() == name.casefold()), "")
 
     def source_rows(self) -> Any:
         """The rows of a valid form, as the API reads them."""

@@ -81,10 +81,11 @@ def offer_row(bulk: Bulk, key: UUID) -> None:
         return
     row.credential = make_offer(bulk, row)
     row.status = BulkRow.Status.OFFERED
-    row.values = row.metadata = None
+    # Its notes are the credential's now, which may change there.
+    row.values, row.metadata, row.reference = None, None, ""
     row.updated_at = timezone.now()
-    changed = ["status", "credential", "values", "metadata", "updated_at"]
-    row.save(update_fields=changed)
+    moved = ["values", "metadata", "reference"]
+    row.save(update_fields=["status", "credential", "updated_at", *moved])
     faults.fault_point("inside_bulk_row")
 
 

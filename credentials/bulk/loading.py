@@ -92,7 +92,7 @@ def store_rows(
 
 
 def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
-    """The unsaved row. Values that can never be offered are not kept."""
+    """The unsaved row. Values and metadata that can never be offered are not kept."""
     status = BulkRow.Status.FAILED if row.errors else BulkRow.Status.WAITING
     built = BulkRow(
         tenant=bulk.tenant,
@@ -105,6 +105,7 @@ def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
         created_at=bulk.created_at,
         updated_at=timezone.now(),
     )
+    built.reference = row.notes.get("reference") or ""  # of a failed row too
     if row.can_succeed:
         built.set_notes(row.notes)
         vault.seal(built, "values", row.row.values)

@@ -85,7 +85,8 @@ class CSVFile:
                 error = CellError("", "malformed_csv", "An id cannot hold U+0000.")
                 yield SourceRow(number, error=error)
                 continue
-            yield SourceRow(number, connection_id, wallet_id, values, notes=other)
+            notes = other if any(other.values()) else {}
+            yield SourceRow(number, connection_id, wallet_id, values, notes=notes)
 
     def _read(self, start: int = 1) -> Iterator[tuple[int, list[str]]]:
         try:

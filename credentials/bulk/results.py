@@ -18,6 +18,7 @@ SHOWN = (
     "errors",
     "reference",
     "credential__state",
+    "credential__reference",
     "credential__connection__token",
     "credential__connection__state",
     "credential__connection__deleted_at",
@@ -59,5 +60,5 @@ def result_of(row: BulkRow, with_links: bool) -> list[str]:
         str(credential.pk) if credential else "",
         link or "",
         "; ".join(errors),
-        row.reference,
+        credential.reference if credential else row.reference,
     ]

@@ -279,7 +279,7 @@ class BulkRow(NotedRow, Record):
 
     number: of the row in the file. values: sealed; None once it is offered, and if it
     can never be. errors: `[{column, code, message}]`, without values. Notes: of the
-    credential that is offered; the metadata goes with the values.
+    credential that is to be offered, which has them then.
     """
 
     DELETED = "Deleted"  # in the API: the record of the credential was deleted

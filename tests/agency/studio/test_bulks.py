@@ -54,8 +54,10 @@ def test_a_check_shows_the_wrong_cells_and_stores_nothing(browser, page):
 
 
 def test_columns_of_other_names_are_chosen(browser, page, api):
-    text = "Full name;Year\nAl;2001\n"
+    text = "Full name;Year;Reference\nAl;2001;Ann\n"
     shown = upload(browser, page, text, start="yes").text
+    # It is in clear text: only a column of just that name, or one that is chosen.
+    assert "<option selected>Reference</option>" not in shown
     assert "Choose below in which column is: name." in shown
     assert "<option selected>Year</option>" in shown
     started(browser, page, text, column_0="Full name", column_1="Year")

@@ -157,7 +157,7 @@ def test_each_credential_gets_the_notes_of_its_row(faber, licence):
     assert len(faber.get("/credentials?reference=order 2")) == 1
     assert [line[5] for line in read_result(faber, of_lines)] == ["order 1", ""]
     assert [line[5] for line in read_result(faber, of_csv)] == ["order 2", ""]
-    assert not BulkRow.objects.filter(metadata__isnull=False).exists()
+    assert not BulkRow.objects.exclude(metadata=None, reference="").exists()
 
 
 def test_wrong_notes_are_errors_of_their_row(faber, licence):
@@ -169,12 +169,22 @@ def test_wrong_notes_are_errors_of_their_row(faber, licence):
     values = {"credentialValues": {"name": "Al", "year": "1"}}
     rows = json_lines(*(values | notes for notes in wrong))
     bulk = sent(faber, licence, rows, "application/x-ndjson")
-    found = [(e["row"], e["column"].split(".")[0], e["code"]) for e in bulk["errors"]]
+    found = [(e["row"], e["column"], e["code"]) for e in bulk["errors"]]
     assert found == [
         (number, next(iter(notes)), "invalid_request")
         for number, notes in enumerate(wrong, 1)
     ]
     assert not BulkRow.objects.filter(values__isnull=False).exists()
+
+
+def test_a_failed_row_keeps_its_reference_alone(faber, licence):
+    notes = {"reference": "order 1", "metadata": {"desk": "3"}}
+    rows = json_lines({"credentialValues": {"name": "Al", "year": "x"}} | notes)
+    bulk = sent(faber, licence, rows, "application/x-ndjson")
+    assert [line[4:] for line in read_result(faber, bulk)] == [
+        ["year: not_an_integer", "order 1"]
+    ]
+    assert BulkRow.objects.get().metadata is None
 
 
 def test_an_attribute_may_have_the_name_of_another_column(faber):
