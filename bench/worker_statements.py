@@ -33,7 +33,9 @@ WORK = {
     "claim messages to other agents": lambda: require_claimed(
         posting_queue.claim_due(16, [])
     ),
-    "claim received messages": lambda: require_claimed(InboundMessage.claim(10)),
+    "claim received messages": lambda: require_claimed(
+        InboundMessage.claim(10, origin=None)
+    ),
     "claim webhook calls": lambda: require_claimed(claim.claim_due(16, 4)),
     "maintain webhooks": recovery.run_maintenance,
     "send notices": notices.send_due_notices,

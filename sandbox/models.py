@@ -113,4 +113,5 @@ class SimulatedAnswer(Record, CausedJob):
     def claim_after(cls, tenant_id: UUID | None) -> Self | None:
         """Lease the first due row of the organization that comes after this one."""
         rows = cls.due().filter(tenant__deleted_at=None)
-        return cls.claim_in_turn(rows.select_related("holder__wallet"), tenant_id)
+        rows = rows.select_related("holder__wallet")
+        return cls.claim_in_turn(rows, "tenant", tenant_id)

@@ -109,17 +109,17 @@ class QueuedJob(models.Model):
 
     @classmethod
     def claim_in_turn(
-        cls, due: models.QuerySet[Self], last_tenant: UUID | None
+        cls, due: models.QuerySet[Self], column: str, last: UUID | None
     ) -> Self | None:
-        """Lease the first of the due rows of the organization after this one.
+        """Lease the first of the due rows with the value of this column after `last`.
 
-        So organizations take turns, however many rows each of them has. For models
-        with a `tenant`. Opens a transaction, and waits for no lock.
+        So those that a column names take turns, however many rows each of them has.
+        Opens a transaction, and waits for no lock.
         """
         with transaction.atomic():
             due = due.select_for_update(skip_locked=True, of=("self",), no_key=True)
-            due = due.order_by("tenant", "due_at")
-            later = due.filter(tenant__gt=last_tenant).first() if last_tenant else None
+            due = due.order_by(column, "due_at")
+            later = due.filter(**{f"{column}__gt": last}).first() if last else None
             found = later or due.first()
             if found:
                 found.lease().save(update_fields=["lease_owner", "lease_until"])

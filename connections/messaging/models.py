@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self
 from uuid import UUID
 
@@ -53,7 +53,7 @@ class InboundMessage(Record, QueuedJob):
                 fields=["id"], condition=Q(status="exhausted"), name="inbound_lost"
             ),
             models.Index(
-                fields=["tenant", "due_at"],
+                fields=["tenant", "origin", "due_at"],
                 condition=Q(status="pending", origin__isnull=False),
                 name="inbound_request_due",
             ),
@@ -64,14 +64,24 @@ class InboundMessage(Record, QueuedJob):
 
     @classmethod
     def claim_request(
-        cls, last_tenant: UUID | None, busy: Collection[UUID]
+        cls,
+        last_tenant: UUID | None,
+        last_places: Mapping[UUID, UUID | None],
+        busy: Collection[UUID],
     ) -> Self | None:
         """Lease a due request to connect of the organization after this one.
 
-        busy: the organizations whose requests must wait.
+        Of its places (`origin`) that which comes after its last one has the turn. busy:
+        the organizations whose requests must wait.
         """
         rows = cls.due().filter(origin__isnull=False).exclude(tenant__in=busy)
-        return cls.claim_in_turn(rows, last_tenant)
+        tenants = rows.order_by("tenant").values_list("tenant", flat=True)
+        later = tenants.filter(tenant__gt=last_tenant).first() if last_tenant else None
+        tenant = later or tenants.first()
+        if tenant is None:
+            return None
+        own = rows.filter(tenant=tenant)
+        return cls.claim_in_turn(own, "origin", last_places.get(tenant))
 
 
 class SeenMessage(models.Model):

@@ -1,28 +1,37 @@
 """Requests to connect of other agents: one at a time for an organization, in turn.
 
-So many strangers occupy one thread of a process, and other messages pass theirs.
+So they occupy AT_ONCE threads of a process at most, other messages pass theirs, and
+nobody waits for all that another place sent before.
 """
 
+from collections import OrderedDict
 from threading import Lock
 from uuid import UUID
 
 from connections.messaging import inbox
 from connections.messaging.models import InboundMessage
 
+AT_ONCE = 2  # organizations in one process; a request may wait for a DID document
+REMEMBERED = 10_000  # organizations
+
 
 class Turns:
-    """The organizations whose requests this process handles, and who was the last."""
+    """The organizations whose requests this process handles, and whose turn was last.
+
+    last_places: where the last request of each organization came from.
+    """
 
     def __init__(self) -> None:
         self.lock = Lock()
         self.busy: set[UUID] = set()
-        self.last: UUID | None = None
+        self.last_tenant: UUID | None = None
+        self.last_places: OrderedDict[UUID, UUID | None] = OrderedDict()
 
     def handle_next(self) -> bool:
-        """Handle the next due request. Return False if there is none.
+        """Handle the next due request. Return False if there is none for this thread.
 
-        While a request of an organization is being handled, its others are left to the
-        thread that handles that one, which must call this again.
+        What is left waits for a thread that handles one now, which must call this
+        again.
         """
         row = self._claim()
         if row is None:
@@ -30,15 +39,24 @@ class Turns:
         try:
             inbox.process(row)
         finally:
-            self.busy.discard(row.tenant_id)
+            with self.lock:
+                self.busy.discard(row.tenant_id)
         return True
 
     def _claim(self) -> InboundMessage | None:
         with self.lock:
-            row = InboundMessage.claim_request(self.last, self.busy)
+            if len(self.busy) >= AT_ONCE:
+                return None
+            row = InboundMessage.claim_request(
+                self.last_tenant, self.last_places, self.busy
+            )
             if row:
-                self.last = row.tenant_id
                 self.busy.add(row.tenant_id)
+                self.last_tenant = row.tenant_id
+                self.last_places[row.tenant_id] = row.origin
+                self.last_places.move_to_end(row.tenant_id)
+                if len(self.last_places) > REMEMBERED:
+                    self.last_places.popitem(last=False)
         return row
 
 

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
         BuildIndex(
             model_name="inboundmessage",
             index=models.Index(
-                fields=["tenant", "due_at"],
+                fields=["tenant", "origin", "due_at"],
                 condition=Q(status="pending", origin__isnull=False),
                 name="inbound_request_due",
             ),

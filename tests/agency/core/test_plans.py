@@ -278,8 +278,8 @@ def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(
     multiply(Delivery, event_id=NEW_ID, **done)
     looks = (
         (OutboundMessage, lambda: posting_queue.claim_due(4, [])),
-        (InboundMessage, InboundMessage.claim),
-        (InboundMessage, lambda: InboundMessage.claim_request(uuid4(), [uuid4()])),
+        (InboundMessage, lambda: InboundMessage.claim(4, origin=None)),
+        (InboundMessage, lambda: InboundMessage.claim_request(uuid4(), {}, [uuid4()])),
         (Delivery, lambda: claim.claim_due(4, 1)),
     )
     for model, look_for_work in looks:

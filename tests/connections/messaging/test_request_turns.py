@@ -58,6 +58,33 @@ def test_organizations_take_turns_however_many_ask(turns, handled):
     assert "".join(handled) == "ABCACAA"
 
 
+def test_places_take_turns_for_the_requests_of_an_organization(turns, monkeypatch):
+    [a] = organizations("A")
+    many, few = sorted(uuid7() for _ in range(2))
+    arrives(a, 3, origin=many)
+    arrives(a, 1, origin=few)
+    places = []
+
+    def handle(row):
+        places.append(row.origin)
+        row.finish(origin=None)
+
+    monkeypatch.setattr(inbox, "process", handle)
+    while turns.handle_next():
+        pass
+    assert places == [many, few, many, many]
+
+
+def test_two_organizations_at_most_are_handled_at_once(turns, handled):
+    """However many threads are free: their requests may wait for other hosts."""
+    a, b, c = organizations("ABC")
+    arrives(c)
+    turns.busy |= {a.pk, b.pk}
+    assert not turns.handle_next()
+    turns.busy.discard(b.pk)
+    assert turns.handle_next() and handled == ["C"]
+
+
 def test_other_messages_pass_requests(turns, handled):
     a, b = organizations("AB")
     arrives(a, 3)
