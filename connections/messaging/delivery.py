@@ -149,6 +149,7 @@ def _deliver_locally(row: OutboundMessage) -> None:
     except (PeerError, Conflict) as error:
         # The attempt was rolled back. Store the message, so it is not handled again.
         with transactions.atomic():
+            completion.lock_connection(row)
             completion.mark_sent(row)
             inbox.store(key, received, InboundMessage.Status.DONE)
             inbox.report_error(key, received, error)

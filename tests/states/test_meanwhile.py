@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from threading import Event
 from time import monotonic
 from typing import NamedTuple
 
 import pytest
 
+from agency.core.errors import PeerError
 from connections.didcomm import message
 from connections.messaging import completion, inbox, router
 from connections.models import Connection, InboundMessage, OutboundMessage
@@ -294,3 +296,25 @@ def is_response(row):
 
 def holds_response(hosted):
     return message.read(hosted.body).type == connections_1_0.RESPONSE
+
+
+def test_the_report_of_a_refusal_and_the_removal_of_its_connection(
+    faber, monkeypatch, caplog
+):
+    """The worker locks the connection before the message, as who removes it does."""
+
+    def refuse(*_):
+        raise PeerError("refused", "For a test.")
+
+    known, calls = faber.hosts().known_as(faber), count()
+    with monkeypatch.context() as patch:
+        queues.crash_before_the_drain(patch)
+        faber.post("/messages", {"connectionId": known, "text": "Hello"})
+    monkeypatch.setattr(router, "dispatch", refuse)
+    # The first time, it is handled; the second time, it is refused.
+    is_second = lambda *_: next(calls) == 1  # noqa: E731
+    meanwhile = Meanwhile(monkeypatch, completion, "mark_sent", is_second)
+    meanwhile.runs(
+        queues.worker_catches_up, lambda: faber.delete(f"/connections/{known}")
+    )
+    assert meanwhile.made_wait and "deadlock" not in caplog.text
