@@ -65,6 +65,7 @@ OUR_OWN = "state is no string enum CredentialState: 'Proposed'"
 NEWER_SEALED = {  # no release has a value in these sealed columns
     "connections_connection.held_response",
     "connections_connection.metadata",
+    "credentials_bulkrow.metadata",
     "credentials_bulkrow.values",
     "credentials_credential.metadata",
     "credentials_credential.reason",
