@@ -40,7 +40,7 @@ class Stage:
     """A command and how it went.
 
     suite: it is a run of pytest of things that depend on times, so that what failed is
-    tried again, alone on the machine. is_told: it fails no run, but the table says it.
+    tried again, alone on the machine.
     """
 
     name: str
@@ -48,7 +48,6 @@ class Stage:
     after: list[str] = field(default_factory=list)
     suite: bool = False
     options: str = ""
-    is_told: bool = False
     share: float = 1
     budget: float = 0
     result: str = "not run"
@@ -115,8 +114,7 @@ def all_stages() -> list[Stage]:
         # One of them needs axe-core of npm.
         Stage("test-slow", ["test-slow"], ["install", "npm"], True, SLOW),
         Stage("test-interop", ["test-interop"], ["install"], True),
-        # Until a whole run has shown that no suite gets others by chance.
-        Stage("errors", ["errors"], ["test", "test-slow"], is_told=True),
+        Stage("errors", ["errors"], ["test", "test-slow"]),
     ]
     if found := newest_interpreter():
         where = [f"VENV=.venv/{Path(found).name}", f"INTERPRETERS={found}"]
@@ -250,8 +248,9 @@ class Run:
         return {stage.name.removesuffix(AGAIN) for stage in passed}
 
     def has_passed(self) -> bool:
-        wanted = [stage for stage in self.stages if not stage.is_told]
-        return self.passed() >= {stage.name.removesuffix(AGAIN) for stage in wanted}
+        return self.passed() >= {
+            stage.name.removesuffix(AGAIN) for stage in self.stages
+        }
 
 
 def measure(result: str, command: list[str]) -> int:

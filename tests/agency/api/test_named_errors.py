@@ -79,3 +79,21 @@ def test_a_provider_gives_a_picture_and_a_known_network(world):
     body = TENANT | {"networkId": "far"}
     error = error_of(world.provider.post, "/tenants", body)
     assert_error(error, 400, "unknown_network")
+
+
+def test_nobody_asks_or_pings_on_a_connection_that_was_ended(world):
+    theirs, ours = world.connection
+    policy = world.faber.post("/verificationPolicies", world.policy)["policyId"]
+    world.faber.post(f"/connections/{theirs}/hangup")
+    path = f"/verifications/policy/connections/{theirs}"
+    error = error_of(world.faber.put, path, world.policy)
+    assert_error(error, 409, "connection_gone")
+    path = f"/verifications/policy/{policy}/connections/{theirs}"
+    assert_error(error_of(world.faber.put, path), 409, "connection_gone")
+    error = error_of(world.alice.post, f"/connections/{ours}/ping")
+    assert_error(error, 409, "connection_gone")
+
+
+def test_a_holder_declines_nothing_that_it_has_answered(world):
+    path = f"/verifications/{world.answered()[1]}/decline"
+    assert_error(error_of(world.alice.put, path), 409, "wrong_state")
