@@ -96,7 +96,8 @@ def snapshot(faber, ids):
     for event in seen["/events"]:
         del event["cursor"]
     for key in seen["/keys"]:
-        key.pop("lastUsedAtUtc", None)
+        for name in ("lastUsedAtUtc", "updatedAtUtc"):
+            key.pop(name, None)
     return seen
 
 
