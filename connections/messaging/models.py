@@ -75,13 +75,13 @@ class InboundMessage(Record, QueuedJob):
         the organizations whose requests must wait.
         """
         rows = cls.due().filter(origin__isnull=False).exclude(tenant__in=busy)
-        tenants = rows.order_by("tenant").values_list("tenant", flat=True)
-        later = tenants.filter(tenant__gt=last_tenant).first() if last_tenant else None
-        tenant = later or tenants.first()
-        if tenant is None:
-            return None
-        own = rows.filter(tenant=tenant)
-        return cls.claim_in_turn(own, "origin", last_places.get(tenant))
+        tenants = rows.order_by("tenant").values_list("tenant", flat=True).distinct()
+        # Sorted again from the turn on; stable, so each part keeps its order.
+        for tenant in sorted(tenants, key=lambda one: one <= (last_tenant or one)):
+            own = rows.filter(tenant=tenant)
+            if found := cls.claim_in_turn(own, "origin", last_places.get(tenant)):
+                return found  # else another process has leased them meanwhile
+        return None
 
 
 class SeenMessage(models.Model):

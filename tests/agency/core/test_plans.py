@@ -30,6 +30,7 @@ from credentials.tasks import finish_what_was_left_behind
 from organizations.api.organizations import with_issuer
 from organizations.statistics import count_by_day
 from tenants.models import ApiKey, Tenant
+from tests.factories import InboundMessageFactory
 from tests.support import queues
 from verifications.models import Verification
 from wallets.models import Key, Wallet
@@ -276,6 +277,7 @@ def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(
     multiply(OutboundMessage, is_hosted="false", **done)
     multiply(InboundMessage, message_id="n::text", **done)
     multiply(Delivery, event_id=NEW_ID, **done)
+    InboundMessageFactory(tenant=faber.tenant, origin=uuid4())
     looks = (
         (OutboundMessage, lambda: posting_queue.claim_due(4, [])),
         (InboundMessage, lambda: InboundMessage.claim(4, origin=None)),

@@ -58,6 +58,23 @@ def test_organizations_take_turns_however_many_ask(turns, handled):
     assert "".join(handled) == "ABCACAA"
 
 
+def test_rows_that_another_process_leases_meanwhile_hold_up_nobody(
+    turns, handled, monkeypatch
+):
+    a, b = organizations("AB")
+    arrives(a)
+    arrives(b)
+    claim, taken = InboundMessage.claim_in_turn, []
+
+    def claim_after_others(*given):
+        if not taken:
+            taken.append(InboundMessage.claim(1, tenant=a))
+        return claim(*given)
+
+    monkeypatch.setattr(InboundMessage, "claim_in_turn", claim_after_others)
+    assert turns.handle_next() and handled == ["B"]
+
+
 def test_places_take_turns_for_the_requests_of_an_organization(turns, monkeypatch):
     [a] = organizations("A")
     many, few = sorted(uuid7() for _ in range(2))
