@@ -1,6 +1,6 @@
 """How an organization invites: connections/1.0, out-of-band, or both in one link."""
 
-import threading
+from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,6 +13,7 @@ from connections.protocols import connections_1_0, did_exchange
 from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_agent import Agent
+from tests.support.races import at_once
 from wallets import keys
 
 CHOICES = ("connections/1.0", "out-of-band", "both")
@@ -192,17 +193,12 @@ def test_the_first_by_either_has_it_and_the_other_is_told(row, handshake):
 
 def test_of_two_that_come_at_once_one_has_it(row):
     agents = {handshake: Agent() for handshake in WAYS}
-    start = threading.Barrier(2)
-
-    def ask(handshake):
-        start.wait()
-        agents[handshake].asks(*request(agents[handshake], row, handshake))
-
-    threads = [threading.Thread(target=ask, args=(one,)) for one in WAYS]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    at_once(
+        *(
+            partial(agent.asks, *request(agent, row, handshake))
+            for handshake, agent in agents.items()
+        )
+    )
     queues.sweep()
     row.refresh_from_db()
     assert agents[row.handshake].verkey == row.their_key

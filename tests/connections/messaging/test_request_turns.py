@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 import pytest
-from django.db import connection
 from uuid_utils.compat import uuid7
 
 from connections import tasks
@@ -12,6 +11,7 @@ from connections.messaging import inbox
 from connections.messaging.request_turns import Turns
 from connections.models import InboundMessage
 from tests.factories import InboundMessageFactory, TenantFactory
+from tests.support.races import PATIENCE, in_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -119,21 +119,15 @@ def test_one_request_of_an_organization_is_handled_at_a_time(turns, monkeypatch)
         handled.append(row.tenant.name)
         if len(handled) == 1:
             began.set()
-            assert goes_on.wait(20)
+            assert goes_on.wait(PATIENCE)
         row.finish()
-
-    def sweep():
-        try:
-            tasks.sweep()
-        finally:
-            connection.close()
 
     monkeypatch.setattr(inbox, "process", handle)
     arrives(a, 2)
     with ThreadPoolExecutor(1) as thread:
-        first = thread.submit(sweep)
+        first = thread.submit(in_thread, tasks.sweep)
         try:
-            assert began.wait(20)
+            assert began.wait(PATIENCE)
             arrives(a)
             arrives(b, 2)
             tasks.sweep()
