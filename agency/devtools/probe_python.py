@@ -26,10 +26,6 @@ def time_loop() -> float:
     return time.perf_counter() - started
 
 
-def main() -> None:
+if __name__ == "__main__":
     if sys.version_info >= (3, 11) and importlib.util.find_spec("ensurepip"):
         print(round(min(time_loop() for _ in range(5)) * 1e6), sys.executable)
-
-
-if __name__ == "__main__":
-    main()
