@@ -9,8 +9,8 @@ from django.core.management import execute_from_command_line
 from django.db import OperationalError
 from psycopg.errors import LockNotAvailable
 
-from agency.core.database.base import is_outage
 from agency.devtools.var import read_run_environment
+from core.database.base import is_outage
 
 SERVICES = {
     "deliver",

@@ -142,9 +142,7 @@ def newest_interpreter() -> str | None:
             path = shutil.which(f"python{version}", path=folder)
             if (
                 path
-                and not subprocess.run(
-                    [path, "-c", ""], capture_output=True
-                ).returncode
+                and not subprocess.run([path, "-c", ""], capture_output=True).returncode
             ):
                 return path
     return None

@@ -1,9 +1,9 @@
-"""What stands above the apps: settings, routes, processes, pages and operations.
+"""The roof: settings, routes, processes, pages and operations.
 
-`core/` and `api/` are the exceptions: the apps build on them (docs/architecture.md).
+It uses every app, and no app imports it.
 """
 
 from agency.celery import app as celery_app
-from agency.core.version import __version__
+from core.version import __version__
 
 __all__ = ["__version__", "celery_app"]

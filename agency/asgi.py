@@ -4,8 +4,8 @@ import os
 
 import django
 
-from agency.core.logs import log_start, log_uncaught
 from agency.server.parent import end_with_master
+from core.telemetry.logs import log_start, log_uncaught
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from agency.core.database.options import connection_options
-from agency.core.master_keys import read_master_key
-from agency.core.processors import count_processors
-from agency.core.version import API_VERSION, __version__
+from core.database.options import connection_options
+from core.master_keys import read_master_key
+from core.version import API_VERSION, __version__
+from core.work.processors import count_processors
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -262,8 +262,8 @@ DEMO_FILE = BASE_DIR / "var" / "demo.json"
 
 INSTALLED_APPS = [
     # Before Django's: of two translations of a text, that of the first app is used.
-    "agency.holder_pages",
-    "agency.web_wallet",
+    "agency.holders.links",
+    "agency.holders.wallet",
     "agency.mails",
     "agency.support.apps.SupportAdminConfig",
     "django.contrib.auth",
@@ -293,7 +293,7 @@ INSTALLED_APPS = [
     "credentials",
     "verifications",
     "sandbox",
-    "organizations",
+    "tenants.lifecycle",
 ]
 
 # For pages; the first one lets calls of the API go through API_MIDDLEWARE instead.
@@ -402,7 +402,7 @@ if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured(
         "DATABASE_URL must name a PostgreSQL database (postgres://…)."
     )
-DATABASES["default"]["ENGINE"] = "agency.core.database"
+DATABASES["default"]["ENGINE"] = "core.database"
 try:
     DATABASES["default"]["OPTIONS"] = connection_options(
         DATABASES["default"].get("OPTIONS", {}),
@@ -429,7 +429,7 @@ DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # it.
 CACHES = {
     "default": {
-        "BACKEND": "agency.core.cache.SharedCache",
+        "BACKEND": "core.valkey.cache.SharedCache",
         "KEY_PREFIX": "agency:cache",
     }
 }
@@ -471,15 +471,15 @@ PERIODIC_TASKS = {
     "webhooks.tasks.delete_old_events": 60,
     "connections.tasks.forget_messages": 60,
     "tenants.tasks.delete_old_sessions_and_pictures": 3600,
-    "organizations.tasks.count_usage": 900,
-    "organizations.tasks.erase": 5,
-    "organizations.tasks.delete_old_exchanges": 3600,
+    "tenants.lifecycle.tasks.count_usage": 900,
+    "tenants.lifecycle.tasks.erase": 5,
+    "tenants.lifecycle.tasks.delete_old_exchanges": 3600,
     "tenants.tasks.delete_old_audit_entries": 3600,
     "tenants.tasks.delete_old_requests": 60,
     "tenants.tasks.delete_retired_data_keys": 3600,
     "connections.tasks.forget_old_answers": 3600,
-    "agency.holder_pages.tasks.forget_closed_links": 3600,
-    "agency.web_wallet.tasks.forget_ended_sessions": 3600,
+    "agency.holders.links.tasks.forget_closed_links": 3600,
+    "agency.holders.wallet.tasks.forget_ended_sessions": 3600,
     "agency.ops.tasks.forget_processes": 3600,
     "credentials.tasks.publish_on_ledgers": 5,
     "credentials.tasks.delete_copied_lists": 3600,
@@ -498,15 +498,13 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "agency.api.authentication.TenantAuthentication"
-    ],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["core.api.authentication.TenantAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["agency.api.negotiation.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["agency.api.negotiation.JSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "agency.api.negotiation.AlwaysJSON",
+    "DEFAULT_RENDERER_CLASSES": ["core.api.negotiation.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["core.api.negotiation.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "core.api.negotiation.AlwaysJSON",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "agency.api.exceptions.exception_handler",
+    "EXCEPTION_HANDLER": "core.api.exceptions.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
 
@@ -550,15 +548,15 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "GET_LIB_DOC_EXCLUDES": "agency.api.openapi.schema.base_classes",
-    "PREPROCESSING_HOOKS": ["agency.api.openapi.schema.one_path_each"],
+    "GET_LIB_DOC_EXCLUDES": "core.api.openapi.schema.base_classes",
+    "PREPROCESSING_HOOKS": ["core.api.openapi.schema.one_path_each"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "agency.api.openapi.schema.share_enums",
-        "agency.api.openapi.schema.add_errors",
+        "core.api.openapi.schema.share_enums",
+        "core.api.openapi.schema.add_errors",
         "webhooks.api.event_bodies.add_webhooks",
-        "agency.api.openapi.schema.add_descriptions",
-        "agency.api.openapi.schema.name_differences",
+        "core.api.openapi.schema.add_descriptions",
+        "core.api.openapi.schema.name_differences",
     ],
     "ENUM_SUFFIX": "",
     "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
@@ -645,7 +643,7 @@ STATIC_URL = "/static/"
 STATIC_ROOT = None if STATIC_USE_FINDERS else BASE_DIR / "staticfiles"
 STORAGES = {
     "default": {
-        "BACKEND": STORAGE_BACKEND or "agency.core.storage.DurableStorage",
+        "BACKEND": STORAGE_BACKEND or "core.storage.DurableStorage",
         "OPTIONS": STORAGE_OPTIONS if STORAGE_BACKEND else {"location": STORAGE_ROOT},
     },
     "staticfiles": {
@@ -657,7 +655,7 @@ STORAGES = {
 WHITENOISE_USE_FINDERS = STATIC_USE_FINDERS
 
 LANGUAGE_CODE = "en"
-FORMAT_MODULE_PATH = "agency.core.formats"
+FORMAT_MODULE_PATH = "core.text.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
@@ -669,7 +667,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SESSION_COOKIE_AGE = 8 * 3600
 SESSION_SAVE_EVERY_REQUEST = True
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
-CSRF_FAILURE_VIEW = "agency.web_wallet.pages.csrf_failure"
+CSRF_FAILURE_VIEW = "agency.holders.wallet.pages.csrf_failure"
 SECURE_HSTS_SECONDS = 31536000 if SECURE else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE
 SECURE_REFERRER_POLICY = "same-origin"
@@ -699,8 +697,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "request_id": {"()": "agency.core.logs.RequestIdFilter"},
-        "route": {"()": "agency.core.logs.RouteFilter"},
+        "request_id": {"()": "core.telemetry.logs.RequestIdFilter"},
+        "route": {"()": "core.telemetry.logs.RouteFilter"},
     },
     "formatters": {
         "json": {
@@ -734,6 +732,7 @@ LOGGING = {
     | {
         name: {"level": LOG_LEVEL}
         for name in (
+            "core",
             "agency",
             "tenants",
             "wallets",
@@ -742,7 +741,6 @@ LOGGING = {
             "credentials",
             "verifications",
             "sandbox",
-            "organizations",
         )
     },
 }

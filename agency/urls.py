@@ -4,16 +4,18 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from agency.api.openapi import document, page
-from agency.ops import health, monitoring, security_contact
-from agency.server import error_pages
+from agency.holders.wallet import urls as web_wallet
+from agency.ops import monitoring, security_contact
+from agency.ops.api import health
 from agency.studio.accounts import rate_limits
 from agency.studio.error_codes import show_error_codes
-from agency.web_wallet import urls as web_wallet
+from agency.support.views import show_queues
 from connections import urls as connections
+from core.api import error_pages
+from core.api.openapi import document, page
 from credentials import urls as credentials
-from organizations import urls as organizations
 from sandbox import urls as sandbox
+from tenants.lifecycle import urls as organizations
 from verifications import urls as verifications
 from wallets import urls as wallets
 from webhooks import urls as webhooks
@@ -74,13 +76,11 @@ urlpatterns = [
     path("docs/examples.json", page.example_ids, name="docs_examples"),
     path("docs/errors", show_error_codes, name="error_codes"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
-    path("", include("agency.holder_pages.urls")),
+    path("", include("agency.holders.links.urls")),
     path("", include(web_wallet)),
     path("", include("agency.studio.urls")),
     path("accounts/", include("allauth.urls")),
-    path(
-        "admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"
-    ),
+    path("admin/queues/", admin.site.admin_view(show_queues), name="queues"),
     path("admin/", admin.site.urls),
 ]
 

@@ -6,9 +6,9 @@ import sys
 
 import django
 
-from agency.core.database.prepared_statements import prepare_statements
-from agency.core.logs import log_start, log_uncaught
 from agency.server.parent import end_with_master
+from core.database.prepared_statements import prepare_statements
+from core.telemetry.logs import log_start, log_uncaught
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 

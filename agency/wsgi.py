@@ -7,9 +7,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from agency.core.database.prepared_statements import prepare_statements
-from agency.core.logs import log_start, log_uncaught
 from agency.server.parent import end_with_master
+from core.database.prepared_statements import prepare_statements
+from core.telemetry.logs import log_start, log_uncaught
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 

@@ -52,9 +52,7 @@ class Webhooks:
                 body = await reader.readexactly(int(length.split(b"\r\n")[0]))
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
                 path = head.split(b" ", 2)[1].decode()
-                self.receive(
-                    path.rpartition("/topic/")[2].strip("/"), json.loads(body)
-                )
+                self.receive(path.rpartition("/topic/")[2].strip("/"), json.loads(body))
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             writer.close()  # the agent, or this process, ends
 

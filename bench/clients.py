@@ -39,9 +39,7 @@ class Client:
         body = b""
         if call.method != "GET":
             kind = (
-                "application/x-www-form-urlencoded"
-                if call.form
-                else "application/json"
+                "application/x-www-form-urlencoded" if call.form else "application/json"
             )
             body = (
                 urlencode(call.form) if call.form else json.dumps(call.json or {})

@@ -15,11 +15,11 @@ import os
 
 from django.db import connection
 
-from agency.core.processors import count_processors
 from bench import acapy, cryptography, load, product, queries
 from bench.calls import BOUNDED, POLICY
 from bench.rounds import ACAPY, AGENCY, BARE, ROUNDS, SECONDS, Table
 from bench.story import Caller
+from core.work.processors import count_processors
 
 SECONDS_OF_READS = min(SECONDS, 5)
 CLIENTS = (1, 4, 16)
@@ -31,9 +31,7 @@ CPU = "CPU of a cycle without the client, ms"
 FAMILIES = ("web", "workers", "postgres", "broker", "client")
 SHARE = "    of it cryptography, %"
 REST = "    of it all else, ms"
-COUNTS = {
-    name: f"{name} of a cycle with connecting" for name in queries.Counts._fields
-}
+COUNTS = {name: f"{name} of a cycle with connecting" for name in queries.Counts._fields}
 
 
 def per_second(clients):

@@ -18,10 +18,10 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
-from agency.core import http
 from bench.receiver import receiving
 from bench.rounds import AGENCY, BARE, ROUNDS, SECONDS, Table
-from organizations.provisioning import create_organization
+from core.net import http
+from tenants.lifecycle.provisioning import create_organization
 from tests.support import http_endpoints
 from webhooks.delivery import call, claim, examples
 from webhooks.delivery.call_queue import MAX_DEPTH
@@ -223,8 +223,7 @@ def compare_claims(table, webhooks):
     execute("ANALYZE full_one, webhooks_delivery")
     for _ in range(ROUNDS):
         times = [
-            (claim_time(webhooks), swapped(claim_time, webhooks))
-            for _ in range(CLAIMS)
+            (claim_time(webhooks), swapped(claim_time, webhooks)) for _ in range(CLAIMS)
         ]
         alone, beside = map(statistics.median, zip(*times, strict=True))
         name, condition = f"claim of {CLAIMED} calls", f"beside {NOT_DUE:,} not due"

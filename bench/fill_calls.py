@@ -168,6 +168,4 @@ def list_objects(pair: Pair) -> Calls:
     path = f"/webhooks/{webhook['id']}/deliveries?limit=100"
     yield Call("list calls of a webhook", "GET", path)
     for kind in ("connections", "credentials", "verifications"):
-        yield Call(
-            f"list {kind} of a wallet", "GET", f"{pair.wallet}/{kind}?limit=100"
-        )
+        yield Call(f"list {kind} of a wallet", "GET", f"{pair.wallet}/{kind}?limit=100")

@@ -153,7 +153,7 @@ if __name__ == "__main__":
     django.setup()
     command, *arguments = sys.argv[1:]
     if command == "calls":
-        from agency.core.database.prepared_statements import prepare_statements
+        from core.database.prepared_statements import prepare_statements
 
         prepare_statements()
     # A statement may take long without an index: that is what is measured.

@@ -23,8 +23,8 @@ from connections.protocols import (
     handshakes,
     trust_ping,
 )
-from organizations.provisioning import create_organization
 from tenants import vault
+from tenants.lifecycle.provisioning import create_organization
 from wallets import keys
 from wallets.models import Key, Wallet
 

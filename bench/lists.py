@@ -16,10 +16,10 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import include, path
 from rest_framework import generics, serializers
 
-from agency.api.authentication import TenantAuthentication
 from bench.queries import InProcess
 from connections.invitation_links import encoded_message
 from connections.models import Connection
+from core.api.authentication import TenantAuthentication
 from credentials.models import Credential
 from tenants import vault
 from verifications.models import Verification

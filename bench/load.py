@@ -46,9 +46,7 @@ def measure_load(
     called with the length of the window, in seconds.
     """
     with repeat_story(story, clients) as processes:
-        families = families | {
-            "client": [psutil.Process(one.pid) for one in processes]
-        }
+        families = families | {"client": [psutil.Process(one.pid) for one in processes]}
         before, start = cpu_seconds(families), time.monotonic()
         while_running(seconds)
         after, end = cpu_seconds(families), time.monotonic()

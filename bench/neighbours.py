@@ -28,8 +28,8 @@ import requests
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
 
-from agency.web_wallet import links
-from agency.web_wallet.models import PersonalLink
+from agency.holders.wallet import links
+from agency.holders.wallet.models import PersonalLink
 from bench.inbound import connected, packed, request, sealed_key, seed
 from bench.product import running
 from bench.story import POLICY, VALUES, Caller
@@ -354,9 +354,7 @@ def repeat_all(works, ended):
 @contextmanager
 def unfinished_bodies(world):
     """Two hundred, on eight addresses; one that the server closes is opened again."""
-    head = (
-        b"POST /didcomm HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{"
-    )
+    head = b"POST /didcomm HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{"
 
     def hold(address):
         with ExitStack() as held:
@@ -389,9 +387,7 @@ def tarpits(world):
         own_seed = random.randbytes(32)
         body = request(own_seed)
         document = body["connection"]["DIDDoc"]
-        document["service"][0]["serviceEndpoint"] = (
-            f"{world.places.url}/stuck/{number}"
-        )
+        document["service"][0]["serviceEndpoint"] = f"{world.places.url}/stuck/{number}"
         # Two addresses: one gets 60 requests by an invitation in a minute.
         world.post(packed(body, own_seed, recipient), strangers(2)[number % 2])
     yield

@@ -14,9 +14,7 @@ CLIENTS, PROCESSES = (1, 16), (1, 2)
 
 def reads_per_second(clients, processes):
     """The name of a row."""
-    return (
-        f"GET per second, web server alone, {processes} processes, {clients} clients"
-    )
+    return f"GET per second, web server alone, {processes} processes, {clients} clients"
 
 
 def run():

@@ -12,12 +12,12 @@ from threading import Thread
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from agency.core import transactions
-from agency.core.states import move
 from bench.deliveries import forget, percentile, register
 from connections.models import Connection
 from connections.protocols import handshakes
-from organizations.provisioning import create_organization
+from core.states import move
+from core.work import transactions
+from tenants.lifecycle.provisioning import create_organization
 from webhooks.models import Event
 
 ROUNDS = 3

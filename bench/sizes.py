@@ -13,14 +13,14 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-import agency.holder_pages.closed_links
+import agency.holders.links.closed_links
 import connections.retention
 import tenants.idempotency
 import webhooks.retention
 from bench.queries import in_process
 from bench.soak import TABLES, register_for_all
 from connections.models import Connection
-from organizations.exchange_retention import delete_old_exchanges
+from tenants.lifecycle.exchange_retention import delete_old_exchanges
 from tenants.models import Tenant
 from webhooks.models import Attempt, Delivery
 
@@ -63,9 +63,7 @@ def make_flows(steps, flows):
     pending = Delivery.objects.filter(status=Delivery.Status.PENDING)
     now = timezone.now()
     Attempt.objects.bulk_create(
-        Attempt(
-            delivery=one, number=1, started_at=now, duration_ms=50, status_code=200
-        )
+        Attempt(delivery=one, number=1, started_at=now, duration_ms=50, status_code=200)
         for one in pending
     )
     pending.update(status=Delivery.Status.DONE, finished_at=now, calls=1)
@@ -78,7 +76,7 @@ def forget():
         webhooks.retention.delete_old_events,
         connections.retention.forget_messages,
         tenants.idempotency.delete_old_keys,
-        agency.holder_pages.closed_links.forget_closed_links,
+        agency.holders.links.closed_links.forget_closed_links,
     ):
         while delete_old():
             pass

@@ -55,9 +55,7 @@ def run(minutes=30):
             for minute in range(1, minutes + 1):
                 wait_until(started + minute * MINUTE, clients, processes)
                 show_minute(minute, history, read_figures(processes))
-            times = [
-                one for process in clients for one in load.finish_clients(process)
-            ]
+            times = [one for process in clients for one in load.finish_clients(process)]
         done = sum(ended > started for _, ended in times)
         print(f"{done} cycles, {done / (minutes * MINUTE):.2f} per second")
         show_slopes(history)

@@ -5,7 +5,7 @@ import os
 import requests
 
 from bench.calls import BOUNDED, POLICY, VALUES, Pair
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 from wallets import key_generator
 
 __all__ = ["BOUNDED", "POLICY", "VALUES", "Caller"]

@@ -26,7 +26,7 @@ from agency.devtools.supervisor import read_procfile
 from agency.ops.healthcheck import probe_health
 from bench.product import free_port
 from connections.protocols import handshakes
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 
 LISTENERS = (1, 100, 1000, 2000)
 ORGANIZATIONS = 20

@@ -3,7 +3,7 @@
 Nothing is left to do but to find that, except in the four queues, which have due rows.
 """
 
-import agency.holder_pages.closed_links
+import agency.holders.links.closed_links
 import connections.link_expiry
 import connections.retention
 import tenants.idempotency
@@ -11,8 +11,8 @@ import tenants.retention
 import webhooks.retention
 from agency.mails import notices
 from agency.ops import queues
-from connections.messaging import posting_queue, return_route
 from connections.messaging.models import InboundMessage, OutboundMessage
+from connections.transport import posting_queue, return_route
 from credentials.models import CredentialDefinition, Publication
 from credentials.tasks import finish_what_was_left_behind
 from tenants.models import Tenant
@@ -53,7 +53,7 @@ WORK = {
     "delete old sessions": tenants.retention.delete_expired_sessions,
     "delete pictures without an owner": tenants.retention.delete_ownerless_pictures,
     "end expired links": connections.link_expiry.end_expired_links,
-    "delete old links": agency.holder_pages.closed_links.forget_closed_links,
+    "delete old links": agency.holders.links.closed_links.forget_closed_links,
 }
 
 

@@ -12,10 +12,6 @@ from django.db import models
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.compiled_sql import CompiledQuery
-from agency.core.errors import Conflict, EndedByPeer, PeerError, WrongState
-from agency.core.states import move
 from connections.didcomm import reasons
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
 from connections.didcomm.message import Message, problem_text
@@ -23,6 +19,10 @@ from connections.link_expiry import LINK_EXPIRED
 from connections.live_connection import ConnectionForeignKey
 from connections.messaging import outbox, pair_lock, router
 from connections.models import Connection
+from core.database.compiled_sql import CompiledQuery
+from core.errors import Conflict, EndedByPeer, PeerError, WrongState
+from core.states import move
+from core.work import transactions
 from tenants import quotas, vault
 from tenants.models import NotedRow
 from webhooks.events.emit import EventSource

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.database.base import is_outage
-from agency.core.errors import Conflict
 from connections.messaging import router
 from connections.models import Connection
+from core.database.base import is_outage
+from core.errors import Conflict
+from core.work import transactions
 
 logger = logging.getLogger(__name__)
 LINK_EXPIRED = "link_expired"

@@ -11,10 +11,6 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.collation import case_insensitive
-from agency.core.errors import WrongState
-from agency.core.states import move
 from connections.didcomm import dids, formats, reasons
 from connections.didcomm.dids import Party
 from connections.didcomm.formats import MessageFormat
@@ -23,6 +19,10 @@ from connections.didcomm.service import write_service
 from connections.messaging import outbox, pair_lock, router
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
+from core.database.collation import case_insensitive
+from core.errors import WrongState
+from core.states import move
+from core.work import transactions
 from tenants import quotas, vault
 from tenants.models import LiveRows, NotedRow, Notes, Tenant
 from wallets.models import Key, Wallet
@@ -329,9 +329,7 @@ class Connection(EventSource, NotedRow):
     @classmethod
     def find_by_token(cls, token: str) -> Connection | None:
         """The connection behind a link. Rows without a link have an empty token."""
-        rows = cls.of_live_wallets().select_related(
-            "tenant__network", "wallet__tenant"
-        )
+        rows = cls.of_live_wallets().select_related("tenant__network", "wallet__tenant")
         return rows.exclude(token="").filter(token=token).first()
 
     def insert_within_quota(self) -> None:

@@ -1,6 +1,6 @@
 """Delete a connection of any size: a small one at once, of a large one the rows later.
 
-The call hides a large one, and a worker (organizations/erasure.py) removes its rows
+The call hides a large one, and a worker (tenants/lifecycle/erasure.py) removes its rows
 with the functions below. The event feeds wait for the oldest transaction that writes,
 so that of the call is small, and so are those of the worker.
 """
@@ -12,7 +12,6 @@ from django.db.models import Exists, Q, QuerySet
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agency.core import transactions
 from connections.exchange import Exchange
 from connections.messaging import outbox
 from connections.models import (
@@ -21,6 +20,7 @@ from connections.models import (
     OutboundMessage,
     SeenMessage,
 )
+from core.work import transactions
 from tenants.models import Erasure
 
 # Of each kind. With more, the rest is done after the call.

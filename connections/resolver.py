@@ -19,11 +19,14 @@ from urllib.parse import unquote
 
 from django.conf import settings
 
-from agency.core import bounded_json, http, network_reads, rate_limits
-from agency.core.errors import Invalid, PeerError
-from agency.core.waiting import seconds_left
 from connections.didcomm import dids
 from connections.didcomm.dids import Party
+from core.errors import Invalid, PeerError
+from core.net import http
+from core.text import bounded_json
+from core.valkey import rate_limits
+from core.work import network_reads
+from core.work.waiting import seconds_left
 from tenants.models import Network, Tenant
 
 INDY_DID = re.compile(r"[1-9A-HJ-NP-Za-km-z]{21,22}")
@@ -60,9 +63,7 @@ class ResolvedDids:
     """What DIDs have resolved to, in this process, for MEMORY_SECONDS."""
 
     def __init__(self) -> None:
-        self._parties: OrderedDict[tuple[str, str], tuple[float, Party]] = (
-            OrderedDict()
-        )
+        self._parties: OrderedDict[tuple[str, str], tuple[float, Party]] = OrderedDict()
         self._lock = Lock()
 
     def find(self, network: Network, did: str) -> Party | None:
@@ -98,7 +99,7 @@ def resolve(did: str, tenant: Tenant, is_stranger: bool = False) -> Party:
     dids.read() if the DID contains its document; `bad_key` if what the ledger has is
     no Ed25519 key. 429 `too_many_requests` (TooOften), 503 `ledger_unavailable`
     (Unavailable), 409 `ledger_refused`. In a transaction it raises ReadNeeded
-    (agency/core/network_reads.py) unless the answer is remembered.
+    (core/work/network_reads.py) unless the answer is remembered.
     """
     did = normalise_did(did)
     if dids.carries_document(did):
@@ -106,9 +107,7 @@ def resolve(did: str, tenant: Tenant, is_stranger: bool = False) -> Party:
     if known := resolved_dids.find(tenant.network, did):
         return known
     read = partial(_read_and_remember, did, tenant, is_stranger)
-    return network_reads.read_outside_transaction(
-        ("did", tenant.network.pk, did), read
-    )
+    return network_reads.read_outside_transaction(("did", tenant.network.pk, did), read)
 
 
 def resolve_reachable(did: str, tenant: Tenant) -> Party:

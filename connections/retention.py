@@ -3,10 +3,10 @@
 from django.conf import settings
 from django.db.models import QuerySet
 
-from agency.core.queued_jobs import QueuedJob
-from agency.core.retention import BatchBudget, days_ago, delete_in_batches
-from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from connections.models import InboundMessage, OutboundMessage, SeenMessage
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.work.queued_jobs import QueuedJob
+from core.work.retention import BatchBudget, days_ago, delete_in_batches
 
 
 def forget_messages() -> int:

@@ -17,14 +17,15 @@ from django.conf import settings
 from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from agency.core import network_reads, rate_limits, transactions
-from agency.core.errors import OrganizationFrozen
-from agency.core.retention import BATCH_ROWS, BatchBudget, days_ago
-from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from connections.exchange import Exchange
 from connections.messaging import pair_lock
 from connections.models import HAS_ORIGIN, BasicMessage, Connection
 from connections.removal import remove_connection
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.errors import OrganizationFrozen
+from core.valkey import rate_limits
+from core.work import network_reads, transactions
+from core.work.retention import BATCH_ROWS, BatchBudget, days_ago
 from tenants import quotas, vault
 from wallets.models import Key
 
@@ -84,9 +85,7 @@ def require_room(connection: Connection, name: Hashable) -> None:
 
     409 `quota_exceeded` if there is none. name: of the request.
     """
-    if connection.stranger and not quotas.has_room(
-        quotas.STRANGERS, connection.tenant
-    ):
+    if connection.stranger and not quotas.has_room(quotas.STRANGERS, connection.tenant):
         rows = begun_by_strangers(connection.tenant_id)
         if not removed_outside(rows, name):
             raise quotas.QuotaExceeded(quotas.STRANGERS)

@@ -6,9 +6,9 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 
 from connections import link_expiry, retention, strangers
-from connections.messaging import delivery, inbox, posting_queue, return_route
-from connections.messaging.request_turns import turns
 from connections.models import InboundMessage, OutboundMessage
+from connections.transport import delivery, inbox, posting_queue, return_route
+from connections.transport.request_turns import turns
 
 BATCH = 10
 

@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core import metrics
-from agency.core.errors import TooOften
+from core.errors import TooOften
+from core.telemetry import metrics
 from credentials.models.definition import CredentialDefinition
 from credentials.models.publication import Publication
 from tenants.models import Tenant

@@ -17,10 +17,10 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agency.core import logs
-from agency.core.errors import AgencyError, Conflict, Unavailable
-from agency.core.notify import notify_worker
-from agency.core.waiting import seconds_left
+from core.errors import AgencyError, Conflict, Unavailable
+from core.telemetry import logs
+from core.work.notify import notify_worker
+from core.work.waiting import seconds_left
 from credentials.models.publication import Publication, PublishedElsewhere
 
 logger = logging.getLogger(__name__)
@@ -140,9 +140,7 @@ def retry_now(job: Publication) -> None:
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
     if not pending.update(due_at=timezone.now()):
         raise Conflict("publication_ended", ENDED)
-    transaction.on_commit(
-        lambda: notify_worker("credentials.tasks.publish_on_ledgers")
-    )
+    transaction.on_commit(lambda: notify_worker("credentials.tasks.publish_on_ledgers"))
 
 
 def waiting_deadline() -> datetime:

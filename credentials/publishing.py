@@ -18,9 +18,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Conflict, Invalid, Unavailable
-from agency.core.waiting import seconds_left
+from core.errors import Conflict, Invalid, Unavailable
+from core.work import transactions
+from core.work.waiting import seconds_left
 from credentials import definition_rates
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import (

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agency.core import transactions
+from core.work import transactions
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Ledger
 from credentials.models.definition import CredentialDefinition

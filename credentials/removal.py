@@ -4,8 +4,8 @@ from typing import Any
 
 from django.db.models import Q
 
-from agency.core import transactions
 from connections.models import Connection
+from core.work import transactions
 from credentials.models.credential import Credential
 from credentials.revocation import publish_before_deletion
 from wallets.models import Wallet

@@ -5,8 +5,8 @@ from datetime import timedelta
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from agency.core.retention import BatchBudget, delete_in_batches
-from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.work.retention import BatchBudget, delete_in_batches
 from credentials.models import StatusList
 from tenants.models import Network
 

@@ -9,13 +9,13 @@ from django.conf import settings
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import AgencyError, Conflict, Unavailable, WrongState
-from agency.core.states import move
 from connections.exchange import PARTIES
 from connections.messaging import outbox
 from connections.models import Connection
-from credentials.issue_credential import messages
+from core.errors import AgencyError, Conflict, Unavailable, WrongState
+from core.states import move
+from core.work import transactions
+from credentials import messages
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Ledger, list_superseded
 from credentials.models.credential import (
@@ -278,9 +278,7 @@ def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
         ledger.publish_status_list(following)
 
 
-def _newest_list(
-    registry: RevocationRegistry, ledger: Ledger
-) -> dict[str, Any] | None:
+def _newest_list(registry: RevocationRegistry, ledger: Ledger) -> dict[str, Any] | None:
     # Not the final list: what we only add to need not be marked as given.
     until = int(time.time()) + CLOCK_SKEW_SECONDS
     return ledger.status_list(registry.registry_id, until)
@@ -334,9 +332,7 @@ def unlisted_indices(
     )
     listed = status_list["revocationList"]
     indices = credentials.values_list("revocation_index", flat=True)
-    return sorted(
-        index for index in indices if index is not None and not listed[index]
-    )
+    return sorted(index for index in indices if index is not None and not listed[index])
 
 
 def second_after(timestamp: int) -> int:

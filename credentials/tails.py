@@ -15,10 +15,11 @@ from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
 from django.db.models import Exists, OuterRef, Q
 
-from agency.core import http, network_reads
-from agency.core.errors import Unavailable
-from agency.core.waiting import seconds_left
-from credentials.models.published import PublishedObject
+from core.errors import Unavailable
+from core.net import http
+from core.work import network_reads
+from core.work.waiting import seconds_left
+from credentials.ledgers.published import PublishedObject
 from credentials.models.registry import RevocationRegistry
 from tenants.models import Network
 from wallets import keys

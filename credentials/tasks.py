@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agency.core.errors import AgencyError
+from core.errors import AgencyError
 from credentials import retention
 from credentials.bulk import issuing
 from credentials.bulk import retention as bulk_retention

@@ -7,12 +7,13 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from agency.core import faults, logs
-from agency.core.database.base import is_outage
-from agency.core.dispatcher import NotifiedLoop
-from agency.core.errors import AgencyError, Unavailable, WrongState
-from agency.core.notify import notify_worker
 from connections.exchange import PARTIES, Exchange
+from core import faults
+from core.database.base import is_outage
+from core.errors import AgencyError, Unavailable, WrongState
+from core.telemetry import logs
+from core.work.dispatcher import NotifiedLoop
+from core.work.notify import notify_worker
 from credentials.models import Credential
 from sandbox.behaviours import answer_exchange
 from sandbox.models import SimulatedAnswer, SimulatedHolder

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Conflict
 from connections.didcomm import message as didcomm
 from connections.protocols import handshakes
+from core.errors import Conflict
+from core.work import transactions
 from sandbox.models import SimulatedHolder
 from tenants import audit
 from tenants.models import Tenant

@@ -6,8 +6,8 @@ from uuid import UUID
 from django.db import models
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
-from agency.core.queued_jobs import CausedJob
 from connections.models import Connection
+from core.work.queued_jobs import CausedJob
 from tenants.models import Record, Tenant
 from wallets.models import Wallet
 

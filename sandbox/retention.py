@@ -6,15 +6,15 @@ with their connection. Definitions, policies and all settings stay.
 
 from django.db.models import Q
 
-from agency.core.retention import (
+from connections.exchange import PARTIES
+from connections.models import BasicMessage, Connection
+from connections.removal import remove_connection
+from core.work.retention import (
     BatchBudget,
     days_ago,
     delete_in_batches,
     remove_one_by_one,
 )
-from connections.exchange import PARTIES
-from connections.models import BasicMessage, Connection
-from connections.removal import remove_connection
 from credentials.models import Credential
 from credentials.removal import remove_credential
 from sandbox.models import SimulatedAnswer, SimulatedHolder

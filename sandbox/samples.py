@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any
 
-from agency.core import network_reads, transactions
 from connections.hosted_peers import connections_with_hosted
+from core.work import network_reads, transactions
 from credentials import publishing
 from credentials.ledgers.base import schema_id_of
 from credentials.models import Credential, CredentialDefinition

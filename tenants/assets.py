@@ -6,7 +6,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import transaction
 
-from agency.core.errors import Conflict
+from core.errors import Conflict
 from tenants import pictures, quotas
 from tenants.models import Asset, Provider
 

@@ -15,9 +15,10 @@ from django.conf import settings
 from django.db import connection, models
 from django.utils import timezone
 
-from agency.core import logs, transactions
-from agency.core.callers import client_address
-from agency.core.retention import BatchBudget, days_ago, delete_in_batches
+from core.net.callers import client_address
+from core.telemetry import logs
+from core.work import transactions
+from core.work.retention import BatchBudget, days_ago, delete_in_batches
 from tenants.models import ApiKey, AuditEntry, Tenant
 from tenants.models.names import name_of
 

@@ -34,9 +34,7 @@ def clean_color(text: str) -> str:
     """`#rrggbb` in lower case, or "" for our own color."""
     color = text.strip().lower()
     if color and not COLOR.fullmatch(color):
-        raise ValueError(
-            "Give a color as # and six hexadecimal digits, as in #0b6b62."
-        )
+        raise ValueError("Give a color as # and six hexadecimal digits, as in #0b6b62.")
     return color
 
 

@@ -23,14 +23,14 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, connection, models
 from django.utils import timezone
 
-from agency.core import network_reads, transactions
-from agency.core.errors import (
+from core.errors import (
     AgencyError,
     Conflict,
     InProgress,
     Invalid,
     Unprocessable,
 )
+from core.work import network_reads, transactions
 from tenants import vault
 from tenants.models import IdempotencyKey
 
@@ -82,9 +82,7 @@ class IdempotentRequest:
         `idempotency_key_reused`, and what `handle` raises.
         """
         with self._advisory_lock():
-            self.row = IdempotencyKey.objects.filter(
-                **self.owner, key=self.key
-            ).first()
+            self.row = IdempotencyKey.objects.filter(**self.owner, key=self.key).first()
             is_known = self.row is not None
             if self.row:
                 fingerprint = bytes(self.row.fingerprint)
@@ -178,9 +176,7 @@ class IdempotentRequest:
     def _object_made_by(self, row: IdempotencyKey) -> models.Model | None:
         if not row.object_model:
             return None
-        made = (
-            apps.get_model(row.object_model).objects.filter(pk=row.object_id).first()
-        )
+        made = apps.get_model(row.object_model).objects.filter(pk=row.object_id).first()
         if not made:
             raise already_created_error()
         return made

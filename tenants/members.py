@@ -14,9 +14,9 @@ from django.db import IntegrityError
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Conflict, Invalid, NotFound
-from agency.core.retention import BatchBudget, days_ago, delete_in_batches
+from core.errors import Conflict, Invalid, NotFound
+from core.work import transactions
+from core.work.retention import BatchBudget, days_ago, delete_in_batches
 from tenants import audit, vault
 from tenants.models import Invitation, Membership, Permission, Role, Tenant
 from tenants.models.names import has_confirmed_email, read_confirmed
@@ -97,9 +97,7 @@ def find_invitation(digest: bytes) -> Invitation | None:
 
 
 @transactions.atomic()
-def accept_invitation(
-    digest: bytes, user: Any, *, emails: set[str], by: Any
-) -> Tenant:
+def accept_invitation(digest: bytes, user: Any, *, emails: set[str], by: Any) -> Tenant:
     """Make the person a member, and use the invitation up. Return the organization.
 
     digest: vault.keyed_digest() of the token, which proves that the link was opened:
@@ -233,9 +231,7 @@ def require_other_owner(membership: Membership) -> None:
     """Raise Conflict `last_owner` if this is the only person who owns it."""
     if membership.role != Role.OWNER:
         return
-    owners = membership.tenant.memberships.filter(
-        role=Role.OWNER, user__is_active=True
-    )
+    owners = membership.tenant.memberships.filter(role=Role.OWNER, user__is_active=True)
     if not owners.exclude(pk=membership.pk).exists():
         raise Conflict(
             "last_owner",

@@ -7,7 +7,7 @@ import zlib
 from django.conf import settings
 from PIL import Image, ImageOps
 
-from agency.core.errors import Invalid
+from core.errors import Invalid
 
 EXTENSIONS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "GIF": "gif"}
 MAX_PIXELS = 4_000_000
@@ -39,9 +39,7 @@ def reencode_picture(data: bytes) -> tuple[bytes, str]:
     decoded.
     """
     if len(data) > settings.MAX_IMAGE_BYTES:
-        raise bad_image(
-            f"The picture is larger than {settings.MAX_IMAGE_BYTES} bytes."
-        )
+        raise bad_image(f"The picture is larger than {settings.MAX_IMAGE_BYTES} bytes.")
     try:
         with Image.open(io.BytesIO(data), formats=list(EXTENSIONS)) as image:
             image_format = str(image.format)

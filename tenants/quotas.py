@@ -14,8 +14,8 @@ from django.apps import apps
 from django.conf import settings
 from django.db.models import Q, QuerySet, Sum
 
-from agency.core import metrics
-from agency.core.errors import Conflict
+from core.errors import Conflict
+from core.telemetry import metrics
 from tenants.models import Provider, Tenant
 
 

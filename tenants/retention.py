@@ -9,8 +9,8 @@ from django.core.files.storage import default_storage
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from agency.core import metrics
-from agency.core.retention import BATCH_ROWS, BatchBudget, days_ago, delete_in_batches
+from core.telemetry import metrics
+from core.work.retention import BATCH_ROWS, BatchBudget, days_ago, delete_in_batches
 from tenants.assets import FOLDER, storage_path
 from tenants.models import ApiKey, Asset, Tenant
 

@@ -15,8 +15,8 @@ from django.contrib.sessions.models import Session
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.retention import BatchBudget, delete_in_batches
+from core.work import transactions
+from core.work.retention import BatchBudget, delete_in_batches
 
 MAX_USER_AGENT = 200  # characters
 MAX_SESSIONS = 50  # of one person; a sign-in ends the oldest beyond
@@ -37,9 +37,9 @@ class LiveSession:
 def list_sessions(person: User) -> list[LiveSession]:
     """Return the sessions that have not expired, the one seen last first."""
     rows = {row.session_key: row for row in rows_of(person)[:MAX_SESSIONS]}
-    live = Session.objects.filter(
-        pk__in=rows, expire_date__gt=timezone.now()
-    ).order_by("-expire_date")
+    live = Session.objects.filter(pk__in=rows, expire_date__gt=timezone.now()).order_by(
+        "-expire_date"
+    )
     age = timedelta(seconds=settings.SESSION_COOKIE_AGE)
     return [
         LiveSession(

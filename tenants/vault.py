@@ -170,9 +170,7 @@ def is_sealed(text: str) -> bool:
     """Return whether the text has the form that seal_text() returns."""
     try:
         blob = decode_text(text)
-        return (
-            len(blob) > len(header_of(generation_of(blob))) + NONCE_BYTES + TAG_BYTES
-        )
+        return len(blob) > len(header_of(generation_of(blob))) + NONCE_BYTES + TAG_BYTES
     except (ValueError, InvalidTag):
         return False
 

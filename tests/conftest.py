@@ -19,13 +19,15 @@ from django.test import Client, TransactionTestCase, override_settings
 from django.test.utils import setup_databases, teardown_databases
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from agency.core import addresses, notify, rate_limits
-from agency.core.database.prepared_statements import prepare_statements
 from agency.devtools.embedded import temporary_home
 from connections import tasks
-from connections.messaging.request_turns import Turns
 from connections.protocols import discover_features
 from connections.resolver import resolved_dids
+from connections.transport.request_turns import Turns
+from core.database.prepared_statements import prepare_statements
+from core.net import addresses
+from core.valkey import rate_limits
+from core.work import notify
 from credentials.ledgers.local import published_body
 from tenants import vault
 from tests.support import database, keys, outside_agent, servers
@@ -39,9 +41,7 @@ SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if SLOW_FOLDERS & set(
-            Path(item.path).relative_to(Path(__file__).parent).parts
-        ):
+        if SLOW_FOLDERS & set(Path(item.path).relative_to(Path(__file__).parent).parts):
             item.add_marker(pytest.mark.slow)
     items.sort(key=timeouts_of_slow_files(items).__getitem__, reverse=True)
 

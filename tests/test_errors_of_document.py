@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agency.api.exceptions import plain_error_response
+from core.api.exceptions import plain_error_response
 from tests.measures.errors import complaints, read_recorded
 from tests.support import recorded_errors
 

@@ -7,7 +7,7 @@ import pytest
 from django.apps import apps
 from django.db import connection, connections, transaction
 
-from agency.core import rate_limits
+from core.valkey import rate_limits
 from tenants.models import Provider
 from tests.support import database
 

@@ -10,8 +10,18 @@ import pytest
 from tests.measures import source
 from tests.support.paths import ROOT
 
-# The packages whose modules may use the APIs of the others.
-USES_EVERY_API = {"agency", "organizations"}
+# The layers that may use the APIs of the apps, beside those APIs and the routes.
+USES_EVERY_API = ("agency", "core.api", "tenants.lifecycle")
+# The layers that answer people and programs; beside them the API of each app.
+FACES = (
+    "core.api",
+    "agency.holders",
+    "agency.mails",
+    "agency.studio",
+    "agency.support",
+)
+# What only they import.
+OF_FACES = ("rest_framework", "django.forms", "django.template", "django.shortcuts")
 # The only files that import a library, so that it can be replaced and audited there.
 LIBRARY_BOUNDARIES = {
     "nacl": {"wallets/keys.py"},
@@ -33,9 +43,9 @@ LIBRARY_BOUNDARIES = {
     },
     "cryptography": {"tenants/vault.py"},
     "requests": {"agency/devtools/management/commands/demo.py"},
-    "redis": {"agency/core/cache.py", "agency/core/rate_limits.py"},
-    "h11": {"agency/core/http.py", "agency/core/idle_connections.py"},
-    "prometheus_client": {"agency/core/metrics.py", "agency/ops/monitoring.py"},
+    "redis": {"core/valkey/cache.py", "core/valkey/rate_limits.py"},
+    "h11": {"core/net/http.py", "core/net/idle_connections.py"},
+    "prometheus_client": {"core/telemetry/metrics.py", "agency/ops/monitoring.py"},
     "did_peer_4": {"connections/didcomm/dids.py"},
     "qrcode": {"connections/api/qr_codes.py"},
     "PIL": {"tenants/pictures.py"},
@@ -45,18 +55,18 @@ CATCH_ALL = {
     "agency/management/commands/deliver.py": {"run_job"},  # one job of the process
     "agency/ops/probes.py": {"run"},  # whatever breaks is what it reports
     # Whatever the broker does, the rows are safe.
-    "agency/core/notify.py": {"notify_worker"},
+    "core/work/notify.py": {"notify_worker"},
     # What the sender did stands, whatever the handler does.
-    "connections/messaging/delivery.py": {"handle_hosted"},
-    "connections/messaging/leases.py": {"run_leased"},  # the worker's loop
+    "connections/transport/delivery.py": {"handle_hosted"},
+    "connections/transport/leases.py": {"run_leased"},  # the worker's loop
     # What was received stands, and a later attempt issues.
     "credentials/issue_credential/handlers.py": {"_issue_before_commit"},
     "connections/link_expiry.py": {"try_link"},  # one link must not stop the others
     "credentials/bulk/issuing.py": {"try_row"},  # one row must not stop the others
     "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
-    "organizations/deletion.py": {"end_due_deletions"},  # the worker's loop
-    "organizations/erasure.py": {"try_job"},  # the worker's loop
+    "tenants/lifecycle/deletion.py": {"end_due_deletions"},  # the worker's loop
+    "tenants/lifecycle/erasure.py": {"try_job"},  # the worker's loop
     "sandbox/answering.py": {"try_answer"},  # the worker's loop
     "webhooks/delivery/call.py": {"call_webhook"},  # the worker's loop
     "webhooks/delivery/recording.py": {"record_all"},  # the worker's loop
@@ -65,7 +75,7 @@ CATCH_ALL = {
 
 # The apps whose transactions may send messages or change what a connection's lock guards.
 SENDING_APPS = {
-    "connections", "credentials", "organizations", "sandbox", "verifications"
+    "connections", "credentials", "sandbox", "tenants.lifecycle", "verifications"
 }  # fmt: skip
 
 modules = cache(source.read_modules)
@@ -87,8 +97,8 @@ def file_of(module: str) -> str:
 
 
 def is_api(module: str) -> bool:
-    """Whether it is in the `api` folder of an app."""
-    return module.split(".")[1:2] == ["api"]
+    """Whether it is in the `api` folder of an app, or a module of that name."""
+    return "api" in module.split(".")
 
 
 @cache
@@ -149,14 +159,38 @@ def test_no_module_cycles():
     assert source.cycles(graph()) == []
 
 
+def test_no_two_rooms_import_each_other():
+    """Layers, and the folders and modules inside each.
+
+    tenants stands on both sides of the apps only because of tenants/lifecycle/, and core
+    on both sides of tenants only because of core/api/: these are layers of their own.
+    """
+    assert source.two_way_pairs(graph()) == set()
+
+
+def test_no_app_imports_the_roof():
+    found = [pair for pair in import_pairs() if source.is_below(pair[1], "agency")]
+    assert {name.partition(".")[0] for name, _ in found} == {"agency"}
+
+
+def test_only_faces_know_forms_templates_and_the_framework_of_the_api():
+    found = {
+        (name, used)
+        for name, module in modules().items()
+        if not source.is_below(name, *FACES) and not is_api(name)
+        for used in source.names_imported(module)
+        if source.is_below(used, *OF_FACES)
+    }
+    assert found == set()
+
+
 def test_an_api_is_used_by_apis_and_routes_only():
     found = [
         (module, name)
         for module, name in import_pairs()
-        if is_api(name) and not name.startswith("agency.")
-        if not is_api(module)
-        if module.rpartition(".")[2] != "urls"
-        and module.partition(".")[0] not in USES_EVERY_API
+        if is_api(name) and not source.is_below(name, "core.api")
+        if not is_api(module) and module.rpartition(".")[2] != "urls"
+        if not source.is_below(module, *USES_EVERY_API)
     ]
     assert found == []
 
@@ -187,9 +221,7 @@ def test_protocol_code_imports_no_django_not_even_through_another_module(package
 
 @pytest.mark.parametrize("library", LIBRARY_BOUNDARIES)
 def test_a_library_is_imported_by_its_boundary_files_only(library):
-    found = {
-        file_of(name) for name in modules() if library in imported_libraries(name)
-    }
+    found = {file_of(name) for name in modules() if library in imported_libraries(name)}
     assert found == LIBRARY_BOUNDARIES[library]
 
 
@@ -197,7 +229,7 @@ def test_nothing_but_move_assigns_a_state():
     found = {
         name: functions_with(module.tree, assigns_state)
         for name, module in modules().items()
-        if name != "agency.core.states"
+        if name != "core.states"
     }
     assert {name: functions for name, functions in found.items() if functions} == {}
 
@@ -218,7 +250,7 @@ def test_apps_whose_transactions_may_send_messages_use_our_atomic():
     found = {
         name
         for name, module in modules().items()
-        if name.partition(".")[0] in SENDING_APPS
+        if source.is_below(name, *SENDING_APPS)
         and any(map(uses_djangos_atomic, ast.walk(module.tree)))
     }
     assert found == set()

@@ -6,18 +6,14 @@ from tests.measures.source import (
     Module,
     cycles,
     import_graph,
-    is_one_word,
-    read_modules,
-    repeated_names,
+    late_bound,
+    thread_locals,
+    two_way_pairs,
+    untyped_words,
     upward_imports,
 )
 from tests.measures.walks import Walk
 from webhooks.delivery import signing
-
-# Names of functions that are defined six times or more, with their number of
-# definitions. Lower a number when names go; a higher one needs a reason.
-# audit.record() reads `audit_facts` of every kind of object.
-MOST_DEFINITIONS = {"audit_facts": 7, "receive_problem": 6, "rows": 9}
 
 
 def modules(**texts):
@@ -32,38 +28,42 @@ def test_modules_that_reach_each_other_are_a_cycle():
 
 def test_imports_inside_functions_count_too():
     found = modules(
-        agency__core__low="def late():\n    from wallets import high",
-        wallets__high="import agency.core.low",
+        core__low="def late():\n    from wallets import high",
+        wallets__high="import core.low",
     )
     graph = import_graph(found)
     assert graph == {
-        "agency.core.low": {"wallets.high"},
-        "wallets.high": {"agency.core.low"},
+        "core.low": {"wallets.high"},
+        "wallets.high": {"core.low"},
     }
-    assert upward_imports(graph) == [("agency.core.low", "wallets.high")]
+    assert upward_imports(graph) == [("core.low", "wallets.high")]
 
 
-def test_names_of_frameworks_are_not_counted_as_repeated():
-    text = "\n".join("def get(): pass\ndef shown(): pass" for _ in range(6))
-    assert repeated_names(modules(agency__x=text).values()) == {"shown": 6}
+def test_rooms_that_import_each_other_are_a_pair():
+    graph = {
+        "wallets.keys": {"wallets.anoncreds.issuing"},
+        "wallets.anoncreds.issuing": {"wallets.anoncreds.proving"},
+        "wallets.anoncreds.proving": {"wallets.keys"},
+        "tenants.lifecycle.erasure": {"wallets.models"},
+        "wallets.models": {"tenants.models"},
+    }
+    assert two_way_pairs(graph) == {("wallets.anoncreds", "wallets.keys")}
 
 
-def test_no_further_name_is_defined_in_many_places():
-    """A name with many definitions is hard to search for.
-
-    Find a longer one instead.
-    """
-    counted = repeated_names(read_modules().values())
-    assert {n: c for n, c in counted.items() if c > MOST_DEFINITIONS.get(n, 0)} == {}
-
-
-def test_underscores_at_the_ends_make_no_second_word():
-    assert is_one_word("_keep") and not is_one_word("keep_one")
+def test_hidden_channels_are_counted():
+    found = modules(
+        core__low="x = threading.local()\nclass Y(local): pass\nz = ContextVar('z')",
+        wallets__high="from core import low\nlow.x = 1\nlow.y.append(2)\nlow.z(3)",
+    )
+    assert thread_locals(found["core.low"]) == 3
+    assert set(late_bound(found["wallets.high"], found)) == {"core.low.x", "core.low.y"}
 
 
-def test_comments_in_texts_are_none():
-    [module] = modules(agency__x='a = "# no"  # yes\n').values()
-    assert module.comments() == 1
+def test_words_without_a_type_are_counted():
+    [module] = modules(
+        core__x="def f(a: Any, b: dict[str, Any], c: dict) -> object: cast(int, a)"
+    ).values()
+    assert untyped_words(module) == 5
 
 
 def test_a_walk_counts_calls_of_ours_and_statements(db):

@@ -189,7 +189,7 @@ def test_no_secret_is_readable_in_any_column_and_the_search_sees_what_is_there(s
 
 
 LOGGERS = (
-    "", "agency", "connections", "credentials", "verifications", "django.db.backends"
+    "", "agency", "core", "connections", "credentials", "verifications", "django.db.backends"
 )  # fmt: skip
 
 

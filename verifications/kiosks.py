@@ -15,11 +15,11 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from agency.core import network_reads, transactions
-from agency.core.errors import Conflict, Invalid
 from connections.exchange import PARTIES
 from connections.link_expiry import LINK_EXPIRED
 from connections.protocols import connectionless
+from core.errors import Conflict, Invalid
+from core.work import network_reads, transactions
 from tenants import tokens
 from tenants.models import Tenant
 from verifications.models import Kiosk, Verification, VerificationPolicy
@@ -67,9 +67,7 @@ def create_kiosk(
     """
     showable = [item["policyName"] for item in policy.unsealed_body()["attributes"]]
     if unknown := [item for item in shown_items if item not in showable]:
-        message = (
-            f"The policy has no item that shows values and is named {unknown[0]}."
-        )
+        message = f"The policy has no item that shows values and is named {unknown[0]}."
         raise Invalid("unknown_item", message, {"shownItems": [message]})
     token = tokens.generate_token(TOKEN_PREFIX)
     kiosk = Kiosk(
@@ -223,9 +221,7 @@ def remove_unanswered(verification_id: UUID | None) -> None:
         found.remove()
 
 
-def shown_values(
-    kiosk: Kiosk, verification: Verification
-) -> Iterator[tuple[str, str]]:
+def shown_values(kiosk: Kiosk, verification: Verification) -> Iterator[tuple[str, str]]:
     """Yield the attributes of a valid proof that the kiosk shows, with their values."""
     proof = verification.unsealed_proof() or {}
     for item in kiosk.shown_items:

@@ -10,16 +10,16 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import WrongState
-from agency.core.states import move
 from connections.didcomm import reasons
 from connections.didcomm.formats import MessageFormat
 from connections.exchange import Exchange
 from connections.models import Connection
+from core.errors import WrongState
+from core.states import move
+from core.work import transactions
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
-from verifications.present_proof import messages, previews
+from verifications import messages, previews
 from verifications.proofs import failures, proof_policy
 from wallets.models import Wallet
 from webhooks.events.types import Type

@@ -23,7 +23,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from agency.core.processors import yield_processors
+from core.work.processors import yield_processors
 from tenants import vault
 from wallets import anoncreds
 from wallets.key_queue import free_keys, lock_queue, waiting_requests

@@ -20,9 +20,9 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
-from agency.core import fair_pool
-from agency.core.errors import Unavailable
-from agency.core.notify import notify_worker
+from core.errors import Unavailable
+from core.work import fair_pool
+from core.work.notify import notify_worker
 from wallets.models import KeyRequest, SpareKey
 
 WAIT_SECONDS = 60.0  # for a key that is being generated

@@ -13,7 +13,7 @@ from nacl.exceptions import CryptoError
 from nacl.public import Box, PrivateKey, PublicKey, SealedBox
 from nacl.signing import SigningKey, VerifyKey
 
-from agency.core.errors import PeerError
+from core.errors import PeerError
 
 NONCE_BYTES = Box.NONCE_SIZE  # 24
 ED25519 = b"\xed\x01"  # the multicodec prefix

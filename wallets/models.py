@@ -11,11 +11,11 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agency.core import transactions
-from agency.core.collation import case_insensitive
-from agency.core.compiled_sql import CompiledQuery, insert_row
-from agency.core.database.base import fetch_rows
-from agency.core.errors import NotFound, OrganizationFrozen
+from core.database.base import fetch_rows
+from core.database.collation import case_insensitive
+from core.database.compiled_sql import CompiledQuery, insert_row
+from core.errors import NotFound, OrganizationFrozen
+from core.work import transactions
 from tenants import quotas, vault
 from tenants.models import Erasure, LiveRows, NotedRow, Notes, Record, Tenant
 from wallets import anoncreds, keys
@@ -33,13 +33,11 @@ class Wallet(Record, NotedRow):
     DID, and any number of hosted wallets, one for each holder.
 
     `objects` has those that are not deleted. Of a deleted one (`deleted_at`) a worker
-    removes the rows, and at last its own: organizations/erasure.py.
+    removes the rows, and at last its own: tenants/lifecycle/erasure.py.
     """
 
     api_id = "wallet_id"
-    tenant = models.ForeignKey(
-        Tenant, on_delete=models.CASCADE, related_name="wallets"
-    )
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="wallets")
     wallet_id = models.CharField(max_length=128)
     owner_name = models.CharField(max_length=200, blank=True)
     # Whether this is the organization's own wallet.
@@ -319,9 +317,7 @@ class Key(Record):
         )
 
 
-_key_by_verkey = CompiledQuery(
-    lambda verkey: Key.with_end().filter(verkey=verkey), str
-)
+_key_by_verkey = CompiledQuery(lambda verkey: Key.with_end().filter(verkey=verkey), str)
 
 
 class SpareKey(Record):

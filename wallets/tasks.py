@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from agency.core.notify import notify_worker
+from core.work.notify import notify_worker
 from wallets import key_generator
 
 # Then other tasks have their turn of the worker's thread, and a restart its chance.

@@ -6,8 +6,8 @@ docs/reliability.md explains why their tables are not partitioned.
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
-from agency.core.retention import BatchBudget, days_ago, delete_in_batches
-from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.work.retention import BatchBudget, days_ago, delete_in_batches
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Attempt, Delivery
 from webhooks.events.models import Event
@@ -22,9 +22,7 @@ def delete_old_events() -> int:
     """
     before = smallest_uuid7(unix_milliseconds(days_ago(settings.EVENT_RETENTION_DAYS)))
     enabled = Webhook.objects.filter(pk=OuterRef("webhook"), is_enabled=True)
-    moving = Event.objects.filter(
-        pk=OuterRef("event"), tenant__frozen_at__isnull=False
-    )
+    moving = Event.objects.filter(pk=OuterRef("event"), tenant__frozen_at__isnull=False)
     is_needed = Exists(enabled) | Exists(moving)
     is_pending = Q(status=Delivery.Status.PENDING) & is_needed
     needed = Exists(Delivery.objects.filter(is_pending, event=OuterRef("pk")))

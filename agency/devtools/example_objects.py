@@ -1,4 +1,4 @@
-"""Create the objects of the examples in /docs (agency/api/openapi/examples.py).
+"""Create the objects of the examples in /docs (core/api/openapi/examples.py).
 
 The demo creates them through the API. Only the id of the revocation registry, which no
 operation returns, is read from the database, and the other organization is changed
@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 from django.core.management import CommandError
 
-from agency.api.openapi import examples
+from core.api.openapi import examples
 from credentials.models import RevocationRegistry
-from organizations import public_did
+from tenants.lifecycle import public_did
 from tenants.models import Tenant
 
 Ids = dict[str, str]

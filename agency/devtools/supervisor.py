@@ -27,9 +27,7 @@ def print_line(line: str, end: str = "\n", file: TextIO | None = None) -> None:
 
 def read_procfile() -> dict[str, str]:
     """Return the shell commands of the Procfile in the working directory, by name."""
-    lines = (
-        line.partition(": ") for line in Path("Procfile").read_text().splitlines()
-    )
+    lines = (line.partition(": ") for line in Path("Procfile").read_text().splitlines())
     return {name: command for name, _, command in lines}
 
 

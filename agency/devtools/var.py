@@ -27,6 +27,4 @@ def read_or_create(path: Path, make: Callable[[], str]) -> str:
 
 def read_run_environment() -> dict[str, str]:
     """Return the environment of `make run` in this folder; empty if none runs."""
-    return (
-        json.loads(ENVIRONMENT_FILE.read_text()) if ENVIRONMENT_FILE.exists() else {}
-    )
+    return json.loads(ENVIRONMENT_FILE.read_text()) if ENVIRONMENT_FILE.exists() else {}

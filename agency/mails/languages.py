@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from agency.holder_pages.languages import choose_language
+from agency.holders.links.languages import choose_language
 from agency.mails.models import MailLanguage
 
 

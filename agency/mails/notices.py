@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.functional import lazy
 
-from agency.holder_pages.languages import FALLBACK
+from agency.holders.links.languages import FALLBACK
 from agency.mails import texts
 from agency.mails.names import mailed_name
 from agency.mails.sending import send_mail
@@ -27,9 +27,7 @@ logger = logging.getLogger(__name__)
 RETRY_DELAY = timedelta(minutes=10)  # after a failed mail or a killed process
 MAX_NOTICES = 20  # per run
 localized = lazy(date_format, str)  # in the language of the mail
-Notice = tuple[
-    texts.Mail, str, dict[str, Any]
-]  # with the path of its page, and values
+Notice = tuple[texts.Mail, str, dict[str, Any]]  # with the path of its page, and values
 
 
 def send_due_notices() -> int:

@@ -122,9 +122,7 @@ NOTICES: dict[str, Mail] = {
     ),
     "email_deleted": Mail(
         gettext_lazy("A mail address was removed"),
-        gettext_lazy(
-            "The mail address {deleted_email} was removed from your account."
-        ),
+        gettext_lazy("The mail address {deleted_email} was removed from your account."),
         LOOK,
         NOT_ME,
     ),

@@ -30,15 +30,15 @@ from django.db import connection
 from django.db.models import Q
 from django.http.request import validate_host
 
-from agency.core import rate_limits
-from agency.core.database.base import is_outage
-from agency.core.errors import AgencyError
-from agency.core.logs import without_secrets
-from agency.core.version import __version__
-from agency.core.waiting import limit_waiting
 from agency.ops import health, heartbeats, startup, stored_files
 from agency.ops.models import Heartbeat
 from agency.ops.probes import Probe
+from core.database.base import is_outage
+from core.errors import AgencyError
+from core.telemetry.logs import without_secrets
+from core.valkey import rate_limits
+from core.version import __version__
+from core.work.waiting import limit_waiting
 from credentials.ledgers import ledger_of
 from tenants.models import Network, Tenant
 

@@ -1,70 +1,19 @@
-"""Health checks: liveness, readiness and status.
-
-`/health`: this process serves. `/health/ready`: it can answer calls, so a load balancer
-may send them; what other processes and the broker do has no part in that.
-`/health/status`: nothing is wrong anywhere, for monitors that wake people.
-"""
+"""What is checked for readiness and status (agency/ops/api/health.py)."""
 
 from concurrent.futures import Future, wait
-from typing import ClassVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, HttpResponse
-from drf_spectacular.utils import extend_schema
 from kombu import Connection
 from kombu.exceptions import OperationalError
-from rest_framework import serializers, viewsets
-from rest_framework.response import Response
 
-from agency import __version__
-from agency.api.openapi.operation import operation
-from agency.core.database import refused_writes
-from agency.core.errors import NotReady, Unavailable
 from agency.ops import database_schema, heartbeats, probes, startup, stored_files
 from agency.ops.probes import Probe
 from agency.ops.queues import read_queues
-
-
-class Readiness(serializers.Serializer):
-    version = serializers.CharField()
-    database = serializers.CharField()
-    masterKey = serializers.CharField()
-    migrations = serializers.CharField()
-    broker = serializers.CharField()
-    queues = serializers.CharField()
-    processes = serializers.CharField()
-    pool = serializers.CharField()
-    tails = serializers.CharField()
-    writes = serializers.CharField()
-
-
-@extend_schema(auth=[])
-class Health(viewsets.ViewSet):
-    authentication_classes: ClassVar[list[type]] = []
-    permission_classes: ClassVar[list[type]] = []
-
-    @operation("health", None, response={(200, "text/plain"): str})
-    def live(self, request: HttpRequest) -> HttpResponse:
-        return HttpResponse("Healthy", content_type="text/plain")
-
-    @operation("ready", None, response=Readiness)
-    def ready(self, request: HttpRequest) -> Response:
-        found = run_probes()
-        broken = {name: [found[name]] for name in CHECKS if found[name] != "ok"}
-        if broken:
-            raise NotReady(f"Not ready: {', '.join(broken)}.", broken)
-        return Response({"version": __version__, **found})
-
-    @operation("status", None, response=Readiness)
-    def status(self, request: HttpRequest) -> Response:
-        found = run_probes()
-        wrong = {name: [text] for name, text in found.items() if text != "ok"}
-        if wrong:
-            raise Unavailable("degraded", f"Wrong: {', '.join(wrong)}.", wrong)
-        return Response({"version": __version__, **found})
+from core.database import refused_writes
+from core.version import __version__
 
 
 def run_probes() -> dict[str, str]:

@@ -18,9 +18,9 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
-from agency.core.retention import BatchBudget, delete_in_batches
-from agency.core.version import __version__
 from agency.ops.models import Heartbeat
+from core.version import __version__
+from core.work.retention import BatchBudget, delete_in_batches
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 4.0

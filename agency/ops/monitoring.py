@@ -1,4 +1,4 @@
-"""Monitoring for operators: `GET /metrics`, and the page of queues in the admin."""
+"""Monitoring for operators: `GET /metrics`."""
 
 import hmac
 from collections.abc import Iterator
@@ -7,18 +7,16 @@ from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
 from django.db import DatabaseError, InterfaceError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from agency.core import metrics
 from agency.ops import health, heartbeats, queues
 from agency.ops.probes import TIMEOUT_SECONDS, Probe
+from core.telemetry import metrics
 
 
 class DatabaseCollector(Collector):
@@ -132,18 +130,3 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
     text = generate_latest(metrics.host_registry()) + service_metrics()
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
-
-
-@require_safe
-def queues_page(request: HttpRequest) -> HttpResponse:
-    """Show queues and processes to staff (admin_view), no data of organizations."""
-    context = admin.site.each_context(request) | {
-        "title": "Queues",
-        "queues": queues.read_queues(),
-        "kinds": heartbeats.read_kinds(),
-        "limit": queues.MAX_COUNTED,
-        "spare_keys": queues.count_spare_keys(),
-        "key_requests": queues.count_key_requests(),
-        "registries_wanted": queues.count_registries_wanted(),
-    }
-    return TemplateResponse(request, "admin/queues.html", context)

@@ -2,7 +2,7 @@
 
 They are cheap enough to be read every few seconds: no figure counts more than
 MAX_COUNTED rows, and no statement runs longer than STATEMENT_TIMEOUT_MS. A queue is
-the table of a QueuedJob (agency/core/queued_jobs.py).
+the table of a QueuedJob (core/work/queued_jobs.py).
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from agency.core.queued_jobs import QueuedJob
 from connections.models import OutboundMessage
+from core.work.queued_jobs import QueuedJob
 from credentials.models import CredentialDefinition
 from wallets import key_queue
 from webhooks.delivery.endpoints import SLOW_LIMIT

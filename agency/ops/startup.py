@@ -11,8 +11,8 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, InterfaceError, connection
 
-from agency.core.database import sessions
-from agency.core.database.base import is_outage
+from core.database import sessions
+from core.database.base import is_outage
 from tenants import vault
 from tenants.master_key_rotation import is_old_key_needless
 
@@ -68,8 +68,6 @@ def check_or_exit(**signal: Any) -> None:
     except (DatabaseError, InterfaceError) as error:
         if not is_outage(error):
             raise
-        logger.error(
-            "PostgreSQL is out of reach; this process waits for it: %s", error
-        )
+        logger.error("PostgreSQL is out of reach; this process waits for it: %s", error)
     finally:
         connection.close()

@@ -6,7 +6,7 @@ from typing import Any
 
 from uuid_utils.compat import uuid7
 
-from agency.api.exceptions import error_body
+from core.api.exceptions import error_body
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -39,7 +39,7 @@ async def send_problem(
     *headers: Header,
     errors: dict[str, list[str]] | None = None,
 ) -> None:
-    """Send an error as those of the API (agency/api/exceptions.py)."""
+    """Send an error as those of the API (core/api/exceptions.py)."""
     request_id = new_request_id()
     problem = error_body(code, message, errors, request_id[1].decode())
     body = json.dumps(problem).encode()

@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.module_loading import import_string
 
-from agency.api.exceptions import wants_html
+from core.api.exceptions import wants_html
 
 
 class ChainByPath:
@@ -25,9 +25,7 @@ class ChainByPath:
     their middleware there.
     """
 
-    def __init__(
-        self, get_response: Callable[[HttpRequest], HttpResponseBase]
-    ) -> None:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.respond_to_page = get_response
         self.api = APIHandler()
         self.api.load_middleware()

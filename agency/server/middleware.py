@@ -17,12 +17,12 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from uuid_utils.compat import uuid7
 
-from agency.api.exceptions import plain_error_response
-from agency.core import logs, metrics
-from agency.core.callers import client_address
-from agency.core.database.base import is_caused_by_outage, is_outage
-from agency.core.waiting import limit_waiting
-from agency.server.error_pages import database_away
+from core.api.error_pages import database_away
+from core.api.exceptions import plain_error_response
+from core.database.base import is_caused_by_outage, is_outage
+from core.net.callers import client_address
+from core.telemetry import logs, metrics
+from core.work.waiting import limit_waiting
 from tenants import request_log
 from tenants.models import ApiKey
 
@@ -113,7 +113,7 @@ def note_call(request: Any, response: HttpResponseBase, seconds: float) -> None:
         method=request.method,
         route=path_template(request.resolver_match.route),
         status=response.status_code,
-        # Set by agency/api/exceptions.py.
+        # Set by core/api/exceptions.py.
         error_code=getattr(response, "error_code", ""),
         milliseconds=round(seconds * 1000),
         request_id=request.id,
@@ -150,9 +150,7 @@ def bounded_body(get_response: Next) -> Next:
         if not length.isdecimal() or int(length) > limit:
             return too_large_response(limit)
         # PostgreSQL cannot store U+0000 in text, so queries with it would fail.
-        if "\x00" in request.path_info or "%00" in request.META.get(
-            "QUERY_STRING", ""
-        ):
+        if "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
             message = "The address holds the character U+0000."
             return plain_error_response(400, "invalid_request", message)
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():

@@ -6,16 +6,9 @@ import io
 import logging
 import signal
 
-from django.core.exceptions import SuspiciousOperation
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError, InterfaceError
-from rest_framework.exceptions import AuthenticationFailed, ValidationError
 
-from agency.api.authentication import TenantAuthentication
-from agency.api.exceptions import errors_as_text, flatten_errors
-from agency.api.views import require_scope
-from agency.core.database.base import is_outage
-from agency.core.errors import AgencyError, DatabaseAway, Invalid, NotReady
 from agency.server.asgi_responses import (
     Receive,
     Scope,
@@ -26,9 +19,9 @@ from agency.server.asgi_responses import (
     start_response,
     wait_for_disconnect,
 )
-from tenants.models import Scope as KeyScope
-from webhooks.api.events import STREAM, StreamQuery
-from webhooks.events import feed
+from core.errors import AgencyError, Invalid, NotReady
+from webhooks.api.events import STREAM
+from webhooks.api.listeners import authenticate_listener
 from webhooks.events.stream import Broadcaster, Listener
 
 logger = logging.getLogger(__name__)
@@ -85,15 +78,6 @@ class Application:
                 authenticate_listener, ASGIRequest(scope, io.BytesIO())
             )
             broadcaster.add_listener(listener)
-        except AuthenticationFailed as error:
-            await send_refusal(send, 401, "unauthorized", str(error.detail))
-            return
-        except ValidationError as error:
-            errors = flatten_errors(error.detail)
-            await send_refusal(
-                send, 400, "invalid_request", errors_as_text(errors), errors
-            )
-            return
         except AgencyError as error:
             await send_refusal(
                 send, error.status, error.code, error.message, error.errors
@@ -125,40 +109,7 @@ def end_streams_on_signals(broadcaster: Broadcaster) -> None:
         )
 
 
-def authenticate_listener(request: ASGIRequest) -> Listener:
-    """Authenticate a client and parse its query.
-
-    Must run in a thread, because it reads the database. Raises AuthenticationFailed,
-    ValidationError for the query, the errors of feed.parse_cursor(), Invalid
-    `database_restored` for a cursor from before a restore, DatabaseAway, and what the
-    authentication raises, such as for an organization that is frozen.
-    """
-    try:
-        caller, token = TenantAuthentication().authenticate(request)
-        require_scope(token, KeyScope.READ)
-        # An empty parameter counts as absent.
-        given = {name: value for name, value in request.GET.items() if value}
-        if last := request.headers.get("Last-Event-ID"):
-            given["after"] = last
-        query = StreamQuery(data=given)
-        query.is_valid(raise_exception=True)
-        wanted = dict(query.validated_data)
-        # What is left in `wanted` are the filters.
-        start = feed.parse_cursor(wanted.pop("after"), caller.tenant)
-        # Here, while it can still be refused with a status.
-        feed.current_horizon().require_epoch_of(start)
-    except SuspiciousOperation as error:  # of request.GET: too many parameters
-        raise Invalid("invalid_request", "The query cannot be read.") from error
-    except (DatabaseError, InterfaceError) as error:
-        if not is_outage(error):
-            raise
-        raise DatabaseAway from error
-    return Listener(caller.tenant, [key.pk for key in caller.keys], start, wanted)
-
-
-async def send_events(
-    broadcaster: Broadcaster, listener: Listener, send: Send
-) -> None:
+async def send_events(broadcaster: Broadcaster, listener: Listener, send: Send) -> None:
     """Start the response and send events until the listener is closed.
 
     If the database fails or was restored, the response just ends. The client connects

@@ -2,7 +2,7 @@
 
 A request gets a thread when its whole body has arrived, and releases the thread before
 the response is sent. So a client that sends or reads slowly costs a socket and some
-memory. Callers share the threads fairly (agency/core/fair_pool.py). Requests with long
+memory. Callers share the threads fairly (core/work/fair_pool.py). Requests with long
 cryptography have a pool of their own, so that quick requests always find a free
 thread.
 """
@@ -23,11 +23,6 @@ from django.db import close_old_connections
 from django.http import FileResponse, HttpResponseBase
 from django.urls import Resolver404, resolve, set_script_prefix
 
-from agency.api.openapi.document import document
-from agency.core.callers import client_address, known_caller
-from agency.core.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
-from agency.core.processors import count_processors
-from agency.core.sibling_processes import SiblingProcesses, folder_of_siblings
 from agency.server import cors
 from agency.server.asgi_responses import (
     Header,
@@ -39,6 +34,11 @@ from agency.server.asgi_responses import (
     wait_for_disconnect,
 )
 from agency.server.middleware import max_body_bytes
+from core.api.openapi.document import document
+from core.net.callers import client_address, known_caller
+from core.work.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
+from core.work.processors import count_processors
+from core.work.sibling_processes import SiblingProcesses, folder_of_siblings
 
 # For a body to arrive, plus the time that its length takes at MIN_BYTES_PER_SECOND.
 BODY_TIMEOUT_SECONDS = 10
@@ -120,9 +120,7 @@ class DjangoHandler(BaseHandler):
 
 
 def encoded_headers(response: HttpResponseBase) -> list[Header]:
-    cookies = (
-        morsel.output(header="").strip() for morsel in response.cookies.values()
-    )
+    cookies = (morsel.output(header="").strip() for morsel in response.cookies.values())
     return [
         *(
             (name.lower().encode("ascii"), value.encode("latin1"))
@@ -405,7 +403,7 @@ def with_length(scope: Scope, length: int) -> Scope:
 def is_heavy(scope: Scope) -> bool:
     """Return whether the handler of the route has the decorator `heavy`.
 
-    See agency/api/views.py.
+    See core/api/views.py.
     """
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return False
@@ -416,6 +414,4 @@ def is_heavy(scope: Scope) -> bool:
     if getattr(view, "is_heavy", False):
         return True
     action = getattr(view, "actions", {}).get(scope["method"].lower(), "")
-    return getattr(
-        getattr(getattr(view, "cls", None), action, None), "is_heavy", False
-    )
+    return getattr(getattr(getattr(view, "cls", None), action, None), "is_heavy", False)

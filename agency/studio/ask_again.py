@@ -7,13 +7,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from agency.api.views import heavy
-from agency.core import network_reads
-from agency.core.errors import AgencyError, WrongState
 from agency.studio.exchange.views import find_policy, has_verdict, to_object_page
 from agency.studio.form_tokens import once_per_form
 from agency.studio.pages import get_membership, studio_page
 from connections.protocols import connectionless
+from core.api.views import heavy
+from core.errors import AgencyError, WrongState
+from core.work import network_reads
 from tenants import audit
 from tenants.models import Permission, Tenant
 from verifications import kiosks

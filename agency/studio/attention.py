@@ -8,7 +8,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 from django.urls import reverse
 from django.utils import timezone
 
-from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from credentials.models import (
     Bulk,
     BulkRow,
@@ -90,9 +90,7 @@ def describe_publications(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]
     url = reverse("studio:definitions", args=[tenant.pk])
     for row in rows.only("kind", "status")[:MAX_OF_KIND]:
         is_slow = row.status == row.Status.PENDING
-        state = (
-            "still waits for its ledger" if is_slow else "was refused by its ledger"
-        )
+        state = "still waits for its ledger" if is_slow else "was refused by its ledger"
         yield AttentionItem(f"A {row.get_kind_display().lower()} {state}.", url)
 
 

@@ -13,9 +13,9 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from agency.core.csv_text import line_writer
 from agency.studio.newest_first import query_with, read_page
 from agency.studio.pages import get_membership, studio_page
+from core.text.csv_text import line_writer
 from tenants import audit
 from tenants.models import AuditEntry, Permission, Tenant
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from django import forms
 
-from agency.core.errors import AgencyError
 from agency.studio.form_tokens import OnceForm
+from core.errors import AgencyError
 from credentials.bulk import reading
 from credentials.models import CredentialDefinition
 

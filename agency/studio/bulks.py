@@ -14,16 +14,16 @@ from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect
 
-from agency.api.views import heavy, parse_uuid
-from agency.core import transactions
-from agency.core.csv_text import line_writer
-from agency.core.errors import AgencyError
 from agency.studio.bulk_forms import OTHERS, BulkForm
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import DEFINITIONS
 from agency.studio.pages import get_membership, studio_page
+from core.api.views import heavy, parse_uuid
+from core.errors import AgencyError
+from core.text.csv_text import line_writer
+from core.work import transactions
 from credentials.bulk import loading, results
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
@@ -218,9 +218,7 @@ def change_bulk(
 
 
 @studio_page("GET", "HEAD", "POST")
-def remove_bulk(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> HttpResponse:
+def remove_bulk(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
     """Delete a bulk after a question, as the API does.
 
     A transaction hides and records it; 409 `wrong_state` while it runs. Its rows are

@@ -5,13 +5,13 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from agency.api.views import heavy
 from agency.studio.card_policies import card_of_definition
 from agency.studio.form_tokens import once_per_form
 from agency.studio.pages import get_membership, studio_page, to_page
 from agency.studio.policies import ask_for_policy, find_policy_about, refuse_to_ask
 from agency.studio.policy_builder import read_policy
 from agency.studio.recipients import find_chosen
+from core.api.views import heavy
 from credentials.models import Credential, CredentialDefinition
 from tenants import audit
 from tenants.models import Permission
@@ -46,9 +46,7 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
     policy = find_policy_about(tenant, definition)
     if policy is None:
         body = read_policy(card_of_definition(definition).to_draft().body())
-        create = audit.recorded(
-            VerificationPolicy.create, "policy.created", by=request
-        )
+        create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
         policy = create(tenant, body)
     issued_over = credential.connection
     if issued_over and issued_over.connectionless:

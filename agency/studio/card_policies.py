@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from django.http import QueryDict
 
-from agency.core.days import parse_day
-from agency.holder_pages.contents import is_date_name, is_validity
 from agency.studio.policy_drafts import (
     MAX_DRAFT_NAMES,
     SHOW,
@@ -21,10 +19,12 @@ from agency.studio.policy_drafts import (
     Draft,
     DraftItem,
 )
+from core.text.days import parse_day
 from credentials.models import CredentialDefinition
 from credentials.models.definition import DATE, INTEGER
 from tenants.models import Tenant
 from verifications.proofs.relative_dates import is_relative_date, read_offset
+from verifications.wording import is_date_name, is_validity
 from wallets.anoncreds import normalise_name
 
 SKIP, TODAY, DAYS, YEARS, FROM, TO = "", "today", "days", "years", ">=", "<="

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from agency.holder_pages.contents import condition_of
 from verifications.proofs.relative_dates import read_offset
+from verifications.wording import condition_of
 
 UNITS = {"d": "day", "m": "month", "y": "year"}
 

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.http import QueryDict
 
-from agency.holder_pages.contents import is_validity
 from agency.studio.api_forms import read_parameters
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import focus_field
@@ -17,6 +16,7 @@ from credentials.api.serializers import (
     CredentialDefinitionParameters,
 )
 from credentials.models.definition import DATE, INTEGER
+from verifications.wording import is_validity
 
 MAX_ROWS = 90  # of attributes
 FIRST_ROWS = 3

@@ -14,10 +14,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from agency.api.pagination import only_columns
-from agency.api.views import heavy
-from agency.core import transactions
-from agency.core.errors import AgencyError
 from agency.studio.definition_forms import (
     MAX_ROWS,
     TYPES,
@@ -27,6 +23,10 @@ from agency.studio.definition_forms import (
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import DEFINITIONS, render_list
 from agency.studio.pages import get_membership, studio_page, to_page
+from core.api.pagination import only_columns
+from core.api.views import heavy
+from core.errors import AgencyError
+from core.work import transactions
 from credentials import publications, publishing
 from credentials.api.definitions import read_schema
 from credentials.ledgers.base import schema_id_of

@@ -10,24 +10,18 @@ from django.db.models.functions import RowNumber
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
+from agency.studio.deliveries import add_badge, list_deliveries
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
 from agency.studio.pages import get_membership, studio_page
 from agency.studio.webhook_forms import EventFilter
 from tenants.models import Tenant
-from webhooks.api.serializers import SHOWN_STATUS
-from webhooks.models import Delivery, Event
+from webhooks.models import Event
 
 WITH_PAGES = {*KINDS, "bulk"}
 MAX_BADGES = 20  # deliveries of one event in the list
 MAX_DELIVERIES = 200  # on the page of an event
-BADGES = {
-    Delivery.Status.DONE: "good",
-    Delivery.Status.PENDING: "soon",
-    Delivery.Status.UNCONFIRMED: "soon",
-    Delivery.Status.EXHAUSTED: "bad",
-}
 
 
 @studio_page("GET", "HEAD")
@@ -70,27 +64,12 @@ def with_deliveries_of_events(
     ]
 
 
-def list_deliveries(tenant: Tenant) -> Any:
-    """Return the deliveries to webhooks that still exist, newest first."""
-    rows = Delivery.objects.filter(webhook__tenant=tenant)
-    return rows.select_related("webhook", "event").order_by("-pk")
-
-
-def add_badge(delivery: Delivery) -> Delivery:
-    """Add the status as text and the CSS class of its badge to a delivery."""
-    delivery.shown_status = SHOWN_STATUS[delivery.status]
-    delivery.badge = BADGES[delivery.status]
-    return delivery
-
-
 @studio_page("GET", "HEAD")
 def show_event(request: HttpRequest, tenant_id: UUID, event_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id)
     tenant = membership.tenant
     found = get_object_or_404(Event.objects.filter(tenant=tenant), pk=event_id)
-    deliveries = list(
-        list_deliveries(tenant).filter(event=found)[: MAX_DELIVERIES + 1]
-    )
+    deliveries = list(list_deliveries(tenant).filter(event=found)[: MAX_DELIVERIES + 1])
     context = {
         "membership": membership,
         "tenant": tenant,

@@ -8,8 +8,8 @@ from django import forms
 from django.core.validators import URLValidator
 
 from agency.studio.form_tokens import OnceForm
-from organizations.provisioning import LOCAL
 from tenants import branding
+from tenants.lifecycle.provisioning import LOCAL
 from tenants.models import ApiKey, Asset, Network, Scope, Tenant
 from tenants.models.keys import MAX_LIVE_KEYS
 from tenants.models.organizations import MAX_VISITOR_WALLETS
@@ -255,9 +255,7 @@ class SettingsForm(forms.ModelForm):
         return given or self.instance.visitor_wallets_a_day
 
     def clean_primary_color(self) -> str:
-        return clean_or_refuse(
-            branding.clean_color, self.cleaned_data["primary_color"]
-        )
+        return clean_or_refuse(branding.clean_color, self.cleaned_data["primary_color"])
 
     def clean_secondary_color(self) -> str:
         return clean_or_refuse(

@@ -17,11 +17,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from agency.core.errors import AgencyError
-from agency.holder_pages.languages import FALLBACK
+from agency.holders.links.languages import FALLBACK
 from agency.mails import texts
 from agency.mails.names import mailed_name
 from agency.mails.sending import send_mail
+from core.errors import AgencyError
 from tenants import members, vault
 from tenants.models import Invitation
 

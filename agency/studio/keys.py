@@ -102,9 +102,7 @@ def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
     if not membership.may_issue(key.kind):
         raise PermissionDenied
     if key.is_live and request.method != "POST":
-        return render(
-            request, "studio/revoke_key.html", {"tenant": tenant, "key": key}
-        )
+        return render(request, "studio/revoke_key.html", {"tenant": tenant, "key": key})
     if key.is_live:
         audit.recorded(key.revoke, "key.revoked", key, by=request, tenant=tenant)()
         messages.success(

@@ -9,13 +9,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from agency.api.views import parse_uuid
-from agency.core.errors import AgencyError
 from agency.studio.api_forms import read_parameters
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
 from agency.studio.policies import get_policy, render_choice
 from connections.api import qr_codes
+from core.api.views import parse_uuid
+from core.errors import AgencyError
 from tenants import audit
 from tenants.models import Permission
 from verifications.api.kiosks import KioskParameters
@@ -127,9 +127,7 @@ def new_kiosk(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 
 @studio_page("GET", "HEAD", "POST")
-def remove_kiosk(
-    request: HttpRequest, tenant_id: UUID, kiosk_id: UUID
-) -> HttpResponse:
+def remove_kiosk(request: HttpRequest, tenant_id: UUID, kiosk_id: UUID) -> HttpResponse:
     """Revoke a kiosk after a question, in one transaction with the audit entry.
 
     A request on its screen that nobody has answered is removed too.

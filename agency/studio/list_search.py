@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Lower
 
-from agency.core.collation import case_insensitive
+from core.database.collation import case_insensitive
 from credentials.models import CredentialDefinition
 from verifications.models import VerificationPolicy
 from wallets.models import Wallet

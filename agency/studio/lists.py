@@ -17,13 +17,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
-from agency.api.pagination import (
-    MAX_CURSOR,
-    ListQuery,
-    only_columns,
-    paginate_both_ways,
-)
-from agency.core.errors import Invalid
 from agency.studio import list_search
 from agency.studio.curl import example_call
 from agency.studio.list_search import Search
@@ -35,6 +28,13 @@ from agency.studio.objects import (
 from agency.studio.pages import get_membership, studio_page
 from connections.api.serializers import ConnectionQuery
 from connections.models import Connection
+from core.api.pagination import (
+    MAX_CURSOR,
+    ListQuery,
+    only_columns,
+    paginate_both_ways,
+)
+from core.errors import Invalid
 from credentials.api.serializers import CredentialDefinitionQuery, CredentialQuery
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Permission
@@ -119,9 +119,7 @@ DEFINITIONS = ObjectList(
     singular="definition",
     about="What your credentials say: a schema names the attributes.",
     query=CredentialDefinitionQuery,
-    rows=lambda wallet: only_columns(
-        CredentialDefinition.active_of(wallet.tenant), ()
-    ),
+    rows=lambda wallet: only_columns(CredentialDefinition.active_of(wallet.tenant), ()),
     search=list_search.search_definitions,
     sorts=NEWEST | NAMED,
     create=(
@@ -270,9 +268,7 @@ def render_list(
         "tenant": tenant,
         "hosted": hosted,
         "kind": kind,
-        "may_make": kind.new_page
-        and not hosted
-        and membership.may(Permission.OPERATE),
+        "may_make": kind.new_page and not hosted and membership.may(Permission.OPERATE),
         "form": form,
         "rows": describe_rows(tenant, page.rows),
         "newer": page_query(request, "before", page.previous),

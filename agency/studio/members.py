@@ -10,16 +10,17 @@ from django.db.models import Case, IntegerField, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from agency.api.openapi.operation import SUMMARIES
-from agency.core import rate_limits, transactions
-from agency.core.errors import AgencyError
-from agency.studio.accounts.second_factor import require_second_factor
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.invitations import deliver_invitation
 from agency.studio.pages import get_membership, lock_membership, studio_page
-from organizations import departures
-from organizations.provisioning import change_organization
+from agency.studio.required_factors import require_second_factor
+from core.api.openapi.operation import SUMMARIES
+from core.errors import AgencyError
+from core.valkey import rate_limits
+from core.work import transactions
 from tenants import members, vault
+from tenants.lifecycle import departures
+from tenants.lifecycle.provisioning import change_organization
 from tenants.models import Invitation, Membership, Permission, Role, Scope
 from tenants.models.names import read_confirmed
 from tenants.models.people import ROLES_WITH
@@ -192,9 +193,7 @@ def get_member(membership: Membership, member_id: UUID) -> Membership:
 
 
 @studio_page("POST")
-def change_role(
-    request: HttpRequest, tenant_id: UUID, member_id: UUID
-) -> HttpResponse:
+def change_role(request: HttpRequest, tenant_id: UUID, member_id: UUID) -> HttpResponse:
     """Give a member another role. 409 `last_owner` is shown on the page.
 
     Who may not invite any more loses the invitations that they sent and that are open.

@@ -14,7 +14,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from agency.core.errors import AgencyError
 from agency.studio.api_forms import read_parameters
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.views import get_object, to_object_page
@@ -28,6 +27,7 @@ from connections.api.serializers import (
     ConnectionInvitationParameters,
 )
 from connections.protocols import held_requests
+from core.errors import AgencyError
 from tenants import audit
 from tenants.models import Membership, Permission
 from wallets.models import Wallet

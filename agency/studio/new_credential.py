@@ -14,15 +14,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from agency.api.views import heavy, parse_uuid
-from agency.core import network_reads
-from agency.core.errors import AgencyError
-from agency.holder_pages.contents import (
-    is_date_name,
-    is_validity,
-    label_of,
-    value_words,
-)
 from agency.studio.api_forms import read_parameters
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
@@ -33,6 +24,9 @@ from agency.studio.lists import DEFINITIONS
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
 from agency.studio.recipients import RecipientForm
 from connections.api.serializers import link_protocol
+from core.api.views import heavy, parse_uuid
+from core.errors import AgencyError
+from core.work import network_reads
 from credentials.api.issuer import offer_function
 from credentials.api.serializers import CredentialOfferParameters
 from credentials.models import Credential, CredentialDefinition
@@ -40,6 +34,7 @@ from credentials.models.definition import DATE, INTEGER
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 from verifications.proofs.relative_dates import day_of_number, resolve_value
+from verifications.wording import is_date_name, is_validity, label_of, value_words
 
 WHOLE_NUMBER = "A whole number."
 DAY_IS_OVER = "Give a day that is not over."
@@ -78,9 +73,7 @@ class OfferForm(RecipientForm):
             self.initial["recipient_name"] = self.chosen.name
         self.names = definition.schema.attribute_names
         for number, name in enumerate(self.names):
-            self.fields[f"value_{number}"] = value_field(
-                name, definition.type_of(name)
-            )
+            self.fields[f"value_{number}"] = value_field(name, definition.type_of(name))
         if not self.has_choice:  # which comes before the values
             focus_field(self, "value_0")
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from agency.api.views import parse_uuid
+from core.api.views import parse_uuid
 
 PAGE_SIZE = 50
 CURSORS = ("before", "after")
@@ -48,9 +48,7 @@ def read_page(request: HttpRequest, found: QuerySet[Any]) -> Page:
     )
 
 
-def query_with(
-    request: HttpRequest, cursor: str = "", row: Model | None = None
-) -> str:
+def query_with(request: HttpRequest, cursor: str = "", row: Model | None = None) -> str:
     """Return the query string of the filter, with one cursor or none."""
     query = request.GET.copy()
     for name in (*CURSORS, SEEN):

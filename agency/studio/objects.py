@@ -8,9 +8,9 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
-from agency.api.pagination import only_columns
 from connections.models import Connection
-from credentials.ledgers.base import split_schema_id
+from core.api.pagination import only_columns
+from credentials.ledgers.base import name_in
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Tenant
 from verifications.models import Verification, VerificationPolicy
@@ -80,11 +80,6 @@ def name_of(row: Any) -> str:
         stored = getattr(row, "policy_name", None)
         return stored or row.unsealed_policy().get("name") or ""
     return row.schema.name if isinstance(row, CredentialDefinition) else row.name
-
-
-def name_in(schema_id: str) -> str:
-    """The name in an id such as `WgWx…:2:Degree:1.0`; else the id."""
-    return split_schema_id(schema_id)[1] or schema_id
 
 
 def page_of(row: Any) -> str:

@@ -9,8 +9,6 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from agency.core import transactions
-from agency.core.errors import Forbidden
 from agency.studio.curl import example_call
 from agency.studio.form_tokens import once_per_form
 from agency.studio.forms import DeletionForm, OrganizationForm
@@ -23,9 +21,11 @@ from agency.studio.pages import (
     may_create_organizations,
     studio_page,
 )
-from organizations.deletion import end_deletion, key_that_asked, undo_deletion
-from organizations.provisioning import create_organization, remove_organization
+from core.errors import Forbidden
+from core.work import transactions
 from tenants import audit
+from tenants.lifecycle.deletion import end_deletion, key_that_asked, undo_deletion
+from tenants.lifecycle.provisioning import create_organization, remove_organization
 from tenants.models import ApiKey, Permission
 from tenants.quotas import QuotaExceeded
 

@@ -13,8 +13,8 @@ from agency.studio.attention import list_attention_items
 from agency.studio.checklist import STORY, checklist_of
 from agency.studio.exchange.words import EVENTS
 from agency.studio.pages import get_membership, studio_page
-from organizations import statistics
-from organizations.statistics import DayCount
+from tenants.lifecycle import statistics
+from tenants.lifecycle.statistics import DayCount
 from tenants.models import Membership, Tenant
 from wallets.models import Wallet
 from webhooks.models import Event

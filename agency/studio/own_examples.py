@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Concat
 
-from agency.api.openapi import examples
 from agency.studio.policy_samples import example_value
 from connections.models import BasicMessage, Connection
+from core.api.openapi import examples
 from credentials.models import (
     Bulk,
     BulkRow,
@@ -80,9 +80,7 @@ def newest(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 def values_of(tenant: Tenant, definition_id: str) -> dict[str, str]:
     """The `credentialValues` of the examples: the attributes of this definition."""
-    definition = CredentialDefinition.active_of(tenant).get(
-        definition_id=definition_id
-    )
+    definition = CredentialDefinition.active_of(tenant).get(definition_id=definition_id)
     return {
         name: example_value(name, definition.type_of(name))
         for name in definition.schema.attribute_names

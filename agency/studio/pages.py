@@ -16,9 +16,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from agency.api.views import parse_uuid
-from agency.core.errors import AgencyError
-from agency.studio.accounts.second_factor import require_second_factor
+from agency.studio.required_factors import require_second_factor
+from core.api.views import parse_uuid
+from core.errors import AgencyError
 from tenants.models import Membership, Permission, Provider, Role, Tenant
 
 View = Callable[..., HttpResponse]

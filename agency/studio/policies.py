@@ -12,10 +12,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from agency.api.pagination import only_columns
-from agency.api.views import heavy, or_404, parse_uuid
-from agency.core import network_reads
-from agency.core.errors import AgencyError
 from agency.studio.choices import choose_from
 from agency.studio.conditions import condition_words
 from agency.studio.exchange.views import to_object_page
@@ -31,6 +27,10 @@ from agency.studio.recipients import (
 from connections.api.scopes import find_in_scope
 from connections.api.serializers import link_protocol
 from connections.models import Connection
+from core.api.pagination import only_columns
+from core.api.views import heavy, or_404, parse_uuid
+from core.errors import AgencyError
+from core.work import network_reads
 from credentials.models import Credential, CredentialDefinition
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
@@ -56,9 +56,7 @@ def get_policy(tenant: Tenant, object_id: UUID) -> VerificationPolicy:
 
 
 @studio_page("GET", "HEAD")
-def show_policy(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> HttpResponse:
+def show_policy(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id)
     policy = get_policy(membership.tenant, object_id)
     body = policy.unsealed_body()

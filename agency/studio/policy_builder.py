@@ -13,11 +13,6 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 
-from agency.api.exceptions import flatten_errors
-from agency.api.views import heavy, parse_uuid
-from agency.core import bounded_json
-from agency.core.errors import AgencyError, Invalid
-from agency.holder_pages.contents import predicate_of, shown_attributes
 from agency.studio.card_policies import (
     CardPolicy,
     NotOneCard,
@@ -41,6 +36,10 @@ from agency.studio.policy_drafts import (
     read_draft,
 )
 from agency.studio.policy_samples import Sample, add_sample, read_samples
+from core.api.exceptions import flatten_errors
+from core.api.views import heavy, parse_uuid
+from core.errors import AgencyError, Invalid
+from core.text import bounded_json
 from credentials.models import CredentialDefinition, PublishedObject
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
@@ -50,6 +49,7 @@ from verifications.models import VerificationPolicy
 from verifications.policy_lab.lint import Finding
 from verifications.policy_lab.trial import Trial
 from verifications.proofs import proof_policy
+from verifications.wording import predicate_of, shown_attributes
 
 CARD, BUILDER, AS_JSON, TRY = "card", "builder", "json", "try"
 VIEWS = {CARD: "Choose", BUILDER: "Build", AS_JSON: "JSON", TRY: "Try"}
@@ -298,9 +298,7 @@ class Review:
         ]
 
 
-def review_builder(
-    tenant: Tenant, builder: PolicyBuilder
-) -> tuple[Review | None, str]:
+def review_builder(tenant: Tenant, builder: PolicyBuilder) -> tuple[Review | None, str]:
     """The review of what is on the page, or why there is none. May read the ledger."""
     if builder.policy is None:
         return None, ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.http import QueryDict
 
-from agency.core import bounded_json
+from core.text import bounded_json
 
 MAX_DRAFT_ITEMS = 40
 MAX_DRAFT_NAMES = 20  # of an item

@@ -6,9 +6,9 @@ from typing import Any
 from django.http import QueryDict
 from django.utils import timezone
 
-from agency.holder_pages.contents import as_day
 from credentials.models import CredentialDefinition
 from credentials.models.definition import DATE, INTEGER
+from verifications.wording import as_day
 from wallets.anoncreds import normalise_name
 
 MAX_SAMPLES = 5  # on the page
@@ -73,9 +73,7 @@ def add_sample(
     if len(samples) >= MAX_SAMPLES:
         return
     if definition is None:
-        shown = [
-            name for one in policy["attributes"] for name in one["attributeNames"]
-        ]
+        shown = [name for one in policy["attributes"] for name in one["attributeNames"]]
         compared = [one["attributeName"] for one in policy["predicates"]]
         kinds = dict.fromkeys(shown, "") | dict.fromkeys(compared, INTEGER)
         values = [(name, example_value(name, kind)) for name, kind in kinds.items()]

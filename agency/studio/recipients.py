@@ -9,12 +9,12 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.api.views import parse_uuid
 from agency.studio.choices import find_choices, read_text
 from agency.studio.form_tokens import OnceForm
 from agency.studio.lists import CONNECTIONS
 from agency.studio.pages import get_membership, studio_page
 from connections.models import Connection
+from core.api.views import parse_uuid
 from tenants.models import Permission, Tenant
 from wallets.models import Wallet
 

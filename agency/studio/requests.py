@@ -7,11 +7,11 @@ from django import forms
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from agency.core.metrics import METHODS
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
 from agency.studio.pages import get_membership, studio_page
-from organizations.api.request_log import RequestLogQuery
+from core.telemetry.metrics import METHODS
+from tenants.lifecycle.api.request_log import RequestLogQuery
 from tenants.models import ApiKey, LoggedRequest, Tenant
 
 MAX_KEYS = 200  # in the filter, the newest ones

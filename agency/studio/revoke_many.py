@@ -13,11 +13,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agency.api.views import heavy
-from agency.core.errors import AgencyError
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
+from core.api.views import heavy
+from core.errors import AgencyError
 from credentials import revocation
 from credentials.api.issuer import find_revocable
 from credentials.api.serializers import RevocationParameters
@@ -57,9 +57,7 @@ class RevocationForm(OnceForm):
 @heavy
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:definition", keep=("tenant_id", "object_id"))
-def revoke_many(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> HttpResponse:
+def revoke_many(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
     """Choose, see how many they are, then revoke them.
 
     With an error, the counts are those after it: some may be revoked.

@@ -9,10 +9,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from agency.api.views import heavy
-from agency.core.errors import AgencyError
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
+from core.api.views import heavy
+from core.errors import AgencyError
 from sandbox import samples
 from sandbox.holders import (
     MAX_DELAY,
@@ -110,9 +110,7 @@ def new_holder(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:sandbox")
-def edit_holder(
-    request: HttpRequest, tenant_id: UUID, holder_id: UUID
-) -> HttpResponse:
+def edit_holder(request: HttpRequest, tenant_id: UUID, holder_id: UUID) -> HttpResponse:
     """Change a holder, or delete it with its wallet by the other button of the page.
 
     Either is one transaction with its audit entry.

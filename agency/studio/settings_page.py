@@ -11,13 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import AgencyError
 from agency.studio.forms import SettingsForm
 from agency.studio.pages import get_membership, studio_page
-from organizations import daily_usage
-from organizations.provisioning import change_organization
+from core.errors import AgencyError
+from core.work import transactions
 from tenants import assets, quotas
+from tenants.lifecycle import daily_usage
+from tenants.lifecycle.provisioning import change_organization
 from tenants.models import Permission, Tenant
 
 QUOTAS = {

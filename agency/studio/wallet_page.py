@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from agency.core.errors import AgencyError
+from agency.holders.wallet import links
+from agency.holders.wallet.models import PersonalLink
 from agency.studio.api_forms import read_parameters
 from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
@@ -20,14 +21,13 @@ from agency.studio.forms import DeletionForm
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
 from agency.studio.objects import describe_rows, get_hosted_wallet
 from agency.studio.pages import get_membership, studio_page, to_page
-from agency.web_wallet import links
-from agency.web_wallet.models import PersonalLink
 from connections.api import qr_codes
 from connections.api.connections import create_invitation
 from connections.didcomm import message as didcomm
 from connections.hosted_peers import connections_with_hosted
 from connections.models import Connection
 from connections.protocols import handshakes
+from core.errors import AgencyError
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 from wallets.api.wallets import WalletParameters, create_wallet
@@ -97,9 +97,7 @@ def to_wallet_page(wallet: Any) -> HttpResponse:
 
 
 @studio_page("GET", "HEAD")
-def show_wallet(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> HttpResponse:
+def show_wallet(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id)
     tenant = membership.tenant
     wallet = get_hosted_wallet(tenant, object_id)

@@ -7,8 +7,8 @@ from django import forms
 from django.utils import timezone
 from rest_framework import serializers
 
-from agency.core.errors import Invalid
 from agency.studio.form_tokens import OnceForm
+from core.errors import Invalid
 from webhooks.api.serializers import (
     MAX_URL,
     MESSAGE_TYPES,

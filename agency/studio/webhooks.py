@@ -10,11 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from agency.core import transactions
-from agency.core.errors import AgencyError
-from agency.core.retention import days_ago
-from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
-from agency.studio.events import add_badge, list_deliveries
+from agency.studio.deliveries import add_badge, list_deliveries
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
@@ -25,6 +21,10 @@ from agency.studio.webhook_forms import (
     RecoveryForm,
     WebhookForm,
 )
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.errors import AgencyError
+from core.work import transactions
+from core.work.retention import days_ago
 from tenants import audit, vault
 from tenants.models import Membership, Permission, Tenant
 from webhooks.delivery import examples, health

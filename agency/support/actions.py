@@ -17,16 +17,16 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 
-from agency.core.errors import Conflict, Invalid
 from agency.studio.form_tokens import OnceForm
 from agency.support.customers import Staff, may_view
 from connections.messaging import outbox
 from connections.models import OutboundMessage
+from core.errors import Conflict, Invalid
 from credentials import publications
 from credentials.models import Publication
-from organizations import departures
-from organizations.deletion import end_deletion, undo_deletion
 from tenants import audit, members, sessions
+from tenants.lifecycle import departures
+from tenants.lifecycle.deletion import end_deletion, undo_deletion
 from tenants.models import Membership, Tenant
 from tenants.models.people import Role
 from webhooks.models import Delivery, Webhook
@@ -93,9 +93,7 @@ def actions_for(user: Staff, row: Model) -> list[dict[str, str]]:
             "url": reverse("admin:support_action", args=[name, row.pk]),
         }
         for name, action in ACTIONS.items()
-        if action.model is type(row)
-        and action.is_allowed(user)
-        and action.applies(row)
+        if action.model is type(row) and action.is_allowed(user) and action.applies(row)
     ]
 
 

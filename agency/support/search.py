@@ -27,7 +27,6 @@ from django.db.models import (
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
 
-from agency.core.collation import case_insensitive
 from agency.support.customers import Staff, may_view, record_url
 from connections.models import (
     BasicMessage,
@@ -35,6 +34,7 @@ from connections.models import (
     InboundMessage,
     OutboundMessage,
 )
+from core.database.collation import case_insensitive
 from credentials.models import Credential, CredentialDefinition, Publication, Schema
 from tenants.models import Tenant
 from verifications.models import Verification

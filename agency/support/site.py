@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, path
 from django.utils.decorators import method_decorator
 from django.views.generic import RedirectView
 
-from agency.studio.accounts.second_factor import has_second_factor, lead_to_setup
+from agency.studio.required_factors import has_second_factor, lead_to_setup
 from agency.support import menu, views
 
 NEEDS_SECOND_FACTOR = "The admin requires a second factor. Set one up here."

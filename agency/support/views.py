@@ -10,14 +10,15 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from agency.api.views import parse_uuid
-from agency.core import transactions
-from agency.core.errors import AgencyError
+from agency.ops import heartbeats, queues
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.support import customers, menu
 from agency.support.actions import ACTIONS, Action, actions_for
 from agency.support.customers import may_view, record_url
 from agency.support.search import find_records
+from core.api.views import parse_uuid
+from core.errors import AgencyError
+from core.work import transactions
 from tenants.models import ApiKey, Membership, Tenant
 from verifications.models import Verification
 from webhooks.models import Webhook
@@ -126,3 +127,18 @@ def get_record(action: Action, key: str) -> Any:
         return get_object_or_404(rows, pk=key)
     except (ValueError, ValidationError):
         raise Http404 from None
+
+
+@require_safe
+def show_queues(request: HttpRequest) -> HttpResponse:
+    """Show queues and processes to staff (admin_view), no data of organizations."""
+    context = admin.site.each_context(request) | {
+        "title": "Queues",
+        "queues": queues.read_queues(),
+        "kinds": heartbeats.read_kinds(),
+        "limit": queues.MAX_COUNTED,
+        "spare_keys": queues.count_spare_keys(),
+        "key_requests": queues.count_key_requests(),
+        "registries_wanted": queues.count_registries_wanted(),
+    }
+    return TemplateResponse(request, "admin/queues.html", context)

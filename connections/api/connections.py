@@ -1,7 +1,7 @@
 """Connections in the credentials API and in the wallet API.
 
 perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (agency/api/views.py).
+Idempotency-Key, the one that also stores the key (core/api/views.py).
 A GET that has wait_for_change() waits for the peer if the caller asks for that.
 """
 
@@ -11,13 +11,6 @@ from django.db import IntegrityError
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
-from agency.api.long_poll import PREFER
-from agency.api.negotiation import JSONParser
-from agency.api.notes import NotesParameters, notes_in
-from agency.api.openapi.operation import form_or_json, operation
-from agency.api.pagination import list_parameters
-from agency.api.views import View, get_or_404, or_404
-from agency.core.errors import Conflict, Invalid
 from connections import resolver
 from connections.api import given_messages, link_options
 from connections.api.scopes import find_in_scope
@@ -44,6 +37,13 @@ from connections.protocols import (
     out_of_band,
     public_dids,
 )
+from core.api.long_poll import PREFER
+from core.api.negotiation import JSONParser
+from core.api.notes import NotesParameters, notes_in
+from core.api.openapi.operation import form_or_json, operation
+from core.api.pagination import list_parameters
+from core.api.views import View, get_or_404, or_404
+from core.errors import Conflict, Invalid
 from tenants.models import Scope
 from wallets.api.wallets import WalletView
 

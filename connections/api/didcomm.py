@@ -5,12 +5,12 @@ from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from agency.api.exceptions import plain_error_response, set_retry_after
-from agency.core import rate_limits
-from agency.core.callers import client_address
-from agency.core.errors import OrganizationFrozen, PeerError, TooOften
-from connections.messaging import inbox
 from connections.messaging.envelopes import CONTENT_TYPE
+from connections.transport import inbox
+from core.api.exceptions import plain_error_response, set_retry_after
+from core.errors import OrganizationFrozen, PeerError, TooOften
+from core.net.callers import client_address
+from core.valkey import rate_limits
 
 CONTENT_TYPES = {
     CONTENT_TYPE,

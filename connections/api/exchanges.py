@@ -7,20 +7,20 @@ from uuid import UUID
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
-from agency.api.pagination import (
+from connections.api.connections import OrganizationView
+from connections.api.scopes import find_in_scope
+from connections.exchange import PARTIES, Exchange
+from connections.models import Connection
+from core.api.pagination import (
     ListQuery,
     cut_page,
     only_columns,
     paginate,
     select_page,
 )
-from agency.api.serializers import Contract
-from agency.api.views import or_404, parse_uuid
-from agency.core.compiled_sql import CompiledQuery
-from connections.api.connections import OrganizationView
-from connections.api.scopes import find_in_scope
-from connections.exchange import PARTIES, Exchange
-from connections.models import Connection
+from core.api.serializers import Contract
+from core.api.views import or_404, parse_uuid
+from core.database.compiled_sql import CompiledQuery
 from wallets.api.wallets import WalletView
 
 SHOWN_WITH = ("connection",)  # what a contract reads besides the exchange

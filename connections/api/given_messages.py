@@ -4,13 +4,14 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 from django.conf import settings
 
-from agency.core import bounded_json, http
-from agency.core.errors import Invalid, PeerError
-from agency.core.waiting import seconds_left
 from connections import invitation_links, resolver
 from connections.didcomm import message as didcomm
 from connections.models import Connection
 from connections.protocols import out_of_band
+from core.errors import Invalid, PeerError
+from core.net import http
+from core.text import bounded_json
+from core.work.waiting import seconds_left
 
 FETCH_TIMEOUT_SECONDS = 5
 MAX_FETCH_BYTES = 200_000
@@ -76,9 +77,7 @@ def _read_message(given):
 def _carried_message(link):
     """The message in a long link, or None."""
     query = parse_qs(urlsplit(link).query)
-    carried = [
-        query[name][0] for name in invitation_links.QUERY_NAMES if name in query
-    ]
+    carried = [query[name][0] for name in invitation_links.QUERY_NAMES if name in query]
     return didcomm.decode_json(carried[0].replace(" ", "+")) if carried else None
 
 

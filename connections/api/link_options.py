@@ -1,8 +1,8 @@
 """What a caller chooses for a new link: its end, where it leads back to, for whom."""
 
-from agency.core import network_reads
-from agency.core.errors import Invalid
 from connections.models import Connection
+from core.errors import Invalid
+from core.work import network_reads
 from tenants import branding
 
 

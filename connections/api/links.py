@@ -1,16 +1,16 @@
 """Invitations as links: the message for wallets, and QR codes.
 
-The page for people is agency/holder_pages.
+The page for people is agency/holders/links.
 """
 
 from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from agency.api.exceptions import plain_error_response, wants_html
 from connections import invitation_links, link_expiry
 from connections.api import qr_codes
 from connections.models import Connection
+from core.api.exceptions import plain_error_response, wants_html
 
 
 def show_message(request, token):

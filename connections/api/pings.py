@@ -1,7 +1,7 @@
 """Trust pings (RFC 0048): whether the other side of a connection still answers.
 
 perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (agency/api/views.py).
+Idempotency-Key, the one that also stores the key (core/api/views.py).
 """
 
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from functools import partial
 
 from rest_framework import serializers
 
-from agency.api.long_poll import PREFER
-from agency.api.openapi.operation import operation
-from agency.api.serializers import Contract, drop_nulls, format_utc
 from connections.api.connections import OrganizationView, get_connection
 from connections.models import Connection
 from connections.protocols import trust_ping
+from core.api.long_poll import PREFER
+from core.api.openapi.operation import operation
+from core.api.serializers import Contract, drop_nulls, format_utc
 from tenants.models import Scope
 from wallets.api.wallets import WalletView
 

@@ -1,18 +1,18 @@
 """The protocols of one connection: versions, a new key, its end.
 
 perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (agency/api/views.py).
+Idempotency-Key, the one that also stores the key (core/api/views.py).
 """
 
 from functools import partial
 
 from rest_framework import serializers
 
-from agency.api.openapi.operation import operation
-from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.connections import OrganizationView, get_connection
 from connections.models import Connection
 from connections.protocols import did_rotate
+from core.api.openapi.operation import operation
+from core.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from tenants.models import Scope
 from wallets.api.wallets import WalletView
 

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from agency.core.compiled_sql import CompiledQuery
 from connections.models import Connection
+from core.database.compiled_sql import CompiledQuery
 
 # By the id, which is unique in the organization, and not by the wallet: PostgreSQL
 # plans a prepared statement for the usual wallet, which has few connections, and would

@@ -4,29 +4,6 @@ from django.conf import settings
 from django.utils import timezone
 from rest_framework import serializers
 
-from agency.api import dialects
-from agency.api.notes import (
-    BY_REFERENCE,
-    NotesContract,
-    NotesParameters,
-    NotesQuery,
-)
-from agency.api.pagination import (
-    BY_CREATION,
-    BY_NAME,
-    BY_UPDATE,
-    ChangingQuery,
-    ListQuery,
-    NamedQuery,
-)
-from agency.api.serializers import (
-    METADATA,
-    Contract,
-    IdentifierField,
-    Parameters,
-    drop_nulls,
-    format_utc,
-)
 from connections import invitation_links
 from connections.didcomm.message import MAX_REASON, encode_url
 from connections.didcomm.reasons import DECLINES, UNKNOWN
@@ -36,6 +13,29 @@ from connections.protocols.basic_message import (
     MAX_CONTENT,
     DeliveryState,
     read_states,
+)
+from core.api import dialects
+from core.api.notes import (
+    BY_REFERENCE,
+    NotesContract,
+    NotesParameters,
+    NotesQuery,
+)
+from core.api.pagination import (
+    BY_CREATION,
+    BY_NAME,
+    BY_UPDATE,
+    ChangingQuery,
+    ListQuery,
+    NamedQuery,
+)
+from core.api.serializers import (
+    METADATA,
+    Contract,
+    IdentifierField,
+    Parameters,
+    drop_nulls,
+    format_utc,
 )
 from tenants import branding
 from tenants.models import Tenant
@@ -476,7 +476,9 @@ class ConnectionContract(NotesContract):
         ):
             accepted = connection.accepted_invitation
             data = encode_url(accepted)
-            url = f"{settings.PUBLIC_URL}/?{invitation_links.query_name(accepted)}={data}"
+            url = (
+                f"{settings.PUBLIC_URL}/?{invitation_links.query_name(accepted)}={data}"
+            )
         else:
             return {}
         return {"invitation": data, "invitationUrl": url}

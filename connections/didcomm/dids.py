@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import did_peer_4
 
-from agency.core import bounded_json
-from agency.core.errors import PeerError
 from connections.didcomm.message import decode_bytes, decode_json
+from core.errors import PeerError
+from core.text import bounded_json
 from wallets import keys
 
 MAX_TEXT = 8000  # characters of a DID: decoding base58 needs quadratic time
@@ -52,9 +52,7 @@ def read(did: str, document: dict[str, Any] | None = None) -> Party:
     if did.startswith("did:key:"):
         return Party(did[:MAX_DID], keys.normalise_verkey(did), "", [])
     if document is None:
-        raise unknown_did(
-            "the DID cannot be resolved here, and no document came along"
-        )
+        raise unknown_did("the DID cannot be resolved here, and no document came along")
     if did.startswith("did:peer:1") and did != _peer_1_of(document):
         raise unknown_did("the document is not the one that did:peer:1 names")
     # Legacy DIDs are stored unqualified.
@@ -208,9 +206,7 @@ def _decode_peer_4(did: str) -> dict[str, Any]:
         # Parsed once more with our limits for JSON of strangers.
         document = bounded_json.loads(json.dumps(did_peer_4.decode(did)))
     except (ValueError, RecursionError) as error:
-        raise unknown_did(
-            f"not a did:peer:4 in its long form: {error}"[:200]
-        ) from None
+        raise unknown_did(f"not a did:peer:4 in its long form: {error}"[:200]) from None
     if not isinstance(document, dict):
         raise unknown_did("did:peer:4 holds no document")
     return document
@@ -220,9 +216,7 @@ def _expand_peer_2(did: str) -> dict[str, Any]:
     """Build the document of a did:peer:2. Keys are named by number and by value."""
     document: dict[str, list[dict[str, Any]]] = {"authentication": [], "service": []}
     parts = did.split(".")[1:]
-    for number, part in enumerate(
-        (part for part in parts if part[:1] != "S"), start=1
-    ):
+    for number, part in enumerate((part for part in parts if part[:1] != "S"), start=1):
         if part.startswith("V"):
             entry = {"id": f"#key-{number}", "publicKeyMultibase": part[1:]}
             document["authentication"] += [entry, entry | {"id": f"#{part[2:]}"}]

@@ -5,9 +5,9 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from agency.core import bounded_json
-from agency.core.errors import PeerError
 from connections.didcomm.message import decode_bytes, encode_bytes
+from core.errors import PeerError
+from core.text import bounded_json
 from wallets import keys
 
 # The name in RFC 0019; the cipher is ChaCha20-Poly1305 with a nonce of 12 bytes.

@@ -6,8 +6,8 @@ Version 1.0 identifies an attachment by its member and id (RFCs 0036 and 0037), 
 
 from typing import Any, NamedTuple
 
-from agency.core.errors import PeerError
 from connections.didcomm.message import Message, json_attachment, read_attachment
+from core.errors import PeerError
 
 HLINDY, ANONCREDS = "hlindy", "anoncreds"
 OTHER_FORMAT = {HLINDY: ANONCREDS, ANONCREDS: HLINDY}
@@ -116,9 +116,7 @@ def format_of(message: Message) -> MessageFormat:
     version = message.type.split("/")[1].partition(".")[0] + ".0"
     names = [] if version == "1.0" else [name for _, name in _formats(message)]
     is_anoncreds = names and not any(name.startswith(f"{HLINDY}/") for name in names)
-    return MessageFormat(
-        message.prefix, version, ANONCREDS if is_anoncreds else HLINDY
-    )
+    return MessageFormat(message.prefix, version, ANONCREDS if is_anoncreds else HLINDY)
 
 
 def attachment_of(message: Message, attachment: Attachment) -> dict:

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from agency.core import bounded_json
-from agency.core.errors import PeerError
+from core.errors import PeerError
+from core.text import bounded_json
 
 PREFIX = "https://didcomm.org/"
 OLD_PREFIX = "did:sov:BzCbsNYhMrjHiqZDTUASHg;spec/"

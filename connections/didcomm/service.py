@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from agency.core.errors import PeerError
 from connections.didcomm.dids import Party, reachable, read_texts
 from connections.didcomm.message import Message, text
+from core.errors import PeerError
 from wallets import keys
 
 

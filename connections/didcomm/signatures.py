@@ -4,9 +4,9 @@ import base64
 import json
 from typing import Any
 
-from agency.core import bounded_json
-from agency.core.errors import PeerError
 from connections.didcomm.message import decode_bytes, text
+from core.errors import PeerError
+from core.text import bounded_json
 from wallets import keys
 
 MAX_SIGNATURES = 8
@@ -74,9 +74,7 @@ def _signer(entry: Any, payload: str) -> str:
     header, jwk = _protected(protected)
     verkey = keys.encode_key(decode_bytes(text(jwk, "x")[:64]))
     places = [
-        place
-        for place in (entry.get("header"), header, jwk)
-        if isinstance(place, dict)
+        place for place in (entry.get("header"), header, jwk) if isinstance(place, dict)
     ]
     named = [str(place.get("kid")) for place in places]
     claimed = {

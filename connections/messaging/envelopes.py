@@ -5,11 +5,11 @@ from typing import Any
 
 from django.conf import settings
 
-from agency.core.database.base import run_as_check
 from connections.didcomm import envelope
 from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.messaging.models import OutboundMessage
+from core.database.base import run_as_check
 from tenants import vault
 from wallets.models import Key
 

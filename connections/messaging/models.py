@@ -10,9 +10,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core.database.base import fetch_rows
-from agency.core.queued_jobs import QueuedJob
 from connections.live_connection import ConnectionForeignKey
+from core.database.base import fetch_rows
+from core.work.queued_jobs import QueuedJob
 from tenants.models import Record, Tenant
 from wallets.models import Key
 

@@ -19,14 +19,14 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Conflict, PeerError
-from agency.core.notify import notify_worker
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.messaging import pair_lock
 from connections.messaging.envelopes import pack_message
 from connections.messaging.models import OutboundMessage
+from core.errors import Conflict, PeerError
+from core.work import transactions
+from core.work.notify import notify_worker
 from tenants import vault
 from wallets.models import Key
 

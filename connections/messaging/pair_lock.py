@@ -11,10 +11,10 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from agency.core import transactions
-from agency.core.compiled_sql import CompiledQuery
-from agency.core.database.base import fetch_rows
 from connections.messaging.models import OutboundMessage
+from core.database.base import fetch_rows
+from core.database.compiled_sql import CompiledQuery
+from core.work import transactions
 from wallets.models import Key
 
 # The ids are found first and locked in one order, alone: a join would be evaluated
@@ -83,7 +83,7 @@ def lock_pairs(
     Whoever locks several must lock all at once, else two of them wait for each other.
     """
     if not transactions.is_active():
-        raise RuntimeError("a lock needs agency.core.transactions.atomic()")
+        raise RuntimeError("a lock needs core.work.transactions.atomic()")
     ids = [row.pk for row in connections]
     locked = [row[0] for row in fetch_rows(LOCK_SQL + mode, {"ids": ids})]
     # A statement of its own: it sees what was committed during the wait.

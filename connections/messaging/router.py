@@ -6,8 +6,8 @@ The models import the router, so it writes `Any` for Connection.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from agency.core.errors import PeerError
 from connections.didcomm.message import Message
+from core.errors import PeerError
 
 Connection = Any
 Handler = Callable[[Connection, Message], object]

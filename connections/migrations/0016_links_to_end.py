@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from agency.core.database.indexes import BuildIndex
+from core.database.indexes import BuildIndex
 
 
 class Migration(migrations.Migration):

@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db import migrations
 from django.utils import timezone
 
-from agency.core.database.backfill import update_in_batches
+from core.database.backfill import update_in_batches
 
 
 def end_former_keys(apps, schema_editor):

@@ -2,7 +2,7 @@ from django.contrib.postgres.operations import RemoveIndexConcurrently
 from django.db import migrations, models
 from django.db.models import F, Q
 
-from agency.core.database.indexes import BuildIndex
+from core.database.indexes import BuildIndex
 
 
 class Migration(migrations.Migration):

@@ -6,12 +6,12 @@ from typing import Any
 from django.db.models import TextChoices
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import PeerError
 from connections.didcomm.message import Message, build, text
 from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import BasicMessage, Connection, OutboundMessage
+from core.errors import PeerError
+from core.work import transactions
 from tenants import vault
 
 MESSAGE = "basicmessage/1.0/message"

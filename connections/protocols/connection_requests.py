@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from agency.core.errors import PeerError
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, build, problem_report
 from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import connections_1_0, did_exchange
+from core.errors import PeerError
 from tenants.models import Tenant
 
 

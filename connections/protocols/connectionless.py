@@ -9,8 +9,6 @@ from typing import Any
 
 from django.db import models
 
-from agency.core import transactions
-from agency.core.errors import Conflict, Invalid, PeerError
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, problem_report
 from connections.didcomm.service import read_service, write_service
@@ -19,6 +17,8 @@ from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import out_of_band
 from connections.protocols.out_of_band import OutOfBandOptions
+from core.errors import Conflict, Invalid, PeerError
+from core.work import transactions
 from tenants import vault
 from tenants.models import Tenant
 from wallets.models import Key, Wallet

@@ -5,8 +5,6 @@ import secrets
 import time
 from typing import Any
 
-from agency.core import bounded_json
-from agency.core.errors import PeerError
 from connections import resolver
 from connections.didcomm import dids
 from connections.didcomm.dids import Party, reachable, read_texts
@@ -18,6 +16,8 @@ from connections.didcomm.message import (
     text,
 )
 from connections.protocols import trust_ping
+from core.errors import PeerError
+from core.text import bounded_json
 from tenants.models import Tenant
 from wallets import keys
 

@@ -8,12 +8,12 @@ signed (`did_doc~attach`).
 import json
 from typing import Any
 
-from agency.core import bounded_json
-from agency.core.errors import PeerError
 from connections import resolver
 from connections.didcomm import dids, signatures
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, build, text
+from core.errors import PeerError
+from core.text import bounded_json
 from tenants.models import Tenant
 from wallets import keys
 
@@ -99,10 +99,7 @@ def read_response(
     attachment = message.body.get("did_doc~attach")
     if dids.carries_document(did):
         attachment = message.body.get("did_rotate~attach")
-        if (
-            attachment is not None
-            and signatures.content_of(attachment) != did.encode()
-        ):
+        if attachment is not None and signatures.content_of(attachment) != did.encode():
             raise PeerError("bad_signature", "did_rotate~attach names another DID")
     if inviter_key not in {*signatures.signers(attachment), message.sender}:
         raise PeerError(

@@ -5,8 +5,6 @@ from typing import Any
 
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Conflict, PeerError
 from connections.didcomm import dids
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, build, text
@@ -14,6 +12,8 @@ from connections.messaging import outbox, pair_lock, router
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.router import handles
 from connections.models import HANGUP, Connection
+from core.errors import Conflict, PeerError
+from core.work import transactions
 from wallets.models import Key
 
 ROTATE = "did-rotate/1.0/rotate"

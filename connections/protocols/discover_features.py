@@ -8,13 +8,13 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from agency.core import network_reads, transactions, waiting
-from agency.core.errors import PeerError
 from connections.didcomm.formats import MessageFormat
 from connections.didcomm.message import OLD_PREFIX, PREFIX, Message, build, text
 from connections.messaging import outbox, router
 from connections.messaging.router import handles
 from connections.models import Connection
+from core.errors import PeerError
+from core.work import network_reads, transactions, waiting
 
 QUERY = "discover-features/1.0/query"
 DISCLOSE = "discover-features/1.0/disclose"
@@ -51,7 +51,7 @@ def choose_format(
     A peer that connected by connections/1.0 is asked what it supports before the first
     exchange whose version depends on it. Its answer is awaited for ANSWER_SECONDS,
     outside of transactions: inside one this raises ReadNeeded, and the transaction is
-    run again after the answer (agency/core/network_reads.py). Without an answer, the
+    run again after the answer (core/work/network_reads.py). Without an answer, the
     version usual with the handshake.
     """
     asked_at = connection.features_asked_at
@@ -140,9 +140,7 @@ def receive_queries(connection: Connection, message: Message) -> None:
         }
         for protocol in sorted(found)
     ]
-    answer = build(
-        DISCLOSURES, message.prefix, message.thread_id, disclosures=features
-    )
+    answer = build(DISCLOSURES, message.prefix, message.thread_id, disclosures=features)
     outbox.enqueue(connection, answer)
 
 

@@ -13,10 +13,6 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agency.core import network_reads, transactions
-from agency.core.compiled_sql import CompiledQuery
-from agency.core.errors import Conflict, Invalid, PeerError, Unavailable, WrongState
-from agency.core.states import move
 from connections import resolver, strangers
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
@@ -34,6 +30,10 @@ from connections.protocols import (
 )
 from connections.protocols.connection_requests import read_requester, refuse_request
 from connections.protocols.out_of_band import OutOfBandOptions, ReceivedInvitation
+from core.database.compiled_sql import CompiledQuery
+from core.errors import Conflict, Invalid, PeerError, Unavailable, WrongState
+from core.states import move
+from core.work import network_reads, transactions
 from tenants import vault
 from tenants.models import Notes
 from tenants.quotas import QuotaExceeded

@@ -6,13 +6,13 @@ seals it into the row, in state Negotiating.
 
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Conflict
 from connections.didcomm.message import Message
 from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import connection_requests
 from connections.removal import remove_connection
+from core.errors import Conflict
+from core.work import transactions
 from tenants import vault
 
 REFUSED = "The inviter has not accepted the request."

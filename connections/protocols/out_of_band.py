@@ -4,7 +4,6 @@ import re
 import uuid
 from typing import Any, NamedTuple
 
-from agency.core.errors import PeerError
 from connections import resolver
 from connections.didcomm import dids
 from connections.didcomm import message as didcomm
@@ -12,10 +11,11 @@ from connections.didcomm.dids import Party
 from connections.didcomm.message import PREFIX, Message, build, read_attachment
 from connections.didcomm.service import write_service
 from connections.messaging import outbox, router
-from connections.messaging.refusals import dispatch_or_report
 from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connections_1_0
+from connections.protocols.refusals import dispatch_or_report
+from core.errors import PeerError
 from tenants import vault
 from tenants.models import Tenant
 from wallets import keys
@@ -230,9 +230,7 @@ def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
         key = wallet.create_key()
         connection.invitation_key = key
     else:
-        assert connection.my_key, (
-            "without a handshake the exchange has its key already"
-        )
+        assert connection.my_key, "without a handshake the exchange has its key already"
         key = connection.my_key
     connection.handshake = next(iter(options.handshakes), "")
     connection.invitation = _build(connection, options, str(connection.pk), key)

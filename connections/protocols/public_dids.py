@@ -12,8 +12,6 @@ from uuid import UUID
 from django.conf import settings
 from django.db import IntegrityError
 
-from agency.core import addresses, network_reads, rate_limits, transactions
-from agency.core.errors import Conflict, Invalid, PeerError, TooOften
 from connections import resolver, strangers
 from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
@@ -21,6 +19,10 @@ from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import connection_requests, handshakes
 from connections.protocols.out_of_band import HANDSHAKE_VERSIONS, ReceivedInvitation
+from core.errors import Conflict, Invalid, PeerError, TooOften
+from core.net import addresses
+from core.valkey import rate_limits
+from core.work import network_reads, transactions
 from tenants.models import Notes
 from wallets.models import Key, Wallet
 

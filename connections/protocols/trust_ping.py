@@ -2,11 +2,11 @@
 
 from django.utils import timezone
 
-from agency.core import transactions
 from connections.didcomm.message import Message, build
 from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import Connection
+from core.work import transactions
 
 PING = "trust_ping/1.0/ping"
 PING_RESPONSE = "trust_ping/1.0/ping_response"

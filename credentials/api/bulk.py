@@ -8,19 +8,19 @@ from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.response import Response
 
-from agency.api.ignored_members import MEMBERS_HEADER, header_value
-from agency.api.negotiation import JSONParser
-from agency.api.notes import NotesParameters
-from agency.api.openapi.operation import operation
-from agency.api.pagination import LINK, ListQuery, list_parameters, next_link
-from agency.api.serializers import (
+from core.api.ignored_members import MEMBERS_HEADER, header_value
+from core.api.negotiation import JSONParser
+from core.api.notes import NotesParameters
+from core.api.openapi.operation import operation
+from core.api.pagination import LINK, ListQuery, list_parameters, next_link
+from core.api.serializers import (
     Contract,
     IntegerField,
     SharedFields,
     sees_values,
 )
-from agency.api.views import View, get_or_404, heavy
-from agency.core.errors import Invalid
+from core.api.views import View, get_or_404, heavy
+from core.errors import Invalid
 from credentials.api.definitions import get_definition
 from credentials.api.serializers import CredentialContract, values_field
 from credentials.bulk import loading, reading, results

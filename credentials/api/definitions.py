@@ -6,13 +6,13 @@ from uuid import UUID
 from drf_spectacular.utils import OpenApiTypes
 from rest_framework.response import Response
 
-from agency.api import dialects
-from agency.api.notes import NotesParameters, notes_in
-from agency.api.openapi.operation import operation
-from agency.api.pagination import list_parameters
-from agency.api.views import View, heavy, or_404
-from agency.core.compiled_sql import CompiledQuery
-from agency.core.errors import NotFound
+from core.api import dialects
+from core.api.notes import NotesParameters, notes_in
+from core.api.openapi.operation import operation
+from core.api.pagination import list_parameters
+from core.api.views import View, heavy, or_404
+from core.database.compiled_sql import CompiledQuery
+from core.errors import NotFound
 from credentials import publishing
 from credentials.api.serializers import (
     CredentialDefinitionContract,

@@ -5,17 +5,17 @@ from functools import partial
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
-from agency.api.long_poll import PREFER
-from agency.api.negotiation import JSONParser
-from agency.api.notes import NotesParameters, notes_in
-from agency.api.openapi.operation import form_or_json, operation
-from agency.api.pagination import list_parameters
-from agency.api.views import heavy
 from connections.api import given_messages
 from connections.api.exchanges import WalletExchangeView
 from connections.api.serializers import DeclineParameters
 from connections.protocols import connectionless
-from credentials import revocation
+from core.api.long_poll import PREFER
+from core.api.negotiation import JSONParser
+from core.api.notes import NotesParameters, notes_in
+from core.api.openapi.operation import form_or_json, operation
+from core.api.pagination import list_parameters
+from core.api.views import heavy
+from credentials import messages, revocation
 from credentials.api.serializers import (
     ConnectionCredentialQuery,
     CounterProposalParameters,
@@ -24,7 +24,7 @@ from credentials.api.serializers import (
     CredentialProposalParameters,
     CredentialQuery,
 )
-from credentials.issue_credential import handlers, messages, proposals
+from credentials.issue_credential import handlers, proposals
 from credentials.models import Credential
 from credentials.removal import remove_credential
 from tenants.models import Scope

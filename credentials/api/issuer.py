@@ -4,18 +4,18 @@ from functools import partial
 
 from rest_framework.response import Response
 
-from agency.api.long_poll import PREFER
-from agency.api.notes import NotesParameters, notes_in
-from agency.api.openapi.operation import operation
-from agency.api.pagination import list_parameters
-from agency.api.views import heavy, or_404
-from agency.core.errors import Conflict
 from connections.api.exchanges import ExchangeView
 from connections.api.link_options import create_with_options, read_link_options
 from connections.api.scopes import find_in_scope
 from connections.api.serializers import out_of_band_options
 from connections.models import Connection
 from connections.protocols import public_dids
+from core.api.long_poll import PREFER
+from core.api.notes import NotesParameters, notes_in
+from core.api.openapi.operation import operation
+from core.api.pagination import list_parameters
+from core.api.views import heavy, or_404
+from core.errors import Conflict
 from credentials import revocation
 from credentials.api.definitions import get_definition
 from credentials.api.serializers import (

@@ -11,9 +11,9 @@ from rest_framework import viewsets
 from rest_framework.response import Response
 from rest_framework.serializers import CharField, DictField, ListField
 
-from agency.api.openapi.operation import operation
-from agency.api.serializers import Contract, IntegerField, Parameters
-from agency.core.errors import NotFound
+from core.api.openapi.operation import operation
+from core.api.serializers import Contract, IntegerField, Parameters
+from core.errors import NotFound
 from credentials.models import PublishedObject, StatusList
 from credentials.tails import TAILS_HASH, tails_name
 

@@ -4,21 +4,6 @@ import re
 
 from rest_framework import serializers
 
-from agency.api.notes import (
-    BY_REFERENCE,
-    NotesContract,
-    NotesParameters,
-    NotesQuery,
-)
-from agency.api.pagination import ChangingQuery, NamedQuery
-from agency.api.serializers import (
-    METADATA,
-    Contract,
-    Parameters,
-    SharedFields,
-    drop_nulls,
-    format_utc,
-)
 from connections.api.serializers import (
     EXCHANGE_VERSION,
     LINK_COLUMNS,
@@ -32,7 +17,23 @@ from connections.api.serializers import (
     was_started_by_link,
 )
 from connections.invitation_links import encoded_message
-from credentials.issue_credential import messages, proposal_messages
+from core.api.notes import (
+    BY_REFERENCE,
+    NotesContract,
+    NotesParameters,
+    NotesQuery,
+)
+from core.api.pagination import ChangingQuery, NamedQuery
+from core.api.serializers import (
+    METADATA,
+    Contract,
+    Parameters,
+    SharedFields,
+    drop_nulls,
+    format_utc,
+)
+from credentials import messages
+from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
 from credentials.models.definition import DATE, INTEGER
 from wallets.anoncreds import normalise_name
@@ -299,9 +300,7 @@ class ProposalPart(serializers.Serializer):
     schemaIssuerDid = serializers.CharField(
         required=False, max_length=messages.MAX_OBJECT_ID
     )
-    issuerDid = serializers.CharField(
-        required=False, max_length=messages.MAX_OBJECT_ID
-    )
+    issuerDid = serializers.CharField(required=False, max_length=messages.MAX_OBJECT_ID)
     credentialValues = values_field(required=False)
 
 
@@ -355,13 +354,9 @@ class ConnectionCredentialQuery(ChangingQuery, NotesQuery):
     definitionId = serializers.CharField(
         source="definition_id", required=False, max_length=300
     )
-    schemaId = serializers.CharField(
-        source="schema_id", required=False, max_length=300
-    )
+    schemaId = serializers.CharField(source="schema_id", required=False, max_length=300)
     role = serializers.ChoiceField(ROLES, required=False)
-    threadId = serializers.CharField(
-        source="thread_id", required=False, max_length=128
-    )
+    threadId = serializers.CharField(source="thread_id", required=False, max_length=128)
 
 
 class CredentialQuery(ConnectionCredentialQuery):

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from agency.api.notes import check_notes
-from agency.core.errors import AgencyError, Invalid
 from connections.hosted_peers import connections_with_hosted, own_connections
 from connections.messaging import outbox
 from connections.models import Connection
+from core.api.notes import check_notes
+from core.errors import AgencyError, Invalid
 from credentials.bulk.reading import (
     CONNECTION,
     WALLET,

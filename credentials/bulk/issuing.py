@@ -7,12 +7,14 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from agency.core import faults, logs, network_reads
-from agency.core.database.base import is_outage
-from agency.core.dispatcher import NotifiedLoop
-from agency.core.errors import AgencyError, NotFound, Unavailable
 from connections.hosted_peers import connections_with_hosted, own_connections
 from connections.protocols import connectionless
+from core import faults
+from core.database.base import is_outage
+from core.errors import AgencyError, NotFound, Unavailable
+from core.telemetry import logs
+from core.work import network_reads
+from core.work.dispatcher import NotifiedLoop
 from credentials.bulk.checking import CONNECTION_NOT_FOUND, WALLET_NOT_FOUND
 from credentials.models import Bulk, BulkRow, Credential
 from tenants import vault

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from django.utils import timezone
 from django.utils.text import Truncator
 
-from agency.core import transactions
+from core.work import transactions
 from credentials.bulk.checking import CheckedRow, check_rows
 from credentials.bulk.reading import SourceRow
 from credentials.bulk.retention import discard_bulk

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from agency.core import bounded_json
-from agency.core.errors import Invalid
+from core.errors import Invalid
+from core.text import bounded_json
 
 CONNECTION, WALLET, VALUES = "connectionId", "walletId", "credentialValues"
 RECIPIENTS = (CONNECTION, WALLET)

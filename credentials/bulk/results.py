@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django.db import close_old_connections
 
-from agency.core.csv_text import line_writer
+from core.text.csv_text import line_writer
 from credentials.models.bulk import Bulk, BulkRow
 
 COLUMNS = ("row", "state", "credentialId", "link", "error", "reference")

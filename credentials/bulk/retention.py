@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core.retention import BatchBudget, TimeBudget, delete_in_batches
+from core.work.retention import BatchBudget, TimeBudget, delete_in_batches
 from credentials.models.bulk import Bulk, BulkRow
 
 KEPT = timedelta(days=30)

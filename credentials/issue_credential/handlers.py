@@ -3,7 +3,7 @@
 RFCs 0036 and 0453, RFCs 0183 and 0721. Proposals are in proposals.py.
 
 A handler is called in a transaction that has locked the connection of the message
-(connections/messaging/inbox.py). What it sends is enqueued in it too. A PeerError or a
+(connections/transport/inbox.py). What it sends is enqueued in it too. A PeerError or a
 Conflict is answered by a problem report. A ledger that must be read first raises
 ReadNeeded, and the message is handled again after the read.
 """
@@ -16,9 +16,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agency.core import network_reads, transactions
-from agency.core.errors import Conflict, PeerError, WrongState
-from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import attachment_of
 from connections.didcomm.message import Message
@@ -32,10 +29,13 @@ from connections.messaging.router import (
 )
 from connections.models import Connection
 from connections.protocols import connectionless
-from credentials import revocation
-from credentials.issue_credential import messages, proposals
-from credentials.issue_credential.messages import ISSUE_CREDENTIAL
+from core.errors import Conflict, PeerError, WrongState
+from core.states import move
+from core.work import network_reads, transactions
+from credentials import messages, revocation
+from credentials.issue_credential import proposals
 from credentials.ledgers import ledger_of
+from credentials.messages import ISSUE_CREDENTIAL
 from credentials.models.credential import Credential, RegistrySlot
 from credentials.models.definition import normalised_names
 from tenants import vault

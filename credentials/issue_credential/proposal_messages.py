@@ -7,7 +7,6 @@ the filter are members of the message itself.
 
 from typing import Any
 
-from agency.core.errors import PeerError
 from connections.didcomm.formats import (
     ANONCREDS,
     FILTER,
@@ -17,14 +16,15 @@ from connections.didcomm.formats import (
     format_of,
 )
 from connections.didcomm.message import Message, build
-from credentials.issue_credential.messages import (
+from core.errors import PeerError
+from credentials.ledgers.base import split_schema_id
+from credentials.messages import (
     ISSUE_CREDENTIAL,
     MAX_ATTRIBUTES,
     MAX_OBJECT_ID,
     build_preview,
     read_attributes,
 )
-from credentials.ledgers.base import split_schema_id
 from wallets.anoncreds import normalise_name
 
 # The members of the filter, by their names in the API.

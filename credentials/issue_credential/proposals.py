@@ -5,9 +5,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from agency.core import network_reads, transactions
-from agency.core.errors import Conflict, Invalid, PeerError, WrongState
-from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import format_of
 from connections.didcomm.message import Message, problem_code, problem_text
@@ -16,7 +13,11 @@ from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import discover_features
-from credentials.issue_credential import messages, proposal_messages
+from core.errors import Conflict, Invalid, PeerError, WrongState
+from core.states import move
+from core.work import network_reads, transactions
+from credentials import messages
+from credentials.issue_credential import proposal_messages
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition, normalised_names
 from tenants import vault
@@ -327,16 +328,12 @@ def _fitting_definitions(
         "schemaName": "schema__name",
         "schemaVersion": "schema__version",
     }
-    filters = {
-        column: named[name] for name, column in columns.items() if name in named
-    }
+    filters = {column: named[name] for name, column in columns.items() if name in named}
     definitions = CredentialDefinition.active_of(tenant).filter(**filters)
     issuer_did = named.get("issuerDid", "").removeprefix("did:sov:")
     if issuer_did and issuer_did != Wallet.of_organization(tenant).did:
         return definitions.none()
     author_did = named.get("schemaIssuerDid", "").removeprefix("did:sov:")
     if author_did:
-        definitions = definitions.filter(
-            schema__schema_id__startswith=f"{author_did}:"
-        )
+        definitions = definitions.filter(schema__schema_id__startswith=f"{author_did}:")
     return definitions

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
-from agency.core.errors import Conflict, Unavailable
+from core.errors import Conflict, Unavailable
 
 
 class DidRole(NamedTuple):
@@ -53,7 +53,7 @@ class Ledger(Protocol):
     Reads return None if the object does not exist. What they return may be cached: the
     caller must not modify it. A remote ledger is only read outside of transactions,
     with 503 `ledger_unavailable`, 409 `ledger_refused`. Inside, what is not stored
-    here raises ReadNeeded (see agency/core/network_reads.py).
+    here raises ReadNeeded (see core/work/network_reads.py).
     """
 
     is_remote: bool
@@ -137,6 +137,11 @@ def split_schema_id(schema_id: str) -> tuple[str, str, str]:
     did, _, rest = schema_id.partition(":2:")
     name, _, version = rest.rpartition(":")
     return (did, name, version) if name else ("", "", "")
+
+
+def name_in(schema_id: str) -> str:
+    """The name in an id such as `WgWx…:2:Degree:1.0`; else the id."""
+    return split_schema_id(schema_id)[1] or schema_id
 
 
 def registry_id_of(public: dict[str, Any]) -> str:

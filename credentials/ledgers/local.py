@@ -8,8 +8,8 @@ network's next sequence number, from 1.
 from functools import lru_cache
 from typing import Any
 
-from agency.core import network_reads
-from agency.core.errors import Conflict
+from core.errors import Conflict
+from core.work import network_reads
 from credentials.ledgers.base import (
     DidRole,
     DidService,
@@ -19,7 +19,7 @@ from credentials.ledgers.base import (
     schema_id_of,
     tag_taken,
 )
-from credentials.models.published import (
+from credentials.ledgers.published import (
     FAR_FUTURE,
     DidEndpoint,
     PublishedObject,
@@ -68,9 +68,7 @@ class LocalLedger:
         Without a tag, it gets the first of the default tags that is free.
         """
         self._lock()
-        prefix, taken = self._taken_tags(
-            definition["issuerId"], definition["schemaId"]
-        )
+        prefix, taken = self._taken_tags(definition["issuerId"], definition["schemaId"])
         if tag in taken:
             raise tag_taken(tag)
         definition["tag"] = tag or next(

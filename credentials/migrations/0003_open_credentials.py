@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from agency.core.database.indexes import BuildIndex
+from core.database.indexes import BuildIndex
 
 
 class Migration(migrations.Migration):

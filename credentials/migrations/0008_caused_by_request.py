@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import agency.core.logs
+import core.telemetry.logs
 
 
 class Migration(migrations.Migration):
@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 blank=True,
                 db_default="",
-                default=agency.core.logs.current_request_id,
+                default=core.telemetry.logs.current_request_id,
                 max_length=64,
             ),
         ),

@@ -1,6 +1,6 @@
 from django.db import migrations, models
 
-from agency.core.database.locks import LockTables
+from core.database.locks import LockTables
 
 
 class Migration(migrations.Migration):

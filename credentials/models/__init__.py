@@ -1,10 +1,10 @@
 """The tables of schemas, definitions, revocation registries and credentials."""
 
+from credentials.ledgers.published import DidEndpoint, PublishedObject, StatusList
 from credentials.models.bulk import Bulk, BulkRow
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
 from credentials.models.publication import Publication
-from credentials.models.published import DidEndpoint, PublishedObject, StatusList
 from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema
 

@@ -6,10 +6,10 @@ from django.db import connection, models, transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Conflict, WrongState
-from agency.core.notify import notify_worker
-from agency.core.queued_jobs import LEASE, CausedJob
+from core.errors import Conflict, WrongState
+from core.work import transactions
+from core.work.notify import notify_worker
+from core.work.queued_jobs import LEASE, CausedJob
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
 from tenants.models import NotedRow, Record, Tenant
@@ -210,9 +210,7 @@ class Bulk(Record, CausedJob):
         now = timezone.now()
         is_hidden = locked.started_at is None
         if is_hidden or self.rows.filter(status=BulkRow.Status.WAITING).exists():
-            self._fenced(
-                lease_owner=None, lease_until=None, due_at=now, updated_at=now
-            )
+            self._fenced(lease_owner=None, lease_until=None, due_at=now, updated_at=now)
         else:
             self.sequence = locked.sequence + 1
             changes = {"finished_at": now, "updated_at": now, "paused_at": None}

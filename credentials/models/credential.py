@@ -12,14 +12,14 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from agency.core import network_reads, prepared_results, transactions
-from agency.core.compiled_sql import CompiledQuery
-from agency.core.errors import AgencyError, Conflict, Invalid, WrongState
-from agency.core.states import move
 from connections.exchange import Exchange
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
-from credentials.issue_credential import messages
+from core.database.compiled_sql import CompiledQuery
+from core.errors import AgencyError, Conflict, Invalid, WrongState
+from core.states import move
+from core.work import network_reads, prepared_results, transactions
+from credentials import messages
 from credentials.ledgers import ledger_of
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.registry import RevocationRegistry
@@ -134,9 +134,7 @@ class Credential(Exchange):
         Wallet, on_delete=models.CASCADE, related_name="credentials"
     )
     role = models.CharField(max_length=6, choices=Role.choices)
-    state = models.CharField(
-        max_length=9, choices=State.choices, default=State.OFFERED
-    )
+    state = models.CharField(max_length=9, choices=State.choices, default=State.OFFERED)
     # The last proposal, as proposal_messages.read_proposal() returns it.
     proposal = models.BinaryField(null=True)
     # Before there is an offer: the proposed ids, if any.

@@ -8,8 +8,8 @@ from django.db import models
 from django.db.models import F, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from agency.core.days import parse_day
-from agency.core.errors import Invalid
+from core.errors import Invalid
+from core.text.days import parse_day
 from credentials.ledgers import ledger_of
 from credentials.models.schema import Schema
 from tenants import vault

@@ -9,9 +9,9 @@ from django.db import models
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Unavailable
-from agency.core.queued_jobs import LEASE, CausedJob
+from core.errors import Unavailable
+from core.work import transactions
+from core.work.queued_jobs import LEASE, CausedJob
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Ledger
 from tenants import vault

@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models import F
 
 from credentials.ledgers import ledger_of
+from credentials.ledgers.published import StatusList
 from credentials.models.definition import BUILD_NEXT_AT, CredentialDefinition
-from credentials.models.published import StatusList
 from tenants import vault
 from tenants.models import Record, Tenant
 from wallets import anoncreds

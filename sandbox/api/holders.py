@@ -1,7 +1,7 @@
 """Simulated holders in the credentials API.
 
 perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (agency/api/views.py).
+Idempotency-Key, the one that also stores the key (core/api/views.py).
 audit.recorded() returns a function that also writes the audit entry, in the same
 transaction.
 """
@@ -11,10 +11,10 @@ from functools import partial
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from agency.api.openapi.operation import operation
-from agency.api.pagination import ListQuery, list_parameters
-from agency.api.serializers import Contract, IntegerField, Parameters
-from agency.api.views import View, get_or_404
+from core.api.openapi.operation import operation
+from core.api.pagination import ListQuery, list_parameters
+from core.api.serializers import Contract, IntegerField, Parameters
+from core.api.views import View, get_or_404
 from sandbox.holders import MAX_DELAY, change_holder, create_holder, remove_holder
 from sandbox.models import SimulatedHolder
 from tenants import audit
@@ -69,9 +69,7 @@ class SimulatedHolders(View):
         """
         body = self.parse_body(SimulatedHolderParameters)
         create = partial(create_holder, self.tenant, **columns_of(body))
-        create_recorded = audit.recorded(
-            create, "simulated_holder.created", by=request
-        )
+        create_recorded = audit.recorded(create, "simulated_holder.created", by=request)
         return self.respond_with(self.perform(create_recorded).pk)
 
     @operation(

@@ -1,16 +1,16 @@
 """The samples of the sandbox in the credentials API.
 
 perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (agency/api/views.py).
+Idempotency-Key, the one that also stores the key (core/api/views.py).
 """
 
 from functools import partial
 
 from rest_framework import serializers
 
-from agency.api.openapi.operation import operation
-from agency.api.serializers import Contract
-from agency.api.views import View, heavy
+from core.api.openapi.operation import operation
+from core.api.serializers import Contract
+from core.api.views import View, heavy
 from sandbox import samples
 from sandbox.api.holders import SimulatedHolderContract
 from tenants.models import Scope

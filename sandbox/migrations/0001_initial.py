@@ -5,8 +5,8 @@ import django.utils.timezone
 import uuid_utils.compat
 from django.db import migrations, models
 
-import agency.core.logs
-from agency.core.database.locks import LockTables
+import core.telemetry.logs
+from core.database.locks import LockTables
 
 
 class Migration(migrations.Migration):
@@ -121,7 +121,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         db_default="",
-                        default=agency.core.logs.current_request_id,
+                        default=core.telemetry.logs.current_request_id,
                         max_length=64,
                     ),
                 ),

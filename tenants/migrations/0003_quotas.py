@@ -8,7 +8,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-from agency.core.database.locks import LockTables
+from core.database.locks import LockTables
 
 # One statement, as the table of accounts is locked meanwhile.
 MARK_ACCOUNTS_OF_THE_STUDIO = """

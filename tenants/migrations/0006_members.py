@@ -4,7 +4,7 @@ import uuid_utils.compat
 from django.conf import settings
 from django.db import migrations, models
 
-from agency.core.database.locks import LockTables
+from core.database.locks import LockTables
 
 # Before this version only the person who created an organization was a member, as its
 # owner. If somebody has changed that in the database, the oldest member owns it.

@@ -41,7 +41,7 @@ class AuditEntry(models.Model):
     actor_name = models.CharField("name", max_length=254, blank=True)
     object_type = models.CharField(max_length=40)
     object_id = models.CharField(max_length=64)
-    # The client's IP address (agency.core.callers), or the host of a command.
+    # The client's IP address (core.net.callers), or the host of a command.
     origin = models.CharField("from", max_length=64, blank=True)
     reason = models.CharField(max_length=500, blank=True)
     request_id = models.CharField(max_length=64, blank=True)

@@ -4,15 +4,15 @@ from typing import Any
 
 from django.db import models, transaction
 
-from agency.core.notify import notify_worker
-from agency.core.queued_jobs import QueuedJob
+from core.work.notify import notify_worker
+from core.work.queued_jobs import QueuedJob
 from tenants.models.record import Record
 
 
 class Erasure(Record, QueuedJob):
     """A deleted organization, wallet or connection whose rows are still there.
 
-    organizations/erasure.py removes them, and then this row. Of an organization that is
+    tenants/lifecycle/erasure.py removes them, and then this row. Of an organization that is
     being imported, the import has the lease: if it dies, what it wrote is removed.
     """
 
@@ -42,4 +42,4 @@ class Erasure(Record, QueuedJob):
     def start(cls, kind: str, deleted: Any) -> None:
         """Enqueue it, in the transaction that deletes."""
         cls(kind=kind, object_key=deleted.pk).save(force_insert=True)
-        transaction.on_commit(lambda: notify_worker("organizations.tasks.erase"))
+        transaction.on_commit(lambda: notify_worker("tenants.lifecycle.tasks.erase"))

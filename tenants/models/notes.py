@@ -5,8 +5,8 @@ from typing import Any, TypedDict
 from django.db import models
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Invalid, NoSuchObject
+from core.errors import Invalid, NoSuchObject
+from core.work import transactions
 from tenants import vault
 
 MAX_REFERENCE = 200

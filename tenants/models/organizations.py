@@ -8,8 +8,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from uuid_utils.compat import uuid7
 
-from agency.core.collation import case_insensitive
-from agency.core.errors import NotFound, OrganizationFrozen
+from core.database.collation import case_insensitive
+from core.errors import NotFound, OrganizationFrozen
 from tenants.models.networks import Network
 from tenants.models.record import LiveRows, Record
 
@@ -46,7 +46,7 @@ class Tenant(Record):
     """An organization.
 
     `objects` has those that are not deleted. Of a deleted one (`deleted_at`) a worker
-    removes the rows, and at last its own: organizations/erasure.py.
+    removes the rows, and at last its own: tenants/lifecycle/erasure.py.
     """
 
     class Endorser(models.TextChoices):

@@ -38,7 +38,7 @@ class LoggedRequest(models.Model):
     milliseconds = models.PositiveIntegerField()
     # The X-Request-Id of the answer.
     request_id = models.CharField(max_length=64)
-    # The client's IP address (agency.core.callers).
+    # The client's IP address (core.net.callers).
     address = models.CharField(max_length=64, blank=True)
 
     class Meta:

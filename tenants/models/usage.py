@@ -6,7 +6,7 @@ from tenants.models.organizations import Tenant
 
 
 class DailyUsage(models.Model):
-    """What an organization did on one day in UTC, see organizations/daily_usage.py.
+    """What an organization did on one day in UTC, see tenants/lifecycle/daily_usage.py.
 
     The counted rows may be deleted long before the usage of their month is read.
     """

@@ -21,17 +21,13 @@ def test_a_registry_is_no_larger_than_its_tails_file_may_be():
 def test_one_handler_prints_log_lines():
     """Django's own, on while DEBUG is, would print its lines a second time."""
     assert logging.getLogger("django").handlers == []
-    assert [type(handler) for handler in settings_handlers()] == [
-        logging.StreamHandler
-    ]
+    assert [type(handler) for handler in settings_handlers()] == [logging.StreamHandler]
 
 
 def settings_handlers():
     """The root logger's, without those of pytest."""
     return [
-        one
-        for one in logging.getLogger().handlers
-        if type(one).__module__ == "logging"
+        one for one in logging.getLogger().handlers if type(one).__module__ == "logging"
     ]
 
 

@@ -8,13 +8,18 @@ import pytest
 from django.core.management import call_command
 from django.utils import translation
 
-from agency.holder_pages.texts import SENTENCES
+from agency.holders.links.texts import SENTENCES
 from connections.didcomm import reasons
 from tenants.branding import LANGUAGES
 from tests.support.paths import ROOT
 from verifications.proofs.failures import CAUSES
 
-FOLDERS = ["holder_pages", "mails", "web_wallet"]
+FOLDERS = [
+    "agency/holders/links",
+    "agency/holders/wallet",
+    "agency/mails",
+    "verifications",
+]
 TRANSLATED = [language for language in LANGUAGES if language != "en"]
 every_folder = pytest.mark.parametrize("folder", FOLDERS)
 
@@ -38,7 +43,7 @@ def count_texts(source):
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_no_text_is_missing_or_fuzzy(folder, language):
     """Also without gettext: read from the files themselves."""
-    place = ROOT / "agency" / folder
+    place = ROOT / folder
     source = file_of(place, language, "po").read_text()
     assert "fuzzy" not in source
     assert 'msgstr ""\n\n' not in source and not source.endswith('msgstr ""\n')
@@ -51,7 +56,7 @@ def test_no_text_is_missing_or_fuzzy(folder, language):
 @every_folder
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_readers_get_them_and_not_what_another_app_says(folder, language):
-    catalog = catalog_of(file_of(ROOT / "agency" / folder, language, "mo"))
+    catalog = catalog_of(file_of(ROOT / folder, language, "mo"))
     texts = {key: text for key, text in catalog.items() if isinstance(key, str)}
     with translation.override(language):
         assert {key: translation.gettext(key) for key in texts} == texts
@@ -61,11 +66,11 @@ def test_readers_get_them_and_not_what_another_app_says(folder, language):
 @pytest.mark.needs("xgettext", "msgmerge", "msgfmt")
 @every_folder
 def test_both_files_are_those_of_the_source(folder, tmp_path, monkeypatch):
-    """If it fails: cd agency/<folder>, then for each language
+    """If it fails: cd <folder>, then for each language
     `django-admin makemessages -l de --no-location --no-obsolete`, translate what is
     new, and `django-admin compilemessages`.
     """
-    place = ROOT / "agency" / folder
+    place = ROOT / folder
     copy = shutil.copytree(place, tmp_path / folder)
     monkeypatch.chdir(copy)
     options = {"no_location": True, "no_obsolete": True, "verbosity": 0}
@@ -85,7 +90,7 @@ def test_both_files_are_those_of_the_source(folder, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_reasons_are_translated_for_holders(language):
-    catalog = catalog_of(file_of(ROOT / "agency/holder_pages", language, "mo"))
+    catalog = catalog_of(file_of(ROOT / "agency/holders/links", language, "mo"))
     assert {str(one) for one in SENTENCES} <= catalog.keys()
     assert set(reasons.DECLINES.values()) <= catalog.keys()
     assert {cause.message for cause in CAUSES} <= catalog.keys()

@@ -55,9 +55,7 @@ class Caller:
             else:
                 self.counts[f"{answer.status_code // 100}xx"] += 1
                 if answer.status_code == 200:
-                    return self.noted(
-                        method, answer.json() if answer.content else None
-                    )
+                    return self.noted(method, answer.json() if answer.content else None)
                 if answer.status_code < 500 and "Retry-After" not in answer.headers:
                     raise Refused(answer.json()["code"])
             if self.over.wait(0.3):
@@ -114,9 +112,7 @@ class Pair:
             step = self.random.choice(known)
 
     def meet(self) -> None:
-        self.wallet = self.host.post("/api/wallets", {"ownerName": "Alice"})[
-            "walletId"
-        ]
+        self.wallet = self.host.post("/api/wallets", {"ownerName": "Alice"})["walletId"]
         self.wallets.append(self.wallet)
         invited = self.office.post("/connections")
         self.connection = invited["connectionId"]
@@ -140,9 +136,7 @@ class Pair:
     def decline(self) -> None:
         self.offered(False)
         [mine, *_] = self.open("credentials", "Offered")
-        self.host.post(
-            f"/api/{self.wallet}/credentials/{mine['credentialId']}/decline"
-        )
+        self.host.post(f"/api/{self.wallet}/credentials/{mine['credentialId']}/decline")
 
     def wish(self) -> None:
         wanted = {"definitionId": self.definition, "credentialValues": VALUES}

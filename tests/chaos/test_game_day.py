@@ -242,9 +242,7 @@ def small_disk(home):
     folder = home / "postgres"
     folder.mkdir()
     size = ["mount", "-t", "tmpfs", "-o", "size=500m", "tmpfs", str(folder)]
-    is_mounted = (
-        os.geteuid() == 0 and subprocess.run(size, check=False).returncode == 0
-    )
+    is_mounted = os.geteuid() == 0 and subprocess.run(size, check=False).returncode == 0
     yield is_mounted
     if is_mounted:
         postgres.stop(folder, "immediate")

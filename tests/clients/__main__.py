@@ -49,7 +49,7 @@ def make_organizations() -> dict[str, dict[str, str]]:
     Create keys of definitions for all.
     """
     django.setup()
-    from organizations.provisioning import create_organization
+    from tenants.lifecycle.provisioning import create_organization
     from tenants.models import Tenant
     from wallets import key_generator
 

@@ -4,12 +4,12 @@ import pytest
 from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
 
-from agency.core.retention import BatchBudget
 from connections import removal
 from connections.models import BasicMessage, Connection
 from connections.protocols import held_requests
+from core.work.retention import BatchBudget
 from credentials.models import Credential
-from organizations import erasure
+from tenants.lifecycle import erasure
 from tenants.models import Erasure
 from tests.support import queues
 from tests.support.erasing import worker_erases
@@ -22,7 +22,7 @@ VALUES = {"name": "Ann", "level": "7"}
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
-    monkeypatch.setattr("agency.core.retention.PAUSE_SECONDS", 0)
+    monkeypatch.setattr("core.work.retention.PAUSE_SECONDS", 0)
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from agency.core.errors import Conflict
 from connections.messaging import outbox
 from connections.models import InboundMessage, OutboundMessage
+from core.errors import Conflict
 from tests.support import queues
 
 

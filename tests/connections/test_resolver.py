@@ -6,11 +6,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from agency.core import waiting
-from agency.core.errors import TooOften, Unavailable
 from connections import resolver
 from connections.didcomm import dids
 from connections.resolver import DidNotResolved, resolve
+from core.errors import TooOften, Unavailable
+from core.work import waiting
 from credentials.ledgers import indy, ledger_of
 from credentials.ledgers.indy import pool, reads
 from tenants.models import Network
@@ -91,9 +91,7 @@ def test_what_leads_nowhere_has_one_code(faber, subtests):
             assert code_of(did, faber.tenant) == "did_not_resolved"
 
 
-def test_did_web_is_read_at_its_address_but_not_from_this_machine(
-    faber, web, settings
-):
+def test_did_web_is_read_at_its_address_but_not_from_this_machine(faber, web, settings):
     document = dids.own_document(VERKEY_B, ENDPOINT)
     did, asked = web(document)
     assert resolve(did, faber.tenant) == (did, VERKEY_B, ENDPOINT, [])

@@ -10,10 +10,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from agency.core import retention as batches
-from agency.core.metrics import registry
 from connections import retention, tasks
-from connections.messaging import return_route
 from connections.models import (
     BasicMessage,
     Connection,
@@ -22,6 +19,9 @@ from connections.models import (
     SeenMessage,
 )
 from connections.protocols import basic_message
+from connections.transport import return_route
+from core.telemetry.metrics import registry
+from core.work import retention as batches
 from tests.factories import InboundMessageFactory, TenantFactory
 from tests.support import queues
 from tests.support.aging import age

@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from agency.core.metrics import registry
 from connections import strangers
 from connections.exchange import OPEN_OF_STRANGER
-from connections.messaging.request_turns import Turns
 from connections.models import Connection, InboundMessage
 from connections.protocols import connections_1_0, handshakes
 from connections.tasks import forget_messages
+from connections.transport.request_turns import Turns
+from core.telemetry.metrics import registry
 from tests.factories import UserFactory
 from tests.support import queues
 from tests.support.errors import assert_error, error_of
@@ -34,9 +34,9 @@ def club(transactional_db, stored_keys):
 @pytest.fixture(autouse=True)
 def own_buckets(monkeypatch, request):
     """Of each test, and refilled so slowly that its own time does not matter."""
-    monkeypatch.setattr("agency.core.rate_limits.PERIOD_SECONDS", 3600)
+    monkeypatch.setattr("core.valkey.rate_limits.PERIOD_SECONDS", 3600)
     monkeypatch.setattr(
-        "agency.core.rate_limits.KEY_PREFIX", f"{request.node.name}:{id(request)}:"
+        "core.valkey.rate_limits.KEY_PREFIX", f"{request.node.name}:{id(request)}:"
     )
 
 

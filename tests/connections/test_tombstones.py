@@ -4,9 +4,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from agency.core.errors import Conflict
-from connections.messaging import delivery, outbox
+from connections.messaging import outbox
 from connections.models import Connection, OutboundMessage
+from connections.transport import delivery
+from core.errors import Conflict
 from credentials.models import Credential
 from credentials.removal import remove_credential
 from tests.support import queues

@@ -47,9 +47,7 @@ def test_a_deleted_one_gives_none_back_and_a_refused_call_takes_none(faber, sett
     assert_error(error, 400, "invalid_request")
     made = faber.defines("a")
     faber.delete(f"/definitions/credentials/{made['definitionId']}")
-    CredentialDefinition.objects.update(
-        created_at=timezone.now() - timedelta(hours=23)
-    )
+    CredentialDefinition.objects.update(created_at=timezone.now() - timedelta(hours=23))
     refused = define(faber)
     assert_error(error_of(faber.defines, "a"), 429, "too_many_definitions")
     assert 3500 < int(refused["Retry-After"]) <= 3600

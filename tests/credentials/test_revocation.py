@@ -11,12 +11,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agency.core import network_reads, transactions
-from agency.core.errors import Unavailable
 from connections.didcomm import message
 from connections.models import Connection
-from credentials import removal, revocation
-from credentials.issue_credential import handlers, messages
+from core.errors import Unavailable
+from core.work import network_reads, transactions
+from credentials import messages, removal, revocation
+from credentials.issue_credential import handlers
 from credentials.ledgers import ledger_of
 from credentials.models import (
     Credential,

@@ -40,9 +40,7 @@ def test_all_of_a_definition_are_revoked_in_one_list(faber, alice, definition):
     assert revokes(faber, **body) == {"issued": 0, "revoked": 3}
     assert StatusList.objects.count() <= lists + 1
     assert {row["state"] for row in alice.get("/credentials")} == {"Revoked"}
-    unpublished = Credential.objects.filter(
-        role="issuer", revocation_published_at=None
-    )
+    unpublished = Credential.objects.filter(role="issuer", revocation_published_at=None)
     assert not unpublished.exists()
     assert revokes(faber, **body) == {"issued": 0, "revoked": 3}
 

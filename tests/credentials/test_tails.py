@@ -8,9 +8,9 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.test import Client
 
-from agency.core import network_reads
-from agency.core.errors import Unavailable
 from agency.ops import stored_files
+from core.errors import Unavailable
+from core.work import network_reads
 from credentials import tails
 from credentials.models import PublishedObject
 from credentials.tails import needed_tails, tails_path

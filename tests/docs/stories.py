@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 
 
 def assert_example_prints_what_it_says(page, url, **options):

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from agency.api.exceptions import CODES
 from connections.didcomm.reasons import DECLINES
+from core.api.exceptions import CODES
 from tests.measures.source import read_modules
 from tests.support.paths import ROOT
 from verifications.policy_lab.lint import RULES

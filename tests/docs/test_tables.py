@@ -23,9 +23,7 @@ def rows():
 
 
 def test_the_page_names_every_table_once():
-    named = Counter(
-        name for cell, _ in rows() for name in re.findall(r"`(\w+)`", cell)
-    )
+    named = Counter(name for cell, _ in rows() for name in re.findall(r"`(\w+)`", cell))
     models = apps.get_models(include_auto_created=True)
     assert named == Counter(one._meta.db_table for one in models if one._meta.managed)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from organizations.networks import add_network
 from tenants import vault
+from tenants.lifecycle.networks import add_network
 from tests.interop import pool
 from tests.support.tools import without
 

@@ -108,9 +108,7 @@ class Pool:
             request = ledger.build_get_txn_request(None, number, 1)
             return await opened.submit_action(request, timeout=2)
 
-        replies = (
-            asyncio.run_coroutine_threadsafe(ask(), host.loop).result(10).values()
-        )
+        replies = asyncio.run_coroutine_threadsafe(ask(), host.loop).result(10).values()
         found = [
             json.loads(one)["result"]["data"] for one in replies if one != "timeout"
         ]

@@ -9,7 +9,7 @@ from indy_vdr import ledger
 
 from credentials.models import Publication
 from credentials.tasks import publish_on_ledgers
-from organizations.networks import add_network
+from tenants.lifecycle.networks import add_network
 from tests.interop.test_ledger_faults import defines, made, time_passes
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization

@@ -11,9 +11,9 @@ import pytest
 import requests
 from indy_vdr import ledger
 
-from agency.core import fair_pool
-from agency.core.errors import Invalid
 from agency.devtools.supervisor import read_procfile
+from core.errors import Invalid
+from core.work import fair_pool
 from credentials.ledgers import ledger_of
 from credentials.ledgers.indy import IndyLedger, pool, reads
 from credentials.ledgers.local import published_body
@@ -53,9 +53,7 @@ def faber(network, stored_keys):
 def time_passes():
     """All that waits is due and free, and the ledger is asked again."""
     pool.process_pools().no_response_until.clear()
-    Publication.objects.filter(status=PENDING).update(
-        due_at=LONG_AGO, lease_until=None
-    )
+    Publication.objects.filter(status=PENDING).update(due_at=LONG_AGO, lease_until=None)
     Credential.objects.update(updated_at=LONG_AGO)
 
 
@@ -309,9 +307,7 @@ def test_a_job_that_fails_unforeseen_does_not_stop_the_others(faber, monkeypatch
 def worker(**environment):
     """The worker of the Procfile, on the database of the test."""
     command = [sys.executable, "-m", *read_procfile()["worker"].split()]
-    process = subprocess.Popen(
-        command, env=beside(environment), start_new_session=True
-    )
+    process = subprocess.Popen(command, env=beside(environment), start_new_session=True)
     try:
         yield process
     finally:

@@ -30,9 +30,7 @@ def faber(network, stored_keys):
 
 def beside(environment):
     """The environment of a process on the database of the test."""
-    database = same_server(
-        os.environ["DATABASE_URL"], connection.settings_dict["NAME"]
-    )
+    database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
     return os.environ | {"DATABASE_URL": database} | environment
 
 

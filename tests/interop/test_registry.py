@@ -2,7 +2,7 @@
 
 import pytest
 
-from agency.core.errors import Unavailable
+from core.errors import Unavailable
 from tests.credentials.ledgers.contract import LATER, Contract, publish, revoked
 
 

@@ -3,7 +3,7 @@
 `make errors`, or `python -m tests.measures errors FOLDER`, fails for a code that an
 operation answered and the document does not name there, and for one that it names and
 no test got, unless untested_errors.yaml says why. With `--write` it adds the first to
-agency/api/openapi/errors.yaml.
+core/api/openapi/errors.yaml.
 FOLDER: of tests/support/recorded_errors.py.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from drf_spectacular.generators import SchemaGenerator
 
-from agency.api.openapi import errors
+from core.api.openapi import errors
 from tests.support.openapi import operations
 
 Found = dict[tuple[str, int, str], Any]  # operation, status, code -> body
@@ -54,7 +54,7 @@ def complaints(
     absent = {(operation, code) for operation, _, code in missing}
     return [
         *(
-            f"{operation} answered {status} {code}, which agency/api/openapi/errors.yaml "
+            f"{operation} answered {status} {code}, which core/api/openapi/errors.yaml "
             f"does not name there: {got[operation, status, code]['message']}"
             for operation, status, code in sorted(got.keys() - named.keys())
         ),

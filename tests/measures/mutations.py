@@ -177,9 +177,7 @@ class Recorded:
                 if place.line in lines:
                     found[path, place.line].append(mutation)
         pick = random.Random(SEED)
-        return [
-            pick.choice(found[line]) for line in pick.sample(sorted(found), CHOSEN)
-        ]
+        return [pick.choice(found[line]) for line in pick.sample(sorted(found), CHOSEN)]
 
 
 def product_files() -> list[str]:

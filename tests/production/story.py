@@ -48,9 +48,7 @@ class Agency:
         body = {"url": receiver.url, "messageTypes": sorted(ANNOUNCED)}
         answer = self.session.post(f"{self.url}/webhooks", json=body, timeout=30)
         if answer.status_code != 200:
-            raise Failed(
-                f"POST /webhooks answered {answer.status_code}: {answer.text}"
-            )
+            raise Failed(f"POST /webhooks answered {answer.status_code}: {answer.text}")
         with self.session.get(
             f"{self.streams}/events/stream?after=now", stream=True, timeout=30
         ) as stream:

@@ -14,9 +14,9 @@ from tests.support.paths import ROOT
 
 # Apps that no released version has, and where they are.
 UNRELEASED = {
-    "holderpages": ROOT / "agency" / "holder_pages",
+    "holderpages": ROOT / "agency" / "holders" / "links",
     "ops": ROOT / "agency" / "ops",
-    "webwallet": ROOT / "agency" / "web_wallet",
+    "webwallet": ROOT / "agency" / "holders" / "wallet",
     "mails": ROOT / "agency" / "mails",
     "support": ROOT / "agency" / "support",
     "sandbox": ROOT / "sandbox",

@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 
 import django
 
-from agency import __version__
 from agency.devtools.embedded import postgres, temporary_home, valkey
 from agency.devtools.embedded.home import new_master_key
+from core.version import __version__
 from tests.production.__main__ import copy_product
 from tests.releases import RELEASES, hashes
 from tests.releases.former import SOURCE
@@ -56,9 +56,7 @@ def main() -> None:
         }
         known = play()
         write(unfinished / "migrations.json", hashes())
-        keys = {
-            name: environment[name] for name in ("SECRET_KEY", "AGENCY_MASTER_KEY")
-        }
+        keys = {name: environment[name] for name in ("SECRET_KEY", "AGENCY_MASTER_KEY")}
         write(unfinished / "known.json", {"note": NOTE, "keys": keys} | known)
         (unfinished / "database.sql.xz").write_bytes(lzma.compress(dump(), preset=9))
         pack_source(unfinished / SOURCE, home / "source")

@@ -16,8 +16,8 @@ from PIL import Image
 from connections.models import Connection
 from connections.protocols import basic_message, connections_1_0
 from credentials.ledgers.base import Agreement
-from organizations import networks
-from organizations.provisioning import create_organization
+from tenants.lifecycle import networks
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import ApiKey, Membership
 from tests.fixtures import HERE
 from tests.support import queues
@@ -74,9 +74,7 @@ def people(world: World) -> None:
         browser = Client()
         form = {"email": email, "password1": PASSWORD, "password2": PASSWORD}
         assert browser.post(reverse("account_signup"), form).status_code == 302
-        user = Membership._meta.get_field("user").related_model.objects.get(
-            email=email
-        )
+        user = Membership._meta.get_field("user").related_model.objects.get(email=email)
         Membership.objects.create(tenant=world.faber.tenant, user=user, role=role)
     used = ApiKey.objects.filter(tenant=world.faber.tenant, kind="access_token").get()
     ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, world.faber.tenant, "Revoked")[0].revoke()

@@ -52,9 +52,7 @@ def move(pair, url):
 
 def define(pair):
     body = {"name": "Degree", "version": "1.0", "attributes": ["name", "degree"]}
-    pair.definition = pair.office.post("/definitions/credentials", body)[
-        "definitionId"
-    ]
+    pair.definition = pair.office.post("/definitions/credentials", body)["definitionId"]
 
 
 def read_former(newest_release, name):
@@ -170,9 +168,7 @@ def columns_without_default():
 def test_workers_know_the_tasks_that_the_former_version_sends(newest_release):
     app.loader.import_default_modules()
     settings = read_former(newest_release, "agency/settings.py")
-    sent = {
-        line.split('"')[3] for line in settings.splitlines() if '"task": "' in line
-    }
+    sent = {line.split('"')[3] for line in settings.splitlines() if '"task": "' in line}
     assert len(sent) > 5
     assert sent - set(app.tasks) == set()
 

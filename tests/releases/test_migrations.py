@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.db.migrations.loader import MigrationLoader
 
-from agency import __version__
 from agency.ops.database_schema import APPS
+from core.version import __version__
 from tests.releases import RELEASED_APPS, RELEASES, UNRELEASED, hashes
 
 LOADER = MigrationLoader(connection=None)

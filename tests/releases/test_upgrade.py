@@ -25,8 +25,8 @@ from credentials.ledgers.local import published_body
 from tenants import vault
 from tenants.models import DataKey, Membership, Provider
 from tenants.sealed_columns import list_sealed_tables
-from tests.agency.api import contract
-from tests.agency.api.contract_calls import ids
+from tests.core.api import contract
+from tests.core.api.contract_calls import ids
 from tests.releases import RELEASES
 from tests.releases.former import load_database, read_known
 from tests.releases.story import EMAIL, PASSWORD, Restored
@@ -266,9 +266,7 @@ def test_every_read_of_the_contract_is_answered_as_it_says(world, known):
 def test_lists_show_what_was_there(world, known):
     assert len(world.faber.get("/credentials")) >= 10
     assert len(world.alice.get("/verifications")) >= 6
-    deliveries = world.faber.get(
-        f"/webhooks/{known['webhooks']['failing']}/deliveries"
-    )
+    deliveries = world.faber.get(f"/webhooks/{known['webhooks']['failing']}/deliveries")
     assert {one["status"] for one in deliveries} == {"Pending"}
     message = world.faber.get(f"/messages/{known['message']}")
     assert message["text"] == "Hello, Alice"

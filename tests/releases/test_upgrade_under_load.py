@@ -15,7 +15,7 @@ from threading import Event, Thread
 import psycopg
 import pytest
 
-from agency.core.database.backfill import BATCH_ROWS
+from core.database.backfill import BATCH_ROWS
 from tests.chaos.stories import Caller, Pair
 from tests.releases.bulk_rows import TABLES, add_rows
 from tests.releases.former import former_processes, read_known
@@ -164,9 +164,7 @@ def former_web_in_use(newest_release, home, servers, source):
         yield connect, lambda: office.counts + host.counts
 
 
-def test_a_change_of_rows_that_is_killed_goes_on(
-    newest_release, home, servers, source
-):
+def test_a_change_of_rows_that_is_killed_goes_on(newest_release, home, servers, source):
     """Each run goes on where the last one was, and changes no row twice."""
     url = servers["DATABASE_URL"]
     add_rows(url, ROWS)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from agency.core.errors import Conflict
+from core.errors import Conflict
 from credentials.models import Credential
 from sandbox import answering, holders
 from sandbox.models import SimulatedAnswer, SimulatedHolder
@@ -250,9 +250,7 @@ def test_a_revoked_credential_is_found_by_its_list_each_time(faber):
         assert Verification.objects.filter(role="prover").count() == times
 
 
-def test_the_honest_one_is_believed_though_another_is_revoked_first(
-    faber, monkeypatch
-):
+def test_the_honest_one_is_believed_though_another_is_revoked_first(faber, monkeypatch):
     definition = faber.defines(*VALUES, supportRevocation=True)
     behaviours = ("revoked", "accept")
     both = [simulates(faber, one, name=one) for one in behaviours]

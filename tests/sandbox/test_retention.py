@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from agency.core.errors import Unavailable
 from connections.models import BasicMessage, Connection
+from core.errors import Unavailable
 from credentials.models import Credential
-from organizations.erasure import erase_due
 from sandbox import retention
 from sandbox.models import SimulatedAnswer, SimulatedHolder
+from tenants.lifecycle.erasure import erase_due
 from tenants.models import Tenant
 from tests.sandbox.people import VALUES, asks, holders_answer, offers, simulates
 from tests.support.database import restored
@@ -89,6 +89,6 @@ def test_what_cannot_be_removed_now_does_not_stop_the_rest(faber, rex, monkeypat
 
 
 def test_a_run_ends_with_its_budget(faber, rex, monkeypatch):
-    monkeypatch.setattr("agency.core.retention.MAX_BATCHES", 1)
+    monkeypatch.setattr("core.work.retention.MAX_BATCHES", 1)
     age(31)
     assert retention.delete_old_data() == 1  # Alice's wallet

@@ -59,9 +59,7 @@ def test_setting_up_again_renews_a_revoked_credential_and_changes_nothing_else(
     assert before[0] == before[3] == 1 and before[2] == 8, before
     assert set_up(faber)[0] == made
     assert [model.objects.count() for model in models] == before
-    is_valid, failed = failed_checks(
-        faber, ask_sample(faber, made, holders["revoked"])
-    )
+    is_valid, failed = failed_checks(faber, ask_sample(faber, made, holders["revoked"]))
     assert not is_valid and failed, failed
     held = Credential.objects.filter(role="holder", state="Issued")
     before = held.count()

@@ -12,13 +12,13 @@ from typing import Any
 
 from django.db.models import Q
 
-from agency.core.errors import AgencyError
 from connections import removal
 from connections.didcomm import message as didcomm
-from connections.messaging import inbox
 from connections.models import Connection
 from connections.protocols import basic_message, did_rotate, handshakes
 from connections.protocols.out_of_band import OutOfBandOptions
+from connections.transport import inbox
+from core.errors import AgencyError
 from credentials.issue_credential.proposals import counter_offer, offer_proposed
 from credentials.models import Credential, CredentialDefinition
 from credentials.removal import remove_credential

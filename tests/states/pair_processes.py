@@ -10,7 +10,7 @@ from time import sleep
 from django.db import connection
 
 from connections import tasks
-from organizations import erasure
+from tenants.lifecycle import erasure
 from tests.support import queues
 from tests.support.killed_worker import start_worker
 from tests.support.processes import eventually

@@ -4,12 +4,12 @@ from functools import partial
 
 import pytest
 
-from agency.core import transactions
-from agency.core.errors import Conflict, WrongState
 from connections.didcomm.message import build
 from connections.models import Connection
 from connections.protocols import connections_1_0, handshakes, held_requests
 from connections.protocols.did_rotate import rotate
+from core.errors import Conflict, WrongState
+from core.work import transactions
 from tests.support import queues, walks
 from tests.support.errors import refusal
 from tests.support.races import error_codes, transitions

@@ -4,14 +4,10 @@ from functools import partial
 
 import pytest
 
-from agency.core import transactions
 from connections.exchange import PARTIES
-from credentials.issue_credential import (
-    handlers,
-    messages,
-    proposal_messages,
-    proposals,
-)
+from core.work import transactions
+from credentials import messages
+from credentials.issue_credential import handlers, proposal_messages, proposals
 from credentials.models import Credential
 from credentials.removal import remove_credential
 from tests.support import queues, walks

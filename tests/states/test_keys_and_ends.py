@@ -2,13 +2,13 @@
 
 import pytest
 
-from agency.core import transactions
-from agency.core.errors import Conflict, PeerError, WrongState
 from connections.didcomm import dids, message
 from connections.didcomm.message import Message
 from connections.messaging import outbox
 from connections.models import Connection, OutboundMessage
 from connections.protocols import did_exchange, did_rotate, handshakes, out_of_band
+from core.errors import Conflict, PeerError, WrongState
+from core.work import transactions
 from credentials.models import Credential
 from tests.support import queues, walks
 from tests.support.races import at_once, error_codes, transitions

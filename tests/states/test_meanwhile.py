@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 import pytest
 
-from agency.core.errors import PeerError
 from connections.didcomm import message
-from connections.messaging import completion, inbox, router
+from connections.messaging import router
 from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import connectionless, connections_1_0, handshakes
+from connections.transport import completion, inbox
+from core.errors import PeerError
 from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential
-from organizations.provisioning import remove_organization
 from tenants import audit
+from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import Tenant
 from tests.support import outside_agent, queues, walks
 from tests.support.people import ApiError

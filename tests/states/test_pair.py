@@ -9,7 +9,6 @@ from itertools import count
 
 import pytest
 
-from connections.messaging import inbox
 from connections.models import (
     BasicMessage,
     Connection,
@@ -17,6 +16,7 @@ from connections.models import (
     OutboundMessage,
 )
 from connections.protocols import basic_message
+from connections.transport import inbox
 from credentials.models import Credential
 from tenants.models import Erasure
 from tests.states.pair_actor import Actor, failing_handler

@@ -6,10 +6,10 @@ from threading import Event
 import pytest
 from django.utils import timezone
 
-from agency.core.errors import WrongState
 from connections.messaging import pair_lock
 from connections.models import Connection
 from connections.protocols import handshakes
+from core.errors import WrongState
 from credentials.issue_credential.proposals import counter_offer, offer_proposed
 from credentials.models import Credential
 from tests.support import queues, walks

@@ -4,12 +4,13 @@ from functools import partial
 
 import pytest
 
-from agency.core import transactions
 from connections.didcomm import reasons
 from connections.exchange import PARTIES
+from core.work import transactions
 from tests.support import walks
+from verifications import messages
 from verifications.models import Verification
-from verifications.present_proof import endings, messages, prover, verifier
+from verifications.present_proof import endings, prover, verifier
 
 pytestmark = pytest.mark.usefixtures("met")
 EMPTY = {"proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": []}}}

@@ -131,9 +131,7 @@ class Page:
     def wait_for(self, expression: str) -> None:
         deadline = time.monotonic() + SECONDS
         while not self.evaluate(expression):
-            assert time.monotonic() < deadline, (
-                f"It does not become true: {expression}"
-            )
+            assert time.monotonic() < deadline, f"It does not become true: {expression}"
             time.sleep(0.05)
 
     def evaluate(self, expression: str) -> Any:

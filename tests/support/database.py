@@ -12,7 +12,7 @@ import pytest
 from django.core.cache import cache as shared_cache
 from django.db import connection, transaction
 
-from agency.core import rate_limits
+from core.valkey import rate_limits
 from tenants import vault
 from tests.support.processes import same_server
 

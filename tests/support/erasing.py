@@ -1,6 +1,6 @@
 """The worker that removes what was deleted, in tests."""
 
-from organizations import erasure
+from tenants.lifecycle import erasure
 from tenants.models import Erasure
 
 

@@ -94,9 +94,7 @@ class _Draft:
             for referent in part.referents
             for name in _names(request["requested_attributes"].get(referent, {}))
         }
-        self.masks = {
-            name: mask_number() for name in self.messages.keys() - self.shown
-        }
+        self.masks = {name: mask_number() for name in self.messages.keys() - self.shown}
         self.masks |= {SECRET: linked}
         self.lied: dict[tuple[str, int], int] = {}
         exponent = secrets.randbits(455 if part.signed.e > 1 else 1000)

@@ -5,7 +5,7 @@ import re
 
 from jsonschema import Draft202012Validator
 
-from agency.api.dialects import DIFFERENCES
+from core.api.dialects import DIFFERENCES
 
 # Answered in both spellings, as `proofRequest` says.
 OPEN = {"ProofRequest", "ProofAttributeInfo", "ProofPredicateInfo", "AttributeFilter"}

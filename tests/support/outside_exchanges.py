@@ -112,9 +112,7 @@ def request_for(phone, client, offered, definition_id):
     request, metadata = anoncreds.create_request(
         offer, definition, LINK_SECRET, phone.party.did
     )
-    attached = {
-        "requests~attach": [json_attachment("libindy-cred-request-0", request)]
-    }
+    attached = {"requests~attach": [json_attachment("libindy-cred-request-0", request)]}
     kind = ISSUE + "request-credential"
     return phone.build(kind, offered.thread_id, **attached), metadata, definition
 

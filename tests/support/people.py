@@ -7,7 +7,7 @@ from itertools import count
 from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 
 numbers = count(1)
 

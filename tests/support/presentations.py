@@ -49,9 +49,7 @@ def ask(*items: dict, nonce: str | None = None, at: int | None = None) -> dict:
     return build_request(policy, nonce or anoncreds.generate_nonce(), at)
 
 
-def answer(
-    request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()
-) -> dict:
+def answer(request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()) -> dict:
     """Return the presentation of autoSelect, by default with Alice's degree.
 
     hidden: the items whose values are not shown.

@@ -9,8 +9,8 @@ from typing import Any
 from django.db import connection, connections
 from django.db.models import Model
 
-from agency.core import transactions
-from agency.core.errors import AgencyError
+from core.errors import AgencyError
+from core.work import transactions
 from tests.support.people import ApiError
 
 PATIENCE = 20  # seconds until all threads must have reached the barrier

@@ -2,12 +2,13 @@
 
 import pytest
 
-from agency.core import transactions
-from agency.core.errors import WrongState
 from connections.didcomm import message
-from connections.messaging import delivery, outbox
+from connections.messaging import outbox
 from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import connections_1_0
+from connections.transport import delivery
+from core.errors import WrongState
+from core.work import transactions
 from credentials import revocation
 from credentials.models import Credential
 from tests.support import queues

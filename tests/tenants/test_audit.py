@@ -7,9 +7,9 @@ import pytest
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from agency.core import logs
-from organizations.provisioning import create_organization, remove_organization
+from core.telemetry import logs
 from tenants import audit
+from tenants.lifecycle.provisioning import create_organization, remove_organization
 from tenants.models import ApiKey, AuditEntry
 from tests.factories import AuditEntryFactory, EmailAddressFactory
 from tests.support.erasing import worker_erases
@@ -60,9 +60,7 @@ def test_the_address_is_that_of_the_outermost_trusted_proxy(
     assert list(origins) == ["192.0.2.7", "198.51.100.4"]
 
 
-def test_staff_in_the_admin_a_key_and_a_command_are_told_apart(
-    college, request_of_fay
-):
+def test_staff_in_the_admin_a_key_and_a_command_are_told_apart(college, request_of_fay):
     request_of_fay.path = "/admin/tenants/tenant/"
     audit.record("organization.changed", college, by=request_of_fay)
     key, secret = ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, college, "Server")

@@ -18,10 +18,10 @@ from django.core.management import CommandError
 from django.db import connection, transaction
 from django.utils import timezone
 
-from organizations.provisioning import remove_organization
 from tenants import data_key_rotation as rotation
 from tenants import master_key_rotation, tasks, vault
 from tenants.audit import actor_of_command
+from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import DataKey, FormerDataKey
 from tenants.sealed_columns import list_sealed_tables
 from tests.factories import UserFactory

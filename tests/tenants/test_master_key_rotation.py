@@ -11,9 +11,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError
 from django.db import connection
 
-from agency.core import transactions
-from organizations.provisioning import create_organization
+from core.work import transactions
 from tenants import master_key_rotation, vault
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import ApiKey, DataKey
 from tests.support.commands import output_of
 from tests.support.races import at_once, is_waited_for, wait_until

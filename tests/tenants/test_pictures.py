@@ -7,7 +7,7 @@ import random
 import pytest
 from PIL import Image
 
-from agency.core.errors import Invalid
+from core.errors import Invalid
 from tenants import pictures
 from tenants.models import Asset
 from tests.support.errors import assert_error, error_of

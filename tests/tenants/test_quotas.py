@@ -6,13 +6,13 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models import F
 
-from agency.core.metrics import registry
 from connections.messaging import outbox
 from connections.models import Connection, InboundMessage
 from connections.protocols import connections_1_0
+from core.telemetry.metrics import registry
 from credentials.models import Credential, Publication
-from organizations.provisioning import create_organization, remove_organization
 from tenants import audit, quotas
+from tenants.lifecycle.provisioning import create_organization, remove_organization
 from tenants.models import Asset, Provider, Tenant
 from tests.factories import UserFactory
 from tests.support import queues

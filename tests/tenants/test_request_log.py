@@ -10,12 +10,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agency.core import retention
-from agency.core.metrics import registry
-from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
-from organizations import erasure
-from organizations.provisioning import remove_organization
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.telemetry.metrics import registry
+from core.work import retention
 from tenants import audit, request_log, tasks
+from tenants.lifecycle import erasure
+from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import LoggedRequest, Tenant
 from tests.factories import LoggedRequestFactory
 from tests.support.request_log import written

@@ -10,11 +10,11 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.utils import timezone
 
-from agency.core import retention as batches
-from agency.core.metrics import registry
-from organizations.provisioning import remove_organization
+from core.telemetry.metrics import registry
+from core.work import retention as batches
 from tenants import audit, retention, tasks
 from tenants.assets import storage_path
+from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import ApiKey, Asset
 from tests.factories import ProviderFactory, UserFactory
 from tests.support.people import Organization

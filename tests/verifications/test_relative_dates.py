@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agency.core import network_reads
+from core.work import network_reads
 from tests.support.errors import assert_error, error_of
 from tests.support.presentations import attribute, policy_of, predicate
 from tests.support.steps import step

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agency.core.errors import AgencyError, Invalid, PeerError, Unavailable
+from core.errors import AgencyError, Invalid, PeerError, Unavailable
 from tests.fixtures import (
     ALICE_LINK_SECRET,
     FIRST_LIST,
@@ -417,7 +417,5 @@ sys.exit(len(failed))
 @pytest.mark.slow
 def test_many_threads_may_be_the_first_to_use_the_library():
     for _ in range(3):
-        ran = subprocess.run(
-            [sys.executable, "-c", FIRST_CALLS], cwd=ROOT, check=False
-        )
+        ran = subprocess.run([sys.executable, "-c", FIRST_CALLS], cwd=ROOT, check=False)
         assert ran.returncode == 0

@@ -33,9 +33,7 @@ SECONDS_TO_NOTICE = 2.0
 
 @pytest.fixture
 def product(transactional_db, home):
-    database = same_server(
-        os.environ["DATABASE_URL"], connection.settings_dict["NAME"]
-    )
+    database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
     given = {
         "DATABASE_URL": database,
         "REDIS_URL": settings.REDIS_URL,

@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from agency.core.errors import Invalid, Unavailable
+from core.errors import Invalid, Unavailable
 from credentials.models import CredentialDefinition
 from tenants import vault
 from tenants.models import Tenant

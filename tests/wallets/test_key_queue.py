@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from agency.core import fair_pool
+from core.work import fair_pool
 from tests.support.races import at_once, during
 from wallets import key_queue
 from wallets.key_queue import KeyNotReady, join_queue, lease_key, take_turn

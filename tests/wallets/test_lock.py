@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from agency.core.errors import NotFound
+from core.errors import NotFound
 from tests.support.races import elsewhere
 from wallets.models import Wallet
 

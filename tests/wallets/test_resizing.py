@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from agency.core.errors import Invalid
+from core.errors import Invalid
 from tests.fixtures import stored
 from tests.support.keys import resize_at_once, stored_spare_key
 from tests.support.processes import eventually
@@ -161,9 +161,9 @@ def test_a_key_whose_proof_does_not_hold_is_not_used(monkeypatch, part):
 
 def test_a_spare_key_that_does_not_fit_together_is_not_used():
     spare = stored_spare_key()
-    spare.public["value"]["primary"]["n"] = stored("degree").public["value"][
-        "primary"
-    ]["n"]
+    spare.public["value"]["primary"]["n"] = stored("degree").public["value"]["primary"][
+        "n"
+    ]
     with pytest.raises(UnusableKey):
         resize(["a"], spare=spare)
     spare.private["value"]["p_key"]["p"] = str(P + 1)

@@ -1,6 +1,6 @@
 import pytest
 
-from agency.core import http
+from core.net import http
 from tests.support.webhook_receiver import receiving, send_example
 
 

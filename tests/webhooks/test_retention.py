@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agency.core import retention as batches
 from connections.protocols import handshakes
+from core.work import retention as batches
 from tests.support.races import during
 from tests.support.webhook_receiver import days_pass, worker_calls
 from webhooks import retention, tasks

@@ -5,10 +5,10 @@ from functools import partial
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from agency.api.openapi.operation import operation
-from agency.api.pagination import ListQuery, list_parameters
-from agency.api.serializers import Contract, IntegerField, Parameters
-from agency.api.views import View, get_or_404
+from core.api.openapi.operation import operation
+from core.api.pagination import ListQuery, list_parameters
+from core.api.serializers import Contract, IntegerField, Parameters
+from core.api.views import View, get_or_404
 from tenants import audit
 from tenants.models import Scope
 from verifications.kiosks import (
@@ -70,9 +70,7 @@ class Kiosks(View):
     )
     def create(self, request):
         body = self.parse_body(KioskParameters)
-        if body[
-            "shownItems"
-        ]:  # the page shows their values to whoever has its address
+        if body["shownItems"]:  # the page shows their values to whoever has its address
             self.require_scope(Scope.VALUES)
         policies = VerificationPolicy.objects.filter(tenant=self.tenant)
         create = partial(

@@ -8,9 +8,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agency.api.openapi.operation import operation
-from agency.api.serializers import Contract, Parameters
-from agency.api.views import View, get_or_404, heavy
+from core.api.openapi.operation import operation
+from core.api.serializers import Contract, Parameters
+from core.api.views import View, get_or_404, heavy
 from credentials.api.serializers import values_field
 from credentials.ledgers import ledger_of
 from tenants.models import Scope, Tenant

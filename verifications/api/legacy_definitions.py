@@ -8,11 +8,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agency.api.notes import NotesParameters, notes_in
-from agency.api.openapi.operation import operation
-from agency.api.pagination import list_parameters
-from agency.api.serializers import Contract, IntegerField, Parameters
-from agency.api.views import View, get_or_404
+from core.api.notes import NotesParameters, notes_in
+from core.api.openapi.operation import operation
+from core.api.pagination import list_parameters
+from core.api.serializers import Contract, IntegerField, Parameters
+from core.api.views import View, get_or_404
 from tenants.models import Scope
 from verifications.api import legacy_requests
 from verifications.api.legacy_requests import NON_REVOKED, PREDICATE, REQUEST

@@ -4,10 +4,10 @@ from functools import partial
 
 from rest_framework.response import Response
 
-from agency.api.notes import NotesParameters, notes_in
-from agency.api.openapi.operation import operation
-from agency.api.pagination import list_parameters
-from agency.api.views import View, get_or_404
+from core.api.notes import NotesParameters, notes_in
+from core.api.openapi.operation import operation
+from core.api.pagination import list_parameters
+from core.api.views import View, get_or_404
 from tenants.models import Scope
 from verifications.api.serializers import (
     NotedPolicyParameters,
@@ -45,9 +45,7 @@ class VerificationPolicies(View):
             VerificationPolicyContract, self.rows, VerificationPolicyQuery
         )
 
-    @operation(
-        "getVerificationPolicy", Scope.READ, response=VerificationPolicyContract
-    )
+    @operation("getVerificationPolicy", Scope.READ, response=VerificationPolicyContract)
     def retrieve(self, request, policyId):
         return self.to_response(
             VerificationPolicyContract, get_or_404(self.rows, policyId)

@@ -5,18 +5,19 @@ from functools import partial
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
-from agency.api import dialects, hints
-from agency.api.long_poll import PREFER
-from agency.api.negotiation import JSONParser
-from agency.api.notes import NotesParameters, notes_in
-from agency.api.openapi.operation import form_or_json, operation
-from agency.api.pagination import list_parameters
-from agency.api.views import heavy
 from connections.api import given_messages
 from connections.api.exchanges import WalletExchangeView
 from connections.api.serializers import DeclineParameters
 from connections.protocols import connectionless
+from core.api import dialects, hints
+from core.api.long_poll import PREFER
+from core.api.negotiation import JSONParser
+from core.api.notes import NotesParameters, notes_in
+from core.api.openapi.operation import form_or_json, operation
+from core.api.pagination import list_parameters
+from core.api.views import heavy
 from tenants.models import Scope
+from verifications import messages
 from verifications.api.serializers import (
     AvailableCredentials,
     ConnectionVerificationQuery,
@@ -29,7 +30,7 @@ from verifications.api.serializers import (
     WalletVerificationQuery,
 )
 from verifications.models import Verification
-from verifications.present_proof import messages, prover
+from verifications.present_proof import prover
 from verifications.proofs import proof_policy
 
 
@@ -110,9 +111,7 @@ class WalletVerifications(WalletExchangeView):
         """
         shown = []  # the attributes, then the predicates
         for is_predicate in (False, True):
-            pairs = [
-                pair for pair in available if pair[0].is_predicate == is_predicate
-            ]
+            pairs = [pair for pair in available if pair[0].is_predicate == is_predicate]
             contract = VerificationPolicyCredentialContract(
                 pairs, many=True, context=self.context
             )

@@ -6,21 +6,6 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agency.api.notes import (
-    BY_REFERENCE,
-    NotesContract,
-    NotesParameters,
-    NotesQuery,
-)
-from agency.api.pagination import ChangingQuery, NamedQuery
-from agency.api.serializers import (
-    METADATA,
-    Contract,
-    IntegerField,
-    Parameters,
-    drop_nulls,
-    format_utc,
-)
 from connections.api.serializers import (
     EXCHANGE_VERSION,
     LINK_COLUMNS,
@@ -34,6 +19,21 @@ from connections.api.serializers import (
     was_started_by_link,
 )
 from connections.invitation_links import encoded_message
+from core.api.notes import (
+    BY_REFERENCE,
+    NotesContract,
+    NotesParameters,
+    NotesQuery,
+)
+from core.api.pagination import ChangingQuery, NamedQuery
+from core.api.serializers import (
+    METADATA,
+    Contract,
+    IntegerField,
+    Parameters,
+    drop_nulls,
+    format_utc,
+)
 from credentials.api.serializers import CredentialContract
 from verifications.models import Verification
 from verifications.proofs.failures import list_causes
@@ -358,9 +358,7 @@ class VerificationContract(NotesContract):
             causes=causes or None,
             policy=verification.unsealed_policy(),
             proposal=verification.unsealed_proposal(),
-            verificationRequestData=encoded_message(connection)
-            if is_by_link
-            else None,
+            verificationRequestData=encoded_message(connection) if is_by_link else None,
             verificationRequestUrl=url,
             verificationUrl=url,
             threadId=verification.thread_id,
@@ -408,9 +406,7 @@ class ConnectionVerificationQuery(ChangingQuery, NotesQuery):
     state = serializers.ChoiceField(STATES, required=False)
     isValid = serializers.BooleanField(source="is_valid", required=False)
     role = serializers.ChoiceField(ROLES, required=False)
-    threadId = serializers.CharField(
-        source="thread_id", required=False, max_length=128
-    )
+    threadId = serializers.CharField(source="thread_id", required=False, max_length=128)
 
 
 class WalletVerificationQuery(ConnectionVerificationQuery):

@@ -4,17 +4,17 @@ from functools import partial
 
 from rest_framework.response import Response
 
-from agency.api.long_poll import PREFER
-from agency.api.notes import NotesParameters, notes_in
-from agency.api.openapi.operation import operation
-from agency.api.pagination import list_parameters
-from agency.api.views import get_or_404
-from agency.core.errors import Conflict
 from connections.api.exchanges import ExchangeView
 from connections.api.link_options import create_with_options, read_link_options
 from connections.api.serializers import out_of_band_options
 from connections.exchange import PARTIES
 from connections.protocols import public_dids
+from core.api.long_poll import PREFER
+from core.api.notes import NotesParameters, notes_in
+from core.api.openapi.operation import operation
+from core.api.pagination import list_parameters
+from core.api.views import get_or_404
+from core.errors import Conflict
 from tenants.models import Scope
 from verifications.api.serializers import (
     NotedLinkParameters,
@@ -93,9 +93,7 @@ class Verifications(ExchangeView):
     def send_policy(self, request, policyId, connectionId):
         notes = self.parse_body(NotesParameters)
         stored = self.get_policy(policyId)
-        return self.send_request(
-            connectionId, stored.unsealed_body(), stored.pk, notes
-        )
+        return self.send_request(connectionId, stored.unsealed_body(), stored.pk, notes)
 
     @operation(
         "sendVerificationFromParameters",

@@ -5,7 +5,7 @@ import django.utils.timezone
 import uuid_utils.compat
 from django.db import migrations, models
 
-from agency.core.database.locks import LockTables
+from core.database.locks import LockTables
 
 
 class Migration(migrations.Migration):

@@ -178,8 +178,7 @@ class Review:
         """Whether credentials of this definition can be revoked."""
         definition = self.definitions.get(definition_id or "")
         return (
-            definition is not None
-            and definition["value"].get("revocation") is not None
+            definition is not None and definition["value"].get("revocation") is not None
         )
 
     def allows_revocable(self) -> bool:

@@ -7,7 +7,7 @@ Samples become candidates as a wallet's credentials do, so the same rules of
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from agency.core.errors import Invalid
+from core.errors import Invalid
 from verifications.attribute_meaning import resolve_attributes
 from verifications.proofs import proof_policy
 from verifications.proofs.ledger_reader import LedgerReader

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.db.models import QuerySet, Value
 
-from agency.core import network_reads
-from agency.core.compiled_sql import CompiledQuery
+from core.database.compiled_sql import CompiledQuery
+from core.work import network_reads
 from credentials.models import Credential
 from tenants import vault
 from verifications.proofs.ledger_reader import LedgerReader

@@ -10,8 +10,8 @@ from connections.messaging.router import (
     on_connection_merged,
     on_link_expired,
 )
+from verifications.messages import PRESENT_PROOF
 from verifications.models import Verification
-from verifications.present_proof.messages import PRESENT_PROOF
 
 State = Verification.State
 

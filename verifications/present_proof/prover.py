@@ -12,9 +12,6 @@ from typing import Any, NamedTuple
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core import network_reads, prepared_results, transactions
-from agency.core.errors import PeerError, WrongState
-from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import MessageFormat, attachment_of
 from connections.didcomm.message import Message
@@ -24,20 +21,23 @@ from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
+from core.errors import PeerError, WrongState
+from core.states import move
+from core.work import network_reads, prepared_results, transactions
 from credentials.ledgers import ledger_of
 from credentials.models import Credential
 from credentials.tails import tails_path
 from tenants import vault
 from tenants.models import Notes
+from verifications import messages, previews
 from verifications.attribute_meaning import resolve_attributes
+from verifications.messages import PRESENT_PROOF
 from verifications.models import Verification
-from verifications.present_proof import messages, previews
 from verifications.present_proof.candidates import (
     build_candidates,
     find_credentials,
     read_batches,
 )
-from verifications.present_proof.messages import PRESENT_PROOF
 from verifications.present_proof.requests import lazy_ledger
 from verifications.proofs import presentation_building, selection
 from verifications.proofs.checks import verify_own_presentation
@@ -107,9 +107,7 @@ def _choose_proposal_format(
     Nothing that it discloses tells the format, and of two attached formats it wants to
     verify both.
     """
-    usual = discover_features.choose_format(
-        connection, PRESENT_PROOF, exchange_version
-    )
+    usual = discover_features.choose_format(connection, PRESENT_PROOF, exchange_version)
     # 1.0 has no formats, and a wallet hosted here reads both.
     if usual.is_first or connection.attachment_format or connection.is_hosted:
         return usual
@@ -269,7 +267,7 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
 
     They come oldest first. It decrypts every credential that has a requested
     attribute, and reads the ledger: 503 Unavailable if that does not respond; in a
-    transaction, ReadNeeded (agency/core/network_reads.py). WrongState if there is only
+    transaction, ReadNeeded (core/work/network_reads.py). WrongState if there is only
     a proposal.
     """
     proof_request, candidates, by_id = find_candidates(verification)

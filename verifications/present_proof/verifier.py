@@ -10,9 +10,6 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from agency.core import network_reads
-from agency.core.errors import PeerError
-from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import attachment_of
 from connections.didcomm.message import Message
@@ -21,13 +18,16 @@ from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
 from connections.protocols.out_of_band import OutOfBandOptions
+from core.errors import PeerError
+from core.states import move
+from core.work import network_reads
 from credentials.ledgers import ledger_of
 from tenants import vault
 from tenants.models import Notes, Tenant
+from verifications import messages, previews
 from verifications.attribute_meaning import resolve_attributes
+from verifications.messages import PRESENT_PROOF
 from verifications.models import Verification
-from verifications.present_proof import messages, previews
-from verifications.present_proof.messages import PRESENT_PROOF
 from verifications.present_proof.requests import build_request_now, lazy_ledger
 from verifications.proofs import proof_policy
 from verifications.proofs.checks import judge_presentation

@@ -172,7 +172,7 @@ def verify_own_presentation(
     """Verify our own presentation before the locks. The verdict is not used.
 
     A verifier hosted here calls the library with the same arguments in the same
-    transaction, and then finds its result (agency/core/prepared_results.py).
+    transaction, and then finds its result (core/work/prepared_results.py).
     """
     parsed = read_presentation(presentation)
     judgement = Judgement(request, read_items(request), parsed, ledger)
@@ -215,16 +215,12 @@ class Judgement:
             for answer, _ in self.all_answers(item)
             if answer.index is not None
         }
-        return {
-            index: self.presentation.sub_proofs[index] for index in sorted(indexes)
-        }
+        return {index: self.presentation.sub_proofs[index] for index in sorted(indexes)}
 
     @cached_property
     def resolved_definitions(self) -> list[tuple[dict, dict] | None]:
         """The (definition, schema) of each sub-proof; None if the ledger lacks one."""
-        ids = [
-            identifier.definition_id for identifier in self.presentation.identifiers
-        ]
+        ids = [identifier.definition_id for identifier in self.presentation.identifiers]
         known: dict[str, tuple[dict, dict] | None] = {}
         for name in dict.fromkeys(ids):
             definition = self.ledger.definition(name)
@@ -749,9 +745,7 @@ def _presentation_for_library(presentation: Presentation) -> dict:
     """
     without_registry = {"rev_reg_id": None, "timestamp": None}
     identifiers = [
-        identifier
-        if sub_proof.proves_non_revocation
-        else identifier | without_registry
+        identifier if sub_proof.proves_non_revocation else identifier | without_registry
         for sub_proof, identifier in zip(
             presentation.sub_proofs, presentation.body["identifiers"], strict=True
         )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from agency.core.errors import Invalid, Unavailable
+from core.errors import Invalid, Unavailable
 from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.proof_items import MAX_TIMESTAMP, Interval, Item
 from verifications.proofs.request_reading import prune_request, read_items

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from agency.core.errors import Invalid
+from core.errors import Invalid
 from verifications.proofs.proof_items import (
     MAX_ITEMS,
     MAX_NAMES,

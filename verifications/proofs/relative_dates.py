@@ -13,7 +13,7 @@ import re
 from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 
-from agency.core.days import parse_day
+from core.text.days import parse_day
 
 # The bounds keep the year between 1000 and 9999, so the number has eight digits.
 PATTERN = r"today([+-]([0-9]{1,5}d|[0-9]{1,4}m|[0-9]{1,3}y))?"

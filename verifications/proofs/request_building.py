@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Mapping
 
-from agency.core.errors import Invalid
+from core.errors import Invalid
 from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import (
     BOUND_SUFFIX,

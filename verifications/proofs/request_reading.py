@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from agency.core.errors import PeerError
+from core.errors import PeerError
 from verifications.proofs.proof_items import (
     BOUND_SUFFIX,
     MAX_INT32,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 
-from agency.core.errors import Invalid
+from core.errors import Invalid
 from wallets.anoncreds.refusals import refused_as
 
 INT32 = range(-(2**31), 2**31)

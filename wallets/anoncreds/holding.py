@@ -4,8 +4,8 @@ import re
 
 import anoncreds
 
-from agency.core.errors import PeerError
-from agency.core.prepared_results import preparable
+from core.errors import PeerError
+from core.work.prepared_results import preparable
 from wallets.anoncreds.refusals import refused_as
 
 LINK_SECRET_ID = "default"

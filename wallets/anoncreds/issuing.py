@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import anoncreds
 
-from agency.core.errors import Invalid, PeerError
-from agency.core.prepared_results import preparable
+from core.errors import Invalid, PeerError
+from core.work.prepared_results import preparable
 from wallets.anoncreds.encoding import encode_values, normalise_name
 from wallets.anoncreds.refusals import REFUSALS, refused_as
 from wallets.anoncreds.revocation import RevocationSlot, require_free_index

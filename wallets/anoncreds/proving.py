@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import anoncreds
 
-from agency.core.errors import Invalid, PeerError, Unavailable
-from agency.core.prepared_results import preparable
+from core.errors import Invalid, PeerError, Unavailable
+from core.work.prepared_results import preparable
 from wallets.anoncreds.refusals import REFUSALS, refused_as
 from wallets.anoncreds.revocation import revocation_index
 

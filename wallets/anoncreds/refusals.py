@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import anoncreds
 
-from agency.core.errors import AgencyError
+from core.errors import AgencyError
 
 # Loads the library while one thread imports this: threads that load it at the same time
 # panic, all but one.

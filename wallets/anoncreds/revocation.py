@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import anoncreds
 
-from agency.core.errors import Invalid, Unavailable
+from core.errors import Invalid, Unavailable
 from wallets.anoncreds.refusals import refused_as
 
 

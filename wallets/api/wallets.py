@@ -8,19 +8,19 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from agency.api.notes import (
+from core.api.notes import (
     BY_REFERENCE,
     NotesContract,
     NotesParameters,
     NotesQuery,
     notes_in,
 )
-from agency.api.openapi.operation import operation
-from agency.api.pagination import NamedQuery, list_parameters
-from agency.api.serializers import IdentifierField
-from agency.api.views import View, or_404
-from agency.core.compiled_sql import CompiledQuery
-from agency.core.errors import Conflict, Invalid
+from core.api.openapi.operation import operation
+from core.api.pagination import NamedQuery, list_parameters
+from core.api.serializers import IdentifierField
+from core.api.views import View, or_404
+from core.database.compiled_sql import CompiledQuery
+from core.errors import Conflict, Invalid
 from tenants.models import Scope
 from wallets.models import Wallet
 

@@ -1,7 +1,7 @@
 from django.contrib.postgres.indexes import HashIndex
 from django.db import migrations, models
 
-from agency.core.database.indexes import BuildIndex
+from core.database.indexes import BuildIndex
 
 
 class Migration(migrations.Migration):

@@ -10,12 +10,12 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from agency.api import hints
-from agency.api.exceptions import error_response
-from agency.api.openapi.operation import operation
-from agency.api.pagination import LINK, MAX_LIMIT, next_link
-from agency.api.serializers import Contract, IntegerField, SharedFields
-from agency.api.views import View
+from core.api import hints
+from core.api.exceptions import error_response
+from core.api.openapi.operation import operation
+from core.api.pagination import LINK, MAX_LIMIT, next_link
+from core.api.serializers import Contract, IntegerField, SharedFields
+from core.api.views import View
 from tenants.models import Scope
 from webhooks.api.serializers import MESSAGE_TYPES
 from webhooks.events import feed
@@ -35,9 +35,7 @@ class Filters(SharedFields):
 
     messages = hints.QUERY_MESSAGES
     messageType = serializers.ChoiceField(MESSAGE_TYPES, source="type", required=False)
-    objectId = serializers.CharField(
-        source="object_id", max_length=128, required=False
-    )
+    objectId = serializers.CharField(source="object_id", max_length=128, required=False)
 
 
 class FeedQuery(Filters):
@@ -111,9 +109,7 @@ class Events(View):
     )
     def stream(self, request):
         place = settings.STREAM_URL + request.path_info
-        message = (
-            f"The stream of events is served at {place}, by a process of its own."
-        )
+        message = f"The stream of events is served at {place}, by a process of its own."
         if settings.STREAM_URL == settings.PUBLIC_URL:
             message = (
                 "The proxy must lead this path to the process that serves streams, "

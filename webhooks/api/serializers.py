@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from rest_framework import serializers
 
-from agency.api.pagination import ChangingQuery, ListQuery
-from agency.api.serializers import Contract, Parameters, format_utc
-from agency.core import addresses
+from core.api.pagination import ChangingQuery, ListQuery
+from core.api.serializers import Contract, Parameters, format_utc
+from core.net import addresses
 from tenants import vault
 from webhooks.events.types import Type
 from webhooks.models import Delivery, Webhook

@@ -4,10 +4,10 @@ from functools import partial
 
 from rest_framework.response import Response
 
-from agency.api import dialects
-from agency.api.openapi.operation import operation
-from agency.api.pagination import list_parameters
-from agency.api.views import View, get_or_404, lock_for_token
+from core.api import dialects
+from core.api.openapi.operation import operation
+from core.api.pagination import list_parameters
+from core.api.views import View, get_or_404, lock_for_token
 from tenants import audit
 from tenants.models import Scope
 from webhooks.api.serializers import (
@@ -123,9 +123,7 @@ class Webhooks(View):
     )
     def rotate_secret(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
-        rotate = self.recorded(
-            webhook.rotate_secret, "webhook.secret_rotated", webhook
-        )
+        rotate = self.recorded(webhook.rotate_secret, "webhook.secret_rotated", webhook)
         # shown_once: the response has the secret, so it is not stored.
         rotated = self.perform(rotate, shown_once=True)
         return self.to_response(WebhookSecretContract, rotated)

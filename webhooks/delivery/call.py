@@ -5,7 +5,9 @@ import logging
 from django.db import connection
 from django.utils import timezone
 
-from agency.core import faults, http, logs
+from core import faults
+from core.net import http
+from core.telemetry import logs
 from webhooks.delivery.models import Delivery
 from webhooks.delivery.outcomes import (
     Outcome,

@@ -11,9 +11,10 @@ from django.db import models, transaction
 from django.db.models.functions import Collate, Left
 from django.utils import timezone
 
-from agency.core.errors import Conflict, NotFound
+from core.errors import Conflict, NotFound
 from tenants import vault
 from tenants.models import Record, Tenant
+from webhooks import kinds
 from webhooks.delivery.signing import new_secret
 from webhooks.events import types
 
@@ -49,10 +50,7 @@ class Webhook(Record):
     default `message_types`.
     """
 
-    class Type(models.TextChoices):
-        NOTIFICATION = "Notification"
-        DELEGATED_ENDORSER = "DelegatedEndorser"
-        ZAPIER = "Zapier"
+    Type = kinds.Kind
 
     class Dialect(models.TextChoices):
         LITERAL = "literal", "As the interface is written"
@@ -64,7 +62,6 @@ class Webhook(Record):
 
     MAX_OF_TYPE = {Type.NOTIFICATION: 5}
     MAX_OF_OTHER_TYPES = 100
-    NEVER_CALLED = (Type.DELEGATED_ENDORSER,)
 
     api_id = "pk"
     tenant = models.ForeignKey(
@@ -162,9 +159,7 @@ class Webhook(Record):
         tenant.lock_row()
         limit = cls.MAX_OF_TYPE.get(cls.Type(type), cls.MAX_OF_OTHER_TYPES)
         if cls.objects.filter(tenant=tenant, type=type).count() >= limit:
-            message = (
-                f"You have {limit} webhooks of the type {type}. Delete one first."
-            )
+            message = f"You have {limit} webhooks of the type {type}. Delete one first."
             raise Conflict("webhook_limit", message)
         webhook = cls(
             tenant=tenant, url=url, type=type, dialect=dialect, made_by=made_by
@@ -262,9 +257,9 @@ class Webhook(Record):
     def is_never_called(self) -> bool:
         """Whether webhooks of its type are stored and never called.
 
-        Who makes a delivery asks this; EMIT_SQL asks NEVER_CALLED itself.
+        Who makes a delivery asks this; EMIT_SQL asks for NEVER_CALLED itself.
         """
-        return self.type in self.NEVER_CALLED
+        return self.type in kinds.NEVER_CALLED
 
     def require_callable(self) -> None:
         """Raise Conflict `webhook_not_called`, or `webhook_disabled`, if it is so."""

@@ -11,8 +11,8 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agency.core.errors import Conflict
-from agency.core.queued_jobs import LEASE, CausedJob
+from core.errors import Conflict
+from core.work.queued_jobs import LEASE, CausedJob
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook
 from webhooks.events.models import Event

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from agency.core import http
+from core.net import http
 
 THROTTLED_STATUSES = (429, 502, 504)
 SLOW_CALL_SECONDS = 5.0  # longer calls count as slow, with any result

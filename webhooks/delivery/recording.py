@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
-from agency.core import faults
+from core import faults
 from tenants import vault
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.health import update_health
@@ -90,8 +90,7 @@ def record_outcomes(finished: Sequence[Finished]) -> None:
     webhooks = update_health(made)
     if attempts := [build_attempt(delivery, outcome) for delivery, outcome in made]:
         columns = [
-            [getattr(attempt, name) for attempt in attempts]
-            for name in ATTEMPT_COLUMNS
+            [getattr(attempt, name) for attempt in attempts] for name in ATTEMPT_COLUMNS
         ]
         with connection.cursor() as cursor:
             cursor.execute(ATTEMPTS_SQL, columns)

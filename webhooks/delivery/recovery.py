@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from webhooks.delivery.endpoints import TRANSACTION_MARGIN, Webhook
 from webhooks.delivery.models import RESTARTED, Delivery
 from webhooks.events import feed
@@ -74,9 +74,7 @@ def run_recoveries() -> int:
 
     Those of an organization that is frozen wait.
     """
-    running = Webhook.objects.exclude(recover_since=None).filter(
-        tenant__frozen_at=None
-    )
+    running = Webhook.objects.exclude(recover_since=None).filter(tenant__frozen_at=None)
     webhooks = running.values_list("pk", flat=True)[:MAX_WEBHOOKS]
     return sum(recovery_step(webhook_id) for webhook_id in webhooks)
 

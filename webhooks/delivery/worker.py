@@ -7,8 +7,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
-from agency.core import faults
-from agency.core.dispatcher import NotifiedLoop
+from core import faults
+from core.work.dispatcher import NotifiedLoop
 from webhooks.delivery.call import call_webhook
 from webhooks.delivery.call_queue import ALL_CALLS, CallQueue, CallTimes
 from webhooks.delivery.claim import claim_due, per_webhook_limit

@@ -5,12 +5,14 @@ from typing import Any, ClassVar
 
 from django.db import models, transaction
 
-from agency.core import faults, logs, transactions
-from agency.core.compiled_sql import insert_row
-from agency.core.database.base import count_rows
-from agency.core.notify import notify_worker
+from core import faults
+from core.database.base import count_rows
+from core.database.compiled_sql import insert_row
+from core.telemetry import logs
+from core.work import transactions
+from core.work.notify import notify_worker
 from tenants.models import NotedRow, Record
-from webhooks.delivery.endpoints import Webhook
+from webhooks import kinds
 from webhooks.events.models import TRANSACTION_SQL, Event
 from webhooks.events.types import Type, type_in_wallet
 
@@ -163,7 +165,7 @@ def _emit_parameters(event: Event) -> dict[str, Any]:
         "is_example": event.is_example,
         "request_id": logs.id_of_own_call(event.tenant_id),
         "caused_by": logs.current_request_id(),
-        "never_called": list(Webhook.NEVER_CALLED),
+        "never_called": list(kinds.NEVER_CALLED),
     }
 
 

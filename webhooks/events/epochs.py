@@ -7,7 +7,7 @@ a restore begins a new one. Before the first restore the name is empty.
 
 from django.db import connection
 
-from agency.core import transactions
+from core.work import transactions
 
 # Without parameters: `manage.py restore` gives them to psql, too.
 RENAME_SQL = """

@@ -22,8 +22,8 @@ from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from agency.core.errors import Invalid
-from agency.core.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.errors import Invalid
 from tenants import vault
 from tenants.models import Tenant
 from webhooks.events.models import Event

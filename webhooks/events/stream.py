@@ -18,8 +18,8 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import QuerySet
 
-from agency.core import metrics
-from agency.core.errors import Invalid, TooMany, Unavailable
+from core.errors import Invalid, TooMany, Unavailable
+from core.telemetry import metrics
 from tenants.models import ApiKey, Tenant
 from webhooks.events import feed
 from webhooks.events.feed import Position
@@ -36,8 +36,7 @@ RETRY_DELAY_SECONDS = 1.0  # after a failed poll
 BATCH_SIZE = 500  # events per query
 MAX_QUEUED = 1000  # messages; beyond this, a listener catches up from the database
 REVOKED_MESSAGE = (
-    b"event: end\n"
-    b'data: {"code": "unauthorized", "message": "The key was revoked."}\n\n'
+    b'event: end\ndata: {"code": "unauthorized", "message": "The key was revoked."}\n\n'
 )
 
 

@@ -1,7 +1,7 @@
 from django.db import migrations, models
 from django.db.models.functions import Collate, Left
 
-from agency.core.database.indexes import BuildIndex
+from core.database.indexes import BuildIndex
 
 
 class Migration(migrations.Migration):

@@ -2,7 +2,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-from agency.core.database.locks import LockTables
+from core.database.locks import LockTables
 
 
 class Migration(migrations.Migration):

@@ -57,9 +57,7 @@ def start_servers(home: Path) -> dict[str, str]:
     database = os.environ.get("DATABASE_URL") or postgres.start(
         home / "postgres", postgres.FAST
     )
-    broker = os.environ.get("REDIS_URL") or valkey.start(
-        home / "valkey", durable=False
-    )
+    broker = os.environ.get("REDIS_URL") or valkey.start(home / "valkey", durable=False)
     return {
         "DATABASE_URL": database,
         "REDIS_URL": broker,

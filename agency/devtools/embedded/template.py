@@ -27,7 +27,8 @@ FOLDER = Path(sys.prefix, "postgres")
 SOURCES = (
     "*/migrations/*.py",
     "*/*/migrations/*.py",
-    "agency/core/database/*.py",
+    "agency/holders/*/migrations/*.py",
+    "core/database/*.py",
     "agency/devtools/embedded/*.py",
     "agency/management/commands/migrate.py",
     "agency/settings.py",

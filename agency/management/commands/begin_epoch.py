@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from agency.core import transactions
+from core.work import transactions
 from wallets.models import SpareKey
 from webhooks.events.epochs import begin_epoch
 

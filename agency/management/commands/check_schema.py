@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agency import __version__
 from agency.ops import database_schema
+from core.version import __version__
 
 
 class Command(BaseCommand):

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agency.core.errors import AgencyError
 from agency.ops.moving.exporting import find_organization
-from organizations.deletion import end_deletion, undo_deletion
+from core.errors import AgencyError
 from tenants import audit
+from tenants.lifecycle.deletion import end_deletion, undo_deletion
 
 ACTOR = audit.actor_of_command("deletion")
 

@@ -10,9 +10,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
 
-from agency.core.logs import log_start, log_uncaught
 from agency.ops import heartbeats, startup
 from connections import tasks as messages
+from core.telemetry.logs import log_start, log_uncaught
 from webhooks import tasks as webhooks
 
 logger = logging.getLogger(__name__)

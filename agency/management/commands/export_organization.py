@@ -5,14 +5,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agency.core.errors import OrganizationFrozen
 from agency.ops.moving.exporting import (
     ACTOR,
     export_organization,
     find_organization,
 )
 from agency.ops.moving.refusals import MoveRefused
-from organizations import freezing
+from core.errors import OrganizationFrozen
+from tenants.lifecycle import freezing
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from agency.core.logs import log_uncaught
+from core.telemetry.logs import log_uncaught
 from wallets import key_generator, key_queue
 
 

@@ -6,7 +6,7 @@ from allauth.mfa.models import Authenticator
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agency.core import transactions
+from core.work import transactions
 from tenants import audit
 
 

@@ -8,9 +8,10 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agency.core import faults, transactions
-from agency.core.database.older_processes import describe_older_processes
-from agency.core.progress import Progress
+from core import faults
+from core.database.older_processes import describe_older_processes
+from core.work import transactions
+from core.work.progress import Progress
 from tenants import data_key_rotation as rotation
 from tenants import vault
 from tenants.models import Tenant

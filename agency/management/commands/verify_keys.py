@@ -7,9 +7,9 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
-from agency.core import faults
-from agency.core.progress import Progress
 from agency.studio.accounts.second_factor import verify_factors
+from core import faults
+from core.work.progress import Progress
 from tenants import vault
 from tenants.models import DataKey, FormerDataKey
 from tenants.sealed_columns import (

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from agency.core.progress import Progress
+from core.work.progress import Progress
 
 CHUNK_BYTES = 1024 * 1024
 

@@ -8,9 +8,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db.migrations.loader import MigrationLoader
 
-from agency import __version__
 from agency.ops.backups.copying import Copy, copy_stream
 from agency.ops.backups.programs import server_version
+from core.version import __version__
 from tenants import vault
 
 FORMAT = 1

@@ -10,8 +10,6 @@ from django.core.files.storage import default_storage
 from django.core.management.base import CommandError
 from django.db import connection
 
-from agency.core import faults
-from agency.core.progress import Progress
 from agency.ops.backups.copying import copy_stream, read_chunks
 from agency.ops.backups.manifest import (
     DATABASE,
@@ -21,6 +19,8 @@ from agency.ops.backups.manifest import (
     read_manifest,
 )
 from agency.ops.backups.programs import run_script
+from core import faults
+from core.work.progress import Progress
 from wallets import key_pool
 from webhooks.events import epochs
 

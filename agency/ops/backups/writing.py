@@ -14,10 +14,6 @@ from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from agency import __version__
-from agency.core import faults
-from agency.core.progress import Progress
-from agency.core.storage import sync_to_disk
 from agency.ops.backups.copying import Copy, copy_stream
 from agency.ops.backups.manifest import (
     DATABASE,
@@ -27,6 +23,10 @@ from agency.ops.backups.manifest import (
 )
 from agency.ops.backups.programs import dump_database, server_version
 from agency.ops.stored_files import FOLDERS, list_folder, needed_files
+from core import faults
+from core.storage import sync_to_disk
+from core.version import __version__
+from core.work.progress import Progress
 from tenants import vault
 from tenants.master_key_rotation import count_by_master_key
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
 
-from agency.web_wallet.models import PersonalLink
+from agency.holders.wallet.models import PersonalLink
 from tenants.models import ApiKey, Membership, Tenant
 from verifications.models import Kiosk
 from webhooks.models import Webhook

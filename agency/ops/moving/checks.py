@@ -12,7 +12,6 @@ from typing import Any
 from django.contrib.auth.hashers import identify_hasher
 from django.db import models
 
-from agency.core.errors import PeerError
 from agency.ops.moving.refusals import MoveRefused
 from agency.ops.moving.tables import (
     BULK,
@@ -23,6 +22,7 @@ from agency.ops.moving.tables import (
     Part,
     model_of,
 )
+from core.errors import PeerError
 from tenants import vault
 from wallets import keys
 from wallets.models import Key, Wallet
@@ -159,9 +159,7 @@ def leads_home(part: Part, field: "models.Field[Any, Any]", column: str) -> str:
         return "false"
     here = f"SELECT FROM {table} WHERE id = {column}"
     if table == part.table:
-        return (
-            f"{is_own_row(model, column)} OR EXISTS ({here.replace(table, 'moved')})"
-        )
+        return f"{is_own_row(model, column)} OR EXISTS ({here.replace(table, 'moved')})"
     if not comes_before(model, field.model):
         return f"NOT EXISTS ({here})"  # its own row comes later, if at all
     return is_own_row(model, column)
@@ -192,9 +190,7 @@ def names_nobody_else(column: str) -> str:
     """SQL: whether no row of another organization has this id, whatever it is."""
     tables = [("tenants_tenant", "id = %(tenant)s")]
     for table in dict.fromkeys(ORDER):
-        names = {
-            field.column: field for field in model_of(table)._meta.concrete_fields
-        }
+        names = {field.column: field for field in model_of(table)._meta.concrete_fields}
         if "tenant_id" in names and isinstance(names.get("id"), models.UUIDField):
             tables.append((table, OF_TENANT))
     return " AND ".join(
@@ -244,9 +240,7 @@ def require_possession() -> None:
     query = f"SELECT * FROM {Key._meta.db_table} WHERE id IN (SELECT id FROM moved)"
     for key in Key.objects.raw(query):
         try:
-            is_own = (
-                key.seed is None or keys.verkey_of(key.unseal_seed()) == key.verkey
-            )
+            is_own = key.seed is None or keys.verkey_of(key.unseal_seed()) == key.verkey
         except (*vault.UNSEAL_ERRORS, PeerError, TypeError, AttributeError):
             is_own = False
         if not is_own:

@@ -15,10 +15,6 @@ from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
 
-from agency import __version__
-from agency.core import faults
-from agency.core.progress import Progress
-from agency.core.storage import sync_to_disk
 from agency.ops.backups.copying import read_chunks
 from agency.ops.backups.writing import read_snapshot
 from agency.ops.moving.header import (
@@ -32,10 +28,14 @@ from agency.ops.moving.header import (
 from agency.ops.moving.refusals import MoveRefused
 from agency.ops.moving.sealed_stream import SealingWriter
 from agency.ops.moving.tables import IS_NAMED, IS_OWN_OBJECT, PARTS, Part
+from core import faults
+from core.storage import sync_to_disk
+from core.version import __version__
+from core.work.progress import Progress
 from credentials.tails import tails_name
-from organizations import freezing
 from tenants import audit, vault
 from tenants.assets import storage_path
+from tenants.lifecycle import freezing
 from tenants.models import Asset, DataKey, FormerDataKey, Membership, Tenant
 from webhooks.models import Event
 

@@ -9,11 +9,11 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.dateparse import parse_datetime
 
-from agency import __version__
-from agency.core.master_keys import read_master_key
 from agency.ops.database_schema import expected_schema, find_differences, read_schema
 from agency.ops.moving.refusals import MoveRefused
 from agency.ops.moving.tables import PARTS
+from core.master_keys import read_master_key
+from core.version import __version__
 from tenants import vault
 from tenants.models import Network, Tenant
 

@@ -27,9 +27,7 @@ LENGTH = struct.Struct(">I")
 class Sealer:
     """What the writer and the reader have in common. header: the bytes of its line."""
 
-    def __init__(
-        self, file: IO[bytes], key: bytes, salt: bytes, header: bytes
-    ) -> None:
+    def __init__(self, file: IO[bytes], key: bytes, salt: bytes, header: bytes) -> None:
         self.file = file
         self.key = vault.derive_key(key, b"move file" + salt)
         self.header = hashlib.sha256(header).digest()
@@ -42,9 +40,7 @@ class Sealer:
 
 
 class SealingWriter(Sealer):
-    def __init__(
-        self, file: IO[bytes], key: bytes, salt: bytes, header: bytes
-    ) -> None:
+    def __init__(self, file: IO[bytes], key: bytes, salt: bytes, header: bytes) -> None:
         super().__init__(file, key, salt, header)
         self.compressor = zlib.compressobj(COMPRESSION)
         self.waiting = bytearray()
@@ -71,9 +67,7 @@ class SealingWriter(Sealer):
 class OpeningReader(Sealer):
     """Raises MoveRefused `file_damaged`."""
 
-    def __init__(
-        self, file: IO[bytes], key: bytes, salt: bytes, header: bytes
-    ) -> None:
+    def __init__(self, file: IO[bytes], key: bytes, salt: bytes, header: bytes) -> None:
         super().__init__(file, key, salt, header)
         self.decompressor = zlib.decompressobj()
         self.opened, self.place = b"", 0  # what was opened, and read up to here

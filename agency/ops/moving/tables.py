@@ -8,7 +8,7 @@ from typing import NamedTuple
 from django.apps import apps
 from django.db import models
 
-from organizations.freezing import HELD_DAYS
+from tenants.lifecycle.freezing import HELD_DAYS
 from tenants.models.organizations import PICTURE
 
 OF_TENANT = "tenant_id = %(tenant)s"
@@ -92,9 +92,7 @@ class Part(NamedTuple):
     @property
     def query(self) -> str:
         """The SELECT of the rows, with the parameters of read_parameters()."""
-        values = ", ".join(
-            self.changes.get(name, f'"{name}"') for name in self.columns
-        )
+        values = ", ".join(self.changes.get(name, f'"{name}"') for name in self.columns)
         return f"SELECT {values} FROM {self.table} WHERE {self.rows}"
 
 

@@ -13,13 +13,13 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
 
-from agency.core.callers import client_address
 from agency.mails import texts
 from agency.mails.languages import language_for
 from agency.mails.sending import Change, send_mail
 from agency.studio.accounts.rate_limits import rate_limit_response
 from agency.studio.invitations import invitation_of
 from agency.studio.pages import list_memberships
+from core.net.callers import client_address
 
 logger = logging.getLogger(__name__)
 # The name of the link in the context of each mail that has one.

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agency.holder_pages.languages import choose_language
+from agency.holders.links.languages import choose_language
 from agency.mails.languages import choose_mail_language, language_for
 from agency.studio.pages import studio_page
 from tenants.branding import LANGUAGES

@@ -11,8 +11,8 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.api.exceptions import plain_error_response, wants_html
-from agency.core import metrics
+from core.api.exceptions import plain_error_response, wants_html
+from core.telemetry import metrics
 
 RATE_LIMITED_ACTIONS = {  # by route: the rate limit that allauth checks first
     "account_login": "login",

@@ -1,23 +1,16 @@
 """Second factors: authenticator apps, passkeys and recovery codes of allauth.mfa."""
 
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
-from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 from django.conf import settings
-from django.contrib import messages
 from django.db import transaction
-from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 
 from tenants import vault
 
 PURPOSE = "second factor"
-FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
 
 class MFAAdapter(DefaultMFAAdapter):
@@ -79,31 +72,3 @@ def reseal_factor(pk: int, generation: int) -> bool:
     row.data[member] = vault.reseal_text(text, PURPOSE, generation)
     row.save(update_fields=["data"])
     return True
-
-
-def has_second_factor(user: Any) -> bool:
-    """Whether signing in takes an app or a passkey, besides the password.
-
-    The person of a request was read with the answer (sign_in.py).
-    """
-    known = getattr(user, "has_second_factor", None)
-    return factors_of(user.pk).exists() if known is None else known
-
-
-def factors_of(user_id: Any) -> QuerySet[Authenticator]:
-    return Authenticator.objects.filter(user_id=user_id, type__in=FACTORS)
-
-
-def require_second_factor(request: HttpRequest, reason: str) -> None:
-    """Lead to the page of second factors unless the person has one.
-
-    reason: the sentence that the page shows. Raises ImmediateHttpResponse, which
-    allauth's middleware answers with.
-    """
-    if not has_second_factor(request.user):
-        raise ImmediateHttpResponse(lead_to_setup(request, reason))
-
-
-def lead_to_setup(request: HttpRequest, reason: str) -> HttpResponse:
-    messages.warning(request, reason)
-    return redirect("mfa_index")

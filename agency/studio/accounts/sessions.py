@@ -8,10 +8,10 @@ from django.contrib.auth.signals import user_logged_in
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agency.core import transactions
-from agency.core.callers import client_address
 from agency.mails.devices import device_name
 from agency.studio.pages import studio_page
+from core.net.callers import client_address
+from core.work import transactions
 from tenants import audit, sessions
 
 UNKNOWN_ADDRESS = "0.0.0.0"  # of a request over a socket that has none

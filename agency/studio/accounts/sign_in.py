@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import Exists, OuterRef
 
-from agency.studio.accounts.second_factor import factors_of
+from agency.studio.required_factors import factors_of
 
 FACTOR_OF_USER = Exists(factors_of(OuterRef("pk")))
 

@@ -9,9 +9,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.api.views import heavy
-from agency.core import network_reads
-from agency.core.errors import AgencyError
 from agency.studio.exchange.kinds import CREDENTIAL, KINDS
 from agency.studio.exchange.views import (
     get_object,
@@ -21,6 +18,9 @@ from agency.studio.exchange.views import (
 )
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
+from core.api.views import heavy
+from core.errors import AgencyError
+from core.work import network_reads
 from credentials import revocation
 from tenants import audit
 from tenants.models import Permission

@@ -12,7 +12,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agency.core.errors import AgencyError
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.views import get_object
 from agency.studio.form_tokens import OnceForm, once_per_form
@@ -21,6 +20,7 @@ from agency.studio.pages import get_membership, studio_page
 from connections.models import BasicMessage, Connection
 from connections.protocols import basic_message
 from connections.protocols.basic_message import DeliveryState
+from core.errors import AgencyError
 from tenants import audit
 from tenants.models import Membership, Permission
 

@@ -7,13 +7,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.core.errors import AgencyError
 from agency.studio.exchange.actions import run_action
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.views import get_object, to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
 from connections.protocols import did_rotate, trust_ping
+from core.errors import AgencyError
 from tenants import audit
 from tenants.models import Permission
 

@@ -32,9 +32,7 @@ class Kind:
 
     def get_or_404(self, tenant: Tenant, object_id: UUID) -> Any:
         """An object of the organization, with the organization as it is loaded."""
-        row = get_object_or_404(
-            self.with_related().filter(tenant=tenant), pk=object_id
-        )
+        row = get_object_or_404(self.with_related().filter(tenant=tenant), pk=object_id)
         row.tenant = tenant
         return row
 

@@ -12,7 +12,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, Q, QuerySet
 from django.db.models.functions import JSONObject
 
-from agency.studio.events import add_badge, list_deliveries
+from agency.studio.deliveries import add_badge, list_deliveries
 from agency.studio.exchange.kinds import KEYS, connection_of
 from agency.studio.exchange.words import (
     EVENTS,

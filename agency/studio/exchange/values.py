@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agency.holder_pages.contents import predicate_of, value_words
 from agency.studio.exchange.api_answer import MASK
 from connections.api.serializers import has_free_text
 from connections.didcomm.reasons import find_code
@@ -16,6 +15,7 @@ from credentials.models import Credential
 from verifications.models import Verification
 from verifications.proofs.failures import BOUND_UNANSWERED, UNANSWERED
 from verifications.proofs.request_reading import read_items
+from verifications.wording import predicate_of, value_words
 
 REASON = "Reason, in their words"
 

@@ -11,8 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
-from agency.core import transactions
-from agency.core.errors import AgencyError
 from agency.studio.curl import example_call
 from agency.studio.exchange import steps
 from agency.studio.exchange.api_answer import api_path, masked_json
@@ -34,6 +32,8 @@ from connections import invitation_links
 from connections.api.serializers import was_started_by_link
 from connections.messaging import outbox
 from connections.protocols import held_requests
+from core.errors import AgencyError
+from core.work import transactions
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 from verifications.models import Verification, VerificationPolicy
@@ -211,8 +211,7 @@ def offered_actions(row: Any) -> dict[str, bool]:
         "can_cancel": row.OBJECT_TYPE != "connection" and row.state in row.OPEN,
         "can_chat": is_connected and row.wallet.is_organization,
         "can_accept": may_accept(row),
-        "can_issue": is_credential
-        and (row.role, row.state) == ("issuer", "Requested"),
+        "can_issue": is_credential and (row.role, row.state) == ("issuer", "Requested"),
         "can_ask": is_issued,
         "can_revoke": is_issued and row.revocation_index is not None,
         "can_ping": can_ping,
@@ -294,9 +293,7 @@ def reveal_values(
     if not any(value.text for value in values):
         messages.info(request, NO_VALUES)
         return to_object_page(row)
-    audit.record(
-        "values.revealed", row, by=request, reason=form.cleaned_data["reason"]
-    )
+    audit.record("values.revealed", row, by=request, reason=form.cleaned_data["reason"])
     more = {"revealed": values, "is_watched": False}
     return render_exchange(request, membership, row, **more)
 

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 
 from indy_vdr import ledger
 
-from agency.core import network_reads
-from agency.core.errors import Conflict
-from agency.core.waiting import seconds_left
+from core.errors import Conflict
+from core.work import network_reads
+from core.work.waiting import seconds_left
 from credentials.ledgers.base import (
     Agreement,
     DidRole,
@@ -33,7 +33,7 @@ from credentials.ledgers.base import (
 from credentials.ledgers.indy import pool, reads, writes
 from credentials.ledgers.indy.reads import LedgerObject
 from credentials.ledgers.local import published_body
-from credentials.models.published import FAR_FUTURE, PublishedObject, StatusList
+from credentials.ledgers.published import FAR_FUTURE, PublishedObject, StatusList
 from tenants.models import Network
 from wallets import keys
 
@@ -346,9 +346,7 @@ class IndyLedger:
     def _schema_sequence(self, schema_id: str) -> int:
         if self.schema(schema_id) is None:
             raise pool.no_response(self.network)
-        rows = PublishedObject.objects.filter(
-            network=self.network, object_id=schema_id
-        )
+        rows = PublishedObject.objects.filter(network=self.network, object_id=schema_id)
         return rows.values_list("sequence", flat=True).get()
 
     def _cached_or_read(

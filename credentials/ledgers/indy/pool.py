@@ -34,9 +34,9 @@ from indy_vdr import (
     version as library_version,
 )
 
-from agency.core import fair_pool, network_reads
-from agency.core.errors import AgencyError, Conflict, Invalid, Unavailable
-from agency.core.waiting import seconds_left
+from core.errors import AgencyError, Conflict, Invalid, Unavailable
+from core.work import fair_pool, network_reads
+from core.work.waiting import seconds_left
 from credentials.ledgers.indy import try_genesis
 from tenants.models import Network
 
@@ -158,7 +158,7 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
     """Send a request and return the response of the ledger.
 
     Unavailable `ledger_unavailable`, also once the call has waited LEDGER_TIMEOUT in
-    all (agency/core/waiting.py), Refused `ledger_refused`. A write that ends as
+    all (core/work/waiting.py), Refused `ledger_refused`. A write that ends as
     Unavailable may have happened, or may still happen. Never call this inside a
     database transaction: its locks would last as long as the call.
     """

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from django.db import connection
 from indy_vdr import Request, VdrError, ledger
 
-from agency.core import faults
-from agency.core.errors import Conflict
+from core import faults
+from core.errors import Conflict
 from credentials.ledgers.base import Agreement
 from credentials.ledgers.indy import pool, reads
 from tenants import vault
@@ -122,9 +122,7 @@ def submit_transaction(
     return Receipt(answer["seqNo"], answer["txnTime"])
 
 
-def agreement_acceptance(
-    network: Network, author: Author, agreement: Agreement
-) -> str:
+def agreement_acceptance(network: Network, author: Author, agreement: Agreement) -> str:
     """The acceptance that a transaction must carry. 409 `agreement_not_accepted`."""
     rows = AgreementAcceptance.objects.filter(
         network=network, tenant_id=author.tenant_id

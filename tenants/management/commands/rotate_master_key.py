@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from agency.core import faults
-from agency.core.progress import Progress
+from core import faults
+from core.work.progress import Progress
 from tenants import master_key_rotation as rotation
 from tenants import vault
 

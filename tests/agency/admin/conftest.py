@@ -7,7 +7,7 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import Group, Permission, User
 
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 from tests.factories import AuthenticatorFactory
 from tests.support.pages import Browser
 

@@ -109,9 +109,7 @@ def path_of(name, records):
 
 def entries():
     """What the log holds of what staff did, besides looks at records."""
-    return AuditEntry.objects.filter(actor_kind="staff").exclude(
-        action="record.viewed"
-    )
+    return AuditEntry.objects.filter(actor_kind="staff").exclude(action="record.viewed")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import ApiKey, AuditEntry, Membership
 from tests.factories import MembershipFactory, UserFactory
 

@@ -14,8 +14,7 @@ def menu_of(page):
     [nav] = re.findall(r'<nav class="support-menu".*?</nav>', page, re.S)
     sections = re.findall(r"<p id=[^>]*>([^<]+)</p>\s*<ul[^>]*>(.*?)</ul>", nav, re.S)
     return {
-        name: re.findall(r"<a [^>]+>([^<]+)</a>", entries)
-        for name, entries in sections
+        name: re.findall(r"<a [^>]+>([^<]+)</a>", entries) for name, entries in sections
     }
 
 

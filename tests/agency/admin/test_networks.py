@@ -4,8 +4,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 
-from organizations.networks import fetch_genesis
-from organizations.provisioning import LOCAL, require_network
+from tenants.lifecycle.networks import fetch_genesis
+from tenants.lifecycle.provisioning import LOCAL, require_network
 from tenants.models import Network
 from tests.support.http_endpoints import HEAD, answers, serving
 from tests.support.ledger_networks import GENESIS
@@ -40,7 +40,9 @@ def test_a_network_is_added_by_its_text_or_by_a_file(adds):
 def test_a_network_is_added_by_an_address(adds, settings, monkeypatch):
     settings.OUTGOING_ALLOW_LOOPBACK = True
     body = GENESIS.encode()
-    monkeypatch.setattr("organizations.admin.fetch_genesis", outside_of_transactions)
+    monkeypatch.setattr(
+        "tenants.lifecycle.admin.fetch_genesis", outside_of_transactions
+    )
     with serving(answers(HEAD + f"{len(body)}\r\n\r\n".encode() + body)) as authority:
         assert adds(address=f"http://{authority}/genesis") == ADDED
 

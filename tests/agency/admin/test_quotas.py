@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import Provider
 from tests.factories import UserFactory
 

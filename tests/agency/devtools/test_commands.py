@@ -37,9 +37,7 @@ def test_compose_runs_the_command_of_the_procfile(name: str) -> None:
 
 def test_the_image_runs_the_web_command_of_the_procfile() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
-    [command] = [
-        line.removeprefix("CMD ") for line in lines if line.startswith("CMD ")
-    ]
+    [command] = [line.removeprefix("CMD ") for line in lines if line.startswith("CMD ")]
     assert in_a_shell(json.loads(command)) == read_procfile()["web"]
 
 
@@ -205,9 +203,7 @@ def make_tools(tmp_path):
     return make_tools
 
 
-def test_missing_programs_are_unpacked_once_and_run(
-    make_tools, tmp_path: Path
-) -> None:
+def test_missing_programs_are_unpacked_once_and_run(make_tools, tmp_path: Path) -> None:
     done = make_tools(apt_get=FETCH, dpkg_deb=UNPACK)
     assert (done.returncode, done.stderr) == (0, "")
     update, install = (tmp_path / "apt.log").read_text().splitlines()

@@ -26,9 +26,7 @@ def test_nginx_takes_the_configuration_without_a_warning(tmp_path: Path) -> None
     assert "[warn]" not in tested.stderr
 
 
-def test_the_proxy_of_compose_has_this_configuration_and_reaches_both_servers() -> (
-    None
-):
+def test_the_proxy_of_compose_has_this_configuration_and_reaches_both_servers() -> None:
     proxy = COMPOSE["services"]["proxy"]
     [source, target, _] = proxy["volumes"][0].split(":")
     assert (ROOT / source).resolve() == CONFIGURATION

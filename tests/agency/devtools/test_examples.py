@@ -13,15 +13,15 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from django.urls import reverse
 from drf_spectacular.generators import SchemaGenerator
 
-from agency.api.dialects import LITERAL_HEADER, SUBSCRIPTION_HEADERS
-from agency.api.openapi import examples
-from agency.api.openapi.descriptions import (
+from agency.devtools.management.commands import demo
+from core.api.dialects import LITERAL_HEADER, SUBSCRIPTION_HEADERS
+from core.api.openapi import examples
+from core.api.openapi.descriptions import (
     PARAMETERS,
     PARAMETERS_BELOW,
     PROPERTIES,
     PROPERTIES_OF,
 )
-from agency.devtools.management.commands import demo
 from tenants.models import Tenant
 from tests.agency.devtools.test_demo import demo_file  # noqa: F401
 from tests.support.openapi import (
@@ -131,9 +131,7 @@ def test_each_operation_answers_its_examples_as_documented(
         tried.add(name)
         expected = EXCEPTIONS.get((name, example), (200, ""))[0]
         if answer.status_code != expected:
-            wrong[f"{name} {example}"] = (
-                f"{answer.status_code} {answer.content!r:.300}"
-            )
+            wrong[f"{name} {example}"] = f"{answer.status_code} {answer.content!r:.300}"
             continue
         for complaint in complaints(document, operation, answer):
             if known := difference(operation, complaint):
@@ -142,9 +140,7 @@ def test_each_operation_answers_its_examples_as_documented(
                 wrong[f"{name} {example}"] = complaint
     assert not wrong, "\n".join(f"{name}: {text}" for name, text in wrong.items())
     assert differed == differing
-    assert tried == {
-        operation["operationId"] for *_, operation in operations(document)
-    }
+    assert tried == {operation["operationId"] for *_, operation in operations(document)}
 
 
 def test_its_own_ids_work_as_well(
@@ -192,7 +188,7 @@ def answers(document, command, ids):
 
 
 def all_ids():
-    """The placeholders of agency/api/openapi/examples.py.
+    """The placeholders of core/api/openapi/examples.py.
 
     The demo must have an object for each.
     """
@@ -262,9 +258,7 @@ def with_ids(value, ids):
         own = ids.get("credentialValues")
         return type(value)(
             {
-                name: own
-                if own and name == "credentialValues"
-                else with_ids(item, ids)
+                name: own if own and name == "credentialValues" else with_ids(item, ids)
                 for name, item in value.items()
             }
         )

@@ -112,9 +112,7 @@ def test_workers_share_nothing_but_valkey(tmp_path: Path) -> None:
     assert one[1].rpartition("/")[0] == two[1].rpartition("/")[0]
     home = Path(one[2]).parents[1]
     assert (
-        home == Path(two[2]).parents[1]
-        and servers_in(home) == []
-        and not home.exists()
+        home == Path(two[2]).parents[1] and servers_in(home) == [] and not home.exists()
     )
 
 

@@ -51,9 +51,7 @@ def test_it_recovers_from_a_killed_launcher_and_killed_servers(
     pid_file = launcher.folder / "var" / "postgres" / "data" / "postmaster.pid"
     psutil.Process(int(pid_file.read_text().split()[0])).kill()
     again = launcher.start_and_wait()
-    assert (
-        "Ended 5 processes that an earlier run had left behind." in launcher.output()
-    )
+    assert "Ended 5 processes that an earlier run had left behind." in launcher.output()
     assert interrupt(again) == 0
 
 

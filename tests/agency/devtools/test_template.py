@@ -94,9 +94,7 @@ def test_each_copy_has_a_password_of_its_own(homes: list[Path]) -> None:
 def test_a_server_may_start_with_an_empty_database(homes: list[Path]) -> None:
     names = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
     for home, is_empty in zip(homes, (True, False), strict=True):
-        with psycopg.connect(
-            postgres.start(home, postgres.FAST, empty=is_empty)
-        ) as db:
+        with psycopg.connect(postgres.start(home, postgres.FAST, empty=is_empty)) as db:
             assert (db.execute(names).fetchone() == (0,)) is is_empty
 
 

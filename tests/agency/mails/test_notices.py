@@ -14,9 +14,9 @@ from django.utils import timezone
 from agency.mails import notices, texts
 from agency.mails.models import MailLanguage
 from agency.mails.tasks import send_webhook_notices
-from organizations import deletion
 from tenants import audit
 from tenants.branding import LANGUAGES
+from tenants.lifecycle import deletion
 from tests.factories import MembershipFactory, UserFactory
 from webhooks.delivery.health import disable_webhook
 from webhooks.models import Webhook

@@ -18,10 +18,10 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from agency.core import metrics
-from agency.core.database import refused_writes
 from agency.ops import health, heartbeats, monitoring, queues
 from agency.ops.models import Heartbeat
+from core.database import refused_writes
+from core.telemetry import metrics
 from tests.factories import HeartbeatFactory, InboundMessageFactory
 from tests.support.paths import DOCS, ROOT
 from wallets.models import KeyRequest

@@ -4,8 +4,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from agency import __version__
 from agency.ops import database_schema, health
+from core.version import __version__
 
 pytestmark = pytest.mark.django_db
 DROP_OFFERS = "ALTER TABLE credentials_credential DROP COLUMN offer_body CASCADE"

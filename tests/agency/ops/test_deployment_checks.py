@@ -118,8 +118,7 @@ def test_check_deploy_says_both():
 
 def test_without_mail_none_is_printed():
     assert (
-        settings_of()["EMAIL_BACKEND"]
-        == "django.core.mail.backends.dummy.EmailBackend"
+        settings_of()["EMAIL_BACKEND"] == "django.core.mail.backends.dummy.EmailBackend"
     )
     console = settings_of(EMAIL_URL="consolemail://")["EMAIL_BACKEND"]
     assert console == "django.core.mail.backends.console.EmailBackend"

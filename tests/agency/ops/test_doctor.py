@@ -13,12 +13,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import OperationalError
 
-from agency.core import rate_limits
-from agency.core.errors import Unavailable
-from agency.core.waiting import seconds_left
 from agency.ops import doctor, health, heartbeats
 from agency.ops.doctor import Finding
 from agency.ops.models import Heartbeat
+from core.errors import Unavailable
+from core.valkey import rate_limits
+from core.work.waiting import seconds_left
 from tests.factories import HeartbeatFactory, NetworkFactory, TenantFactory
 from tests.support.http_endpoints import answers, certificate, serving
 from tests.support.paths import DOCS, ROOT

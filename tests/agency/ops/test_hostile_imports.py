@@ -19,13 +19,13 @@ from django.db.models import (
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agency.core import transactions
-from agency.holder_pages.models import ClosedLink
+from agency.holders.links.models import ClosedLink
+from agency.holders.wallet import links
 from agency.ops.moving import checks, header, importing
 from agency.ops.moving.refusals import MoveRefused
 from agency.ops.moving.tables import PARTS, model_of
-from agency.web_wallet import links
 from connections.models import SeenMessage
+from core.work import transactions
 from credentials.models import (
     DidEndpoint,
     Publication,

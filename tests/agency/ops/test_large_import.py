@@ -5,17 +5,17 @@ import os
 import pytest
 
 from connections.models import Connection
-from organizations import freezing
 from tenants import vault
+from tenants.lifecycle import freezing
 from tenants.models import Erasure, Tenant
 from tests.agency.ops.test_moving import exports, new_key
-from tests.organizations.test_erasure import VALUES
-from tests.organizations.test_large_erasure import PATIENCE, connections_left, fill
 from tests.support import database
 from tests.support.feed_lag import read_feed_during
 from tests.support.killed_worker import start_worker
 from tests.support.people import Organization
 from tests.support.processes import eventually
+from tests.tenants.lifecycle.test_erasure import VALUES
+from tests.tenants.lifecycle.test_large_erasure import PATIENCE, connections_left, fill
 from wallets import keys
 from wallets.models import Key
 

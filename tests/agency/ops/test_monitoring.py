@@ -12,8 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agency.core import http, metrics
 from agency.ops import monitoring, queues
+from core.net import http
+from core.telemetry import metrics
 from credentials.models import CredentialDefinition
 from tests.factories import InboundMessageFactory
 from tests.support.http_endpoints import answers, serving
@@ -186,7 +187,7 @@ def test_a_late_queue_degrades_readiness_and_breaks_nothing(faber):
 COUNTING = """
 import django, sys
 django.setup()
-from agency.core import metrics
+from core.telemetry import metrics
 metrics.count_request("GET", "x", 200, 0.1)
 print("counted", flush=True)
 sys.stdin.read()

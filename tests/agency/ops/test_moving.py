@@ -16,21 +16,20 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
-from agency.core import transactions
+from agency.holders.wallet import links
 from agency.ops.moving import header, importing
 from agency.ops.moving.refusals import EXIT_CODES, MoveRefused
 from agency.ops.moving.tables import CLOSING, HELD, LEFT_BEHIND, PARTS, model_of
-from agency.web_wallet import links
 from connections.messaging import outbox
 from connections.messaging.outbox import HostedMessage
 from connections.models import Connection, OutboundMessage
+from core.work import transactions
 from credentials.models import PublishedObject
-from organizations import freezing
 from tenants import audit, sealed_columns, vault
+from tenants.lifecycle import freezing
 from tenants.models import ApiKey, AuditEntry, DataKey, Erasure, Network, Tenant
 from tenants.models import Provider as Account
 from tests.factories import NetworkFactory, UserFactory
-from tests.organizations.test_erasure import rows_with
 from tests.support import database
 from tests.support.database import Template
 from tests.support.erasing import worker_erases
@@ -39,6 +38,7 @@ from tests.support.outside_agent import Agent
 from tests.support.paths import ROOT
 from tests.support.people import Organization, Provider
 from tests.support.pictures import picture, storage, uploads
+from tests.tenants.lifecycle.test_erasure import rows_with
 from wallets.models import Key, Wallet
 from webhooks.events.types import Type
 from webhooks.models import Delivery, Event
@@ -405,9 +405,7 @@ def test_another_key_or_address_is_refused(moved):
     assert Tenant.objects.count() == 0
 
 
-def test_a_file_that_was_cut_or_changed_anywhere_imports_nothing(
-    college, file, leaves
-):
+def test_a_file_that_was_cut_or_changed_anywhere_imports_nothing(college, file, leaves):
     leaves()
     data = file.read_bytes()
     file.write_bytes(data[: len(data) // 2])

@@ -8,8 +8,8 @@ from django.db import connection
 from connections.models import Connection
 from credentials.models import Credential
 from tests.agency.ops.test_moving import exports, move_key
-from tests.organizations.test_erasure import VALUES
-from tests.organizations.test_large_erasure import fill
+from tests.tenants.lifecycle.test_erasure import VALUES
+from tests.tenants.lifecycle.test_large_erasure import fill
 
 __all__ = ["move_key"]  # the fixture: the key of the file
 pytestmark = pytest.mark.django_db(transaction=True)

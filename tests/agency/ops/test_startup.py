@@ -12,9 +12,9 @@ import psycopg
 import pytest
 import requests
 
-from agency.core.database import sessions
 from agency.devtools.embedded import postgres, start_servers, temporary_home
 from agency.devtools.embedded.home import new_master_key
+from core.database import sessions
 from tests.support.postgres_pooler import pooling
 from tests.support.processes import eventually, processes
 from tests.support.tools import find_program

@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 from django.db import models
 
 from agency.management.commands import verify_keys
-from organizations.provisioning import remove_organization
 from tenants import audit, sealed_columns, vault
+from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import DataKey
 from tenants.sealed_columns import NOT_SEALED, list_sealed_tables
 from tests.factories import UserFactory

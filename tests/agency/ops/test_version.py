@@ -12,8 +12,8 @@ import pytest
 from celery import signals
 from django.test import Client
 
-from agency import __version__
 from agency.ops import heartbeats
+from core.version import __version__
 from tests.support.paths import ROOT
 
 
@@ -53,7 +53,7 @@ def test_a_server_logs_its_version_when_it_starts(module, name):
 def test_celery_logs_its_version_and_lives_when_it_starts(caplog, monkeypatch):
     started = Mock()
     monkeypatch.setattr(heartbeats, "start_heartbeats", started)
-    caplog.set_level("INFO", logger="agency.core.logs")
+    caplog.set_level("INFO", logger="core.telemetry.logs")
     worker = Mock(hostname="deliver@host")
     worker.app.amqp.queues.consume_from = ["webhooks", "messages"]
     for signal, sender, name, kind in (

@@ -18,11 +18,12 @@ from django.urls.resolvers import URLResolver
 from django.utils import timezone
 from rest_framework.views import APIView
 
-from agency.web_wallet.links import create_link
+from agency.holders.wallet.links import create_link
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, Schema
 from tenants import audit, vault
 from tenants.models import ApiKey, Membership, Tenant
+from tests.agency.holders.wallet.conftest import opens_wallet
 from tests.agency.pages.people import (
     asked_again,
     half_signed_in,
@@ -32,7 +33,6 @@ from tests.agency.pages.people import (
     signed_in_as_staff,
 )
 from tests.agency.studio.conftest import browser_of, confirmed, person
-from tests.agency.web_wallet.conftest import opens_wallet
 from tests.factories import (
     AttemptFactory,
     ErasureFactory,
@@ -448,9 +448,7 @@ class World(world.World):
         policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
         policy = other.post("/verificationPolicies", policy)["policyId"]
         other.post("/kiosks", {"name": self.called.policy, "policyId": policy})
-        wallet = Wallet.objects.get(
-            wallet_id=other.hosts(self.called.holder).wallet_id
-        )
+        wallet = Wallet.objects.get(wallet_id=other.hosts(self.called.holder).wallet_id)
         create_link(wallet, by=audit.SYSTEM)
         row = Tenant.objects.filter(pk=other.tenant.pk)
         row.update(imported_at=timezone.now())

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from agency.web_wallet.sessions import LINK_COOKIE, OTHER_COOKIE, SESSION_COOKIE
+from agency.holders.wallet.sessions import LINK_COOKIE, OTHER_COOKIE, SESSION_COOKIE
 from tests.agency.pages.catalog import OWNER, PAGES, VISITOR
 from tests.agency.studio.test_accessibility import IS_SHOWN
 from tests.support.chromium import DESKTOP, MARKS, PHONE, SMALLEST

@@ -106,9 +106,7 @@ def filled(world):
     """Return the world, and the number of statements of each page before the fill."""
     for number in range(3):
         world.add_objects(number)
-    few = {
-        address: len(opens(world, who, address)[1]) for who, address in pages(world)
-    }
+    few = {address: len(opens(world, who, address)[1]) for who, address in pages(world)}
     execute_statements(
         "SET statement_timeout = 0; SET session_replication_role = replica"
     )

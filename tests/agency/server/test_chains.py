@@ -107,7 +107,7 @@ def test_a_failure_has_the_same_response_in_both_chains(settings, faber):
 
     def fail():
         client = Client(raise_request_exception=False)
-        with mock.patch("agency.api.views.View.list_response", side_effect=KeyError):
+        with mock.patch("core.api.views.View.list_response", side_effect=KeyError):
             response = client.get("/connections", headers=faber.headers)
         body = re.sub(r"id [\w-]+", "", response.json()["message"])
         assert "X-Request-Id" in response.headers

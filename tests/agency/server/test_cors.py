@@ -11,8 +11,8 @@ import requests
 from django.conf import settings
 from django.test import Client, override_settings
 
-from agency.api.authentication import SUBSCRIPTION_HEADERS
 from agency.server.cors import ASGIMiddleware
+from core.api.authentication import SUBSCRIPTION_HEADERS
 from tests.agency.server.test_chains import routes
 from tests.support.event_streams import free_port, serving
 from tests.support.http_servers import http_server
@@ -213,8 +213,7 @@ def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
         assert found[name].get("status") == 200, (name, found[name])
     assert found["write"]["id"] and "invitationUrl" in found["write"]["text"]
     assert (
-        found["no keys"]["status"] == 401
-        and "unauthorized" in found["no keys"]["text"]
+        found["no keys"]["status"] == 401 and "unauthorized" in found["no keys"]["text"]
     )
     assert "blocked" in found["strange header"]
     allowed = [name for name, seen in elsewhere.items() if "blocked" not in seen]

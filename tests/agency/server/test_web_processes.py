@@ -19,9 +19,7 @@ from tests.support.processes import PATIENCE, eventually, processes, same_server
 
 pytestmark = pytest.mark.slow
 TOKEN = "for-prometheus-only"
-CALLS = (
-    24  # on a connection each: that one process gets them all is next to impossible
-)
+CALLS = 24  # on a connection each: that one process gets them all is next to impossible
 RESPAWN_SECONDS = 20
 
 

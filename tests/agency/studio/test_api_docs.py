@@ -5,9 +5,9 @@ import re
 import pytest
 from django.urls import reverse
 
-from agency.api.openapi import examples
+from core.api.openapi import examples
 from credentials.models import RevocationRegistry
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 from tests.sandbox.people import simulates
 from tests.support.people import Organization
 from tests.support.world import filled

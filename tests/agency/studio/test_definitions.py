@@ -6,7 +6,7 @@ from unittest import mock
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from agency.core.errors import Unavailable
+from core.errors import Unavailable
 from credentials.models import CredentialDefinition, Publication
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import read

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from organizations import departures
 from tenants import audit
+from tenants.lifecycle import departures
 from tenants.models import ApiKey, AuditEntry, Membership, Role, Scope, Tenant
 from tests.agency.studio.conftest import browser_of, person
 from tests.factories import MembershipFactory
@@ -22,9 +22,7 @@ FEW = ["read", "webhooks"]
 @pytest.fixture
 def dev(college):
     """A developer with a key, and a webhook that was made by that key."""
-    dev = MembershipFactory(
-        tenant=college.tenant, user=person("dev"), role="developer"
-    )
+    dev = MembershipFactory(tenant=college.tenant, user=person("dev"), role="developer")
     dev.browser = browser_of(dev.user)
     fields = {"kind": "access_token", "name": "Server", "scopes": FEW}
     url = f"/studio/organizations/{college.tenant.pk}"

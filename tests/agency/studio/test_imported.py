@@ -3,7 +3,7 @@
 import pytest
 from django.utils import timezone
 
-from agency.web_wallet import links
+from agency.holders.wallet import links
 from tenants import audit
 from tenants.models import ApiKey
 from wallets.models import Wallet

@@ -15,9 +15,7 @@ def send(page, **fields):
     """Fill in the form on the page that has these fields, and send it."""
     page.evaluate("window.wasHere = true")
     for name, value in fields.items():
-        page.evaluate(
-            f"document.querySelector('main [name={name}]').value = '{value}'"
-        )
+        page.evaluate(f"document.querySelector('main [name={name}]').value = '{value}'")
     last = f"document.querySelector('main [name={next(iter(fields))}]')"
     page.evaluate(f"{last}.form.requestSubmit()")
     page.wait_for("!window.wasHere && document.readyState === 'complete'")
@@ -31,9 +29,7 @@ def click(page, selector):
 
 def test_an_invited_member_signs_up_and_joins(page, browser, college, url, settings):
     settings.EMAIL_URL = "smtp://mail.example"
-    browser.send(
-        f"{url}/members/invite", email="ada@faber.example", role=Role.OPERATOR
-    )
+    browser.send(f"{url}/members/invite", email="ada@faber.example", role=Role.OPERATOR)
     page.open(link_in(mail.outbox[-1]))
     assert page.evaluate(PATH) == "/studio/invitation"
     click(page, 'main a[href^="/accounts/signup/"]')

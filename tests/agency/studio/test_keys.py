@@ -143,9 +143,7 @@ def test_a_developer_gives_all_scopes_but_those_of_owners(developer, college, ur
     assert ApiKey.find_live("subscription_key", secret).scopes is None
 
 
-def test_a_token_of_no_scope_is_refused_and_one_of_all_has_later_ones_too(
-    browser, url
-):
+def test_a_token_of_no_scope_is_refused_and_one_of_all_has_later_ones_too(browser, url):
     fields = {"kind": "access_token", "name": "Server"}
     refused = browser.send(f"{url}/keys", **fields)
     assert not secrets_on(refused) and "Tick what it may do." in refused.text

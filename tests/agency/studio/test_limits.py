@@ -14,10 +14,10 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import RequestFactory
 
-from agency.core import rate_limits
-from agency.core.metrics import registry
 from agency.studio.accounts.adapter import AccountAdapter
 from agency.studio.accounts.rate_limits import duration_text
+from core.telemetry.metrics import registry
+from core.valkey import rate_limits
 from tests.support.pages import Browser
 from tests.support.races import at_once
 

@@ -13,8 +13,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from agency.studio import audit_log, newest_first
-from organizations.provisioning import create_organization
 from tenants import audit
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import AuditEntry, Tenant
 from tests.agency.admin.conftest import make_staff
 from tests.agency.studio.conftest import actions, browser_of, confirmed, read

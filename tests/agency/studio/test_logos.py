@@ -4,7 +4,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from agency.studio import settings_page
-from organizations.provisioning import change_organization
+from tenants.lifecycle.provisioning import change_organization
 from tenants.models import Asset, AuditEntry, Tenant
 from tests.agency.studio.conftest import read
 from tests.support.pictures import picture, storage

@@ -13,11 +13,11 @@ from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 from django.utils import timezone
 
-from agency.core.errors import Conflict
 from agency.studio import members as pages_of_members
-from organizations import deletion
-from organizations.provisioning import create_organization
+from core.errors import Conflict
 from tenants import audit, members, vault
+from tenants.lifecycle import deletion
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import AuditEntry, Invitation, Membership, Role, Tenant
 from tests.agency.studio.conftest import browser_of, browser_with, person
 from tests.factories import EmailAddressFactory, MembershipFactory
@@ -345,9 +345,7 @@ def test_an_invitation_that_is_used_twice_at_once_makes_one_member(college, rf, 
     ada = person("ada")
 
     known = {"emails": {ada.email}, "by": audit.SYSTEM}
-    accept = partial(
-        members.accept_invitation, vault.keyed_digest(token), ada, **known
-    )
+    accept = partial(members.accept_invitation, vault.keyed_digest(token), ada, **known)
     results = at_once(accept, accept)
     assert [getattr(one, "code", "") for one in results].count("invitation_ended") == 1
     assert college.tenant.memberships.filter(user=ada).count() == 1

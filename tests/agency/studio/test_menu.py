@@ -62,9 +62,7 @@ def test_the_switcher_has_others_by_name_and_is_bounded(browser, fay, url):
         MembershipFactory(tenant__name=f"A{number}", user=fay)
     page = browser.get(url).text
     assert "<bdi>Faber College</bdi></span></summary>" in page
-    assert (
-        len(re.findall("<bdi>(?:A[0-9]+|Acme|Beta)</bdi></a>", page)) == MAX_SWITCHER
-    )
+    assert len(re.findall("<bdi>(?:A[0-9]+|Acme|Beta)</bdi></a>", page)) == MAX_SWITCHER
 
 
 def test_without_an_account_there_is_no_menu(client, db):

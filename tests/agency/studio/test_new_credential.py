@@ -120,9 +120,7 @@ def test_over_a_connection_it_is_issued_once_accepted(browser, page, api, alice)
 
 
 def test_the_connection_of_somebody_else_is_no_choice(browser, page, alice):
-    Connection.objects.filter(connection_id=alice.connection_id).update(
-        state="Invited"
-    )
+    Connection.objects.filter(connection_id=alice.connection_id).update(state="Invited")
     answer = browser.send(page, **VALUES, connection_id=alice.connection_id)
     assert "Select a valid choice" in answer.text
 
@@ -136,9 +134,7 @@ def test_a_number_that_is_none_is_refused_at_its_field(browser, page):
 
 
 def test_unless_it_is_automatic_a_button_issues_it(browser, url, page, api, alice):
-    row = offer(
-        browser, page, connection_id=alice.connection_id, automatic_issuance=""
-    )
+    row = offer(browser, page, connection_id=alice.connection_id, automatic_issuance="")
     path = f"{url}/credentials/{row.pk}"
     assert "Issue the credential" not in read(browser, path)
     alice.accepts_offer()

@@ -38,9 +38,7 @@ def test_the_days_are_counted_and_drawn(browser, url, college):
 def test_a_chart_says_in_words_what_it_shows(browser, url, college):
     DailyUsageFactory(tenant=college.tenant, valid_proofs=3)
     page = read(browser, url)
-    [chart] = re.findall(
-        r'<figure class="chart valid_proofs">.*?</figure>', page, re.S
-    )
+    [chart] = re.findall(r'<figure class="chart valid_proofs">.*?</figure>', page, re.S)
     assert 'role="img"' in chart and "Valid proofs of 7 days: 3" in chart
     for name in re.search('aria-labelledby="([^"]+)"', chart)[1].split():
         assert f'id="{name}"' in chart

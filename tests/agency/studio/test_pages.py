@@ -3,7 +3,7 @@
 import pytest
 from django.core import mail
 
-from agency.server import error_pages
+from core.api import error_pages
 from tenants.models import Tenant
 
 

@@ -11,14 +11,14 @@ import pytest
 from django.http import QueryDict
 from django.utils import timezone
 
-from agency.core import transactions
-from agency.core.errors import Conflict
 from agency.studio import policies
 from agency.studio.conditions import condition_words
 from agency.studio.policy_builder import as_text
 from agency.studio.policy_drafts import next_version, read_draft
 from agency.studio.policy_samples import example_value
 from connections.models import Connection
+from core.errors import Conflict
+from core.work import transactions
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import read

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import LoggedRequest
 from tests.support.request_log import written
 

@@ -15,7 +15,7 @@ from django.urls import resolve, reverse
 from agency.studio import urls
 from connections.models import OutboundMessage
 from credentials.models import Publication
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import Invitation, Membership, Permission, Role
 from tests.agency.pages.catalog import PAGES as OPENED
 from tests.agency.pages.catalog import open_world

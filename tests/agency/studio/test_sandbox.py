@@ -2,8 +2,8 @@
 
 import pytest
 
-from organizations.provisioning import create_organization
 from sandbox.models import SimulatedHolder
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import Tenant
 from tests.agency.studio.conftest import read
 from tests.sandbox.people import holders_answer

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agency.mails.devices import device_name
-from organizations.provisioning import create_organization
 from tenants import sessions
+from tenants.lifecycle.provisioning import create_organization
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import browser_of, person
 from tests.support.pages import Browser

@@ -68,14 +68,10 @@ def test_the_address_is_no_name_in_members_and_log(college, browser, url, by_han
     mallory.send(f"{url}/members/invite", email="ann@x.example", role="viewer")
     entries = AuditEntry.objects.filter(actor_id=str(account.pk))
     assert entries.filter(action="member.invited")
-    assert set(entries.values_list("actor_name", flat=True)) == {
-        f"person {account.pk}"
-    }
+    assert set(entries.values_list("actor_name", flat=True)) == {f"person {account.pk}"}
     entry = entries.get(action="member.joined")
     assert entry.details["person"] == f"person {account.pk}"
-    assert f"person {account.pk}" in read(
-        browser, f"{url}/log?who=person {account.pk}"
-    )
+    assert f"person {account.pk}" in read(browser, f"{url}/log?who=person {account.pk}")
 
 
 def test_what_was_confirmed_once_is_not_the_address_of_today(college):

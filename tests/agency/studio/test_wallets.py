@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from agency.web_wallet.models import UNOPENED_FOR, PersonalLink
+from agency.holders.wallet.models import UNOPENED_FOR, PersonalLink
 from connections.models import Connection
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import read

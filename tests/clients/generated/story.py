@@ -405,9 +405,7 @@ def the_wallet_answers_with_chosen_credentials(story: Story) -> None:
 @step
 def the_result_is_valid(story: Story) -> None:
     result = given(get_verification.sync(story.verification_id, client=CLIENT))
-    assert (
-        result.state is models.VerificationState.ACCEPTED and result.is_valid is True
-    )
+    assert result.state is models.VerificationState.ACCEPTED and result.is_valid is True
     name = present(result.proof)["Name"]
     assert name.value == "Max" and name.revealed and not name.self_attested
     assert present(name.attributes).to_dict() == {"name": "Max"}
@@ -564,9 +562,7 @@ def messages_go_both_ways(story: Story) -> None:
     sent = given(send_message.sync(client=CLIENT, body=ours))
     assert sent.direction is models.MessageDirection.OUTGOING
     theirs = models.BasicMessageParameters(story.theirs.connection_id, "Woof")
-    done(
-        send_wallet_message.sync_detailed(story.wallet_id, client=CLIENT, body=theirs)
-    )
+    done(send_wallet_message.sync_detailed(story.wallet_id, client=CLIENT, body=theirs))
     listed = given(
         list_messages.sync(
             story.connection.connection_id,

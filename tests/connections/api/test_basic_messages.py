@@ -13,9 +13,7 @@ NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
 def writes(organization, connection_id, text="Hello"):
-    return organization.post(
-        "/messages", {"connectionId": connection_id, "text": text}
-    )
+    return organization.post("/messages", {"connectionId": connection_id, "text": text})
 
 
 def listed(organization, connection_id):

@@ -73,9 +73,7 @@ def code(made):
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_an_original_client_gets_connections_1_0_alone(
-    faber, chooses, program, choice
-):
+def test_an_original_client_gets_connections_1_0_alone(faber, chooses, program, choice):
     chooses(choice)
     key = faber.headers["X-Streetcred-Subscription-Key"]
     calls = [(prefix, {}) for prefix in OLD_PREFIXES]
@@ -230,9 +228,7 @@ def test_a_wallet_here_takes_either_and_the_link(faber, chooses, program):
         assert taken["state"] == "Connected"
         again = alice.accepts_invitation(made["outOfBandInvitation"])
         assert again["connectionId"] == taken["connectionId"]
-        handshake = Connection.objects.get(
-            connection_id=made["connectionId"]
-        ).handshake
+        handshake = Connection.objects.get(connection_id=made["connectionId"]).handshake
         expected = "connections/1.0" if pick == "invitation" else "didexchange/1.1"
         assert handshake == expected
 
@@ -276,8 +272,6 @@ def test_an_organization_is_made_with_a_choice_and_changes_it(provider):
     for choice in CHOICES:
         provider.put(path, {"invitationProtocol": choice})
         assert provider.get(path)["invitationProtocol"] == choice
-        assert (
-            provider.makes(invitationProtocol=choice)["invitationProtocol"] == choice
-        )
+        assert provider.makes(invitationProtocol=choice)["invitationProtocol"] == choice
     error = error_of(provider.put, path, {"invitationProtocol": "oob"})
     assert_error(error, 400, "invalid_request")

@@ -33,8 +33,7 @@ def wires(faber, alice):
 
 def versions(protocols):
     return [
-        protocols[one]
-        for one in ("exchangeVersion", "issueCredential", "presentProof")
+        protocols[one] for one in ("exchangeVersion", "issueCredential", "presentProof")
     ]
 
 
@@ -48,9 +47,7 @@ def test_the_version_follows_the_handshake_until_one_is_chosen(faber, alice, pat
         assert wires(faber, alice) == [version] * 2
 
 
-def test_auto_is_the_version_spoken_last_and_invitations_say_theirs(
-    faber, alice, path
-):
+def test_auto_is_the_version_spoken_last_and_invitations_say_theirs(faber, alice, path):
     faber.put(f"{path}/protocols", {"exchangeVersion": "2.0"})
     alice.receives(faber, faber.defines("name", "degree"), VALUES)
     protocols = faber.put(f"{path}/protocols", {"exchangeVersion": "auto"})
@@ -139,9 +136,7 @@ def test_after_new_keys_on_both_sides_all_goes_on(faber, alice, path):
 
 
 def test_keys_rotate_again_and_again(faber, alice, path):
-    seen = {
-        faber.post(f"{path}/rotate") and faber.get(path)["myKey"] for _ in range(4)
-    }
+    seen = {faber.post(f"{path}/rotate") and faber.get(path)["myKey"] for _ in range(4)}
     assert len(seen) == 4
     body = {"connectionId": alice.known_as(faber), "text": "Still here"}
     faber.post("/messages", body)

@@ -7,8 +7,8 @@ import json
 import did_peer_4
 import pytest
 
-from agency.core.errors import PeerError
 from connections.didcomm import dids, signatures
+from core.errors import PeerError
 from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
 from wallets import keys
 

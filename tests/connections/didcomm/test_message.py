@@ -2,8 +2,8 @@
 
 import pytest
 
-from agency.core.errors import PeerError
 from connections.didcomm import message as didcomm
+from core.errors import PeerError
 
 
 @pytest.mark.parametrize(("answered", "report"), [

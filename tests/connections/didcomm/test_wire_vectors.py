@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.agency.api.contract import FILE
+from tests.core.api.contract import FILE
 from tests.fixtures import wire_vectors
 from tests.support.tools import without
 from wallets import anoncreds, keys

@@ -6,13 +6,13 @@ import pytest
 from django.db import OperationalError
 from django.db import connection as database
 
-from agency.core import transactions
-from agency.core.states import move
 from connections.messaging import pair_lock
 from connections.models import Connection
 from connections.protocols import did_rotate, handshakes
+from core.states import move
+from core.work import transactions
 from credentials.models import Credential
-from tests.agency.core.test_plans import NEW_ID, explain, multiply, nodes
+from tests.core.test_plans import NEW_ID, explain, multiply, nodes
 from tests.support import queues
 from tests.support.races import PATIENCE, at_once, elsewhere, is_waited_for, wait_until
 from tests.support.walks import received

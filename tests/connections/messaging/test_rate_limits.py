@@ -4,13 +4,13 @@ from uuid import uuid4
 
 import pytest
 
-from agency.core import rate_limits
-from agency.core.callers import client_address
-from agency.core.errors import TooOften
-from agency.core.metrics import registry
 from connections.didcomm import envelope
 from connections.models import BasicMessage, InboundMessage
 from connections.protocols import trust_ping
+from core.errors import TooOften
+from core.net.callers import client_address
+from core.telemetry.metrics import registry
+from core.valkey import rate_limits
 from tests.support import queues
 from tests.support.errors import assert_error
 from tests.support.outside_agent import Agent

@@ -10,7 +10,7 @@ from connections.didcomm import formats, message, service
 from connections.didcomm.formats import attachment_of, format_of
 from connections.models import Connection
 from connections.protocols import out_of_band
-from credentials.issue_credential import messages as issuing
+from credentials import messages as issuing
 from credentials.models import CredentialDefinition
 from tests.support import queues
 from tests.support.outside_agent import NEW, OLD, Agent
@@ -19,8 +19,8 @@ from tests.support.outside_exchanges import (
     build_presentation,
     ledger_object,
 )
+from verifications import messages as proving
 from verifications.models import Verification
-from verifications.present_proof import messages as proving
 from wallets import anoncreds
 
 VALUES = {"name": "Ann", "level": "7"}
@@ -59,9 +59,7 @@ def open_shared_message(pocket, url):
 def offer_by_link(faber, form, is_automatic=True):
     definition = faber.defines("name", "level")["definitionId"]
     body = {"definitionId": definition, "credentialValues": VALUES}
-    return faber.post(
-        "/credentials", body | {"automaticIssuance": is_automatic} | form
-    )
+    return faber.post("/credentials", body | {"automaticIssuance": is_automatic} | form)
 
 
 def answer_to(pocket, client, made):

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from agency.core.errors import PeerError
 from connections.didcomm import message
 from connections.protocols import connections_1_0
+from core.errors import PeerError
 from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
 from wallets import keys
 

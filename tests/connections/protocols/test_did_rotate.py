@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from agency.core import transactions
 from connections.didcomm import dids, message
 from connections.messaging import envelopes, outbox
 from connections.models import BasicMessage, Connection, InboundMessage
 from connections.protocols import basic_message, did_rotate
+from core.work import transactions
 from tests.support import queues
 from tests.support.outside_agent import Agent
 from tests.support.races import at_once
@@ -71,9 +71,7 @@ def test_the_former_key_ends_after_an_hour(faber, phone, row, other):
     assert timedelta(minutes=59) < left <= timedelta(hours=1)
     hour_passes(row)
     assert not writes(phone, "too late")
-    assert their_key_in_api(faber, row) == phone.verkey, (
-        "the new key has not been used"
-    )
+    assert their_key_in_api(faber, row) == phone.verkey, "the new key has not been used"
     phone.receives = other.receives
     assert writes(other, "at last")
     assert their_key_in_api(faber, row) == other.verkey

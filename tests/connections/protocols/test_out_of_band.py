@@ -28,7 +28,7 @@ from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_agent import Agent
 from tests.support.outside_exchanges import connects_by_did_exchange
-from verifications.present_proof import messages as present_proof
+from verifications import messages as present_proof
 from wallets.models import Wallet
 
 

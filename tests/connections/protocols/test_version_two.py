@@ -2,12 +2,12 @@
 
 import pytest
 
-from agency.core.errors import PeerError
 from connections.didcomm import formats as exchange
 from connections.didcomm import message
 from connections.didcomm.formats import MessageFormat
 from connections.models import Connection
-from credentials.issue_credential import messages as credential_protocol
+from core.errors import PeerError
+from credentials import messages as credential_protocol
 from credentials.models import Credential
 from tests.support import queues
 from tests.support.outside_exchanges import LINK_SECRET, ledger_object, offered_to

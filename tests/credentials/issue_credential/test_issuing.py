@@ -2,10 +2,11 @@
 
 import pytest
 
-from agency.core import transactions
-from agency.core.errors import PeerError
 from connections.didcomm import message as didcomm
-from credentials.issue_credential import handlers, messages
+from core.errors import PeerError
+from core.work import transactions
+from credentials import messages
+from credentials.issue_credential import handlers
 from credentials.models import Credential
 from tests.support.errors import assert_error, error_of
 from tests.support.steps import step

@@ -14,7 +14,8 @@ from connections.didcomm.formats import (
 )
 from connections.models import Connection, InboundMessage
 from connections.protocols import trust_ping
-from credentials.issue_credential import messages, proposal_messages
+from credentials import messages
+from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
 from tests.support import queues
 from tests.support.killed_worker import FAULT_POINTS, die_and_recover

@@ -4,7 +4,6 @@ from itertools import product
 
 import pytest
 
-from agency.core.errors import PeerError
 from connections.didcomm import message as didcomm
 from connections.didcomm.formats import (
     ANONCREDS,
@@ -14,6 +13,7 @@ from connections.didcomm.formats import (
     attach_as,
 )
 from connections.models import Connection
+from core.errors import PeerError
 from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
 from tests.support import races

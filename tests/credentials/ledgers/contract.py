@@ -11,11 +11,11 @@ from itertools import count
 import pytest
 from django.db import transaction
 
-from agency.core.errors import Conflict
+from core.errors import Conflict
 from credentials import revocation
 from credentials.ledgers import ledger_of
 from credentials.registries import make_registry, publish_registry
-from organizations.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization
 from tests.support import keys as stored
 from tests.support.processes import eventually
 from wallets import anoncreds, keys

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agency.core.errors import Conflict, Unavailable
+from core.errors import Conflict, Unavailable
 from credentials.ledgers.indy import IndyLedger
 from credentials.models import Publication
 from credentials.publications import claim_job, run_job

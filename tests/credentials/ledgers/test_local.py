@@ -2,7 +2,7 @@
 
 import pytest
 
-from organizations.provisioning import LOCAL, require_network
+from tenants.lifecycle.provisioning import LOCAL, require_network
 from tests.credentials.ledgers.contract import Contract
 
 

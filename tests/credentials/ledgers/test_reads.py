@@ -36,9 +36,7 @@ def test_a_registry_is_as_large_as_tails_may_be(answers, settings, places, is_fo
 
 def test_a_list_changes_no_place_that_its_registry_has_not(answers):
     newest = {"value": {"accum": "1 0"}, "txnTime": 9}
-    answers(
-        {"value": {"issued": [], "revoked": [2, 4, -1, 10**9], "accum_to": newest}}
-    )
+    answers({"value": {"issued": [], "revoked": [2, 4, -1, 10**9], "accum_to": newest}})
     registry = {"issuerId": ISSUER, **registry_of(3)}
     found = reads.fetch_status_list(None, REGISTRY_ID, registry, 9)
     assert found["revocationList"] == [0, 0, 1, 0]

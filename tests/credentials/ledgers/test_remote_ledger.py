@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from django.db import transaction
 
-from agency.core import network_reads
-from agency.core.errors import Unavailable
+from core.errors import Unavailable
+from core.work import network_reads
 from credentials.ledgers import ledger_of
 from credentials.ledgers.indy import IndyLedger, pool
 from credentials.ledgers.local import published_body

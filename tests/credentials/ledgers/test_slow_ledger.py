@@ -10,8 +10,8 @@ from unittest import mock
 import pytest
 from django.utils import timezone
 
-from agency.core import waiting
-from agency.core.errors import Unavailable
+from core.errors import Unavailable
+from core.work import waiting
 from credentials import publications, publishing
 from credentials.ledgers import indy
 from credentials.ledgers.indy import pool

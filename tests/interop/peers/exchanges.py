@@ -90,9 +90,7 @@ class Issuance(Exchanges):
         self, connection_id: str, definition_id: str, values: dict[str, str]
     ) -> dict:
         attributes = [{"name": name, "value": value} for name, value in values.items()]
-        kind = (
-            f"https://didcomm.org/issue-credential/{self.version}/credential-preview"
-        )
+        kind = f"https://didcomm.org/issue-credential/{self.version}/credential-preview"
         body = {
             "connection_id": connection_id,
             "auto_issue": True,

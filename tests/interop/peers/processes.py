@@ -50,9 +50,7 @@ class Process:
         self.kill()
 
     def check(self) -> None:
-        assert self.running.poll() is None, (
-            f"{self.command[0]} ended:\n{self.output()}"
-        )
+        assert self.running.poll() is None, f"{self.command[0]} ended:\n{self.output()}"
 
     def output(self) -> str:
         """What it said last, its record of requests left out."""

@@ -32,9 +32,7 @@ def test_a_wallet_accepts_what_acapy_offers_out_of_band(faber, spoken_to):
         ("current", "out-of-band", "outOfBandInvitation"),
     ],
 )
-def test_acapy_takes_the_one_of_both_that_it_reads(
-    request, office, name, path, member
-):
+def test_acapy_takes_the_one_of_both_that_it_reads(request, office, name, path, member):
     peer, invited = request.getfixturevalue(name), office.invites(protocol="both")
     given = decode_json(invited[member])
     taken = peer.post(f"/{path}/receive-invitation", given)

@@ -73,9 +73,7 @@ def test_acapy_refuses_a_predicate_that_does_not_hold(
     assert proof.verdict(record) is False
 
 
-def test_acapy_hears_that_a_request_is_declined_and_takes_one_back(
-    alice, visit, proof
-):
+def test_acapy_hears_that_a_request_is_declined_and_takes_one_back(alice, visit, proof):
     record = asks(proof, visit[1], [LEVEL])
     alice.put(f"/verifications/{the_request(alice)}/decline")
     proof.until(record, "abandoned")

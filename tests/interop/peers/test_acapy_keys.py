@@ -30,9 +30,7 @@ def test_acapy_tells_which_protocols_it_speaks(faber, link):
     )
 
 
-def test_acapy_is_asked_on_connections_1_0_before_the_first_offer(
-    faber, acapy, degree
-):
+def test_acapy_is_asked_on_connections_1_0_before_the_first_offer(faber, acapy, degree):
     link = receives(acapy, faber, name="Rex")
     shown = spoken(faber, link)
     assert (shown["disclosed"], shown["issueCredential"]) == ([], "1.0")

@@ -137,8 +137,7 @@ def test_presentations_that_came_while_no_worker_lived_are_judged(
     body = holding.policy(degree, ["level"])
     asked = [holding.ask(faber, one.link, body) for one in parties]
     records = [
-        one.proof.next("request-received", connection_id=one.link[1])
-        for one in parties
+        one.proof.next("request-received", connection_id=one.link[1]) for one in parties
     ]
     with dies(IN, len(parties)):
         for one, record, mine in zip(parties, records, held, strict=True):

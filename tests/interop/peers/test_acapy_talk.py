@@ -26,9 +26,7 @@ def test_acapy_gets_our_text(faber, peer, link):
     ours, theirs = link
     text = f"Zurück an {ours}: ñandú"
     faber.post("/messages", {"connectionId": ours, "text": text})
-    assert (
-        peer.webhooks.hears("basicmessages", content=text)["connection_id"] == theirs
-    )
+    assert peer.webhooks.hears("basicmessages", content=text)["connection_id"] == theirs
 
 
 def test_acapy_learns_which_protocols_are_spoken_here(peer, link):

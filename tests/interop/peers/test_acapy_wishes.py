@@ -17,9 +17,7 @@ BETTER = VALUES | {"level": "9"}
 
 
 def preview(issuance, values):
-    kind = (
-        f"https://didcomm.org/issue-credential/{issuance.version}/credential-preview"
-    )
+    kind = f"https://didcomm.org/issue-credential/{issuance.version}/credential-preview"
     attributes = [{"name": name, "value": value} for name, value in values.items()]
     return {"@type": kind, "attributes": attributes}
 

@@ -246,9 +246,7 @@ def test_credo_is_told_in_its_own_version_that_an_offer_was_taken(
     takes_by_link(other, made, "credential-received")
     takes_by_link(credo, made, "request-sent")
     kind = f"issue-credential/{version}/problem-report"
-    eventually(
-        lambda: f"Error handling message with type {PREFIX}{kind}" in log(credo)
-    )
+    eventually(lambda: f"Error handling message with type {PREFIX}{kind}" in log(credo))
     assert f"CredentialV{version[0]}ProblemReportHandler.handle" in log(credo)
     assert "offer_taken" in log(credo)
 

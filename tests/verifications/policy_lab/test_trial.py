@@ -3,7 +3,7 @@
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agency.api.openapi.operation import all_texts
+from core.api.openapi.operation import all_texts
 from tests.support.errors import assert_error, error_of
 from tests.support.presentations import attribute, predicate, required
 from verifications.api.lab import MAX_SAMPLES

@@ -9,8 +9,8 @@ import pytest
 from credentials import revocation
 from credentials.ledgers import ledger_of
 from credentials.ledgers.local import LocalLedger
+from credentials.ledgers.published import FAR_FUTURE
 from credentials.models import RevocationRegistry, StatusList
-from credentials.models.published import FAR_FUTURE
 from tenants import vault
 from tests.support import queues
 from tests.support.people import Organization

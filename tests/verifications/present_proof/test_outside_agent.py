@@ -21,7 +21,7 @@ from tests.support.outside_exchanges import (
 from tests.support.people import Organization
 from tests.support.presentations import ask, attribute, policy_of, predicate, required
 from tests.support.steps import step
-from verifications.present_proof import messages
+from verifications import messages
 
 CHILD = {"name": "Ann", "age": "15", "degree": "unknown"}
 NAME = attribute("name")

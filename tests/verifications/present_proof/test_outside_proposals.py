@@ -14,8 +14,8 @@ from connections.didcomm.formats import (
 )
 from tests.support import queues
 from tests.support.outside_exchanges import accepts_invitation_of
+from verifications import messages
 from verifications.models import Verification
-from verifications.present_proof import messages
 
 WANTED = {"name": "My name", "version": "1.0", "attributes": [{"policyName": "name"}]}
 PROPOSE = "present-proof/2.0/propose-presentation"

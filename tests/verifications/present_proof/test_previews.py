@@ -2,15 +2,16 @@
 
 import pytest
 
-from agency.core.errors import PeerError
 from connections.didcomm import message as didcomm
 from connections.didcomm.formats import PROOF_PROPOSAL, MessageFormat, attach_as
 from connections.protocols import connections_1_0 as connecting
+from core.errors import PeerError
 from tests.support import queues, races, walks
 from tests.support.errors import assert_error, error_of, refusal
 from tests.support.presentations import ask, attribute, policy_of, predicate
+from verifications import messages, previews
 from verifications.models import Verification
-from verifications.present_proof import messages, previews, verifier
+from verifications.present_proof import verifier
 from verifications.proofs import proof_policy
 
 PREDICATE = predicate("age", ">=", 18, policyName="Old enough")

@@ -2,7 +2,7 @@ import copy
 
 import pytest
 
-from agency.core.errors import Unavailable
+from core.errors import Unavailable
 from tests.fixtures import candidate, ledger
 from tests.support.presentations import answer, ask, attribute, codes, judge, predicate
 from verifications.proofs import checks

@@ -1,6 +1,6 @@
 import pytest
 
-from agency.core.errors import Invalid
+from core.errors import Invalid
 from tests.support.errors import refusal
 from tests.support.presentations import attribute, policy_of, predicate, required
 from verifications.proofs import proof_policy

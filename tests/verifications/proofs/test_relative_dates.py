@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from agency.core.errors import Invalid
+from core.errors import Invalid
 from tests.support.errors import refusal
 from tests.support.presentations import attribute, policy_of, predicate
 from verifications.proofs import proof_policy

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agency.core.errors import Invalid, PeerError
+from core.errors import Invalid, PeerError
 from tests.support.errors import refusal
 from tests.support.presentations import ask, attribute, policy_of, predicate, required
 from verifications.proofs import proof_policy

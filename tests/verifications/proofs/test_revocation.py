@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from agency.core.errors import Invalid, Unavailable
+from core.errors import Invalid, Unavailable
 from tests.fixtures import (
     DAY,
     FIRST_LIST,

@@ -1,6 +1,6 @@
 import pytest
 
-from agency.core.errors import Invalid, PeerError
+from core.errors import Invalid, PeerError
 from tests.fixtures import Ledger, candidate
 from tests.support.errors import refusal
 from tests.support.presentations import (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.agency.api.test_generated import DOCUMENT
+from tests.core.api.test_generated import DOCUMENT
 from tests.support.openapi import errors_in
 from webhooks.events.types import Type
 from webhooks.models import Event
@@ -13,9 +13,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_every_event_of_the_world_fits_the_schema_of_its_type(world):
-    bodies = [
-        json.loads(body) for body in Event.objects.values_list("body", flat=True)
-    ]
+    bodies = [json.loads(body) for body in Event.objects.values_list("body", flat=True)]
     for body in bodies:
         webhook = DOCUMENT["webhooks"][body["message_type"]]["post"]
         [content] = webhook["requestBody"]["content"].values()

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from agency.core import http
+from core.net import http
 from tenants import vault
 from tests.support.http_endpoints import answers, serving
 from tests.support.races import wait_until

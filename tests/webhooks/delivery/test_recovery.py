@@ -6,8 +6,8 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from agency.core.errors import Conflict, NotFound
 from connections.protocols import handshakes
+from core.errors import Conflict, NotFound
 from tests.support.races import during
 from tests.support.webhook_receiver import days_pass, time_passes, worker_calls
 from webhooks import retention, tasks

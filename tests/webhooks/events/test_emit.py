@@ -4,8 +4,8 @@ import pytest
 from django.apps import apps
 from django.db import transaction
 
-from agency.core.errors import WrongState
 from connections.models import BasicMessage, Connection
+from core.errors import WrongState
 from credentials.models import Credential
 from tests.support import walks
 from verifications.models import Verification

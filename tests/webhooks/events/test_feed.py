@@ -12,9 +12,9 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from agency.core.uuid7_bounds import smallest_uuid7
 from connections.models import Connection
 from connections.protocols import handshakes
+from core.database.uuid7_bounds import smallest_uuid7
 from credentials.models import Credential
 from tenants import vault
 from tests.support.errors import assert_error

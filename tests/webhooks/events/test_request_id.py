@@ -2,7 +2,7 @@
 
 import pytest
 
-from agency.core import logs
+from core.telemetry import logs
 from tests.support import queues
 from webhooks.models import Delivery, Event
 

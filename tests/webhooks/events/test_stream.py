@@ -35,9 +35,7 @@ def server(transactional_db):
         yield url
 
 
-def test_events_come_as_they_happen_with_the_body_that_webhooks_are_sent(
-    faber, server
-):
+def test_events_come_as_they_happen_with_the_body_that_webhooks_are_sent(faber, server):
     stream = Stream(faber, server)
     assert stream.answer.headers["Content-Type"] == "text/event-stream"
     assert stream.until_place() == []

@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from agency.devtools import example_objects
 from agency.devtools.var import read_or_create
-from organizations.provisioning import Organization, create_organization
+from tenants.lifecycle.provisioning import Organization, create_organization
 from tenants.models import ApiKey, Tenant
 
 EMAIL = "demo@agency.localhost"

@@ -9,9 +9,9 @@ from unittest import mock
 import pytest
 from django.utils import timezone
 
-from agency.core.errors import Conflict
 from agency.studio.exchange.kinds import KINDS, connection_of
 from connections.models import Connection, OutboundMessage
+from core.errors import Conflict
 from credentials.models import Credential
 from tenants.models import AuditEntry, Tenant
 from tests.agency.studio.conftest import browser_with

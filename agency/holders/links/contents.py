@@ -1,0 +1,53 @@
+"""What a link offers or asks: names and conditions, never a value of a credential."""
+
+from dataclasses import dataclass, field
+
+from agency.holders.links.links import Link
+from credentials.models import Credential
+from verifications.models import Verification
+from verifications.proofs.request_reading import read_items
+from verifications.wording import Predicate, label_of, predicate_of, shown_attributes
+
+MAX_LISTED = 12  # the rest is folded
+
+
+@dataclass(frozen=True)
+class Contents:
+    """credential: the name of what is offered. shown: names of attributes."""
+
+    credential: str = ""
+    shown: list[str] = field(default_factory=list)
+    proven: list[Predicate] = field(default_factory=list)
+    goal: str = ""
+
+    @property
+    def listed(self) -> list[str]:
+        return self.shown[:MAX_LISTED]
+
+    @property
+    def folded(self) -> list[str]:
+        return self.shown[MAX_LISTED:]
+
+
+def contents_of(link: Link) -> Contents:
+    """Return what a link offers or asks, with labels in the active language.
+
+    Of an invitation, and once the exchange was deleted, only the goal, if it has one.
+    A proof request is decrypted; 409 `wrong_state` without one.
+    """
+    invitation: dict[str, object] = {}
+    if link.connection:
+        invitation = link.connection.out_of_band or link.connection.invitation
+    goal = str(invitation.get("goal") or "")
+    if isinstance(link.exchange, Credential):
+        schema = link.exchange.definition.schema
+        names = [label_of(name) for name in schema.attribute_names]
+        return Contents(schema.name, names, goal=goal)
+    if isinstance(link.exchange, Verification):
+        items = read_items(link.exchange.require_proof_request())
+        return Contents(
+            shown=[label_of(name) for name in shown_attributes(items)],
+            proven=[predicate_of(item) for item in items if item.is_predicate],
+            goal=goal,
+        )
+    return Contents(goal=goal)

@@ -1,0 +1,179 @@
+"""What a wallet holds and what waits for its holder, as the pages show it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from agency.holders.wallet.models import PersonalLink
+from connections.exchange import PARTIES
+from connections.models import Connection
+from core.api.views import parse_uuid
+from credentials.ledgers.base import name_in
+from credentials.models import Credential
+from verifications.models import Verification
+from verifications.wording import as_day, is_validity, label_of
+from wallets.models import Key, Wallet
+
+MAX_SHOWN = 50  # on a page; older ones are on the next
+MAX_OLDER = 500  # cards behind the first page of which it is told that they have ended
+OPEN_OFFERS = (Credential.State.OFFERED, Credential.State.REQUESTED)
+
+
+@dataclass(frozen=True)
+class Value:
+    """An attribute. day: of a number that is a date by the name of the attribute."""
+
+    name: str
+    text: str
+    day: date | None
+
+    @property
+    def label(self) -> str:
+        return label_of(self.name)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Rows, newest first. older: the id after which the next page begins, or ""."""
+
+    rows: list[Any]
+    older: str
+
+
+def read_values(card: Any) -> None:
+    """Add `values_shown`, `is_expired`, and `last_day` if it has expired, or None."""
+    card.values_shown = shown_values(card.unsealed_values() or {})
+    ends = [one.day for one in card.values_shown if one.day and is_validity(one.name)]
+    card.last_day = min(
+        (day for day in ends if day < timezone.localdate()), default=None
+    )
+    card.is_expired = card.last_day is not None
+
+
+def is_revoked(card: Credential) -> bool:
+    return card.state == Credential.State.REVOKED
+
+
+def ended_in_words(card: Any) -> str:
+    """Say that a card was revoked or has expired, and when.
+
+    card: with its names and values, by name_rows() and read_values().
+    """
+    told = {"card": card.title, "name": card.peer}
+    if is_revoked(card):
+        told["date"] = date_format(
+            timezone.localtime(card.in_state_since), "DATE_FORMAT"
+        )
+        if card.peer:
+            return _("Your %(card)s card was cancelled by %(name)s on %(date)s.") % told
+    elif card.last_day:
+        told["date"] = date_format(card.last_day, "DATE_FORMAT")
+        return _("Your %(card)s card expired: its last day was %(date)s.") % told
+    return _("Your %(card)s card was cancelled.") % told
+
+
+def tell_ended(link: PersonalLink, page: Page) -> list[str]:
+    """Return which cards have ended since the holder was told last, and store it.
+
+    Each card is told once. page: the first one of the cards, with names and values. A
+    card expires at the end of a day, so older ones are decrypted once a day.
+    """
+    since = link.told_at or link.wallet.created_at
+    day = timezone.localtime(since).date()
+    is_new_day = day < timezone.localdate()
+    cards = list(page.rows)
+    if page.older:
+        older = Credential.in_wallet(link.wallet).filter(pk__lt=page.older)
+        if not is_new_day:
+            revoked = Credential.State.REVOKED
+            older = older.filter(state=revoked, updated_at__gt=since)
+        cards += older.order_by("-pk")[:MAX_OLDER]
+        name_rows(cards[len(page.rows) :])
+        for card in cards[len(page.rows) :]:
+            read_values(card)
+    told = [
+        ended_in_words(card)
+        for card in cards
+        if (is_revoked(card) and card.in_state_since > since)
+        or (card.last_day and card.last_day >= day)
+    ]
+    if told or is_new_day:
+        rows = PersonalLink.objects.filter(pk=link.pk, told_at=link.told_at)
+        rows.update(told_at=timezone.now())
+    return told
+
+
+def offers_of(wallet: Wallet) -> QuerySet[Any]:
+    """What a wallet was offered or has, with what move() needs of it."""
+    rows = Credential.objects.filter(wallet=wallet, role=Credential.Role.HOLDER)
+    return rows.select_related(*PARTIES)
+
+
+def requests_of(wallet: Wallet) -> QuerySet[Any]:
+    """What a wallet was asked for, with what move() needs of it."""
+    rows = Verification.objects.filter(wallet=wallet, role=Verification.Role.PROVER)
+    return rows.select_related(*PARTIES)
+
+
+def open_requests(wallet: Wallet) -> QuerySet[Any]:
+    return requests_of(wallet).filter(state=Verification.State.REQUESTED)
+
+
+def awaits_holder(wallet: Wallet) -> bool:
+    """Whether an offer or a question waits for the holder's answer."""
+    offers = offers_of(wallet).filter(state=Credential.State.OFFERED)
+    return offers.exists() or open_requests(wallet).exists()
+
+
+def newest(rows: QuerySet[Any], before: str = "") -> Page:
+    """The page of the rows, each with its names; before: an id, or nothing."""
+    condition = Q(pk__lt=parsed) if (parsed := parse_uuid(before)) else Q()
+    found = list(rows.filter(condition).order_by("-pk")[: MAX_SHOWN + 1])
+    shown = found[:MAX_SHOWN]
+    name_rows(shown)
+    return Page(shown, str(shown[-1].pk) if len(found) > MAX_SHOWN else "")
+
+
+def name_rows(rows: Sequence[Any]) -> None:
+    """Add `is_offer`, `title`, and `peer`: the name of the other side, or "".
+
+    rows: credentials or verifications, with their connections. One query for all.
+    """
+    verkeys = [row.connection.their_key for row in rows if row.connection]
+    # The keys of parties here, with their wallets and organizations.
+    keys = Key.objects.filter(verkey__in=verkeys).select_related("wallet", "tenant")
+    columns = ("verkey", "wallet__is_organization", "tenant__name")
+    hosted = {key.verkey: key for key in keys.only(*columns)} if verkeys else {}
+    for row in rows:
+        row.is_offer = isinstance(row, Credential)
+        # The name of the credential, or what the verifier calls its request.
+        row.title = (
+            name_in(row.schema_id)
+            if row.is_offer
+            else str(row.unsealed_policy().get("name") or "")
+        )
+        row.peer = peer_name(row.connection, hosted) if row.connection else ""
+
+
+def peer_name(connection: Connection, hosted: dict[str, Key]) -> str:
+    """The name of the organization here, else the label of the invitation, or a host.
+
+    An organization may call its connections as it likes, for example by the holder.
+    """
+    key = hosted.get(connection.their_key)
+    owner = key.tenant.name if key and key.tenant else ""
+    if key and key.wallet and key.wallet.is_organization:
+        return owner
+    host = urlsplit(connection.their_endpoint).hostname or ""
+    return connection.name or owner or host
+
+
+def shown_values(values: dict[str, str]) -> list[Value]:
+    return [Value(name, text, as_day(name, text)) for name, text in values.items()]

@@ -1,0 +1,154 @@
+"""Accept in the wallet what a link offers or asks, as the wallet API does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from agency.holders.links import texts as link_texts
+from agency.holders.links.contents import contents_of
+from agency.holders.links.links import Kind, Link, State, find_link
+from agency.holders.wallet import consent, holdings
+from agency.holders.wallet.models import PersonalLink
+from agency.holders.wallet.pages import show_page, wallet_page
+from connections import invitation_links
+from connections.api.given_messages import check_message
+from connections.didcomm import message as didcomm
+from connections.didcomm.message import Message
+from connections.protocols import connectionless, handshakes
+from core.api.views import heavy
+from credentials.issue_credential import handlers
+from credentials.messages import check_shared_offer, read_preview
+from verifications.messages import check_shared_request
+from verifications.models import Verification
+from verifications.present_proof import prover
+from wallets.models import Wallet
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What a page shows of a link, and what happens when the holder agrees.
+
+    show: returns the context of the page. accept, decline: return the redirection to
+    the next page. Only a request is declined: an offer that nobody wants just stays.
+    """
+
+    show: Callable[[], dict[str, Any]]
+    accept: Callable[[HttpRequest], HttpResponse]
+    decline: Callable[[HttpRequest], HttpResponse] | None = None
+
+
+@heavy
+@wallet_page("GET", "HEAD", "POST")
+def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
+    """The page of a link of the organization inside the wallet.
+
+    POST agrees, or declines; GET only shows it. 404 for an unknown link, and for one of
+    another organization. A link that cannot be used any more leads to its own page,
+    which says what became of it.
+    """
+    found = find_link(token)
+    if found is None or found.tenant.pk != link.tenant_id:
+        raise Http404
+    if not found.is_open:
+        return redirect("invitation", token=token)
+    acceptance = prepare_acceptance(found, link.wallet)
+    if request.method == "POST":
+        if acceptance.decline and request.POST.get("action") == "decline":
+            return acceptance.decline(request)
+        return acceptance.accept(request)
+    context = {
+        "found": found,
+        "heading": link_texts.heading(found.kind, State.WAITING, found.name),
+        "contents": contents_of(found),
+        "can_decline": acceptance.decline is not None,
+        **acceptance.show(),
+    }
+    return show_page(request, link, "accept_link", context)
+
+
+def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
+    """Return what the page shows of a link, and what to call when the holder agrees.
+
+    The wallet connects if the link is an invitation, also if an offer or request is
+    attached to it: that is in the inbox then. An offer or request by itself is answered
+    without a connection. Nothing is changed here. Outside of transactions, as the
+    ledger may be read: 503 if it does not respond. 400 `bad_credentialData` or
+    `bad_verificationData` if what the link carries cannot be read.
+    """
+    assert found.connection
+    body = invitation_links.shared_message(found.connection)
+    tenant = found.tenant
+    if found.kind == Kind.INVITATION or found.connection.carries_exchange:
+        accept = partial(accept_invitation, wallet, didcomm.read(body), found.kind)
+        return Acceptance(dict, accept)
+    if found.kind == Kind.OFFER:
+        offer = check_message(body, "credentialData", check_shared_offer, tenant)
+        return Acceptance(
+            lambda: {"values": holdings.shown_values(read_preview(offer))},
+            partial(accept_offer, wallet, offer),
+        )
+    asked = check_message(body, "verificationData", check_shared_request, tenant)
+    return Acceptance(
+        lambda: consent.consent_context(prover.preview_shared_request(wallet, asked)),
+        partial(answer_request, wallet, asked),
+        partial(decline_request, wallet, asked),
+    )
+
+
+def accept_invitation(
+    wallet: Wallet, invitation: Message, kind: str, request: HttpRequest
+) -> HttpResponse:
+    """Connect, in one transaction, and lead to the inbox.
+
+    A message that is attached to the invitation arrives there. An invitation for many
+    connects a wallet once: a visitor could use up the organization's connections.
+    """
+    handshakes.accept_invitation(wallet, invitation, once=True)
+    inbox = reverse("web_wallet:inbox")
+    return redirect(f"{inbox}?connected" if kind == Kind.INVITATION else inbox)
+
+
+def accept_offer(wallet: Wallet, offer: Message, request: HttpRequest) -> HttpResponse:
+    """Request the offered credential, in one transaction.
+
+    409 `offer_taken` if another wallet was faster, which may be known only after the
+    commit.
+    """
+    accepted = handlers.accept_shared_offer(wallet, offer)
+    assert accepted.connection
+    connectionless.discard_if_beaten(accepted.connection, accepted)
+    return redirect("web_wallet:offer", object_id=accepted.pk)
+
+
+def answer_request(
+    wallet: Wallet, asked: Message, request: HttpRequest
+) -> HttpResponse:
+    """Answer with the chosen cards. Errors as in accept_offer().
+
+    Also 400 `choice_missing`.
+    """
+    # Only to read the items of the request: nothing is stored of it.
+    preview = prover.preview_shared_request(wallet, asked)
+    selections = consent.read_selections(preview, request.POST)
+    prepared = prover.prepare_shared_answer(wallet, asked, selections)
+    return show_answered(prover.answer_shared_request(wallet, asked, prepared))
+
+
+def decline_request(
+    wallet: Wallet, asked: Message, request: HttpRequest
+) -> HttpResponse:
+    """Decline, which uses the link up. Errors as in accept_offer()."""
+    reason = consent.read_reason(request.POST)
+    return show_answered(prover.decline_shared_request(wallet, asked, reason))
+
+
+def show_answered(answered: Verification) -> HttpResponse:
+    """Lead to the request, after its commit. 409 `offer_taken`."""
+    assert answered.connection
+    connectionless.discard_if_beaten(answered.connection, answered)
+    return redirect("web_wallet:request", object_id=answered.pk)

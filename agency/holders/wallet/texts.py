@@ -1,0 +1,102 @@
+"""What the pages of a web wallet say where the template does not: errors, states."""
+
+import math
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from agency.holders.wallet.pins import WrongPin
+from core.errors import AgencyError
+
+# By code, what a holder can do about it. The others have a sentence for all.
+ERRORS = {
+    "wallet_link_gone": gettext_lazy(
+        "Your personal link does not work, or not any more. Ask the organization that "
+        "gave it to you for a new one."
+    ),
+    "not_found": gettext_lazy("There is nothing here, or not any more."),
+    "forbidden": gettext_lazy(
+        "The page was open for too long. Go back, load it again and allow cookies."
+    ),
+    "wrong_pin": gettext_lazy("This is not the PIN of this wallet."),
+    "pin_chosen": gettext_lazy("A PIN was chosen before. Enter that one."),
+    "too_many_pins": gettext_lazy("The PIN was wrong too often."),
+    "pin_not_usable": gettext_lazy(
+        "Choose 6 to 12 digits that nobody guesses at once: no date, no year, nothing "
+        "repeated and no row of keys."
+    ),
+    "wrong_state": gettext_lazy(
+        "This was answered before, or withdrawn meanwhile. Nothing was done twice."
+    ),
+    "choice_missing": gettext_lazy("Choose a card for each question."),
+    "restriction_not_met": gettext_lazy(
+        "A card that you chose does not answer the question. Choose another one."
+    ),
+    "too_many_requests": gettext_lazy("That was too often."),
+    "wallet_not_kept": gettext_lazy(
+        "This browser has another wallet, whose link you have not kept. Open that one "
+        "and keep its link first: else you lose its cards."
+    ),
+    "wallet_made": gettext_lazy(
+        "This link has made a wallet before, with a PIN. Open it in the browser in "
+        "which it was made, or ask for a new link."
+    ),
+    "connection_gone": gettext_lazy(
+        "The connection with the other side has ended. Ask them to begin again."
+    ),
+    "offer_taken": gettext_lazy(
+        "Another wallet has answered this already. Ask for a new one."
+    ),
+    "offer_gone": gettext_lazy("This was withdrawn. Ask for a new one."),
+    "link_expired": gettext_lazy("The time of this link is over. Ask for a new one."),
+    "organization_frozen": gettext_lazy(
+        "The wallet is moving to another place. Try again in a while."
+    ),
+    "organization_deleted_soon": gettext_lazy(
+        "The organization that hosts this wallet has stopped for now. Ask them."
+    ),
+    "quota_exceeded": gettext_lazy(
+        "There is no more room for this here. Tell the organization that hosts your "
+        "wallet."
+    ),
+}
+
+OTHER_WAYS = gettext_lazy(
+    "In another browser that has opened this wallet before you need not wait. Or ask "
+    "the organization for a new link, with which you choose a new PIN."
+)
+
+
+def describe_error(error: AgencyError) -> str:
+    """What happened and what a holder can do, in the active language."""
+    known = ERRORS.get(error.code)
+    text = str(known) if known else _("It did not work. Try again in a while.")
+    if isinstance(error, WrongPin):
+        left = error.tries_left
+        return f"{text} {count_tries(left) if left else describe_error(error.next)}"
+    if error.code in ("too_many_pins", "too_many_requests") and error.retry_after:
+        text = f"{text} {describe_wait(error.retry_after)}"
+    return f"{text} {OTHER_WAYS}" if error.code == "too_many_pins" else text
+
+
+def count_tries(left: int) -> str:
+    text = ngettext(
+        "You have %(count)s more try.", "You have %(count)s more tries.", left
+    )
+    return text % {"count": left}
+
+
+def describe_wait(seconds: int) -> str:
+    """In seconds up to two minutes, else in minutes."""
+    if seconds <= 120:
+        text = ngettext(
+            "Try again in %(count)s second.",
+            "Try again in %(count)s seconds.",
+            seconds,
+        )
+        return text % {"count": seconds}
+    minutes = math.ceil(seconds / 60)
+    text = ngettext(
+        "Try again in %(count)s minute.", "Try again in %(count)s minutes.", minutes
+    )
+    return text % {"count": minutes}

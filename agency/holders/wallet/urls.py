@@ -1,0 +1,39 @@
+"""Routes of the web wallets of holders, and of their links in the wallet API."""
+
+from django.urls import path
+
+from agency.holders.wallet import link_acceptance, switching, views, visitors
+from agency.holders.wallet.api import PersonalLinks
+
+app_name = "web_wallet"
+urlpatterns = [
+    path("w/", views.show_cards, name="cards"),
+    path("w/pin", views.enter_pin, name="pin"),
+    path("w/switch", switching.switch_wallet, name="switch"),
+    path("w/colors.css", views.show_colors, name="colors"),
+    path("w/leave", views.leave, name="leave"),
+    path("w/left", views.show_left, name="left"),
+    path("w/inbox", views.show_inbox, name="inbox"),
+    path("w/inbox/part", views.show_inbox_part, name="inbox_part"),
+    path("w/offers/<uuid:object_id>", views.show_offer, name="offer"),
+    path("w/offers/<uuid:object_id>/part", views.show_offer_part, name="offer_part"),
+    path("w/requests/<uuid:object_id>", views.show_request, name="request"),
+    path(
+        "w/requests/<uuid:object_id>/part",
+        views.show_request_part,
+        name="request_part",
+    ),
+    path("w/history", views.show_history, name="history"),
+    path("w/keep", views.show_own_link, name="keep"),
+    path("w/new/<str:token>", visitors.new_wallet, name="new"),
+    path("w/take/<str:token>", link_acceptance.accept_link, name="accept_link"),
+    path("w/<str:token>", views.open_link, name="open"),
+]
+wallet_api = [
+    path(
+        "wallets/<str:walletId>/link",
+        PersonalLinks.as_view(
+            {"get": "retrieve", "post": "create", "delete": "destroy"}
+        ),
+    ),
+]

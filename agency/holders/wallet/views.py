@@ -1,0 +1,318 @@
+"""The pages of a web wallet. They call what the wallet API calls."""
+
+import hashlib
+from functools import partial
+from typing import Any
+from urllib.parse import quote, urlencode
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from agency.holders.links import colors
+from agency.holders.links import texts as link_texts
+from agency.holders.links.links import Kind, State
+from agency.holders.wallet import consent, holdings, pins, sessions, texts
+from agency.holders.wallet.known_browsers import find_browser, remember_browser
+from agency.holders.wallet.links import find_link
+from agency.holders.wallet.models import PersonalLink
+from agency.holders.wallet.pages import (
+    error_page,
+    given_link,
+    in_language_of,
+    link_page,
+    show_page,
+    wallet_page,
+    with_language,
+)
+from core.api.exceptions import set_retry_after
+from core.api.views import heavy
+from core.errors import AgencyError, Invalid, NotFound
+from core.net.callers import client_address
+from credentials import revocation
+from credentials.models import Credential
+from verifications.models import Verification
+from verifications.present_proof import prover
+
+
+@require_safe
+@never_cache
+def open_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Keep the token in a cookie, and lead to an address without it.
+
+    Looking at a link uses nothing up. Where this browser has another wallet, it is
+    asked for first. The page of an error: 404 `wallet_link_gone`, or 409
+    `wallet_not_kept` if the cookie of another wallet would be lost.
+    """
+    try:
+        find_link(token)
+        sessions.require_kept(request, token)
+    except AgencyError as error:
+        response = error_page(request, error)
+    else:
+        if sessions.find_other_link(request, token):
+            response = redirect("web_wallet:switch")
+            sessions.set_cookie(response, sessions.OTHER_COOKIE, token)
+        else:
+            response = redirect("web_wallet:pin")
+            sessions.set_cookie(response, sessions.LINK_COOKIE, token)
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+@heavy  # it hashes the PIN
+@link_page("GET", "HEAD", "POST")
+def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Choose the PIN at the first opening, else give it. Then a session begins.
+
+    The page shows what is wrong with a PIN, and asks for it again.
+    """
+    take = given_link(request)
+    context: dict[str, Any] = {"has_pin": bool(link.pin), "take": take}
+    if request.method != "POST":
+        return show_page(request, link, "pin", context)
+    pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
+    browser = find_browser(request, link) if link.pin else None
+    try:
+        if link.pin:
+            pins.check_pin(link, pin, address, browser)
+        else:
+            pins.choose_pin(link, pin, address)
+    except NotFound:  # the link was replaced meanwhile
+        raise
+    except AgencyError as error:
+        link.refresh_from_db(fields=["pin"])
+        context |= {"has_pin": bool(link.pin), "error": error}
+        context["message"] = texts.describe_error(error)
+        response = show_page(request, link, "pin", context, status=error.status)
+        set_retry_after(response, error)
+        return response
+    # Who has come by the page of a link goes on with it; others to what waits.
+    if take:
+        response = redirect("web_wallet:accept_link", take)
+    elif holdings.awaits_holder(link.wallet):
+        response = redirect("web_wallet:inbox")
+    else:
+        response = redirect("web_wallet:cards")
+    if "HX-Request" in request.headers:  # pin.js, which cannot follow a redirection
+        response = HttpResponse(status=204, headers={"HX-Redirect": response.url})
+    sessions.begin_session(response, link)
+    remember_browser(request, response, link)
+    return response
+
+
+@wallet_page("GET", "HEAD", "POST")
+def show_own_link(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """The personal link, for the holder to keep. POST says that it is kept.
+
+    The database has its digest only, so it is read from the cookie. If the cookie is of
+    another link by now, this leads to the cards.
+    """
+    kept = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
+    if kept.pk != link.pk or request.method == "POST":
+        response = redirect("web_wallet:cards")
+        sessions.delete_cookie(response, sessions.UNKEPT_COOKIE)
+        return response
+    mail = {"subject": _("My wallet"), "body": kept.url}
+    context = {"url": kept.url, "mail_query": urlencode(mail, quote_via=quote)}
+    return show_page(request, link, "keep", context)
+
+
+@link_page("GET", "HEAD")
+def ask_to_leave(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    return show_page(request, link, "leave", {})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def leave(request: HttpRequest) -> HttpResponse:
+    """Ask first. POST ends the session, and forgets the link in this browser.
+
+    It does so too where the link does not work any more.
+    """
+    if request.method != "POST":
+        return ask_to_leave(request)
+    if session := sessions.find_session(request):
+        session.delete()
+    response = redirect("web_wallet:left")
+    for name in sessions.PATHS.keys() - {sessions.KNOWN_COOKIE}:
+        sessions.delete_cookie(response, name)
+    return response
+
+
+@require_safe
+@never_cache
+def show_left(request: HttpRequest) -> HttpResponse:
+    with in_language_of(request, None) as language:
+        return with_language(show_page(request, None, "left", {}), language)
+
+
+@wallet_page("GET", "HEAD")
+def show_cards(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """The cards, newest first. The first page tells once which have ended."""
+    held, before = Credential.in_wallet(link.wallet), request.GET.get("before", "")
+    page = holdings.newest(held, before)
+    for card in page.rows:
+        holdings.read_values(card)
+    is_first = request.method == "GET" and not before
+    ended = holdings.tell_ended(link, page) if is_first else []
+    return show_page(request, link, "cards", {"cards": page, "ended": ended})
+
+
+@wallet_page("GET", "HEAD")
+def show_inbox(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Offers and requests that are open. `connected` in the query: say so first."""
+    context = inbox_context(link)
+    if "connected" in request.GET:
+        name = link.wallet.tenant.name
+        context["notice"] = link_texts.heading(Kind.INVITATION, State.DONE, name)
+    return show_page(request, link, "inbox", context)
+
+
+@wallet_page("GET", "HEAD")
+def show_inbox_part(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """The list alone. 204 while it is what the page shows."""
+    context = inbox_context(link)
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    return show_page(request, link, "inbox#list", context)
+
+
+def inbox_context(link: PersonalLink) -> dict[str, Any]:
+    """Open offers and requests, newest first, at most MAX_SHOWN of each."""
+    offers = holdings.offers_of(link.wallet).filter(state__in=holdings.OPEN_OFFERS)
+    requests = holdings.open_requests(link.wallet)
+    rows = holdings.newest(offers).rows + holdings.newest(requests).rows
+    rows.sort(key=lambda row: row.pk, reverse=True)
+    listed = " ".join(f"{row.pk} {row.state}" for row in rows)
+    version = hashlib.sha256(listed.encode()).hexdigest()[:16]
+    return {"rows": rows, "version": version}
+
+
+@heavy
+@wallet_page("GET", "HEAD", "POST")
+def show_offer(
+    request: HttpRequest, link: PersonalLink, object_id: UUID
+) -> HttpResponse:
+    """An offer or the credential that it became. POST accepts or declines.
+
+    Each is a transaction of its own, which locks the connection and sends the message.
+    """
+    row = get_object_or_404(holdings.offers_of(link.wallet), pk=object_id)
+    if request.method == "POST":
+        actions = {
+            "accept": lambda: row.accept(revocation.reserve_for_issuer(row)),
+            "decline": partial(row.decline, consent.read_reason(request.POST)),
+        }
+        do_action(request, actions)
+        return redirect("web_wallet:offer", object_id=row.pk)
+    return show_page(request, link, "offer", offer_context(row))
+
+
+@wallet_page("GET", "HEAD")
+def show_offer_part(
+    request: HttpRequest, link: PersonalLink, object_id: UUID
+) -> HttpResponse:
+    """What depends on its state. 204 while that is what the page shows."""
+    row = get_object_or_404(holdings.offers_of(link.wallet), pk=object_id)
+    if request.GET.get("seen") == row.state:
+        return HttpResponse(status=204)
+    return show_page(request, link, "offer#state", offer_context(row))
+
+
+def offer_context(row: Any) -> dict[str, Any]:
+    holdings.name_rows([row])
+    return {"offer": row, "values": holdings.shown_values(row.unsealed_values() or {})}
+
+
+def do_action(request: HttpRequest, actions: dict[str, Any]) -> None:
+    """Run the action that the form names, as the wallet API does."""
+    try:
+        action = actions[request.POST.get("action", "")]
+    except KeyError:
+        raise Invalid("invalid_request", "The form names no action.") from None
+    action()
+
+
+@heavy
+@wallet_page("GET", "HEAD", "POST")
+def show_request(
+    request: HttpRequest, link: PersonalLink, object_id: UUID
+) -> HttpResponse:
+    """A question of a verifier, and what the holder would show. POST answers it.
+
+    The answer locks the connection, is stored and sent, in one transaction. It is made
+    before, because it may read the ledger.
+    """
+    row = get_object_or_404(holdings.requests_of(link.wallet), pk=object_id)
+    if request.method == "POST":
+        form = request.POST
+        actions = {
+            "accept": lambda: prover.answer_request(
+                row, consent.read_selections(row, form)
+            ),
+            "decline": lambda: row.decline(consent.read_reason(form)),
+        }
+        do_action(request, actions)
+        return redirect("web_wallet:request", object_id=row.pk)
+    context = request_context(row)
+    if row.state == Verification.State.REQUESTED:
+        context |= consent.consent_context(row)
+    return show_page(request, link, "request", context)
+
+
+@wallet_page("GET", "HEAD")
+def show_request_part(
+    request: HttpRequest, link: PersonalLink, object_id: UUID
+) -> HttpResponse:
+    """The verdict. 204 while that is what the page shows."""
+    row = get_object_or_404(holdings.requests_of(link.wallet), pk=object_id)
+    context = request_context(row)
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    return show_page(request, link, "request#state", context)
+
+
+def request_context(row: Verification) -> dict[str, Any]:
+    holdings.name_rows([row])
+    is_answered = row.state == Verification.State.ACCEPTED
+    return {
+        "asked": row,
+        "ended": link_texts.translated_reason(row),
+        "disclosure": consent.disclosure_of(row) if is_answered else None,
+        "is_watched": row.awaits_peer,
+        "version": f"{row.state} {row.is_valid}",
+    }
+
+
+@wallet_page("GET", "HEAD")
+def show_history(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Who has seen what, by the names of attributes."""
+    rows = holdings.requests_of(link.wallet).filter(state=Verification.State.ACCEPTED)
+    page = holdings.newest(rows, request.GET.get("before", ""))
+    told = [consent.disclosure_of(row) for row in page.rows]
+    history = holdings.Page(told, page.older)
+    return show_page(request, link, "history", {"history": history})
+
+
+@require_safe
+@never_cache
+def show_colors(request: HttpRequest) -> HttpResponse:
+    """The colors of the organization, as a style sheet: pages have no inline styles.
+
+    Of the session, else of the link in the cookie, for the pages before the PIN.
+    """
+    session = sessions.find_session(request)
+    if session:
+        tenant = session.link.wallet.tenant
+    else:
+        try:
+            found = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
+        except AgencyError:
+            raise Http404 from None
+        tenant = found.wallet.tenant
+    css = colors.stylesheet(tenant.primary_color, tenant.secondary_color)
+    return HttpResponse(css, content_type="text/css; charset=utf-8")

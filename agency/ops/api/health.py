@@ -1,0 +1,57 @@
+"""Health checks: liveness, readiness and status.
+
+`/health`: this process serves. `/health/ready`: it can answer calls, so a load balancer
+may send them; what other processes and the broker do has no part in that.
+`/health/status`: nothing is wrong anywhere, for monitors that wake people.
+"""
+
+from typing import ClassVar
+
+from django.http import HttpRequest, HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, viewsets
+from rest_framework.response import Response
+
+from agency.ops import health
+from core.api.openapi.operation import operation
+from core.errors import NotReady, Unavailable
+from core.version import __version__
+
+
+class Readiness(serializers.Serializer):
+    version = serializers.CharField()
+    database = serializers.CharField()
+    masterKey = serializers.CharField()
+    migrations = serializers.CharField()
+    broker = serializers.CharField()
+    queues = serializers.CharField()
+    processes = serializers.CharField()
+    pool = serializers.CharField()
+    tails = serializers.CharField()
+    writes = serializers.CharField()
+
+
+@extend_schema(auth=[])
+class Health(viewsets.ViewSet):
+    authentication_classes: ClassVar[list[type]] = []
+    permission_classes: ClassVar[list[type]] = []
+
+    @operation("health", None, response={(200, "text/plain"): str})
+    def live(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse("Healthy", content_type="text/plain")
+
+    @operation("ready", None, response=Readiness)
+    def ready(self, request: HttpRequest) -> Response:
+        found = health.run_probes()
+        broken = {name: [found[name]] for name in health.CHECKS if found[name] != "ok"}
+        if broken:
+            raise NotReady(f"Not ready: {', '.join(broken)}.", broken)
+        return Response({"version": __version__, **found})
+
+    @operation("status", None, response=Readiness)
+    def status(self, request: HttpRequest) -> Response:
+        found = health.run_probes()
+        wrong = {name: [text] for name, text in found.items() if text != "ok"}
+        if wrong:
+            raise Unavailable("degraded", f"Wrong: {', '.join(wrong)}.", wrong)
+        return Response({"version": __version__, **found})

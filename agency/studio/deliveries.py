@@ -1,0 +1,27 @@
+"""Deliveries to webhooks, as the pages of events, exchanges and webhooks show them."""
+
+from typing import Any
+
+from tenants.models import Tenant
+from webhooks.api.serializers import SHOWN_STATUS
+from webhooks.models import Delivery
+
+BADGES = {
+    Delivery.Status.DONE: "good",
+    Delivery.Status.PENDING: "soon",
+    Delivery.Status.UNCONFIRMED: "soon",
+    Delivery.Status.EXHAUSTED: "bad",
+}
+
+
+def list_deliveries(tenant: Tenant) -> Any:
+    """Return the deliveries to webhooks that still exist, newest first."""
+    rows = Delivery.objects.filter(webhook__tenant=tenant)
+    return rows.select_related("webhook", "event").order_by("-pk")
+
+
+def add_badge(delivery: Delivery) -> Delivery:
+    """Add the status as text and the CSS class of its badge to a delivery."""
+    delivery.shown_status = SHOWN_STATUS[delivery.status]
+    delivery.badge = BADGES[delivery.status]
+    return delivery

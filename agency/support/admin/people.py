@@ -1,0 +1,130 @@
+"""Accounts of people in the admin. Each look at one is in the audit log."""
+
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from agency.support.actions import actions_for
+from agency.support.admin.organizations import Inline
+from core.work import transactions
+from tenants import audit
+from tenants.lifecycle import departures
+from tenants.models import Membership, Role
+
+admin.site.unregister([User, Group])
+# Shown on the page of the account, so that a look at it is logged.
+admin.site.unregister(EmailAddress)
+# allauth's pages of factors and sessions: nobody needs to read them.
+admin.site.unregister([Authenticator, UserSession])
+
+
+class Organizations(Inline):
+    model = Membership
+    fields = ["tenant", "role", "created_at"]
+    verbose_name_plural = "organizations"
+    show_change_link = False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Membership]:
+        return super().get_queryset(request).select_related("tenant")
+
+
+class Addresses(Inline):
+    model = EmailAddress
+    fields = ["email", "verified", "primary"]
+    verbose_name_plural = "mail addresses"
+    show_change_link = False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("auth.view_user")
+
+
+@admin.register(Group)
+class StaffGroupAdmin(GroupAdmin):
+    filter_horizontal = ()  # plain lists have names for screen readers, and no script
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin):
+    """Staff with Django's permission to change accounts are as good as superusers.
+
+    For all others the page shows no trace of the password.
+    """
+
+    list_display = ["email", "is_active", "is_staff", "last_login", "date_joined"]
+    list_display_links = ["email"]
+    list_filter = ["is_active", "is_staff", "groups"]
+    search_fields = ["email", "username"]
+    ordering = ["-pk"]
+    list_per_page = 50
+    show_full_result_count = False
+    filter_horizontal = ()
+    readonly_fields = ["last_login", "date_joined"]
+    inlines = [Organizations, Addresses]
+    view_fields = [
+        "email", "username", "is_active", "is_staff", "is_superuser", "groups",
+        "last_login", "date_joined",
+    ]  # fmt: skip
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        return self.inlines if obj else []
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        if obj and not self.has_change_permission(request, obj):
+            return [(None, {"fields": self.view_fields})]
+        return super().get_fieldsets(request, obj)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Name what goes with accounts, by counts: Django would read each row of it.
+
+        The only owner of an organization stays.
+        """
+        people = [person.pk for person in objs]
+        theirs = Membership.objects.filter(user__in=people)
+        others = Membership.objects.filter(
+            tenant=OuterRef("tenant"), role=Role.OWNER
+        ).exclude(user__in=people)
+        only_theirs = theirs.filter(~Exists(others), role=Role.OWNER)
+        names = only_theirs.values_list("tenant__name", flat=True).distinct()
+        counts = {
+            "accounts": len(people),
+            "memberships": theirs.count(),
+            "mail addresses": EmailAddress.objects.filter(user__in=people).count(),
+        }
+        kept = [f"{name}: it has no other owner" for name in names]
+        return [str(person) for person in objs], counts, set(), kept
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        self.delete_queryset(request, User.objects.filter(pk=obj.pk))
+
+    @transactions.atomic()
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Also end the keys and webhooks that these people made as members."""
+        theirs = Membership.objects.filter(user__in=queryset, tenant__deleted_at=None)
+        for member in theirs.select_related("tenant", "user").order_by("tenant"):
+            departures.end_belongings(member, None, departures.Choice(), by=request)
+        super().delete_queryset(request, queryset)
+
+    def save_model(
+        self, request: HttpRequest, obj: User, form: Any, change: bool
+    ) -> None:
+        """Django's form is for superusers. What also is an action has its log row."""
+        super().save_model(request, obj, form, change)
+        if change and "is_active" in form.changed_data:
+            action = "person.enabled" if obj.is_active else "person.disabled"
+            audit.record(action, obj, by=request)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        person = options.get("obj")
+        if person:
+            audit.record("record.viewed", person, by=request)
+            context["support_actions"] = actions_for(request.user, person)
+        return super().render_change_form(request, context, *args, **options)

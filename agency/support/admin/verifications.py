@@ -1,0 +1,67 @@
+"""Admin of policies and verifications. Requests and values stay encrypted."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.safestring import mark_safe
+
+from agency.support.admin.base import ReadOnlyAdmin
+from agency.support.admin.exchanges import ExchangeAdmin
+from agency.support.reasons import add_reasons
+from verifications.models import Kiosk, Verification, VerificationPolicy
+
+
+@admin.register(VerificationPolicy)
+class VerificationPolicyAdmin(ReadOnlyAdmin):
+    list_display = ["name", "version", "tenant", "created_at"]
+    list_select_related = ["tenant"]
+    search_fields = ["name", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = ["id", "tenant", "name", "version", "created_at", "updated_at"]
+
+
+@admin.register(Kiosk)
+class KioskAdmin(ReadOnlyAdmin):
+    list_display = ["name", "policy", "tenant", "last_seen_at", "created_at"]
+    list_select_related = ["tenant", "policy"]
+    search_fields = ["name", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "tenant", "policy", "name", "seconds", "last_seen_at", "created_at",
+        "updated_at",
+    ]  # fmt: skip
+
+
+@admin.register(Verification)
+class VerificationAdmin(ExchangeAdmin):
+    list_display = [
+        "id", "is_valid", "why", "state", "role", "tenant", "wallet", "created_at",
+    ]  # fmt: skip
+    list_filter = [
+        "state",
+        "role",
+        "is_valid",
+        ("wallet__is_organization", admin.BooleanFieldListFilter),
+    ]
+    list_select_related = ["tenant", "wallet"]
+    search_fields = ["thread_id__exact", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "tenant", "wallet", "connection", "role", "state", "thread_id",
+        "policy_id", "is_valid", "verified_at", "problem_in_words", "created_at", "updated_at",
+    ]  # fmt: skip
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Read the reasons of all listed rows at once."""
+        listed = super().get_changelist_instance(request)
+        listed.result_list = list(listed.result_list)
+        add_reasons(listed.result_list)
+        return listed
+
+    @admin.display(description="why")
+    def why(self, verification: Any) -> str:
+        """The failed checks in words, without values."""
+        lines = ((reason,) for reason in verification.reasons)
+        return format_html_join(mark_safe("<br>"), "{}", lines)

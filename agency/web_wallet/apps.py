@@ -1,8 +1,0 @@
-"""The wallet of a holder in a browser: a personal link, a PIN, and what is behind."""
-
-from django.apps import AppConfig
-
-
-class WebWalletConfig(AppConfig):
-    name = "agency.web_wallet"
-    label = "webwallet"

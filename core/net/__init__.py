@@ -1,0 +1,1 @@
+"""Calls to addresses that others give, and the address of who calls."""

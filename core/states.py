@@ -1,0 +1,87 @@
+"""State transitions. Only move() assigns a state."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from django.db import connection
+from django.utils import timezone
+
+from core.database.compiled_sql import update_rows
+from core.errors import WrongState
+
+
+class MovedRow(Protocol):
+    """The part of `webhooks.events.emit.EventSource` and its subclasses that is used."""
+
+    pk: Any
+    AT_MOVE: dict[str, Any]  # further columns that each transition sets
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def sequence(self) -> int:
+        """How many transitions there were, for the guard of move()."""
+        ...
+
+    @property
+    def is_locked(self) -> bool: ...
+
+    def emit_event(self) -> None: ...
+
+
+def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> None:
+    """Move the object from one of `sources` to `target`, by one guarded UPDATE.
+
+    Call it inside atomic(), after the lock of the connection (`obj.is_locked`);
+    RuntimeError otherwise. The lock excludes the peer; the guard notices that the
+    object was read before the lock and has changed since.
+
+    obj: an EventSource with a state. changes: other fields to set. `sequence` counts
+    the transitions, and the object emits an event for each. Raises 409 `wrong_state`
+    (WrongState) if the row has another state or was deleted, or if it has changed
+    since it was read (same state, newer sequence), such as an offer that was replaced.
+    After an exception discard `obj`.
+    """
+    if not connection.in_atomic_block:
+        raise RuntimeError("move() needs atomic(), around its effects too")
+    if not obj.is_locked:
+        raise RuntimeError("move() needs the lock of the connection: call lock()")
+    if obj.state not in sources:
+        raise WrongState(obj, sources, read_state(obj)[0])
+    changes |= obj.AT_MOVE | {
+        "state": target,
+        "updated_at": timezone.now(),
+        "sequence": obj.sequence + 1,
+    }
+    while not _update_if_at(obj, sources, changes["sequence"] - 1, changes):
+        state, sequence = read_state(obj)
+        if state not in sources:
+            raise WrongState(obj, sources, state)
+        # Retry only if a concurrent transition led to another allowed state.
+        if state == obj.state:
+            raise WrongState(obj, sources, is_stale=True)
+        changes["sequence"] = sequence + 1
+    for field, value in changes.items():
+        setattr(obj, field, value)
+    obj.emit_event()
+
+
+def _update_if_at(
+    obj: MovedRow, sources: Sequence[str], sequence: int, changes: dict[str, Any]
+) -> int:
+    """Update the row if it is in one of the states at this sequence. 0 if not."""
+    model: Any = type(obj)
+    where = {
+        "id": obj.pk,
+        "sequence": sequence,
+        "state": [str(one) for one in sources],
+    }
+    return update_rows(model, where, changes)
+
+
+def read_state(obj: MovedRow) -> tuple[str, int]:
+    """Return the stored (state, sequence), or ("gone", 0) if there is no row."""
+    model: Any = type(obj)
+    rows = model.objects.filter(pk=obj.pk)
+    return rows.values_list("state", "sequence").first() or ("gone", 0)

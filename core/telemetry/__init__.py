@@ -1,0 +1,1 @@
+"""What operators see of a process: its log and its metrics."""

@@ -1,0 +1,1 @@
+"""What all processes share in Redis or Valkey. Its loss costs no data."""

@@ -1,0 +1,148 @@
+"""Transactions with work that belongs to them: done before the commit, or not at all.
+
+Use atomic() instead of Django's wherever messages may be sent. It keeps two things as
+long as the transaction lasts:
+
+- work that was put off until the end (`before_commit`), such as handling a message to
+  a wallet hosted here;
+- the rows that the transaction has locked (`locked_rows`), so that all code that comes
+  across such a row uses the same state and asks the database once.
+"""
+
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from core.work import prepared_results
+
+_local = threading.local()
+# The other transactions of this database that began before a moment and still run.
+OLDER_SQL = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND pid <> pg_backend_pid() AND xact_start < %s "
+    "AND backend_type = 'client backend'"
+)
+
+
+class _Transaction:
+    """What belongs to the outermost atomic() of this thread."""
+
+    def __init__(self) -> None:
+        self.deferred: list[Callable[[], None]] = []
+        self.done = 0
+        self.locked_rows: dict[Hashable, Any] = {}
+
+    def run_deferred(self) -> None:
+        while self.deferred:
+            self.run(0)
+
+    def run(self, index: int) -> None:
+        function = self.deferred.pop(index)
+        self.done += 1
+        function()
+
+    def roll_back_to(self, count: int) -> None:
+        """Drop what was put off since there were `count` functions, and all rows.
+
+        PostgreSQL releases the locks that were taken since the savepoint, and what was
+        changed in memory since then is not in the database.
+        """
+        del self.deferred[count:]
+        self.locked_rows.clear()
+
+
+@contextmanager
+def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
+    """Open a transaction or, inside of another call, a savepoint. Also a decorator.
+
+    Below Django's own atomic() it counts as an outermost one. As a decorator it is
+    written `@atomic()`.
+
+    Before the outermost one commits, the functions given to before_commit() run, and
+    those that they add; what they raise rolls it back. savepoint, durable: as
+    Django's. RuntimeError for a durable one inside of another.
+    """
+    outer = _current()
+    if outer is None:
+        with transaction.atomic(durable=durable):
+            _local.current = this = _Transaction()
+            try:
+                yield
+                this.run_deferred()
+            finally:
+                _local.current = None
+                prepared_results.forget_all()
+        return
+    count = len(outer.deferred)
+    try:
+        with transaction.atomic(savepoint=savepoint, durable=durable):
+            yield
+    except BaseException:
+        outer.roll_back_to(count)
+        raise
+
+
+def before_commit(function: Callable[[], None]) -> None:
+    """Run a function at the end of the outermost atomic(), inside of it.
+
+    If it raises, the transaction is rolled back. Dropped if a savepoint around this
+    call is rolled back.
+    """
+    current = _current()
+    if current is None:
+        raise RuntimeError("before_commit() needs core.work.transactions.atomic()")
+    current.deferred.append(function)
+
+
+@contextmanager
+def run_at_end() -> Iterator[None]:
+    """Run what is put off inside of this block at its end, not before the commit."""
+    current = _current()
+    assert current, "run_at_end() stands inside of atomic()"
+    count = len(current.deferred)
+    yield
+    while len(current.deferred) > count:
+        current.run(count)
+
+
+def count_deferred_run() -> int:
+    """How many functions of before_commit() have begun in this transaction."""
+    current = _current()
+    return current.done if current else 0
+
+
+def locked_rows() -> dict[Hashable, Any]:
+    """Return the one object of each row that this transaction uses, by what finds it.
+
+    Connections in it are locked, or were created here; exchanges are guarded by the
+    lock of their connection; definitions never change. The caller may add to it. Empty
+    outside of atomic(). A rollback to a savepoint empties it.
+    """
+    current = _current()
+    return current.locked_rows if current else {}
+
+
+def is_active() -> bool:
+    return _current() is not None
+
+
+def _current() -> _Transaction | None:
+    return getattr(_local, "current", None)
+
+
+def database_time() -> datetime:
+    """Return the time of the database's clock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        return cursor.fetchone()[0]
+
+
+def count_older(moment: datetime) -> int:
+    """Return how many transactions run that began before this time of the database."""
+    with connection.cursor() as cursor:
+        cursor.execute(OLDER_SQL, [moment])
+        return cursor.fetchone()[0]

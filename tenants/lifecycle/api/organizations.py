@@ -1,0 +1,231 @@
+"""The organization, the networks and public pictures, in the credentials API.
+
+perform() runs the one function that writes. Its transaction is its own or, with an
+Idempotency-Key, the one that also stores the key (core/api/views.py).
+audit.recorded() returns a function that also writes the audit entry, in the same
+transaction.
+"""
+
+from functools import partial
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from drf_spectacular.utils import OpenApiTypes
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.api.negotiation import JSONParser
+from core.api.openapi.operation import operation
+from core.api.pagination import list_parameters
+from core.api.views import View, get_or_404
+from core.errors import NotFound
+from credentials.ledgers import ledger_of
+from tenants import assets, audit
+from tenants.lifecycle.api.assets import PictureFormParser, read_upload
+from tenants.lifecycle.api.serializers import (
+    SETTINGS,
+    IssuerStatusContract,
+    NetworkAgreementContract,
+    NetworkContract,
+    PictureParameters,
+    ProvisioningInfo,
+    TenantContract,
+    TenantParameters,
+    TenantQuery,
+    TenantUpdateParameters,
+)
+from tenants.lifecycle.deletion import request_deletion
+from tenants.lifecycle.networks import accept_agreement, issuer_status
+from tenants.lifecycle.provisioning import (
+    LOCAL,
+    change_organization,
+    create_provider_organization,
+    require_network,
+    resolve_network,
+)
+from tenants.models import Network, Provider, Scope, Tenant
+from wallets.models import Key, Wallet
+
+
+def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
+    """Organizations with their network and, of their own wallet, DID and verkey."""
+    wallets = Wallet.objects.filter(tenant=OuterRef("pk"), is_organization=True)
+    # Of one wallet, not joined: then the first key is found by an index, among many.
+    own = Wallet.objects.filter(tenant=OuterRef(OuterRef("pk")), is_organization=True)
+    keys = Key.objects.filter(wallet=Subquery(own.values("pk")[:1]))
+    return rows.select_related("network").annotate(
+        issuer_did=Subquery(wallets.values("did")[:1]),
+        own_wallet_id=Subquery(wallets.values("wallet_id")[:1]),
+        issuer_key=Subquery(keys.order_by("pk").values("verkey")[:1]),
+    )
+
+
+def create_from_parameters(provider: Provider, wanted: dict) -> Tenant:
+    """Create another organization of the account.
+
+    audit.recorded() makes it one transaction with the audit entry.
+
+    wanted: validated TenantParameters. What is empty keeps its default. 400
+    `unknown_network`; 409 `tenant_id_taken`, `did_taken`, `quota_exceeded`.
+    """
+    fields = {
+        "region": wanted.get("region"),
+        "endorser": wanted.get("endorserType"),
+        "is_test": wanted.get("isTest"),
+    } | {column: wanted.get(name) for name, column in SETTINGS.items()}
+    return create_provider_organization(
+        provider,
+        wanted["name"],
+        network_id=wanted.get("networkId"),
+        seed=wanted.get("issuerSeed"),
+        public_id=wanted.get("tenantId"),
+        **{name: value for name, value in fields.items() if value},
+    )
+
+
+def change_from_parameters(view: View, tenant: Tenant) -> None:
+    """Change what the TenantUpdateParameters of this call name, and record it."""
+    body = view.parse_body(TenantUpdateParameters)
+    names = {"name": "name"} | SETTINGS
+    changes = {column: body[name] for name, column in names.items() if name in body}
+    view.perform(partial(change_organization, tenant, changes, by=view.request))
+
+
+def all_networks() -> QuerySet[Network]:
+    """All networks; the local one is created when it is first needed.
+
+    There are few, so the list has no pages.
+    """
+    require_network(LOCAL)
+    return Network.objects.order_by("pk")
+
+
+class Tenants(View):
+    @property
+    def rows(self) -> QuerySet[Tenant]:
+        """A token reaches its own organization only."""
+        return with_issuer(Tenant.objects.filter(pk=self.tenant.pk))
+
+    @operation(
+        "listTenants",
+        Scope.READ,
+        response=TenantContract(many=True),
+        parameters=list_parameters(TenantQuery),
+    )
+    def list(self, request: Request) -> Response:
+        return self.list_response(TenantContract, self.rows, TenantQuery)
+
+    @operation(
+        "createTenant",
+        Scope.ADMINISTRATION,
+        request=TenantParameters,
+        response=TenantContract,
+    )
+    def create(self, request: Request) -> Response:
+        # The organization and its audit entry are one transaction.
+        made = self.perform(
+            audit.recorded(create_from_parameters, "organization.created", by=request),
+            self.tenant.provider,
+            self.parse_body(TenantParameters),
+        )
+        return self.to_response(
+            TenantContract, with_issuer(Tenant.objects.filter(pk=made.pk)).get()
+        )
+
+    @operation("getTenant", Scope.READ, response=TenantContract)
+    def retrieve(self, request: Request, tenantId: str) -> Response:
+        return self.to_response(
+            TenantContract, get_or_404(self.rows, tenantId, "public_id")
+        )
+
+    @operation(
+        "updateTenant",
+        Scope.ADMINISTRATION,
+        request=TenantUpdateParameters,
+        response=TenantContract,
+    )
+    def update(self, request: Request, tenantId: str) -> Response:
+        tenant = get_or_404(self.rows, tenantId, "public_id")
+        change_from_parameters(self, tenant)
+        return self.to_response(TenantContract, self.rows.get())
+
+    @operation("deleteTenant", Scope.ADMINISTRATION)
+    def destroy(self, request: Request, tenantId: str) -> Response:
+        tenant = get_or_404(self.rows, tenantId, "public_id")
+        # Without perform(), as a DELETE takes no Idempotency-Key.
+        request_deletion(tenant, by=request)
+        return Response()
+
+    @operation("getIssuerStatus", Scope.READ, response=IssuerStatusContract)
+    def read_status(self, request: Request) -> Response:
+        status = issuer_status(self.tenant)
+        return self.to_response(
+            IssuerStatusContract, status, endorser=self.tenant.endorser
+        )
+
+
+class Networks(View):
+    @operation("listNetworks", Scope.READ, response=NetworkContract(many=True))
+    def list(self, request: Request) -> Response:
+        return Response(NetworkContract(all_networks(), many=True).data)
+
+    @operation(
+        "getTransactionAuthorAgreement", Scope.READ, response=NetworkAgreementContract
+    )
+    def read_agreement(self, request: Request, networkId: str) -> Response:
+        require_network(LOCAL)  # creates it when it is first needed
+        network = resolve_network(networkId)
+        if not network:
+            raise NotFound("not_found", "There is no such network.")
+        agreement = ledger_of(network).agreement()
+        return (
+            self.to_response(NetworkAgreementContract, agreement)
+            if agreement
+            else Response({})
+        )
+
+    @operation("acceptTransactionAuthorAgreement", Scope.ADMINISTRATION)
+    def accept_agreement(self, request: Request, networkId: str) -> Response:
+        """Record that the organization accepts the agreement in force on its network.
+
+        The path has the id of the network or, from original clients, of the
+        organization.
+        `prepare` reads the agreement from the ledger, before the transaction that
+        stores the acceptance and its audit entry. 404 for the network of others.
+        """
+        tenant = self.tenant
+        named = resolve_network(networkId)
+        if named != tenant.network and networkId.lower() != str(tenant.public_id):
+            raise NotFound(
+                "not_found", "That is neither your organization nor its network."
+            )
+        read_in_force = ledger_of(tenant.network).agreement
+        accept = audit.recorded(
+            accept_agreement, "agreement.accepted", tenant, by=request
+        )
+        self.perform(accept, tenant.network, tenant, prepare=read_in_force)
+        return Response()
+
+
+class Pictures(View):
+    parser_classes = [PictureFormParser, JSONParser]
+
+    @operation(
+        "uploadImage",
+        Scope.ADMINISTRATION,
+        request={"multipart/form-data": PictureParameters},
+        response={(200, "application/json"): OpenApiTypes.STR},
+    )
+    def create(self, request: Request) -> Response:
+        data = read_upload(request.data)
+        return Response(
+            self.perform(assets.store_picture, self.tenant.provider, data).address
+        )
+
+
+class Configuration(View):
+    @operation("getConfiguration", Scope.READ, response=ProvisioningInfo)
+    def retrieve(self, request: Request) -> Response:
+        return self.to_response(
+            ProvisioningInfo,
+            with_issuer(Tenant.objects.filter(pk=self.tenant.pk)).get(),
+        )

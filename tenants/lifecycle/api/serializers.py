@@ -1,0 +1,456 @@
+"""Shapes of organizations, networks and usage in the API."""
+
+import re
+import uuid
+
+from drf_spectacular.utils import OpenApiTypes, extend_schema_field
+from rest_framework import serializers
+
+from connections.api.serializers import AgentEndpoint
+from connections.messaging import envelopes
+from core.api import dialects
+from core.api.pagination import (
+    BY_CREATION,
+    BY_NAME,
+    BY_UPDATE,
+    ChangingQuery,
+    NamedQuery,
+)
+from core.api.serializers import (
+    Contract,
+    IntegerField,
+    Parameters,
+    SharedFields,
+    drop_nulls,
+)
+from tenants import branding
+from tenants.lifecycle.provisioning import read_seed
+from tenants.models import Network, Tenant
+from tenants.models.organizations import MAX_VISITOR_WALLETS
+from webhooks.api.serializers import WebAddressField
+
+SHORT_QR_CODES = (
+    "Whether QR codes of invitations hold the short link, not the invitation itself."
+)
+INVALID_PROOF_ANSWER = (
+    "How a wallet learns that its proof is not valid: by a problem report (the "
+    "default), or by an ack with `verification_result` false, as from ACA-Py."
+)
+INVALID_PROOF_ANSWERS = [(str(one), str(one)) for one in Tenant.InvalidProofAnswer]
+OWN_WALLET_API = (
+    "Whether the wallet API takes the id of the organization's own wallet, so that the "
+    "organization can hold credentials and prove."
+)
+VISITOR_WALLETS = (
+    "Whether the page of a link of the organization offers a web wallet to visitors."
+)
+VISITOR_WALLETS_A_DAY = (
+    "How many wallets visitors make in a day by one link that many may use."
+)
+IS_TEST = (
+    "Whether it is for tests only: it has simulated holders, and its data is deleted "
+    "after 30 days. This cannot be changed."
+)
+INVITATION_PROTOCOLS = [(str(one), str(one)) for one in Tenant.InvitationProtocol]
+INVITATION_PROTOCOL = (
+    "How invitations, and links of offers and requests, are written unless the call "
+    "says it (`protocol`). `both`: connections/1.0 and out-of-band in one link; offers "
+    "and requests are then out-of-band. Original clients get connections/1.0 in the "
+    "link."
+)
+ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
+# The members of BrandingParameters and their columns.
+BRANDING = {
+    "primaryColor": "primary_color",
+    "secondaryColor": "secondary_color",
+    "defaultLanguage": "default_language",
+    "walletApps": "wallet_apps",
+    "returnUrls": "return_urls",
+}
+# The members of an organization that can be set at its creation and later, and their
+# columns.
+SETTINGS = {
+    "imageUrl": "image_url",
+    "shortQrCodes": "short_qr_codes",
+    "ownWalletApi": "own_wallet_api",
+    "visitorWallets": "visitor_wallets",
+    "visitorWalletsPerDay": "visitor_wallets_a_day",
+    "invalidProofAnswer": "invalid_proof_answer",
+    "invitationProtocol": "invitation_protocol",
+} | BRANDING
+# uuid.UUID() also reads braces, `urn:`, and texts without hyphens.
+UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+
+
+class SeedField(serializers.CharField):
+    """The 32 bytes of an issuer's seed, as 32 ASCII characters or as base64."""
+
+    def __init__(self, **options):
+        super().__init__(max_length=64, trim_whitespace=False, **options)
+
+    def to_internal_value(self, data):
+        try:
+            return read_seed(super().to_internal_value(data))
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from None
+
+
+class EndorserField(serializers.ChoiceField):
+    """The oldest clients send the number of the choice."""
+
+    def to_internal_value(self, data):
+        if type(data) is int and 0 <= data < len(ENDORSERS):
+            data = ENDORSERS[data][0]
+        return super().to_internal_value(data)
+
+
+class TenantIdField(serializers.CharField):
+    """An id that the caller may choose: a UUID in its usual form."""
+
+    def to_internal_value(self, data):
+        text = super().to_internal_value(data)
+        if not UUID_TEXT.fullmatch(text):
+            raise serializers.ValidationError("Give a UUID, or leave it out.")
+        return uuid.UUID(text)
+
+
+class ColorField(serializers.CharField):
+    def to_internal_value(self, data):
+        return clean_or_400(branding.clean_color, super().to_internal_value(data))
+
+
+class ReturnUrlsField(serializers.ListField):
+    child = serializers.CharField(max_length=branding.MAX_URL)
+
+    def to_internal_value(self, data):
+        return clean_or_400(branding.clean_return_urls, super().to_internal_value(data))
+
+
+class WalletApp(SharedFields):
+    name = serializers.CharField(max_length=branding.MAX_APP_NAME)
+    urls = serializers.ListField(
+        child=serializers.CharField(max_length=branding.MAX_URL),
+        min_length=1,
+        max_length=branding.MAX_APP_URLS,
+        help_text="Where it can be installed, as in a store.",
+    )
+
+
+class WalletAppsField(serializers.ListField):
+    child = WalletApp()
+
+    def to_internal_value(self, data):
+        return clean_or_400(branding.clean_wallet_apps, super().to_internal_value(data))
+
+
+def clean_or_400(function, value):
+    """The result of a function of tenants/branding.py, or a 400 with its sentence."""
+    try:
+        return function(value)
+    except ValueError as error:
+        raise serializers.ValidationError(str(error)) from None
+
+
+LANGUAGES = ["", *branding.LANGUAGES]
+
+
+@extend_schema_field({"type": "string", "enum": LANGUAGES})
+class LanguageField(serializers.ChoiceField):
+    """The code of a language; empty: none."""
+
+
+class BrandingParameters(Parameters):
+    """For the pages that holders see."""
+
+    primaryColor = ColorField(
+        required=False,
+        allow_blank=True,
+        help_text="Of buttons and links, as in #0b6b62. It is changed where it could "
+        "not be read.",
+    )
+    secondaryColor = ColorField(
+        required=False,
+        allow_blank=True,
+        help_text="Behind the name of the organization.",
+    )
+    defaultLanguage = LanguageField(
+        LANGUAGES,
+        required=False,
+        help_text="For readers whose browser names none of the languages; empty: none.",
+    )
+    walletApps = WalletAppsField(
+        required=False,
+        max_length=branding.MAX_WALLET_APPS,
+        help_text="The wallet apps that are recommended to holders.",
+    )
+    returnUrls = ReturnUrlsField(
+        required=False,
+        max_length=branding.MAX_RETURN_URLS,
+        help_text="The addresses below which a `returnUrl` may lead.",
+    )
+
+
+class TenantParameters(BrandingParameters):
+    aliases = {
+        "issuer_seed": "issuerSeed",
+        "image_url": "imageUrl",
+        "network_id": "networkId",
+        "endorser_type": "endorserType",
+    }
+
+    name = serializers.CharField(max_length=200)
+    imageUrl = WebAddressField(required=False, allow_blank=True)
+    networkId = serializers.CharField(required=False, max_length=50)
+    issuerSeed = SeedField(required=False)
+    endorserType = EndorserField(ENDORSERS, required=False)
+    tenantId = TenantIdField(required=False)
+    region = serializers.CharField(required=False, max_length=100, allow_blank=True)
+    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
+    invalidProofAnswer = serializers.ChoiceField(
+        INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
+    )
+    invitationProtocol = serializers.ChoiceField(
+        INVITATION_PROTOCOLS, required=False, help_text=INVITATION_PROTOCOL
+    )
+    ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
+    visitorWallets = serializers.BooleanField(required=False, help_text=VISITOR_WALLETS)
+    visitorWalletsPerDay = IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_VISITOR_WALLETS,
+        help_text=VISITOR_WALLETS_A_DAY,
+    )
+    isTest = serializers.BooleanField(required=False, help_text=IS_TEST)
+
+
+class TenantUpdateParameters(BrandingParameters):
+    """What is absent stays; an empty imageUrl takes the picture away."""
+
+    aliases = {"image_url": "imageUrl"}
+
+    name = serializers.CharField(required=False, max_length=200)
+    imageUrl = WebAddressField(required=False, allow_blank=True)
+    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
+    invalidProofAnswer = serializers.ChoiceField(
+        INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
+    )
+    invitationProtocol = serializers.ChoiceField(
+        INVITATION_PROTOCOLS, required=False, help_text=INVITATION_PROTOCOL
+    )
+    ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
+    visitorWallets = serializers.BooleanField(required=False, help_text=VISITOR_WALLETS)
+    visitorWalletsPerDay = IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_VISITOR_WALLETS,
+        help_text=VISITOR_WALLETS_A_DAY,
+    )
+
+
+class NetworkContract(Contract):
+    networkId = serializers.CharField(source="pk")
+    networkName = serializers.CharField(source="name")
+    genesisTransactions = serializers.CharField(
+        source="genesis", required=False, help_text="Of an Indy network."
+    )
+    poolProtocolVersion = serializers.IntegerField(
+        required=False, help_text="Of an Indy network."
+    )
+
+    def get_poolProtocolVersion(self, network):
+        return 2 if network.kind == Network.Kind.INDY else None
+
+
+class TenantExtendedInformation(serializers.Serializer):
+    issuerDid = serializers.CharField()
+    issuerKey = serializers.CharField()
+    agentDid = serializers.CharField()
+    agentKey = serializers.CharField()
+    agentServiceEndpoint = serializers.CharField()
+    transactionEndorsement = serializers.ChoiceField(ENDORSERS)
+
+
+class TenantQuery(ChangingQuery, NamedQuery):
+    sorts = BY_CREATION | BY_UPDATE | BY_NAME
+
+
+class UndoParameters(Parameters):
+    revokeKey = serializers.BooleanField(
+        default=False,
+        help_text="Whether to revoke the key that asked for the deletion.",
+    )
+
+
+class TenantContract(Contract):
+    """An organization, of rows that `with_issuer` has annotated. Seeds are never shown."""
+
+    tenantId = serializers.CharField(source="public_id")
+    name = serializers.CharField()
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
+    imageUrl = serializers.CharField(source="image_url", required=False)
+    network = NetworkContract()
+    region = serializers.CharField(required=False)
+    shortQrCodes = serializers.BooleanField(
+        source="short_qr_codes", help_text=SHORT_QR_CODES
+    )
+    invitationProtocol = serializers.ChoiceField(
+        INVITATION_PROTOCOLS,
+        source="invitation_protocol",
+        help_text=INVITATION_PROTOCOL,
+    )
+    invalidProofAnswer = serializers.ChoiceField(
+        INVALID_PROOF_ANSWERS,
+        source="invalid_proof_answer",
+        help_text=INVALID_PROOF_ANSWER,
+    )
+    ownWalletApi = serializers.BooleanField(
+        source="own_wallet_api", help_text=OWN_WALLET_API
+    )
+    visitorWallets = serializers.BooleanField(
+        source="visitor_wallets", help_text=VISITOR_WALLETS
+    )
+    visitorWalletsPerDay = serializers.IntegerField(
+        source="visitor_wallets_a_day", help_text=VISITOR_WALLETS_A_DAY
+    )
+    isTest = serializers.BooleanField(source="is_test", help_text=IS_TEST)
+    deletionDueAtUtc = serializers.DateTimeField(
+        source="deletion_due_at",
+        required=False,
+        help_text="When it will be deleted, if one of its keys has asked for that.",
+    )
+    ownWalletId = serializers.CharField(
+        source="own_wallet_id",
+        help_text="The id of its own wallet, for the wallet API.",
+    )
+    primaryColor = serializers.CharField(source="primary_color", required=False)
+    secondaryColor = serializers.CharField(source="secondary_color", required=False)
+    defaultLanguage = serializers.CharField(source="default_language", required=False)
+    walletApps = WalletApp(many=True, required=False)
+    returnUrls = serializers.ListField(child=serializers.CharField(), required=False)
+    extendedInformation = TenantExtendedInformation()
+
+    def get_walletApps(self, tenant):
+        return tenant.wallet_apps or None
+
+    def get_returnUrls(self, tenant):
+        return tenant.return_urls or None
+
+    def get_extendedInformation(self, tenant):
+        return {
+            "issuerDid": tenant.issuer_did,
+            "issuerKey": tenant.issuer_key,
+            "agentDid": tenant.issuer_did,
+            "agentKey": tenant.issuer_key,
+            "agentServiceEndpoint": envelopes.didcomm_endpoint(),
+            "transactionEndorsement": tenant.endorser,
+        }
+
+
+class TenantKeysContract(Contract):
+    """Of a KeyPair."""
+
+    accessToken = serializers.CharField(source="access_token")
+    subscriptionKey = serializers.CharField(source="subscription_key")
+
+
+class IssuerStatusContract(Contract):
+    """Of an IssuerStatus, with the `endorser` of the organization in the context.
+
+    On the local network nothing is asked, and every DID writes for itself.
+
+    The agreement is the one in force; acceptanceTime says that it was accepted.
+    """
+
+    acceptanceText = serializers.CharField(required=False)
+    acceptanceVersion = serializers.CharField(required=False)
+    acceptanceDigest = serializers.CharField(required=False)
+    acceptanceTime = serializers.IntegerField(required=False)
+    requireAcceptance = serializers.BooleanField()
+    transactionEndorsement = serializers.ChoiceField(ENDORSERS)
+    issuerCanEndorse = serializers.BooleanField(
+        help_text="The DID has a role on the ledger."
+    )
+    issuerRegistered = serializers.BooleanField(
+        help_text="The DID stands on the ledger."
+    )
+    problem = serializers.CharField(
+        required=False, help_text="Why it cannot write yet."
+    )
+
+    def to_representation(self, status):
+        agreement, acceptance = status.agreement, status.acceptance
+        return drop_nulls(
+            acceptanceText=agreement and agreement.text,
+            acceptanceVersion=agreement and agreement.version,
+            acceptanceDigest=agreement and agreement.digest,
+            acceptanceTime=acceptance and int(acceptance.accepted_at.timestamp()),
+            requireAcceptance=bool(agreement and not acceptance),
+            transactionEndorsement=self.context["endorser"],
+            issuerCanEndorse=status.may_write,
+            issuerRegistered=status.is_registered,
+            problem=status.problem or None,
+        )
+
+
+class NetworkAgreementContract(Contract):
+    """The transaction author agreement in force; empty where there is none."""
+
+    text = serializers.CharField(required=False)
+    version = serializers.CharField(required=False)
+    acceptanceMethods = serializers.DictField(
+        child=serializers.CharField(), required=False
+    )
+
+    def to_representation(self, agreement):
+        return {
+            "text": agreement.text,
+            "version": agreement.version,
+            "acceptanceMethods": agreement.mechanisms,
+        }
+
+
+class ProvisioningInfo(Contract):
+    issuerDid = serializers.CharField(source="issuer_did")
+    name = serializers.CharField()
+    imageUrl = serializers.CharField(source="image_url", required=False)
+    endpoint = AgentEndpoint()
+
+    def get_endpoint(self, tenant):
+        verkey = dialects.endpoint_verkey(self.context["request"], tenant.issuer_key)
+        return {
+            "did": tenant.issuer_did,
+            "verkey": verkey,
+            "uri": envelopes.didcomm_endpoint(),
+        }
+
+
+@extend_schema_field(OpenApiTypes.BINARY)
+class BinaryField(serializers.FileField):
+    """A file of a form."""
+
+
+class PictureParameters(serializers.Serializer):
+    uploadedFiles = BinaryField(help_text="A PNG, JPEG, WebP or GIF.")
+    filename = serializers.CharField(required=False, help_text="Ignored.")
+    contentType = serializers.CharField(
+        required=False, help_text="Ignored: the content decides what it is."
+    )
+
+
+class AssetContract(Contract):
+    publicUri = serializers.CharField(source="address")
+
+
+class CloudWalletAnalyticsContract(Contract):
+    total = serializers.IntegerField()
+
+    def to_representation(self, total):
+        return {"total": total}
+
+
+class UsageContract(Contract):
+    periodStart = serializers.DateTimeField(source="start")
+    periodEnd = serializers.DateTimeField(source="end")
+    credentialCount = serializers.IntegerField(source="credentials")
+    verificationCount = serializers.IntegerField(source="verifications")

@@ -1,0 +1,97 @@
+"""Delete what organizations do not want to keep: first values, then whole records.
+
+Only of finished exchanges of their own wallets, and never what a wallet holds. Nothing
+is deleted unless the settings of the organization say after how many days.
+"""
+
+import time
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from connections.exchange import PARTIES, Exchange
+from core.work import retention
+from core.work.retention import (
+    BATCH_ROWS,
+    BatchBudget,
+    days_ago,
+    remove_one_by_one,
+)
+from credentials.models import Credential
+from credentials.removal import remove_credential
+from tenants.models import Tenant
+from verifications.models import Verification
+from wallets.models import Wallet
+
+# The columns with values, and with what they can be computed from.
+VALUES: dict[type[Exchange], tuple[str, ...]] = {
+    Credential: ("values", "proposal", "reason", "metadata"),
+    Verification: (
+        "proof",
+        "presentation",
+        "checks",
+        "proposal",
+        "reason",
+        "metadata",
+    ),
+}
+
+
+def delete_old_exchanges() -> int:
+    """Delete values and records that are too old for their organizations.
+
+    Return the number of rows that were changed or deleted.
+    """
+    budget = BatchBudget()
+    wants = Q(values_kept_days__isnull=False) | Q(exchanges_kept_days__isnull=False)
+    done = 0
+    for tenant in Tenant.objects.filter(wants).order_by("pk"):
+        for model in VALUES:
+            for rows in finished_rows(tenant, model, tenant.exchanges_kept_days):
+                rows = rows.select_related(*PARTIES)
+                done += remove_one_by_one(rows, remove_record, budget)
+            for rows in finished_rows(tenant, model, tenant.values_kept_days):
+                done += delete_values(rows, budget)
+    return done
+
+
+def finished_rows(
+    tenant: Tenant, model: type[Exchange], days: int | None
+) -> list[QuerySet[Any]]:
+    """Exchanges that ended so many days ago, the oldest first, in two parts.
+
+    Of the organization's own wallet, without the credentials that it holds. A change of
+    notes puts nothing off. None: none.
+    """
+    if days is None:
+        return []
+    wallet = Wallet.of_organization(tenant)
+    return [
+        part.exclude(state__in=model.OPEN).exclude(role=Credential.Role.HOLDER)
+        for part in model.unmoved_since(days_ago(days), wallet=wallet)
+    ]
+
+
+def delete_values(rows: QuerySet[Any], budget: BatchBudget) -> int:
+    """Empty the columns with values. The records stay, with their states."""
+    columns = VALUES[rows.model]
+    has_values = Q()
+    for column in columns:
+        has_values |= Q(**{f"{column}__isnull": False})
+    rows = rows.filter(has_values).values_list("pk", flat=True)
+    done = 0
+    while budget.take_batch() and (keys := list(rows[:BATCH_ROWS])):
+        emptied = rows.model.objects.filter(pk__in=keys)
+        done += emptied.exclude(state__in=rows.model.OPEN).update(
+            **dict.fromkeys(columns)
+        )
+        time.sleep(retention.PAUSE_SECONDS)
+    return done
+
+
+def remove_record(row: Credential | Verification) -> None:
+    """Delete a record, with the connection that exists for it alone.
+
+    A revocation that is not published yet is published first (remove_credential).
+    """
+    remove_credential(row) if isinstance(row, Credential) else row.remove()

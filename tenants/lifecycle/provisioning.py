@@ -1,0 +1,271 @@
+"""Create organizations with their wallet, public DID and keys, and delete them."""
+
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from connections.didcomm.message import decode_bytes
+from connections.models import Connection
+from core.errors import Conflict, Invalid, PeerError
+from core.work import transactions
+from credentials import publishing
+from credentials.ledgers import ledger_of
+from credentials.models import CredentialDefinition, Publication
+from tenants import audit, quotas, vault
+from tenants.models import (
+    ApiKey,
+    DataKey,
+    Erasure,
+    FormerDataKey,
+    Invitation,
+    Membership,
+    Network,
+    Provider,
+    Tenant,
+)
+from wallets import keys
+from wallets.models import Key, Wallet
+from webhooks.models import Webhook
+
+LOCAL = "local"
+FIRST_KEY_NAME = "First key"
+MAX_WALLETS_LOCKED = 1000
+# What goes at once with an organization.
+OF_ORGANIZATION: tuple[type[Any], ...] = (
+    ApiKey, DataKey, FormerDataKey, Membership, Invitation, Webhook
+)  # fmt: skip
+TENANT_KINDS = (ApiKey.Kind.ACCESS_TOKEN, ApiKey.Kind.SUBSCRIPTION_KEY)
+
+
+class Organization(NamedTuple):
+    """A new organization with its secrets, which cannot be read again."""
+
+    tenant: Tenant
+    access_token: str
+    subscription_key: str
+    provider_key: str
+
+
+@transactions.atomic()
+def create_organization(
+    name: str,
+    *,
+    owner: Any = None,
+    image_url: str = "",
+    network_id: str | None = None,
+    seed: bytes | None = None,
+    is_test: bool = False,
+    strict: bool = False,
+) -> Organization:
+    """Create an organization with a provider account of its own, in one transaction.
+
+    Return it with the secrets of its three keys, which are shown once. owner: the user
+    who creates it in the studio, and who gets the role owner; it then invites by both
+    protocols. Unless the user is
+    staff, the account has quotas. network_id: by default the local network. seed: 32
+    bytes, of the issuer's key. is_test: whether it is for tests only (Tenant.is_test).
+    strict: whether its access token is.
+
+    400 `unknown_network`; 409 `did_taken` if its DID is on the network already,
+    `quota_exceeded`.
+    """
+    has_quotas = owner is not None and not owner.is_staff
+    provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)
+    quotas.require_room_for_organization(provider)
+    Protocol = Tenant.InvitationProtocol
+    tenant = create_tenant(
+        provider,
+        name,
+        network_id,
+        seed,
+        image_url=image_url,
+        is_test=is_test,
+        invitation_protocol=Protocol.BOTH if owner else Protocol.CONNECTIONS,
+    )
+    if owner:
+        Membership.objects.create(tenant=tenant, user=owner, role=Membership.Role.OWNER)
+    owners: list[Tenant | Provider] = [tenant, tenant, provider]
+    secrets = {
+        kind.value: ApiKey.issue(
+            kind,
+            of,
+            FIRST_KEY_NAME,
+            strict=strict and kind == ApiKey.Kind.ACCESS_TOKEN,
+            made_by=owner,
+        )[1]
+        for kind, of in zip(ApiKey.Kind, owners, strict=True)
+    }
+    return Organization(tenant, **secrets)
+
+
+@transactions.atomic()
+def create_provider_organization(
+    provider: Provider,
+    name: str,
+    *,
+    network_id: str | None = None,
+    seed: bytes | None = None,
+    public_id: Any = None,
+    **fields: Any,
+) -> Tenant:
+    """Create another organization of a provider account, in one transaction.
+
+    Its access token and subscription key are made too; the provider API may show them.
+    public_id: an id chosen by the caller. Raises 409 `tenant_id_taken` if another
+    organization has this id, 409 `did_taken`, 409 `quota_exceeded`.
+    """
+    quotas.require_room_for_organization(provider)
+    if public_id:
+        fields["public_id"] = public_id
+    tenant = create_tenant(
+        provider, name, network_id, seed, made_by_provider=True, **fields
+    )
+    for kind in TENANT_KINDS:
+        ApiKey.issue(kind, tenant, FIRST_KEY_NAME)
+    return tenant
+
+
+def create_tenant(
+    provider: Provider,
+    name: str,
+    network_id: str | None,
+    seed: bytes | None,
+    **fields: Any,
+) -> Tenant:
+    """Create an organization with its data key and its wallet, without API keys.
+
+    In the caller's transaction. network_id: None for the local one. fields: further
+    columns. 400 `unknown_network`; 409 `tenant_id_taken`, `did_taken`.
+    """
+    network = require_network(network_id or LOCAL)
+    tenant = Tenant(name=name, network=network, provider=provider)
+    tenant.public_id = tenant.pk  # unless another one was chosen
+    for field, value in fields.items():
+        setattr(tenant, field, value)
+    try:
+        with transactions.atomic():
+            tenant.save(force_insert=True)
+    except IntegrityError:
+        message = f"The tenantId {tenant.public_id} is taken."
+        raise Conflict("tenant_id_taken", message) from None
+    vault.create_data_key(tenant)
+    create_organization_wallet(tenant, seed)
+    return tenant
+
+
+@transactions.atomic()
+def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
+    """Delete an organization: from now on it is found nowhere, and its id is free.
+
+    by: the request or the actor, for the audit log, which may have a reason. A second
+    call does nothing. In one transaction, which locks the organization, then its
+    wallets, then its connections.
+    503 `organization_frozen` while it moves; one that is deleted soon is deleted now.
+
+    Without its data key, what it has sealed cannot be read any more. A worker removes
+    the rows (erasure.py). Its published objects stay, and so do its keys as
+    tombstones: a message to one of them is refused with `connection_gone`. If it has
+    few connections, other agents are told now; nobody can sign for it later.
+    """
+    row = Tenant.objects.filter(pk=tenant.pk)
+    locked = row.select_for_update(of=["self"], no_key=True).first()
+    if not locked:
+        return
+    if locked.deletion_due_at:  # frozen (deletion.py): else nothing could be ended
+        row.update(frozen_at=None, deletion_due_at=None, notice_due_at=None)
+    else:
+        locked.require_thawed()
+    audit.record("organization.deleted", tenant, by=by, reason=reason)
+    # All wallets, then all connections: others lock in this order too.
+    wallets = Wallet.objects.filter(tenant=tenant).order_by("pk")
+    few = wallets.select_for_update(no_key=True)[: MAX_WALLETS_LOCKED + 1]
+    if len(few) <= MAX_WALLETS_LOCKED:
+        Wallet.end_if_few(Connection.objects.filter(tenant=tenant))
+    for model in OF_ORGANIZATION:
+        model._default_manager.filter(tenant=tenant).delete()
+    jobs = Publication.objects.filter(tenant=tenant)
+    jobs.filter(status=Publication.Status.PENDING).delete()
+    now = timezone.now()
+    CredentialDefinition.objects.filter(tenant=tenant).update(deleted_at=now)
+    # Takes the full lock. Until here, other processes may insert rows that refer to the
+    # organization, for connections that they have locked.
+    row.update(deleted_at=now, public_id=uuid7())
+    Erasure.start(Erasure.Kind.ORGANIZATION, tenant)
+    transaction.on_commit(vault.data_key.cache_clear)
+
+
+@transactions.atomic()
+def change_organization(tenant: Tenant, changes: dict[str, Any], by: Any) -> None:
+    """Set columns of an organization, and record what they were, in one transaction.
+
+    The lock on the organization makes the recorded values those that were replaced. by:
+    the request or the actor, for the audit log. 503 `organization_frozen`.
+    """
+    row = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant.pk).first()
+    if not row:  # deleted meanwhile
+        return
+    row.require_thawed()
+    details = audit.describe_changes(row, changes)
+    Tenant.objects.filter(pk=row.pk).update(**changes, updated_at=timezone.now())
+    audit.record("organization.changed", row, by=by, **details)
+
+
+def read_seed(text: str) -> bytes:
+    """Read 32 ASCII characters, or the base64 of 32 bytes. Else raises ValueError."""
+    if len(text) == 32 and text.isascii():
+        return text.encode()
+    try:
+        seed = decode_bytes(text)
+    except PeerError:
+        seed = b""
+    if len(seed) != 32:
+        raise ValueError("Give 32 ASCII characters or the base64 of 32 bytes.")
+    return seed
+
+
+def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> None:
+    """Create the organization's own wallet, and publish its DID on the network.
+
+    In the caller's transaction. To a remote network the DID is published after the
+    commit, by a worker if the ledger does not respond then. Raises 409 `did_taken`.
+    """
+    wallet = Wallet.create(tenant, is_organization=True)
+    seed = seed or keys.generate_seed()
+    verkey = keys.verkey_of(seed)
+    did = keys.did_of(verkey)
+    # Of any organization, or a tombstone.
+    if Key.objects.filter(verkey=verkey).exists():
+        raise Conflict("did_taken", f"The DID {did} is taken.")
+    ledger = ledger_of(tenant.network)
+    if ledger.is_remote:
+        publishing.enqueue_did(tenant, did, verkey)
+    else:
+        ledger.publish_did(did, verkey)
+    wallet.create_key(seed)
+    Wallet.objects.filter(pk=wallet.pk).update(did=did)
+
+
+def resolve_network(network_id: str) -> Network | None:
+    """Return the network with this id or alias (NETWORK_ALIASES), or None."""
+    alias_of = settings.NETWORK_ALIASES.get(network_id)
+    found = Network.objects.filter(pk__in=[network_id, alias_of])
+    return min(found, key=lambda network: network.pk != network_id, default=None)
+
+
+def require_network(network_id: str) -> Network:
+    """Like resolve_network(), but raises Invalid `unknown_network`.
+
+    The local network is created when it is first needed.
+    """
+    network = resolve_network(network_id)
+    if network:
+        return network
+    if LOCAL in (network_id, settings.NETWORK_ALIASES.get(network_id)):
+        defaults = {"name": "Local network", "kind": Network.Kind.LOCAL}
+        return Network.objects.get_or_create(pk=LOCAL, defaults=defaults)[0]
+    known = ", ".join(Network.objects.values_list("pk", flat=True))
+    message = f"There is no network {network_id}. The networks are: {known}."
+    raise Invalid("unknown_network", message, {"networkId": [message]})

@@ -1,0 +1,65 @@
+"""The web wallet of a hosted holder, as a browser opens it."""
+
+import pytest
+from django.test import Client
+
+from agency.holders.wallet import links, pins
+from agency.holders.wallet.models import PinTry
+from tenants import audit, vault
+from wallets.models import Wallet
+
+PIN = "284615"
+VALUES = {"name": "Balthazar-4711", "year": "2021"}
+
+
+def wallet_of(holder):
+    return Wallet.objects.get(wallet_id=holder.wallet_id)
+
+
+def link_of(holder):
+    """The path of a new personal link."""
+    made = links.create_link(wallet_of(holder), by=audit.SYSTEM)
+    return f"/w/{made.token}"
+
+
+def opens_wallet(holder, path=None):
+    """A browser in which the link was opened and the PIN chosen."""
+    browser = Client(headers={"Accept": "text/html", "Accept-Language": "en"})
+    browser.get(path or link_of(holder))
+    answer = browser.post("/w/pin", {"pin": PIN})
+    assert answer.status_code == 302, answer.text
+    return browser
+
+
+def refuses(answer, status, code):
+    """Assert that it is the page of this error."""
+    assert (answer.status_code, code in answer.text) == (status, True)
+
+
+def guessed_at(address, faber):
+    """Let as many PINs of a wallet have been wrong at an address as it takes for turns."""
+    link = links.create_link(wallet_of(faber.hosts("Eve")), by=audit.SYSTEM)
+    tried = {"tenant": faber.tenant, "link": link}
+    digest = vault.keyed_digest(address)
+    PinTry.objects.bulk_create(
+        PinTry(**tried, address=digest) for _ in range(pins.OF_CROWD)
+    )
+
+
+def newest_of(holder, model):
+    return model.objects.filter(wallet__wallet_id=holder.wallet_id).latest("pk")
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts("Alice")
+
+
+@pytest.fixture
+def degree(faber):
+    return faber.defines(*VALUES, name="Degree")
+
+
+@pytest.fixture
+def wallet(alice):
+    return opens_wallet(alice)

@@ -1,0 +1,99 @@
+"""The pool while PostgreSQL is away: who waits, and for how long."""
+
+import socket
+import time
+from threading import Thread
+
+import psycopg
+import pytest
+from psycopg_pool import PoolTimeout
+
+from core.database.pool import (
+    CHECK_AFTER_SECONDS,
+    CONNECTION_TIMEOUT_SECONDS,
+    PROBE_TIMEOUT_SECONDS,
+    Pool,
+)
+from tests.core.test_database import url
+
+
+@pytest.fixture
+def hanging():
+    """The address of a server that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"postgres://nobody@127.0.0.1:{server.getsockname()[1]}/x?sslmode=disable"
+
+
+@pytest.fixture
+def pool_of():
+    made = []
+
+    def make(conninfo, **options):
+        given = {"min_size": 1, "max_size": 2, "timeout": 10, "reconnect_timeout": 1}
+        pool = Pool(
+            conninfo=conninfo,
+            kwargs={"autocommit": True},
+            open=True,
+            **given | options,
+        )
+        made.append(pool)
+        return pool
+
+    yield make
+    for pool in made:
+        pool.close(timeout=0)
+
+
+def refused_after(pool):
+    started = time.monotonic()
+    with pytest.raises(PoolTimeout):
+        pool.getconn()
+    return time.monotonic() - started
+
+
+def test_the_first_waits_and_the_next_hardly(pool_of, hanging):
+    pool = pool_of(hanging + "&connect_timeout=60")
+    for limit in (CONNECTION_TIMEOUT_SECONDS, PROBE_TIMEOUT_SECONDS):
+        assert limit <= refused_after(pool) < limit + 0.5
+
+
+def test_while_one_asks_the_others_fail_at_once(pool_of, hanging):
+    pool = pool_of(hanging)
+    refused_after(pool)
+    asking = Thread(target=refused_after, args=[pool])
+    asking.start()
+    time.sleep(0.1)
+    assert refused_after(pool) < 0.1
+    asking.join()
+
+
+def test_a_pool_that_is_all_in_use_is_no_outage(pool_of):
+    """A connection returned in time is used, even after an outage would be noticed."""
+    pool = pool_of(url())
+    lent = [pool.getconn() for _ in range(2)]
+    found = []
+    waiting = Thread(target=lambda: found.append(pool.getconn()))
+    waiting.start()
+    time.sleep(CONNECTION_TIMEOUT_SECONDS + 0.5)
+    assert not pool.is_away
+    pool.putconn(lent.pop())
+    waiting.join(2)
+    assert found
+    for one in (*lent, *found):
+        pool.putconn(one)
+    assert pool.lent == 0
+
+
+def test_a_connection_that_does_not_answer_is_not_handed_out(pool_of, monkeypatch):
+    pool = pool_of(url())
+    connection = pool.getconn()
+    connection.used_at -= CHECK_AFTER_SECONDS
+    monkeypatch.setattr(
+        pool, "check_connection", lambda one: one.execute("SELECT pg_sleep(9)")
+    )
+    started = time.monotonic()
+    with pytest.raises(psycopg.OperationalError, match="no response in time"):
+        pool.check_response(connection)
+    assert time.monotonic() - started < 2
+    assert connection.closed
+    pool.putconn(connection)

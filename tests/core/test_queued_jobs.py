@@ -1,0 +1,126 @@
+"""Rows as a queue: due, claim, lease, fence, retry, exhaust."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from connections.models import InboundMessage
+from core.work.queued_jobs import LEASE, QueuedJob
+from tests.factories import InboundMessageFactory
+from tests.support.races import at_once
+
+Status = QueuedJob.Status
+
+
+@pytest.fixture
+def rows(faber):
+    return InboundMessageFactory.create_batch(5, tenant=faber.tenant)
+
+
+def later(row, **fields):
+    InboundMessage.objects.filter(pk=row.pk).update(**fields)
+
+
+def fresh(row):
+    return InboundMessage.objects.get(pk=row.pk)
+
+
+def past(seconds=1):
+    return timezone.now() - timedelta(seconds=seconds)
+
+
+def test_due_rows_are_claimed_oldest_first_up_to_the_limit(rows):
+    claimed = InboundMessage.claim(limit=3)
+    assert [row.pk for row in claimed] == [row.pk for row in rows[:3]]
+    owners = {fresh(row).lease_owner for row in claimed}
+    assert None not in owners and owners == {row.lease_owner for row in claimed}
+    end = fresh(claimed[0]).lease_until - timezone.now()
+    assert LEASE - timedelta(seconds=5) < end <= LEASE
+
+
+def test_a_claimed_row_is_claimed_again_when_its_lease_has_run_out(rows):
+    [first] = InboundMessage.claim(limit=1)
+    later(first, lease_until=past())
+    [again] = InboundMessage.claim(limit=1)
+    assert again.pk == first.pk and again.lease_owner != first.lease_owner
+
+
+def test_what_is_done_or_not_due_or_leased_is_not_claimed(rows):
+    kept_back = (
+        {"status": Status.DONE},
+        {"status": Status.EXHAUSTED},
+        {"due_at": past(-60)},
+        {"lease_until": past(-60), "lease_owner": uuid7()},
+    )
+    for row, fields in zip(rows[1:], kept_back, strict=True):
+        later(row, **fields)
+    assert [row.pk for row in InboundMessage.claim()] == [rows[0].pk]
+
+
+def test_many_claimers_at_once_never_get_the_same_row(faber):
+    made = InboundMessageFactory.create_batch(40, tenant=faber.tenant)
+    claimed = at_once(*[lambda: InboundMessage.claim(limit=10)] * 8)
+    got = [row.pk for batch in claimed for row in batch]
+    assert len(got) == len(set(got)) and set(got) <= {row.pk for row in made}
+    assert len(got) >= 10
+
+
+@pytest.mark.parametrize(
+    ("write", "words"),
+    [("finish", []), ("retry", ["error"]), ("release", []), ("exhaust", ["error"])],
+)
+def test_a_successors_row_is_out_of_reach_of_the_one_before(rows, write, words):
+    [slow] = InboundMessage.claim(limit=1)
+    later(slow, lease_until=past())
+    [successor] = InboundMessage.claim(limit=1)
+    before = InboundMessage.objects.filter(pk=slow.pk).values().get()
+    assert getattr(slow, write)(*words) is False
+    assert InboundMessage.objects.filter(pk=slow.pk).values().get() == before
+    assert getattr(successor, write)(*words) is True
+
+
+def test_a_finished_row_stays_finished(rows):
+    [row] = InboundMessage.claim(limit=1)
+    assert row.finish() is True
+    assert (row.finish(), row.retry("error"), row.release()) == (False, False, False)
+    assert fresh(row).status == Status.DONE
+
+
+def test_finishing_writes_what_it_is_given_only_for_the_owner(rows):
+    [row] = InboundMessage.claim(limit=1)
+    later(row, body=b"x")
+    stale = fresh(row)
+    stale.lease_owner = uuid7()
+    assert stale.finish(body=None) is False and fresh(row).body is not None
+    assert row.finish(body=None) is True and fresh(row).body is None
+
+
+def test_a_retry_waits_as_long_as_the_schedule_says(rows):
+    [row] = InboundMessage.claim(limit=1)
+    for attempt, seconds in enumerate(QueuedJob.SCHEDULE):
+        row.retry("E" * 300)
+        row = fresh(row)
+        waits = (row.due_at - timezone.now()).total_seconds()
+        assert 0.8 * seconds - 5 < waits < 1.2 * seconds + 5
+        assert (row.attempts, row.lease_owner) == (attempt + 1, None)
+        assert row.last_error == "E" * 200
+    assert InboundMessage.claim(limit=9) and fresh(row).lease_owner is None
+
+
+def test_a_row_is_exhausted_when_its_schedule_is_used_up(rows):
+    later(rows[0], attempts=len(QueuedJob.SCHEDULE))
+    [row] = InboundMessage.claim(limit=1)
+    row.retry("still broken", body=None)
+    row = fresh(row)
+    assert (row.status, row.last_error) == (Status.EXHAUSTED, "still broken")
+    later(row, due_at=past(), lease_until=None)
+    assert row.pk not in {one.pk for one in InboundMessage.claim()}
+
+
+def test_a_released_row_is_due_at_once_and_has_lost_no_attempt(rows):
+    [row] = InboundMessage.claim(limit=1)
+    row.release()
+    [again] = InboundMessage.claim(limit=1)
+    assert (again.pk, again.attempts) == (row.pk, 0)

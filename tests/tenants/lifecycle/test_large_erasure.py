@@ -1,0 +1,103 @@
+"""20,000 rows go while others work, and a worker is killed in the middle."""
+
+import os
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from bench.many_rows import copy_row, execute_statements, verkey_sql
+from connections.models import BasicMessage, Connection
+from credentials.models import Credential
+from tenants.models import Erasure
+from tests.support.feed_lag import read_feed_during
+from tests.support.killed_worker import start_worker
+from tests.support.processes import eventually
+from tests.tenants.lifecycle.test_erasure import VALUES, deletes, rows_with
+from wallets.models import Key
+from webhooks.models import Event
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+MANY = int(os.environ.get("ERASED_ROWS", "20000"))
+PATIENCE = 600
+ERASE = """
+from tenants.lifecycle import erasure
+from tenants.models import Erasure
+while Erasure.objects.exists():
+    erasure.erase_due()
+"""
+NUMBERED = """
+CREATE TABLE numbered AS
+SELECT uuidv7() AS own, uuidv7() AS own_key FROM generate_series(1, {count});
+ANALYZE numbered
+"""
+
+
+def fill(organization, count):
+    """Copy its newest connection with its key, an offer and an event."""
+    tenant = organization.tenant
+    row = Connection.objects.filter(tenant=tenant).latest("pk")
+    offer = Credential.objects.get(connection=row)
+    event = Event.objects.filter(object_key=offer.pk).latest("pk")
+    execute_statements(NUMBERED.format(count=count))
+    copy_row(Key, row.my_key.pk, "numbered", id="own_key", verkey=verkey_sql("own_key"))
+    copied = {"id": "own", "connection_id": "own::text", "my_key_id": "own_key"}
+    copied |= {"their_key": verkey_sql("own"), "token": "''", "thread_id": "own::text"}
+    copied |= {"invitation_key_id": "NULL"}
+    copy_row(Connection, row.pk, "numbered", **copied)
+    copied = {"id": "own", "connection_id": "own", "thread_id": "own::text"}
+    copy_row(Credential, offer.pk, "numbered", **copied)
+    copied = {"id": "own", "object_key": "own", "object_id": "own::text"}
+    copy_row(Event, event.pk, "numbered", sequence="1", **copied)
+    execute_statements("DROP TABLE numbered; ANALYZE")
+
+
+def connections_left(tenant):
+    return Connection.objects.filter(tenant=tenant).count()
+
+
+def kill_midway(count_left):
+    """Kill a worker when it has removed some rows, and end its lease."""
+    worker = start_worker(ERASE)
+    try:
+        eventually(lambda: count_left() < MANY - 1000, PATIENCE)
+    finally:
+        worker.kill()
+        worker.wait()
+    past = timezone.now() - timedelta(seconds=1)
+    Erasure.objects.update(lease_until=past)
+
+
+def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme, settings):
+    settings.DELETION_UNDO_HOURS = 0
+    tenant, bob = faber.tenant.pk, acme.hosts("Bob")
+    faber.offers(bob, faber.defines("name", "level"), VALUES)
+    fill(faber, MANY)
+    deletes(faber)
+    assert connections_left(tenant) > MANY, "the call did not wait for them"
+    kill_midway(lambda: connections_left(tenant))
+    assert 0 < connections_left(tenant) < MANY
+    left = read_feed_during(start_worker(ERASE), acme, lambda: connections_left(tenant))
+    assert len(set(left)) > 10, "the feed moved on between the batches"
+    assert rows_with("tenant", tenant) == {}
+    assert bob.states() == ["Rejected"]
+
+
+def test_20000_texts_of_a_connection_go_while_the_feeds_of_others_move_on(faber, acme):
+    alice = faber.hosts()
+    body = {"connectionId": alice.known_as(faber), "text": "Hi"}
+    faber.post("/messages", body)
+    text = BasicMessage.objects.get(wallet__is_organization=True)
+    execute_statements(NUMBERED.format(count=MANY))
+    copy_row(BasicMessage, text.pk, "numbered", id="own")
+    execute_statements("DROP TABLE numbered; ANALYZE")
+    texts = BasicMessage.objects.filter(connection=text.connection)
+    acme.invites()
+    faber.delete(f"/connections/{alice.known_as(faber)}")
+    assert texts.count() == MANY + 1, "the call did not wait for them"
+    kill_midway(texts.count)
+    assert 0 < texts.count() < MANY
+    left = read_feed_during(start_worker(ERASE), acme, texts.count)
+    assert len(set(left)) > 10, "the feed moved on between the batches"
+    assert not texts.exists()
+    assert not Connection._base_manager.filter(pk=text.connection_id).exists()

@@ -1,0 +1,212 @@
+"""Convert between policies and a prover's proposals (RFCs 0037, 0454).
+
+A proposal is a preview in 1.0 and a proof request in 2.0. A preview has no
+alternatives and no `==`, and restricts by definition, schema and issuer only.
+"""
+
+from typing import Any
+
+from connections.didcomm.formats import PROOF_PROPOSAL, attachment_of, format_of
+from connections.didcomm.message import Message
+from core.errors import Invalid, PeerError
+from verifications.proofs import proof_policy
+from verifications.proofs.proof_items import MAX_REFERENTS, PREDICATE_TYPES
+from verifications.proofs.request_reading import policy_from_request
+
+# The API's name -> the name in a preview.
+RESTRICTION_NAMES = {
+    "credentialDefinitionId": "cred_def_id",
+    "schemaId": "schema_id",
+    "issuerDid": "issuer_did",
+}
+TEXT_NAMES = {
+    "mimeType": "mime-type",
+    "value": "value",
+    "referent": "referent",
+    **RESTRICTION_NAMES,
+}
+DEFAULT_NAME = "Proposal"
+DEFAULT_VERSION = "1.0"
+# Members that a proposal in 2.0 may omit. The verifier chooses its own nonce.
+REQUEST_DEFAULTS = {"name": DEFAULT_NAME, "version": DEFAULT_VERSION, "nonce": "1"}
+MAX_TEXT_LENGTH = 10_000
+
+
+def build_preview(policy: dict) -> dict:
+    """Return the preview of a normalised policy.
+
+    Raises Invalid("invalid_policy") if a preview cannot express the policy.
+    """
+    _check_expressible(policy)
+    return _preview_of(policy)
+
+
+def _preview_of(policy: dict) -> dict:
+    attributes = [
+        {"name": name, "referent": item["policyName"]} | _restriction_to_wire(item)
+        for item in policy["attributes"]
+        for name in item["attributeNames"]
+    ]
+    predicates = [
+        {
+            "name": item["attributeName"],
+            "referent": item["policyName"],
+            "predicate": item["predicateType"],
+            "threshold": item["predicateValue"],
+        }
+        | _restriction_to_wire(item)
+        for item in policy["predicates"]
+    ]
+    return {"attributes": attributes, "predicates": predicates}
+
+
+def _restriction_to_wire(item: dict) -> dict:
+    """The first restriction in the names of a preview, which has no alternatives.
+
+    A received proposal in 2.0 may have more restrictions.
+    """
+    restriction: dict = next(iter(item.get("restrictions", [])), {})
+    return {
+        RESTRICTION_NAMES[name]: text
+        for name, text in restriction.items()
+        if name in RESTRICTION_NAMES
+    }
+
+
+def _check_expressible(policy: dict) -> None:
+    errors: dict[str, list[str]] = {}
+    for part in ("attributes", "predicates"):
+        for index, item in enumerate(policy[part]):
+            path = f"{part}[{index}]"
+            if item.get("predicateType") == "==":
+                sentence = "A proposal compares with >=, >, <= or <."
+                errors[f"{path}.predicateType"] = [sentence]
+            if "allowText" in item:
+                sentence = "Leave it out: only the verifier can allow text."
+                errors[f"{path}.allowText"] = [sentence]
+            restrictions = item.get("restrictions", [])
+            if len(restrictions) > 1 or any(
+                set(restriction) - set(RESTRICTION_NAMES)
+                for restriction in restrictions
+            ):
+                names = ", ".join(RESTRICTION_NAMES)
+                sentence = f"Give at most one restriction, with {names} only."
+                errors[f"{path}.restrictions"] = [sentence]
+    if proof_policy.REVOCATION_REQUIREMENT in policy:
+        sentence = "Leave it out: only the verifier can ask for it."
+        errors[proof_policy.REVOCATION_REQUIREMENT] = [sentence]
+    if errors:
+        path, sentences = next(iter(errors.items()))
+        message = f"The policy cannot be proposed: {path}: {sentences[0]}"
+        raise Invalid("invalid_policy", message, errors)
+
+
+def read_proposal(message: Message) -> tuple[dict, dict]:
+    """Return (preview, policy) of a proposal.
+
+    Raises PeerError if it cannot be read, or is not a valid policy.
+    """
+    if not format_of(message).is_first:
+        request = REQUEST_DEFAULTS | attachment_of(message, PROOF_PROPOSAL)
+        policy = _normalise_proposed(policy_from_request(request))
+        return _preview_of(policy), policy
+    preview = message.body.get("presentation_proposal")
+    if not isinstance(preview, dict):
+        raise PeerError("bad_proposal", "presentation_proposal is missing")
+    attributes = _read_entries(preview, "attributes")
+    predicates = _read_entries(preview, "predicates")
+    policy = {
+        "name": str(message.body.get("comment") or DEFAULT_NAME)[:200],
+        "version": DEFAULT_VERSION,
+        "attributes": _attribute_items(attributes),
+        "predicates": [_predicate_item(entry) for entry in predicates],
+    }
+    entries = {"attributes": attributes, "predicates": predicates}
+    return entries, _normalise_proposed(policy)
+
+
+def _normalise_proposed(policy: dict) -> dict:
+    """Normalise a proposed policy, by the same rules as any other policy."""
+    try:
+        return proof_policy.normalise(policy)
+    except Invalid as error:
+        raise PeerError("bad_proposal", error.message) from None
+
+
+def _read_entries(preview: dict, part: str) -> list[dict]:
+    entries = preview.get(part) or []
+    if not isinstance(entries, list) or len(entries) > MAX_REFERENTS:
+        raise PeerError(
+            "bad_proposal", f"{part} is not a list of at most {MAX_REFERENTS} entries"
+        )
+    return [_read_entry(entry) for entry in entries]
+
+
+def _read_entry(value: Any) -> dict:
+    """Return the known members. Raise PeerError for texts that are too long."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise PeerError("bad_proposal", "an entry has no name")
+    known = {"name", "predicate", *TEXT_NAMES.values()}
+    entry = {
+        name: text for name, text in value.items() if name in known and text is not None
+    }
+    for text in entry.values():
+        if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH:
+            raise PeerError("bad_proposal", "an entry has a member that is not a text")
+    threshold = value.get("threshold")
+    if threshold is not None:
+        entry["threshold"] = threshold
+    return entry
+
+
+def _attribute_items(entries: list[dict]) -> list[dict]:
+    """Return one item per referent, with the names of all its entries."""
+    items: dict[str, dict] = {}
+    for entry in entries:
+        name = entry.get("referent") or entry["name"]
+        item = items.setdefault(name, {"policyName": name, "attributeNames": []})
+        item["attributeNames"].append(entry["name"])
+        item |= _restrictions_member(entry)
+    return list(items.values())
+
+
+def _predicate_item(entry: dict) -> dict:
+    """The policy item of an entry. A threshold that is no number fails in normalise."""
+    if entry.get("predicate") not in PREDICATE_TYPES:
+        raise PeerError("bad_proposal", "a predicate has a type that cannot be proven")
+    return {
+        "policyName": entry.get("referent") or f"{entry['name']} {entry['predicate']}",
+        "attributeName": entry["name"],
+        "predicateType": entry["predicate"],
+        # A date relative to a day is our API's, and not in any message.
+        "predicateValue": proof_policy.whole_number(entry.get("threshold")),
+    } | _restrictions_member(entry)
+
+
+def _restrictions_member(entry: dict) -> dict:
+    restriction = {
+        name: entry[wire_name]
+        for name, wire_name in RESTRICTION_NAMES.items()
+        if entry.get(wire_name)
+    }
+    return {"restrictions": [restriction]} if restriction else {}
+
+
+def preview_for_api(preview: dict) -> dict:
+    """The preview with the API's field names."""
+    return {
+        "proposedAttributes": [_entry_for_api(one) for one in preview["attributes"]],
+        "proposedPredicates": [_entry_for_api(one) for one in preview["predicates"]],
+    }
+
+
+def _entry_for_api(entry: dict) -> dict:
+    shown = {
+        name: entry[name]
+        for name in ("name", "predicate", "threshold")
+        if name in entry
+    }
+    for name, wire_name in TEXT_NAMES.items():
+        if wire_name in entry:
+            shown[name] = entry[wire_name]
+    return shown
