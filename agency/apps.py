@@ -34,15 +34,13 @@ class AgencyConfig(AppConfig):
         from agency.studio.accounts import (
             audit_trail,
             mail_language,
-            second_factor,
+            second_factor,  # noqa: F401 (registers a hook)
             sessions,
         )
-        from tenants import data_key_rotation
 
         audit_trail.connect_signals()
         sessions.connect_signals()
         mail_language.connect_signals()
-        data_key_rotation.resealers_of_texts.append(second_factor.reseal_factors)
         checks.register(check_static_files)
         checks.register(deployment_checks.check_mail, deploy=True)
         checks.register(deployment_checks.check_tls_proxy, deploy=True)

@@ -12,7 +12,6 @@ own (DIDS_PER_MINUTE).
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from functools import partial
 from threading import Lock
 from urllib.parse import unquote
@@ -26,6 +25,7 @@ from core.net import http
 from core.text import bounded_json
 from core.valkey import rate_limits
 from core.work import network_reads
+from core.work.hooks import Hook
 from core.work.waiting import seconds_left
 from tenants.models import Network, Tenant
 
@@ -51,12 +51,8 @@ class DidNotResolved(PeerError):
         return Invalid(self.code, message, {field: [message]})
 
 
-def _not_registered(network: Network, did: str) -> Party | None:
-    raise RuntimeError("CredentialsConfig.ready() registers the ledgers")
-
-
 # Returns the party of an unqualified DID on a network, or None.
-read_from_ledger: Callable[[Network, str], Party | None] = _not_registered
+read_from_ledger: Hook[[Network, str], Party | None] = Hook("credentials.ledgers")
 
 
 class ResolvedDids:
@@ -141,7 +137,7 @@ def _read_and_remember(did: str, tenant: Tenant, is_stranger: bool) -> Party:
     who = f"{'strangers' if is_stranger else 'own'}:{tenant.pk}"
     rate_limits.take_token("did", who, settings.DIDS_PER_MINUTE)
     if INDY_DID.fullmatch(did):
-        party = read_from_ledger(tenant.network, did)
+        [party] = read_from_ledger(tenant.network, did)
         if party is None:
             raise DidNotResolved(did, f"it is not on {tenant.network}")
     elif did.startswith("did:web:"):

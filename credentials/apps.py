@@ -6,8 +6,5 @@ class CredentialsConfig(AppConfig):
 
     def ready(self) -> None:
         # Importing them registers the message handlers and the publishers of jobs.
-        from connections import resolver
         from credentials import ledgers, publishing  # noqa: F401
         from credentials.issue_credential import handlers  # noqa: F401
-
-        resolver.read_from_ledger = ledgers.find_party

@@ -18,7 +18,7 @@ from credentials.models import Credential
 from sandbox.behaviours import answer_exchange
 from sandbox.models import SimulatedAnswer, SimulatedHolder
 from verifications.models import Verification
-from webhooks.events.emit import EventSource
+from webhooks.events.emit import EventSource, follow_test_wallet
 
 logger = logging.getLogger(__name__)
 Kind = SimulatedAnswer.Kind
@@ -41,11 +41,12 @@ MODELS: dict[str, type[Exchange]] = {
 }
 
 
+@follow_test_wallet.register
 def enqueue_answer(source: EventSource) -> None:
     """Enqueue the answer to an offer or a request that a simulated holder received.
 
-    Called in the transaction of each change in a hosted wallet of a test organization
-    (emit.follow_test_wallet); for any other change nothing is enqueued. The worker is
+    Called in the transaction of each change in a hosted wallet of a test organization;
+    for any other change nothing is enqueued. The worker is
     notified after the commit, or finds the row once the delay is over.
     """
     if not isinstance(source, Credential | Verification):

@@ -5,7 +5,4 @@ class SandboxConfig(AppConfig):
     name = "sandbox"
 
     def ready(self) -> None:
-        from sandbox import answering
-        from webhooks.events import emit
-
-        emit.follow_test_wallet = answering.enqueue_answer
+        from sandbox import answering  # noqa: F401 (registers a hook)

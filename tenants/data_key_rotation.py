@@ -22,6 +22,7 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce, Substr
 from django.utils import timezone
 
+from core.work.hooks import Hook
 from tenants import vault
 from tenants.models import DataKey, FormerDataKey
 from tenants.sealed_columns import SealedTable, list_sealed_tables, try_to_open
@@ -34,10 +35,9 @@ LOCKED_SECONDS = 0.5  # before rows that somebody has locked are tried again
 RETIRED_FOR = timedelta(days=1)
 
 TenantId = Any  # of a tenant, or None: the system
-# Seal the texts of the system's data key again that are in no sealed column, with the
-# data key of a generation. Return how many, and how many do not open. agency/apps.py
-# adds those of second factors.
-resealers_of_texts: list[Callable[[int], tuple[int, int]]] = []
+# Seals the texts of the system's data key again that are in no sealed column, with the
+# data key of a generation. Returns how many, and how many do not open.
+reseal_texts: Hook[[int], tuple[int, int]] = Hook()
 
 
 @transaction.atomic
@@ -83,8 +83,7 @@ def reseal_values(
     closed = 0
     for table in list_sealed_tables():
         closed += reseal_table(table, tenant_id, generation, advance)
-    for reseal_texts in resealers_of_texts if tenant_id is None else []:
-        done, left = reseal_texts(generation)
+    for done, left in reseal_texts(generation) if tenant_id is None else []:
         advance(done)
         closed += left
     return closed if data_keys.exists() else 0

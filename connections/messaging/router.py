@@ -8,20 +8,22 @@ from typing import Any, TypeVar
 
 from connections.didcomm.message import Message
 from core.errors import PeerError
+from core.work.hooks import Hook
 
 Connection = Any
 Handler = Callable[[Connection, Message], object]
 Finder = Callable[[Connection, Message], list[Connection]]
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
 AnyFinder = TypeVar("AnyFinder", bound=Finder)
-EndHandler = Callable[[Connection], object]
-MergeHandler = Callable[[Connection, Connection], None]
 _handlers: dict[str, Handler] = {}
 _finders: dict[str, Finder] = {}
 _protocols: set[str] = set()
-_end_handlers: list[EndHandler] = []
-_merge_handlers: list[MergeHandler] = []
-_expiry_handlers: list[EndHandler] = []
+# Ends the open exchanges of a connection that ends.
+end_exchanges: Hook[[Connection], object] = Hook()
+# Moves the exchanges of an invitation to the connection that is reused.
+move_exchanges: Hook[[Connection, Connection], object] = Hook()
+# Ends the open exchange of a link that nobody can use now.
+expire_exchanges: Hook[[Connection], object] = Hook()
 
 
 def handles(kind: str, *also: str) -> Callable[[AnyHandler], AnyHandler]:
@@ -59,24 +61,6 @@ def locks_others(kind: str) -> Callable[[AnyFinder], AnyFinder]:
     return register
 
 
-def on_connection_ended(handler: EndHandler) -> EndHandler:
-    """Register a function that ends open exchanges when their connection ends."""
-    _end_handlers.append(handler)
-    return handler
-
-
-def on_connection_merged(handler: MergeHandler) -> MergeHandler:
-    """Register a function that moves the exchanges of one connection to another."""
-    _merge_handlers.append(handler)
-    return handler
-
-
-def on_link_expired(handler: EndHandler) -> EndHandler:
-    """Register a function that ends the exchange of a link that nobody can use now."""
-    _expiry_handlers.append(handler)
-    return handler
-
-
 def dispatch(connection: Connection, message: Message) -> None:
     """Call the handler of a message, and raise what it raises.
 
@@ -94,24 +78,6 @@ def find_others(connection: Connection, message: Message) -> list[Connection]:
     """The other connections that the handler of this message will change."""
     finder = _finders.get(message.major_type)
     return finder(connection, message) if finder else []
-
-
-def end_exchanges(connection: Connection) -> None:
-    """End the open exchanges of a connection that ends."""
-    for handler in _end_handlers:
-        handler(connection)
-
-
-def move_exchanges(connection: Connection, to: Connection) -> None:
-    """Move the exchanges of an invitation to the connection that is reused."""
-    for handler in _merge_handlers:
-        handler(connection, to)
-
-
-def expire_exchanges(connection: Connection) -> None:
-    """End the open exchange of a link whose time is over."""
-    for handler in _expiry_handlers:
-        handler(connection)
 
 
 def handled_types() -> set[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from connections import resolver
 from connections.didcomm.dids import Party, reachable
 from credentials.ledgers.base import Ledger
 from credentials.ledgers.indy import IndyLedger
@@ -19,8 +20,9 @@ def ledger_of(network: Network) -> Ledger:
     return ADAPTERS[Network.Kind(network.kind)](network)
 
 
+@resolver.read_from_ledger.register
 def find_party(network: Network, did: str) -> Party | None:
-    """The key and the endpoint of an unqualified DID, or None. For resolver.py.
+    """The key and the endpoint of an unqualified DID, or None.
 
     The local network is read too, and first: it needs no call, and its DIDs are made
     of their keys, so nobody can take that of another network.

@@ -5,11 +5,7 @@ A handler runs in a transaction that has locked the connection.
 
 from connections.didcomm.message import Message, problem_text
 from connections.exchange import handles_exchange
-from connections.messaging.router import (
-    on_connection_ended,
-    on_connection_merged,
-    on_link_expired,
-)
+from connections.messaging import router
 from verifications.messages import PRESENT_PROOF
 from verifications.models import Verification
 
@@ -30,6 +26,6 @@ def receive_problem(verification: Verification, message: Message) -> None:
         verification.receive_problem(message)
 
 
-on_connection_ended(Verification.decline_open)
-on_connection_merged(Verification.move_to_connection)
-on_link_expired(Verification.expire_open)
+router.end_exchanges.register(Verification.decline_open)
+router.move_exchanges.register(Verification.move_to_connection)
+router.expire_exchanges.register(Verification.expire_open)

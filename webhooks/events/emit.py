@@ -1,6 +1,5 @@
 """Emit events: a row that changes writes its event in the same transaction."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from django.db import models, transaction
@@ -10,6 +9,7 @@ from core.database.base import count_rows
 from core.database.compiled_sql import insert_row
 from core.telemetry import logs
 from core.work import transactions
+from core.work.hooks import Hook
 from core.work.notify import notify_worker
 from tenants.models import NotedRow, Record
 from webhooks import kinds
@@ -46,12 +46,8 @@ WHERE webhook.tenant_id = %(tenant_id)s
 """
 
 
-def ignore_test_wallet(source: "EventSource") -> None:
-    """Does nothing. sandbox/apps.py replaces it."""
-
-
 # Called with each change in a hosted wallet of a test organization, in its transaction.
-follow_test_wallet: Callable[["EventSource"], None] = ignore_test_wallet
+follow_test_wallet: "Hook[[EventSource], None]" = Hook()
 
 
 class EventSource(Record):

@@ -11,7 +11,7 @@ RETENTION_DAYS = 90
 Reason = ClosedLink.Reason
 
 
-@router.on_connection_ended
+@router.end_exchanges.register
 def record_closed_link(connection: Connection) -> None:
     """Called before a connection is deleted, and when either side ends it.
 
@@ -23,7 +23,7 @@ def record_closed_link(connection: Connection) -> None:
     insert_once(connection, reason)
 
 
-@router.on_connection_merged
+@router.move_exchanges.register
 def record_moved_link(invitation: Connection, to: Connection) -> None:
     """Called when the invitee goes on over a connection that it has already.
 

@@ -8,7 +8,7 @@ from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.db import transaction
 
-from tenants import vault
+from tenants import data_key_rotation, vault
 
 PURPOSE = "second factor"
 
@@ -44,6 +44,7 @@ def verify_factors() -> Iterator[tuple[Authenticator, bool]]:
         yield row, vault.unseal_text(sealed, PURPOSE) is not None
 
 
+@data_key_rotation.reseal_texts.register
 def reseal_factors(generation: int) -> tuple[int, int]:
     """Seal them again with the system's data key of this generation.
 
