@@ -23,6 +23,7 @@ from core.database.compiled_sql import CompiledQuery
 from core.errors import Conflict, EndedByPeer, PeerError, WrongState
 from core.states import move
 from core.work import transactions
+from core.work.prepared_results import PreparedResults
 from tenants import quotas, vault
 from tenants.models import NotedRow
 from webhooks.events.emit import EventSource
@@ -349,13 +350,17 @@ class Exchange(EventSource, NotedRow):
         if number >= OPEN_OF_STRANGER and quotas.applies(self.tenant):
             raise quotas.QuotaExceeded(quotas.OPEN_EXCHANGES)
 
-    def send_message(self, message: dict[str, Any]) -> None:
+    def send_message(
+        self, message: dict[str, Any], prepared: PreparedResults | None = None
+    ) -> None:
         """Enqueue a message to the peer, in the caller's transactions.atomic().
+
+        prepared: for the handler of a peer that is hosted here.
 
         409 `connection_gone` if the connection was deleted or ended by either side,
         503 `organization_frozen` while the peer is being moved.
         """
-        outbox.enqueue(self.require_connection(), message)
+        outbox.enqueue(self.require_connection(), message, prepared=prepared)
 
     def withdraw_waiting(self) -> None:
         """Withdraw our messages of the thread that wait for a hosted peer.

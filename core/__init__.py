@@ -10,5 +10,6 @@ net/         the HTTP client for foreign addresses, and who calls
 api/         the base of all REST views. It knows organizations and keys, and so is a
              layer above tenants/
 
-Beside them errors, states (`move()`), storage, master_keys, faults and version.
+Beside them call (what one call shares), errors, states (`move()`), storage,
+master_keys, faults and version.
 """

@@ -15,8 +15,8 @@ from django.conf import settings
 from django.db import connection, models
 from django.utils import timezone
 
+from core.call import current_call
 from core.net.callers import client_address
-from core.telemetry import logs
 from core.work import transactions
 from core.work.retention import BatchBudget, days_ago, delete_in_batches
 from tenants.models import ApiKey, AuditEntry, Tenant
@@ -153,7 +153,7 @@ def record(
         tenant = target
     elif tenant is None:
         tenant = getattr(target, "tenant_id", None)
-    request_id = logs.request_id.get()
+    request_id = current_call().request_id
     AuditEntry.objects.create(
         action=action,
         tenant_id=tenant.pk if isinstance(tenant, Tenant) else tenant,

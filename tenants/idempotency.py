@@ -12,7 +12,6 @@ releases when the process dies.
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,6 +22,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, connection, models
 from django.utils import timezone
 
+from core.call import current_call
 from core.errors import (
     AgencyError,
     Conflict,
@@ -40,7 +40,6 @@ MAX_KEY_LENGTH = 255
 PRINTABLE = re.compile(r"[\x20-\x7e]+")
 RETENTION = timedelta(hours=24)
 BATCH = 1000
-_local = threading.local()
 
 
 class IdempotentRequest:
@@ -151,11 +150,12 @@ class IdempotentRequest:
         name = f"{owner.pk} {self.key}"
         if not call_lock_function("pg_try_advisory_lock", name):
             raise in_progress_error()
-        _local.key = self.key
+        call = current_call()
+        call.idempotency_key = self.key
         try:
             yield
         finally:
-            _local.key = ""
+            call.idempotency_key = ""
             call_lock_function("pg_advisory_unlock", name)
 
     def _claim_key(self, result: Any, shown_once: bool) -> IdempotencyKey:
@@ -194,7 +194,7 @@ def current_key() -> str:
     While it is handled, no other process handles a write of this owner with this key.
     So whatever was begun with it was begun by a call that has ended.
     """
-    return getattr(_local, "key", "")
+    return current_call().idempotency_key
 
 
 def request_fingerprint(

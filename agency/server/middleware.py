@@ -43,18 +43,13 @@ def request_id(get_response: Next) -> Next:
 
     def middleware(request: Any) -> HttpResponseBase:
         request.id = new_request_id(request.headers.get("X-Request-Id", ""))
-        token = logs.request_id.set(request.id)
-        # Authentication sets it.
-        tenant_token = logs.request_tenant.set(None)
         started = time.monotonic()
-        try:
+        # Authentication sets the organization.
+        with logs.of_request(request.id):
             response = get_response(request)
             seconds = time.monotonic() - started
             log_request(request, response, seconds)
             note_call(request, response, seconds)
-        finally:
-            logs.request_tenant.reset(tenant_token)
-            logs.request_id.reset(token)
         response["X-Request-Id"] = request.id
         return response
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from core.errors import PeerError
 from core.text import bounded_json
+from core.work.prepared_results import PreparedResults
 
 PREFIX = "https://didcomm.org/"
 OLD_PREFIX = "did:sov:BzCbsNYhMrjHiqZDTUASHg;spec/"
@@ -45,7 +46,8 @@ class Message:
 
     type: without the prefix, as in `connections/1.0/request`. sender: the verkey that
     packed the message; None for an anonymous envelope. origin: of a request to connect,
-    a digest of the address that it came from (connections/strangers.py).
+    a digest of the address that it came from (connections/strangers.py). prepared: what
+    a sender that is hosted here has computed for the handler.
     """
 
     type: str
@@ -55,6 +57,7 @@ class Message:
     body: dict[str, Any]
     sender: str | None = None
     origin: uuid.UUID | None = None
+    prepared: PreparedResults | None = None
 
     def with_sender(self, sender: str | None) -> "Message":
         """Return a copy with the sender's verkey; None if it is anonymous."""

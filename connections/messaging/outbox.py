@@ -2,13 +2,11 @@
 
 A message to a wallet hosted here is handled in that transaction, before its commit. A
 message to another agent is a row, which a worker posts after the commit. So is one
-that could not be handled at once. The models of connections import the outbox, and
-delivery.py, which handles and posts, imports the models.
+that could not be handled at once. connections/transport/delivery.py handles and posts.
 """
 
 import logging
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,9 +22,12 @@ from connections.didcomm.dids import Party
 from connections.messaging import pair_lock
 from connections.messaging.envelopes import pack_message
 from connections.messaging.models import OutboundMessage
+from core.call import current_call
 from core.errors import Conflict, PeerError
 from core.work import transactions
+from core.work.hooks import Hook
 from core.work.notify import notify_worker
+from core.work.prepared_results import PreparedResults
 from tenants import vault
 from wallets.models import Key
 
@@ -39,7 +40,6 @@ NOT_RESENDABLE = (
     "This message was sent already, or its content was erased. Start a new exchange "
     "instead."
 )
-_buffer = threading.local()
 
 
 class PeerConnection(Protocol):
@@ -69,31 +69,45 @@ class PeerConnection(Protocol):
 
 @dataclass(frozen=True)
 class HostedMessage:
-    """A message to a wallet hosted here. recipient_key: the wallet's."""
+    """A message to a wallet hosted here.
+
+    recipient_key: the wallet's. prepared: see Message.
+    """
 
     body: dict[str, Any]
     my_key: Key
     recipient_key: Key
     connection: PeerConnection | None
+    prepared: PreparedResults | None = None
 
 
-def _not_registered(message: object) -> None:
-    raise RuntimeError("ConnectionsConfig.ready() registers the delivery")
+@dataclass
+class Replies:
+    """What is enqueued to a peer that takes replies in the response to its own call."""
+
+    recipient_key: str
+    rows: list[OutboundMessage]
 
 
 # Called before the commit with each message to a wallet hosted here.
-handle_hosted: Callable[[HostedMessage], None] = _not_registered
+handle_hosted: Hook[[HostedMessage], None] = Hook("connections.transport.delivery")
 # Called after the commit with the leased row of one that was not handled before.
-deliver_committed: Callable[[OutboundMessage], None] = _not_registered
+deliver_committed: Hook[[OutboundMessage], None] = Hook(
+    "connections.transport.delivery"
+)
 
 
 def enqueue(
-    connection: PeerConnection, body: dict[str, Any], is_optional: bool = False
+    connection: PeerConnection,
+    body: dict[str, Any],
+    is_optional: bool = False,
+    prepared: PreparedResults | None = None,
 ) -> None:
     """Enqueue a message to the peer of a connection, in the caller's transaction.
 
     That is transactions.atomic(), which has locked or inserted the connection.
-    is_optional: tried once only; what follows does not wait for it.
+    is_optional: tried once only; what follows does not wait for it. prepared: for the
+    handler of a peer that is hosted here.
 
     409 `connection_gone` if either side has ended the connection, 503
     `organization_frozen` while the peer is being moved.
@@ -106,7 +120,9 @@ def enqueue(
         return
     assert connection.my_key, "nothing is sent before there is a key"
     body = connection.with_decorators(body)
-    enqueue_to_party(connection.peer, body, connection.my_key, connection, is_optional)
+    enqueue_to_party(
+        connection.peer, body, connection.my_key, connection, is_optional, prepared
+    )
 
 
 def enqueue_if_possible(connection: PeerConnection, body: dict[str, Any]) -> None:
@@ -126,6 +142,7 @@ def enqueue_to_party(
     my_key: Key,
     connection: PeerConnection | None,
     is_optional: bool = False,
+    prepared: PreparedResults | None = None,
 ) -> None:
     """Enqueue a message to a party, in the caller's transaction.
 
@@ -142,8 +159,8 @@ def enqueue_to_party(
     if hosted and hosted.is_retired:
         raise connection_gone()
     if hosted:
-        sent = HostedMessage(body, my_key, hosted, connection)
-        transactions.before_commit(lambda: handle_hosted(sent))
+        sent = HostedMessage(body, my_key, hosted, connection, prepared)
+        transactions.before_commit(partial(handle_hosted, sent))
         return
     row = _build_row(party, body, my_key, connection)
     row.is_optional = is_optional
@@ -331,25 +348,27 @@ def buffer_replies(recipient_key: str) -> Iterator[None]:
     What this thread enqueues to the peer stays leased, for return_route.hand_over().
     At the end, messages that were not handed over are released to the workers.
     """
-    _buffer.key, _buffer.rows = recipient_key, []
+    call = current_call()
+    call.replies = replies = Replies(recipient_key, [])
     try:
         yield
     finally:
-        left = _buffer.rows
-        _buffer.key, _buffer.rows = None, []
-        for row in left:
+        call.replies = None
+        for row in replies.rows:
             release_to_worker(row)
 
 
 def _buffer_reply(row: OutboundMessage) -> None:
     """Lease an unsaved row to this call if its recipient waits for a reply."""
-    if row.recipient_key == getattr(_buffer, "key", None):
-        _buffer.rows.append(row.lease())
+    replies: Replies | None = current_call().replies
+    if replies and row.recipient_key == replies.recipient_key:
+        replies.rows.append(row.lease())
 
 
 def is_buffered(row: OutboundMessage) -> bool:
     """Whether this call buffers the row, which it has leased."""
-    return row in getattr(_buffer, "rows", ())
+    replies: Replies | None = current_call().replies
+    return replies is not None and row in replies.rows
 
 
 def release_to_worker(row: OutboundMessage) -> None:

@@ -6,9 +6,9 @@ agent is posted by a worker. All are encrypted in the same way.
 """
 
 import logging
-import threading
 from collections import deque
 from contextlib import suppress
+from dataclasses import replace
 
 from connections.didcomm.message import Message
 from connections.messaging import outbox, router
@@ -26,6 +26,7 @@ from connections.models import Connection
 from connections.transport import completion, inbox
 from connections.transport.leases import LostLease, run_leased
 from core import faults
+from core.call import current_call
 from core.errors import Conflict, PeerError, Unavailable
 from core.net import addresses, http
 from core.work import network_reads, transactions
@@ -36,9 +37,9 @@ logger = logging.getLogger(__name__)
 MAX_HANDLED_BEFORE_COMMIT = 16  # messages of one transaction; the rest become rows
 MAX_ROWS_PER_CALL = 16  # after the commit
 FIRST_TIMEOUT_SECONDS = 3.0  # for an endpoint that has never answered
-_queue = threading.local()
 
 
+@outbox.handle_hosted.register
 def handle_hosted(sent: HostedMessage) -> None:
     """Handle a message to a wallet hosted here, in the transaction of the sender.
 
@@ -79,6 +80,7 @@ def _handle_or_refuse(sent: HostedMessage) -> None:
         sent.recipient_key,
         pack_body(sent.body, sent.recipient_key.verkey, sent.my_key),
     )
+    received = replace(received, prepared=sent.prepared)
     try:
         with transactions.atomic():
             inbox.handle(sent.recipient_key, received)
@@ -90,17 +92,18 @@ def _handle_or_refuse(sent: HostedMessage) -> None:
             completion.mark_handled(sent)
 
 
+@outbox.deliver_committed.register
 def deliver_committed(row: OutboundMessage) -> None:
     """Deliver a leased row, then the messages that its handlers send, one by one.
 
     The outermost commit runs the loop, one per thread; nested commits only add rows to
     it. A worker delivers what is left after MAX_ROWS_PER_CALL messages.
     """
-    waiting = getattr(_queue, "rows", None)
-    if waiting is not None:
-        waiting.append(row)
+    call = current_call()
+    if call.undelivered is not None:
+        call.undelivered.append(row)
         return
-    _queue.rows = waiting = deque([row])
+    call.undelivered = waiting = deque([row])
     try:
         for _ in range(MAX_ROWS_PER_CALL):
             if waiting:
@@ -110,7 +113,7 @@ def deliver_committed(row: OutboundMessage) -> None:
         for left in waiting:
             outbox.release_to_worker(left)
     finally:
-        _queue.rows = None
+        call.undelivered = None
 
 
 def deliver(row: OutboundMessage) -> None:

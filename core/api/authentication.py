@@ -9,8 +9,8 @@ from rest_framework.authentication import BaseAuthentication
 
 from core.api.caller_cache import find_caller
 from core.api.dialects import SUBSCRIPTION_HEADERS
+from core.call import current_call
 from core.net.callers import client_address, remember_caller
-from core.telemetry import logs
 from tenants.models import ApiKey, Provider
 from tenants.tokens import PREFIXES
 
@@ -80,7 +80,7 @@ class TenantAuthentication(BaseAuthentication):
             key.record_use(address)
         # Later requests with this token get this organization's share of threads.
         remember_caller(request.headers["Authorization"], f"tenant {caller.tenant.pk}")
-        logs.request_tenant.set(caller.tenant.pk)
+        current_call().tenant_id = caller.tenant.pk
         return caller, caller.token
 
     def authenticate_header(self, request):

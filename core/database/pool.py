@@ -7,7 +7,6 @@ refuses connections and for one that accepts them and never responds.
 
 import logging
 import select
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
@@ -20,6 +19,8 @@ from psycopg._preparing import Prepare, PrepareManager
 from psycopg.pq.abc import PGresult
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
+
+from core.call import current_call
 
 logger = logging.getLogger(__name__)
 # After waiting this long for a connection, PostgreSQL counts as out of reach.
@@ -40,17 +41,15 @@ GRACE_SECONDS = 5.0
 NO_CONNECTION = "PostgreSQL gives no connection"
 
 
-_thread = threading.local()
-
-
 @contextmanager
 def unchecked_connections() -> Iterator[None]:
     """Lend connections to this thread without a check, in the block."""
-    _thread.lends_unchecked = True
+    call = current_call()
+    call.lends_unchecked = True
     try:
         yield
     finally:
-        _thread.lends_unchecked = False
+        call.lends_unchecked = False
 
 
 class PreparedStatements(PrepareManager):
@@ -198,7 +197,7 @@ class Pool(ConnectionPool[Connection]):
         A request that begins with a quick read needs no check, however long the
         connection rested: see base.run_as_check().
         """
-        if getattr(_thread, "lends_unchecked", False):
+        if current_call().lends_unchecked:
             return
         rest = monotonic() - connection.used_at
         if rest < CHECK_AFTER_SECONDS and not connection.has_unread_data():

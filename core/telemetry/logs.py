@@ -9,18 +9,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from celery import signals
 from django.http import HttpRequest
 
+from core.call import current_call
 from core.version import __version__
 
 logger = logging.getLogger(__name__)
-request_id: ContextVar[str] = ContextVar("request_id", default="-")
-# The id of the organization whose keys the current request has.
-request_tenant: ContextVar[Any] = ContextVar("request_tenant", default=None)
 USER_INFO = re.compile(r"(?<=://)[^\s/?#'\"@]*@")
 AFTER_HOST = re.compile(r"(?<=://)([^\s/?#'\"]+)[/?#][^\s'\"]*")
 # Tokens of all kinds (tenants/tokens.py), those of kiosks and personal links included.
@@ -35,12 +32,13 @@ def id_of_own_call(tenant_id: Any) -> str:
 
     Callers may choose the id, so it is not shown to others whom the call reaches.
     """
-    return request_id.get() if request_tenant.get() == tenant_id else ""
+    call = current_call()
+    return call.request_id if call.tenant_id == tenant_id else ""
 
 
 def current_request_id() -> str:
     """Return the id of the current call, for rows that continue its work; else ""."""
-    found = request_id.get()
+    found = current_call().request_id
     return "" if found == "-" else found
 
 
@@ -50,19 +48,32 @@ def continue_request(found: str) -> Iterator[None]:
 
     found: as stored in a row; "" changes nothing.
     """
-    token = request_id.set(found or request_id.get())
+    call = current_call()
+    outer = call.request_id
+    call.request_id = found or outer
     try:
         yield
     finally:
-        request_id.reset(token)
+        call.request_id = outer
+
+
+@contextmanager
+def of_request(given: str) -> Iterator[None]:
+    """Give log lines and new rows of the block the id of this request, of nobody yet."""
+    call = current_call()
+    outer = call.request_id, call.tenant_id
+    call.request_id, call.tenant_id = given, None
+    try:
+        yield
+    finally:
+        call.request_id, call.tenant_id = outer
 
 
 class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        # Django logs 4xx responses after the end of our middleware, which sets the
-        # variable.
+        # Django logs 4xx responses after the end of our middleware, which sets it.
         of_request = getattr(getattr(record, "request", None), "id", None)
-        record.request_id = of_request or request_id.get()
+        record.request_id = of_request or current_call().request_id
         return True
 
 

@@ -2,6 +2,7 @@
 
 one call            transactions, network_reads, prepared_results, waiting
 rows as queues      queued_jobs, notify, dispatcher, retention
+rooms above         hooks
 threads             fair_pool, sibling_processes, processors
 commands            progress
 """

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
+from core.call import begin_call, current_call
 from core.work.sibling_processes import (
     HEARTBEAT_SECONDS,
     NEVER,
@@ -25,7 +26,6 @@ STRANGERS = "strangers"  # all of them together; no caller has this name
 # How long work waits before its client is watched, which costs more than a short wait.
 UNWATCHED_SECONDS = 0.05
 T = TypeVar("T")
-_thread = threading.local()
 
 
 def lower_priority(niceness: int) -> None:
@@ -43,7 +43,7 @@ def idle_thread() -> Iterator[None]:
     During the block, the work does not count towards the `max_busy` of its caller.
     Does nothing in a thread that does not belong to a FairThreadPool.
     """
-    count_idle = getattr(_thread, "count_idle", None)
+    count_idle = current_call().count_idle
     if count_idle is None:
         yield
         return
@@ -176,11 +176,9 @@ class FairThreadPool:
             loop.call_soon_threadsafe(self._count_idle, caller, change)
 
         def run_work() -> T:
-            _thread.count_idle = count_idle
-            try:
+            with begin_call() as call:
+                call.count_idle = count_idle
                 return work()
-            finally:
-                del _thread.count_idle
 
         try:
             return await loop.run_in_executor(self.pool, run_work)

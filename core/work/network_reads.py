@@ -6,7 +6,6 @@ transaction rolls back, the read is made outside of it, and the transaction is r
 with the value cached.
 """
 
-import threading
 import time
 from collections.abc import Callable, Hashable
 from functools import wraps
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from django.db import connection
 
+from core.call import current_call
 from core.errors import Unavailable
 from core.work import transactions
 
@@ -41,13 +41,6 @@ class ReadCache(NamedTuple):
     began: int
 
 
-class _Local(threading.local):
-    cache: ReadCache | None = None
-
-
-_local = _Local()
-
-
 def read_outside_transaction(name: Hashable, read: Callable[[], Result]) -> Result:
     """Return the value of `read`, which makes a network call.
 
@@ -57,7 +50,7 @@ def read_outside_transaction(name: Hashable, read: Callable[[], Result]) -> Resu
     """
     if not connection.in_atomic_block:
         return read()
-    cache = _local.cache
+    cache: ReadCache | None = current_call().reads
     if cache and name in cache.values:
         return cache.values[name]
     raise ReadNeeded(name, read)
@@ -80,7 +73,7 @@ def now() -> int:
     While a transaction is retried, it is the time of the first try. So a read whose
     name contains the time has the same name in each try.
     """
-    cache = _local.cache
+    cache: ReadCache | None = current_call().reads
     return cache.began if cache else int(time.time())
 
 
@@ -96,9 +89,10 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
     """
     if connection.in_atomic_block:
         return run()
-    outer_cache = _local.cache
+    call = current_call()
+    outer_cache = call.reads
     end = time.monotonic() + TIMEOUT_SECONDS
-    _local.cache = cache = ReadCache({}, int(time.time()))
+    call.reads = cache = ReadCache({}, int(time.time()))
     try:
         while time.monotonic() < end:
             try:
@@ -106,7 +100,7 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
             except ReadNeeded as needed:
                 cache.values[needed.name] = needed.read()
     finally:
-        _local.cache = outer_cache
+        call.reads = outer_cache
     raise Unavailable(
         "too_many_reads", "What this needs of ledgers takes too long to read."
     )

@@ -9,7 +9,6 @@ long as the transaction lasts:
   across such a row uses the same state and asks the database once.
 """
 
-import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -17,9 +16,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from core.work import prepared_results
+from core.call import current_call
 
-_local = threading.local()
 # The other transactions of this database that began before a moment and still run.
 OLDER_SQL = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
@@ -32,7 +30,7 @@ class _Transaction:
     """What belongs to the outermost atomic() of this thread."""
 
     def __init__(self) -> None:
-        self.deferred: list[Callable[[], None]] = []
+        self.deferred: list[Callable[[], object]] = []
         self.done = 0
         self.locked_rows: dict[Hashable, Any] = {}
 
@@ -69,13 +67,13 @@ def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
     outer = _current()
     if outer is None:
         with transaction.atomic(durable=durable):
-            _local.current = this = _Transaction()
+            call = current_call()
+            call.transaction = this = _Transaction()
             try:
                 yield
                 this.run_deferred()
             finally:
-                _local.current = None
-                prepared_results.forget_all()
+                call.transaction = None
         return
     count = len(outer.deferred)
     try:
@@ -86,7 +84,7 @@ def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
         raise
 
 
-def before_commit(function: Callable[[], None]) -> None:
+def before_commit(function: Callable[[], object]) -> None:
     """Run a function at the end of the outermost atomic(), inside of it.
 
     If it raises, the transaction is rolled back. Dropped if a savepoint around this
@@ -131,7 +129,8 @@ def is_active() -> bool:
 
 
 def _current() -> _Transaction | None:
-    return getattr(_local, "current", None)
+    current: _Transaction | None = current_call().transaction
+    return current
 
 
 def database_time() -> datetime:

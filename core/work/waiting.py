@@ -14,10 +14,11 @@ from time import monotonic, sleep
 
 from django.conf import settings
 
+from core.call import current_call
+
 PAUSE_SECONDS = 0.05
 # At most half of the threads of a process wait for peers.
 peer_slots = threading.BoundedSemaphore(settings.WEB_THREADS // 2)
-_local = threading.local()
 
 
 @contextmanager
@@ -26,13 +27,14 @@ def limit_waiting(seconds: float) -> Iterator[None]:
 
     Within another block, the earlier end counts.
     """
-    outer = getattr(_local, "end", None)
+    call = current_call()
+    outer = call.deadline
     end = monotonic() + seconds
-    _local.end = end if outer is None else min(end, outer)
+    call.deadline = end if outer is None else min(end, outer)
     try:
         yield
     finally:
-        _local.end = outer
+        call.deadline = outer
 
 
 def seconds_left(at_most: float) -> float:
@@ -40,7 +42,7 @@ def seconds_left(at_most: float) -> float:
 
     The end is that of limit_waiting(). Outside of its block, as in workers, `at_most`.
     """
-    end = getattr(_local, "end", None)
+    end = current_call().deadline
     return at_most if end is None else max(0.0, min(at_most, end - monotonic()))
 
 

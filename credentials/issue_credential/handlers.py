@@ -20,23 +20,23 @@ from connections.didcomm import formats
 from connections.didcomm.formats import attachment_of
 from connections.didcomm.message import Message
 from connections.exchange import PARTIES, format_columns, handles_exchange
-from connections.messaging.router import (
-    handles,
-    locks_others,
-    on_connection_ended,
-    on_connection_merged,
-    on_link_expired,
-)
+from connections.messaging import router
+from connections.messaging.router import handles, locks_others
 from connections.models import Connection
 from connections.protocols import connectionless
 from core.errors import Conflict, PeerError, WrongState
 from core.states import move
 from core.work import network_reads, transactions
+from core.work.prepared_results import PreparedResults
 from credentials import messages, revocation
 from credentials.issue_credential import proposals
 from credentials.ledgers import ledger_of
 from credentials.messages import ISSUE_CREDENTIAL
-from credentials.models.credential import Credential, RegistrySlot
+from credentials.models.credential import (
+    Credential,
+    PreparedIssuance,
+    RegistrySlot,
+)
 from credentials.models.definition import normalised_names
 from tenants import vault
 from wallets import anoncreds
@@ -152,25 +152,38 @@ def receive_request(credential: Credential, message: Message) -> None:
         **format_columns(message),
     )
     if credential.automatic_issuance:
-        _schedule_issuance(credential)
+        _schedule_issuance(credential, message.prepared)
 
 
-def _schedule_issuance(credential: Credential) -> None:
+def _schedule_issuance(
+    credential: Credential, prepared: PreparedResults | None
+) -> None:
     """Issue at the end of this transaction; if it fails there, after the commit.
 
     A revocable credential for which accept() has reserved no slot is issued after the
-    commit too: a slot is reserved outside of the transaction.
+    commit too: a slot is reserved outside of the transaction. prepared: by the holder's
+    accept(), a PreparedIssuance.
     """
-    slot = credential.take_slot()
+    if isinstance(prepared, PreparedIssuance) and prepared.is_for(credential):
+        credential.definition = prepared.definition
+    else:
+        prepared = None
+    slot = prepared.slot if prepared else None
     if credential.definition.supports_revocation and not slot:
         _issue_after_commit(credential)
     else:
-        transactions.before_commit(partial(_issue_before_commit, credential, slot))
+        transactions.before_commit(
+            partial(_issue_before_commit, credential, slot, prepared)
+        )
 
 
-def _issue_before_commit(credential: Credential, slot: RegistrySlot | None) -> None:
+def _issue_before_commit(
+    credential: Credential,
+    slot: RegistrySlot | None,
+    prepared: PreparedIssuance | None,
+) -> None:
     try:
-        issue_automatically(credential, slot)
+        issue_automatically(credential, slot, prepared)
     except Exception as error:  # what was received stands
         logger.warning("not issued before the commit: %r", error, exc_info=True)
         _issue_after_commit(credential)
@@ -187,7 +200,9 @@ def _issue_after_commit(credential: Credential) -> None:
 
 
 def issue_automatically(
-    credential: Credential, slot: RegistrySlot | None = None
+    credential: Credential,
+    slot: RegistrySlot | None = None,
+    prepared: PreparedIssuance | None = None,
 ) -> None:
     """Issuer: issue the requested credential. Decline if it cannot be signed.
 
@@ -195,16 +210,22 @@ def issue_automatically(
     the slot is lost.
     """
     try:
-        _issue_or_decline(credential, slot)
+        _issue_or_decline(credential, slot, prepared)
     except Conflict as error:
         # Either side has ended the exchange in the meantime.
         if error.code not in ("wrong_state", "connection_gone"):
             raise
 
 
-def _issue_or_decline(credential: Credential, slot: RegistrySlot | None) -> None:
+def _issue_or_decline(
+    credential: Credential,
+    slot: RegistrySlot | None,
+    prepared: PreparedIssuance | None,
+) -> None:
     try:
-        credential.issue(slot=slot or revocation.reserve_slot(credential))
+        credential.issue(
+            slot=slot or revocation.reserve_slot(credential), prepared=prepared
+        )
     except PeerError:
         # Read again: the attempt, which was rolled back, has changed the object.
         if found := Credential.objects.filter(pk=credential.pk).first():
@@ -243,7 +264,9 @@ def receive_credential(credential: Credential, message: Message) -> None:
     if credential.state != State.REQUESTED:
         raise WrongState(credential, [State.REQUESTED])
     registry_id = _registry_id_in(issued)
-    stored = _process_credential(credential, issued, registry_id)
+    stored = _process_credential(
+        credential, issued, registry_id, message.prepared or PreparedResults()
+    )
     values = _values_in_order(stored, credential.attribute_names)
     move(
         credential,
@@ -269,7 +292,10 @@ def _registry_id_in(issued: dict[str, Any]) -> str:
 
 
 def _process_credential(
-    credential: Credential, issued: dict[str, Any], registry_id: str
+    credential: Credential,
+    issued: dict[str, Any],
+    registry_id: str,
+    prepared: PreparedResults,
 ) -> dict[str, Any]:
     """Verify the credential and complete it with the link secret. Return it.
 
@@ -277,7 +303,8 @@ def _process_credential(
     `credential_refused`.
     """
     ledger = ledger_of(credential.tenant.network)
-    return anoncreds.process_credential(
+    return prepared.call(
+        anoncreds.process_credential,
         issued,
         vault.unseal(credential, "request_metadata"),
         credential.wallet.unseal_link_secret(),
@@ -394,6 +421,6 @@ def _find_named(
     )
 
 
-on_connection_ended(Credential.decline_open)
-on_connection_merged(Credential.move_to_connection)
-on_link_expired(Credential.expire_open)
+router.end_exchanges.register(Credential.decline_open)
+router.move_exchanges.register(Credential.move_to_connection)
+router.expire_exchanges.register(Credential.expire_open)

@@ -18,7 +18,8 @@ from connections.protocols import connectionless, discover_features
 from core.database.compiled_sql import CompiledQuery
 from core.errors import AgencyError, Conflict, Invalid, WrongState
 from core.states import move
-from core.work import network_reads, prepared_results, transactions
+from core.work import network_reads, transactions
+from core.work.prepared_results import PreparedResults
 from credentials import messages
 from credentials.ledgers import ledger_of
 from credentials.models.definition import CredentialDefinition, normalised_names
@@ -67,6 +68,28 @@ class RegistrySlot:
 
     registry: RevocationRegistry
     index: int
+
+
+class PreparedIssuance(PreparedResults):
+    """What accept() prepares for an issuer hosted here, which issues by itself.
+
+    slot: for a revocable credential.
+    """
+
+    def __init__(
+        self, definition: CredentialDefinition, slot: RegistrySlot | None
+    ) -> None:
+        super().__init__()
+        self.definition = definition
+        self.slot = slot
+
+    def is_for(self, credential: "Credential") -> bool:
+        """Whether it is for this credential, of the issuer's side."""
+        definition = self.definition
+        return (definition.tenant_id, definition.definition_id) == (
+            credential.tenant_id,
+            credential.definition_id,
+        )
 
 
 class Credential(Exchange):
@@ -348,8 +371,7 @@ class Credential(Exchange):
             self.wallet.unseal_link_secret(),
             self.require_connection().my_key.did,  # type: ignore[union-attr]
         )
-        if self.connection and self.connection.seems_hosted:
-            self._prepare_issuance(request, metadata, slot)
+        prepared = self._prepare_issuance(request, metadata, slot)
         self.lock_to_act()
         move(
             self,
@@ -360,7 +382,8 @@ class Credential(Exchange):
             request_metadata=vault.sealed_value(self, "request_metadata", metadata),
         )
         self.send_message(
-            messages.build_request(request, self.thread_id, self.message_format)
+            messages.build_request(request, self.thread_id, self.message_format),
+            prepared,
         )
 
     def _prepare_issuance(
@@ -368,34 +391,34 @@ class Credential(Exchange):
         request: dict[str, Any],
         metadata: dict[str, Any],
         slot: RegistrySlot | None,
-    ) -> None:
+    ) -> PreparedIssuance | None:
         """Holder: sign and process what a hosted issuer will issue automatically.
 
-        Nobody gets this signature unless issue() asks for the same one.
+        Nobody gets this signature unless issue() asks for the same one. None if nothing
+        is issued here, or not by itself, or not in this transaction.
         """
+        if not self.connection or not self.connection.seems_hosted:
+            return None
         definition = automatic_definitions.first(self.thread_id, self.definition_id)
         values = self.unsealed_values()
         if definition is None or values is None:
-            return
-        if definition.supports_revocation:
-            if slot is None or slot.registry.definition_id != definition.pk:
-                return
-            # The issuer's side takes it in this transaction: take_slot().
-            transactions.locked_rows()[RegistrySlot, definition.pk, self.thread_id] = (
-                slot
-            )
-        # So that the issuer's row finds it in `definition`.
-        key = (CredentialDefinition, definition.tenant_id, self.definition_id)
-        transactions.locked_rows()[key] = definition
+            return None
+        if not definition.supports_revocation:
+            slot = None
+        elif slot is None or slot.registry.definition_id != definition.pk:
+            return None
+        prepared = PreparedIssuance(definition, slot)
         # If this cannot be signed, issue() will find out.
-        with suppress(AgencyError), prepared_results.preparing():
+        with suppress(AgencyError):
             signed = definition.sign_credential(
                 vault.unseal(self, "offer_body"),
                 request,
                 values,
                 slot.registry.signing_info(slot.index) if slot else None,
+                prepared,
             )
-            anoncreds.process_credential(
+            prepared.call(
+                anoncreds.process_credential,
                 signed,
                 metadata,
                 self.wallet.unseal_link_secret(),
@@ -406,15 +429,14 @@ class Credential(Exchange):
                 if slot
                 else None,
             )
-
-    def take_slot(self) -> RegistrySlot | None:
-        """Issuer: the slot that accept() was given in this transaction, once."""
-        key = (RegistrySlot, self.definition.pk, self.thread_id)
-        return transactions.locked_rows().pop(key, None)
+        return prepared
 
     @network_reads.atomic_with_reads
     def issue(
-        self, values: Values | None = None, slot: RegistrySlot | None = None
+        self,
+        values: Values | None = None,
+        slot: RegistrySlot | None = None,
+        prepared: PreparedResults | None = None,
     ) -> None:
         """Issuer: sign and send the credential.
 
@@ -427,18 +449,21 @@ class Credential(Exchange):
         revocable credential without a slot.
 
         values: used instead of those of the offer. slot: for a revocable credential,
-        reserved with revocation.reserve_slot() before this transaction.
+        reserved with revocation.reserve_slot() before this transaction. prepared: by
+        the holder's accept(), if that is in this transaction.
         """
         if self.state != self.State.REQUESTED:
             raise WrongState(self, [self.State.REQUESTED])
         if self.definition.supports_revocation and slot is None:
             raise RuntimeError("a revocable credential is issued into a reserved slot")
         values = self._values_to_issue(values)
+        prepared = prepared or PreparedResults()
         credential = self.definition.sign_credential(
             vault.unseal(self, "offer_body"),
             vault.unseal(self, "request_body"),
             values,
             slot.registry.signing_info(slot.index) if slot else None,
+            prepared,
         )
         self.lock_to_act()
         move(
@@ -451,7 +476,8 @@ class Credential(Exchange):
             revocation_index=slot.index if slot else None,
         )
         self.send_message(
-            messages.build_issue(credential, self.thread_id, self.message_format)
+            messages.build_issue(credential, self.thread_id, self.message_format),
+            prepared,
         )
 
     def _values_to_issue(self, values: Values | None) -> Values:
@@ -483,13 +509,9 @@ class Credential(Exchange):
     def definition(self) -> CredentialDefinition:
         """Issuer: the definition of the credential, with its schema.
 
-        One query, unless this transaction has it already; then kept on this object.
+        One query, then it is kept on this object.
         """
-        key = (CredentialDefinition, self.tenant_id, self.definition_id)
-        known: CredentialDefinition | None = transactions.locked_rows().get(key)
-        found = known or definition_with_schema.first(
-            self.tenant_id, self.definition_id
-        )
+        found = definition_with_schema.first(self.tenant_id, self.definition_id)
         assert found, "credentials keep their definition"
         return found
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from core.errors import Invalid
 from core.text.days import parse_day
+from core.work.prepared_results import PreparedResults
 from credentials.ledgers import ledger_of
 from credentials.models.schema import Schema
 from tenants import vault
@@ -213,10 +214,12 @@ class CredentialDefinition(Record, NotedRow):
         offer: dict[str, Any],
         request: dict[str, Any],
         values: Mapping[str, str],
-        revocation: anoncreds.RevocationSlot | None = None,
+        revocation: anoncreds.RevocationSlot | None,
+        prepared: PreparedResults,
     ) -> dict[str, Any]:
         """The AnonCreds credential. revocation: of a definition that supports it."""
-        return anoncreds.create_credential(
+        return prepared.call(
+            anoncreds.create_credential,
             self.public_part(),
             vault.unseal(self, "private_key"),
             offer,

@@ -35,9 +35,8 @@ def test_an_entry_tells_who_what_which_whose_where_why_and_when(
     college, request_of_fay
 ):
     key = college.keys.first()
-    token = logs.request_id.set("request-of-fay")
-    audit.record("key.revoked", key, by=request_of_fay, reason="It leaked.", days=3)
-    logs.request_id.reset(token)
+    with logs.of_request("request-of-fay"):
+        audit.record("key.revoked", key, by=request_of_fay, reason="It leaked.", days=3)
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.tenant) == ("key.revoked", college)
     actor = (entry.actor_kind, entry.actor_id, entry.actor_name)

@@ -23,7 +23,8 @@ from connections.models import Connection
 from connections.protocols import connectionless, discover_features
 from core.errors import PeerError, WrongState
 from core.states import move
-from core.work import network_reads, prepared_results, transactions
+from core.work import network_reads, transactions
+from core.work.prepared_results import PreparedResults
 from credentials.ledgers import ledger_of
 from credentials.models import Credential
 from credentials.tails import tails_path
@@ -201,12 +202,14 @@ def _build_requested(
 class PreparedAnswer(NamedTuple):
     """A presentation, and what it was made from.
 
-    credential_sequences: how often each credential had changed, by its id.
+    credential_sequences: how often each credential had changed, by its id. results: for
+    a verifier hosted here.
     """
 
     proof_request: dict[str, Any]
     presentation: dict[str, Any]
     credential_sequences: dict[str, int]
+    results: PreparedResults | None
 
 
 def prepare_shared_answer(
@@ -370,14 +373,13 @@ def prepare_answer(
     if change:
         presentation = change(presentation)
     connection = verification.connection
-    # A verifier hosted here verifies in the transaction that sends, under its locks. It
-    # finds the result that is prepared here (prepared_results.py).
+    results = None
+    # A verifier hosted here verifies in the transaction that sends, under its locks.
     if connection and connection.seems_hosted and not ledger.is_remote:
-        with prepared_results.preparing():
-            verify_own_presentation(proof_request, presentation, ledger)
+        results = verify_own_presentation(proof_request, presentation, ledger)
     used = {one.credential_id for one in selections}
     return PreparedAnswer(
-        proof_request, presentation, {name: sequences[name] for name in used}
+        proof_request, presentation, {name: sequences[name] for name in used}, results
     )
 
 
@@ -390,7 +392,7 @@ def send_answer(verification: Verification, prepared: PreparedAnswer) -> None:
     `wrong_state` if the request or a credential has changed, or the credential is gone;
     409 `connection_gone`, 503 `organization_frozen`.
     """
-    proof_request, presentation, _ = prepared
+    proof_request, presentation, _, results = prepared
     verification.lock_to_act()
     # Of a change of the stored row move() takes notice.
     if verification.require_proof_request() != proof_request:
@@ -407,7 +409,8 @@ def send_answer(verification: Verification, prepared: PreparedAnswer) -> None:
     verification.send_message(
         messages.build_presentation(
             presentation, verification.thread_id, verification.message_format
-        )
+        ),
+        results,
     )
 
 

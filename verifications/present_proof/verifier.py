@@ -195,6 +195,7 @@ def receive_presentation(verification: Verification, message: Message) -> None:
             policy, requested_at, network_reads.now()
         ),
         allows_interval=proof_policy.allows_interval(policy),
+        prepared=message.prepared,
     )
     checks = [check._asdict() for check in outcome.checks]
     move(

@@ -59,6 +59,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
+from core.work.prepared_results import PreparedResults
 from verifications.proofs import failures
 from verifications.proofs.failures import Failure
 from verifications.proofs.ledger_reader import LedgerReader
@@ -122,6 +123,7 @@ def judge_presentation(
     ledger: LedgerReader,
     at_receipt: Interval | None = None,
     allows_interval: bool = False,
+    prepared: PreparedResults | None = None,
 ) -> Outcome:
     """Check a presentation against our stored request with its restrictions and nonce.
 
@@ -137,6 +139,8 @@ def judge_presentation(
     allows_interval: whether any status list of an interval proves non-revocation, as
     for a policy with `validFrom`. If not, only the newest up to its end does: an older
     one lacks later revocations.
+
+    prepared: what the prover, hosted here, has verified itself.
 
     `proof` has one entry per policy item, with the API's field names: what the holder
     *sent*, to be trusted only if `is_valid`. An item without an answer has no value.
@@ -160,6 +164,7 @@ def judge_presentation(
         ledger,
         at_receipt=at_receipt,
         allows_interval=allows_interval,
+        prepared=prepared or PreparedResults(),
     )
     checks = list(_run_rules(judgement))
     is_valid = all(check.status == "pass" for check in checks)
@@ -168,16 +173,17 @@ def judge_presentation(
 
 def verify_own_presentation(
     request: dict, presentation: dict, ledger: LedgerReader
-) -> None:
+) -> PreparedResults:
     """Verify our own presentation before the locks. The verdict is not used.
 
-    A verifier hosted here calls the library with the same arguments in the same
-    transaction, and then finds its result (core/work/prepared_results.py).
+    A verifier hosted here calls the library with the same arguments in the transaction
+    that sends it, and then finds the result in what this returns.
     """
     parsed = read_presentation(presentation)
     judgement = Judgement(request, read_items(request), parsed, ledger)
     if parsed.sub_proofs:
         check_signature(judgement)
+    return judgement.prepared
 
 
 @dataclass
@@ -194,6 +200,7 @@ class Judgement:
     ledger: LedgerReader
     at_receipt: Interval | None = None
     allows_interval: bool = False
+    prepared: PreparedResults = field(default_factory=PreparedResults)
     _status_lists: dict[tuple[str, int], dict | None] = field(default_factory=dict)
 
     def all_answers(self, item: Item) -> list[tuple[Answer, tuple[str, ...]]]:
@@ -626,7 +633,8 @@ def check_signature(judgement: Judgement) -> Failure | None:
             schemas[identifier.schema_id] = schema
     registries, status_lists = _proven_registries(judgement)
     referents = [*presentation.attributes, *presentation.predicates]
-    if anoncreds.verify_presentation(
+    if judgement.prepared.call(
+        anoncreds.verify_presentation,
         _presentation_for_library(presentation),
         prune_request(judgement.request, referents, keep_conditions=False),
         schemas,

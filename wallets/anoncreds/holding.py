@@ -5,7 +5,6 @@ import re
 import anoncreds
 
 from core.errors import PeerError
-from core.work.prepared_results import preparable
 from wallets.anoncreds.refusals import refused_as
 
 LINK_SECRET_ID = "default"
@@ -45,8 +44,6 @@ def create_request(
         return request.to_dict(), metadata.to_dict()
 
 
-# preparable: a result that was computed before the locks of a transaction is reused.
-@preparable
 def process_credential(
     credential: dict,
     metadata: dict,

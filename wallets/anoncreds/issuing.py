@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import anoncreds
 
 from core.errors import Invalid, PeerError
-from core.work.prepared_results import preparable
 from wallets.anoncreds.encoding import encode_values, normalise_name
 from wallets.anoncreds.refusals import REFUSALS, refused_as
 from wallets.anoncreds.revocation import RevocationSlot, require_free_index
@@ -134,8 +133,6 @@ def create_offer(schema_id: str, definition_id: str, key_proof: dict) -> dict:
         return offer.to_dict()
 
 
-# preparable: a result that was computed before the locks of a transaction is reused.
-@preparable
 def create_credential(
     definition: dict,
     private: dict,

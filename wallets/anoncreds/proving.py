@@ -6,7 +6,6 @@ from typing import NamedTuple
 import anoncreds
 
 from core.errors import Invalid, PeerError, Unavailable
-from core.work.prepared_results import preparable
 from wallets.anoncreds.refusals import REFUSALS, refused_as
 from wallets.anoncreds.revocation import revocation_index
 
@@ -102,8 +101,6 @@ def load_sub_proofs(sub_proofs: Sequence[SubProof]) -> anoncreds.PresentCredenti
     return present
 
 
-# preparable: a result that was computed before the locks of a transaction is reused.
-@preparable
 def verify_presentation(
     presentation: dict,
     request: dict,

@@ -10,6 +10,7 @@ from credentials.issue_credential import handlers
 from credentials.models import Credential
 from tests.support.errors import assert_error, error_of
 from tests.support.steps import step
+from wallets import anoncreds
 
 VALUES = {"name": "Alice", "level": "7"}
 
@@ -52,6 +53,31 @@ def test_values_are_needed_when_it_is_issued_or_replaced_then(faber, alice, badg
         faber.put(path, VALUES | {"level": "8"})
         assert alice.newest("credentials")["values"]["level"] == "8"
         assert faber.get(path)["values"]["level"] == "8"
+
+
+def test_what_both_parties_need_is_computed_once_before_the_locks(
+    faber, alice, badge, monkeypatch
+):
+    calls = []
+
+    def noted(module, name):
+        function = getattr(module, name)
+
+        def run(*given):
+            calls.append(name)
+            return function(*given)
+
+        monkeypatch.setattr(module, name, run)
+
+    made = faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    noted(anoncreds, "create_credential")
+    noted(anoncreds, "process_credential")
+    noted(Credential, "lock_to_act")
+    alice.accepts_offer()
+    assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Issued"
+    computed = ["create_credential", "process_credential"]
+    # The holder's lock, then that of the issuer.
+    assert calls == [*computed, "lock_to_act", "lock_to_act"]
 
 
 ANY_TEXTS = [

@@ -1,0 +1,57 @@
+"""One call: what its code shares without passing it on. This page lists all of it.
+
+A call is a request, a job that a worker has leased, or a command. Each thread has one at
+a time. What the product is about travels in arguments; only what belongs to the call
+itself stands here, each member with the module that uses it.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+_thread = threading.local()
+
+
+@dataclass
+class Call:
+    # core/telemetry/logs.py: the id of the request, for log lines and new rows, and the
+    # id of the organization whose keys it has.
+    request_id: str = "-"
+    tenant_id: Any = None
+    # core/work/waiting.py: when all waits end, on the clock of monotonic().
+    deadline: float | None = None
+    # core/work/fair_pool.py: tells the pool of this thread that it only waits.
+    count_idle: Callable[[int], None] | None = None
+    # core/database/pool.py: whether connections are lent without a check.
+    lends_unchecked: bool = False
+    # core/work/transactions.py: what belongs to the outermost atomic().
+    transaction: Any = None
+    # core/work/network_reads.py: what was read for the transaction that is retried.
+    reads: Any = None
+    # tenants/idempotency.py: the key of the write that is handled.
+    idempotency_key: str = ""
+    # connections/messaging/outbox.py: replies to a peer that takes them in its own call.
+    replies: Any = None
+    # connections/transport/delivery.py: the rows that this call still delivers.
+    undelivered: Any = None
+
+
+def current_call() -> Call:
+    """The call of this thread. One begins where none was begun, as in a shell."""
+    found: Call | None = getattr(_thread, "call", None)
+    if found is None:
+        found = _thread.call = Call()
+    return found
+
+
+@contextmanager
+def begin_call() -> Iterator[Call]:
+    """Let a new call begin in this thread; at the end, the one before goes on."""
+    outer = getattr(_thread, "call", None)
+    _thread.call = this = Call()
+    try:
+        yield this
+    finally:
+        _thread.call = outer
