@@ -195,6 +195,20 @@ def test_an_api_is_used_by_apis_and_routes_only():
     assert found == []
 
 
+def test_what_travels_with_a_call_stands_in_one_object():
+    """core/call.py. The cache keeps its own connections for each thread."""
+    found = {name for name, one in modules().items() if source.thread_locals(one)}
+    assert found == {"core.call", "core.valkey.cache"}
+
+
+def test_no_module_sets_the_globals_of_another():
+    """A room above registers with a Hook (core/work/hooks.py)."""
+    found = {
+        name: {*source.late_bound(one, modules())} for name, one in modules().items()
+    }
+    assert {name: names for name, names in found.items() if names} == {}
+
+
 def test_production_imports_nothing_of_a_developers_tools():
     tools = "agency.devtools"
     found = {module for module, name in import_pairs() if name.startswith(tools)}

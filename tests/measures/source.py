@@ -178,8 +178,11 @@ def late_bound(module: Module, modules: dict[str, Module]) -> Iterator[str]:
     """The attributes of other modules of ours that it assigns or extends."""
     imported = {name.rpartition(".")[2]: name for name in imports_of(module, modules)}
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.arg):  # it hides a module of that name
+        # A variable hides a module of its name.
+        if isinstance(node, ast.arg):
             imported.pop(node.arg, None)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            imported.pop(node.id, None)
     for node in ast.walk(module.tree):
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
