@@ -19,3 +19,9 @@ def erase() -> None:
 @shared_task
 def delete_old_exchanges() -> None:
     exchange_retention.delete_old_exchanges()
+
+
+# The beat of a version before sends these names until it is restarted. To be removed in
+# the release after this one.
+for task in (count_usage, erase, delete_old_exchanges):
+    shared_task(name=f"organizations.tasks.{task.__name__}")(task.run)

@@ -10,3 +10,8 @@ def forget_ended_sessions() -> None:
     sessions.forget_ended_sessions()
     pins.forget_old_tries()
     visitors.remove_unopened()
+
+
+# The beat of a version before sends this name until it is restarted. To be removed in
+# the release after this one.
+shared_task(name="agency.web_wallet.tasks.forget_ended_sessions")(forget_ended_sessions.run)
