@@ -12,8 +12,8 @@ import requests
 from indy_vdr import ledger
 
 from agency.devtools.supervisor import read_procfile
+from core.call import current_call
 from core.errors import Invalid
-from core.work import fair_pool
 from credentials.ledgers import ledger_of
 from credentials.ledgers.indy import IndyLedger, pool, reads
 from credentials.ledgers.local import published_body
@@ -265,7 +265,7 @@ def test_issuing_needs_no_ledger(faber, monkeypatch):
 
 def test_a_thread_that_waits_for_the_ledger_is_idle(network, indy_pool, monkeypatch):
     counted = []
-    monkeypatch.setattr(fair_pool._thread, "count_idle", counted.append, raising=False)
+    monkeypatch.setattr(current_call(), "count_idle", counted.append)
     assert ledger_of(network).schema(f"{indy_pool.trustee}:2:Nothing:1.0") is None
     assert counted and counted == [+1, -1] * (len(counted) // 2)
 

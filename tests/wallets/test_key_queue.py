@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from core.work import fair_pool
+from core.call import current_call
 from tests.support.races import at_once, during
 from wallets import key_queue
 from wallets.key_queue import KeyNotReady, join_queue, lease_key, take_turn
@@ -151,7 +151,7 @@ def test_a_lease_that_was_left_behind_ends(monkeypatch):
 def test_a_process_lets_so_many_threads_wait(monkeypatch, called):
     monkeypatch.setattr(key_queue, "waiting_threads", BoundedSemaphore(1))
     counted = []
-    monkeypatch.setattr(fair_pool._thread, "count_idle", counted.append, raising=False)
+    monkeypatch.setattr(current_call(), "count_idle", counted.append)
     with key_queue.waiting_threads:
         assert refused(A) == 1
     assert counted == []

@@ -10,6 +10,7 @@ from connections.didcomm import formats, message, service
 from connections.didcomm.formats import attachment_of, format_of
 from connections.models import Connection
 from connections.protocols import out_of_band
+from core.work.prepared_results import PreparedResults
 from credentials import messages as issuing
 from credentials.models import CredentialDefinition
 from tests.support import queues
@@ -171,7 +172,9 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
         asked = phone.inbox[-1]
         if asked.type.endswith("/request-credential"):
             request = attachment_of(asked, formats.REQUEST)
-            issued = definition.sign_credential(offer, request, VALUES)
+            issued = definition.sign_credential(
+                offer, request, VALUES, None, PreparedResults()
+            )
             back = service.read_service(asked).verkey
             answer = issuing.build_issue(issued, asked.thread_id, wire)
             phone.answers = phone.pack(answer, back, is_anonymous)
