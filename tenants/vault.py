@@ -425,7 +425,9 @@ def encrypt_bytes(
 
 def decrypt_bytes(key: bytes, blob: bytes, associated: bytes) -> bytes:
     """Decrypt a sealed value. Raises InvalidTag."""
-    start = len(header_of(generation_of(blob)))
+    if blob[:1] not in (FIRST_VERSION, GENERATION_VERSION):
+        raise InvalidTag
+    start = 1 if blob[:1] == FIRST_VERSION else 1 + GENERATION_BYTES
     nonce = blob[start : start + NONCE_BYTES]
     ciphertext = blob[start + NONCE_BYTES :]
     if len(nonce) < NONCE_BYTES:

@@ -64,10 +64,10 @@ def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
     those that they add; what they raise rolls it back. savepoint, durable: as
     Django's. RuntimeError for a durable one inside of another.
     """
-    outer = _current()
+    call = current_call()
+    outer: _Transaction | None = call.transaction
     if outer is None:
         with transaction.atomic(durable=durable):
-            call = current_call()
             call.transaction = this = _Transaction()
             try:
                 yield
@@ -90,7 +90,7 @@ def before_commit(function: Callable[[], object]) -> None:
     If it raises, the transaction is rolled back. Dropped if a savepoint around this
     call is rolled back.
     """
-    current = _current()
+    current = current_call().transaction
     if current is None:
         raise RuntimeError("before_commit() needs core.work.transactions.atomic()")
     current.deferred.append(function)
@@ -99,7 +99,7 @@ def before_commit(function: Callable[[], object]) -> None:
 @contextmanager
 def run_at_end() -> Iterator[None]:
     """Run what is put off inside of this block at its end, not before the commit."""
-    current = _current()
+    current = current_call().transaction
     assert current, "run_at_end() stands inside of atomic()"
     count = len(current.deferred)
     yield
@@ -109,7 +109,7 @@ def run_at_end() -> Iterator[None]:
 
 def count_deferred_run() -> int:
     """How many functions of before_commit() have begun in this transaction."""
-    current = _current()
+    current = current_call().transaction
     return current.done if current else 0
 
 
@@ -120,17 +120,12 @@ def locked_rows() -> dict[Hashable, Any]:
     lock of their connection; definitions never change. The caller may add to it. Empty
     outside of atomic(). A rollback to a savepoint empties it.
     """
-    current = _current()
+    current = current_call().transaction
     return current.locked_rows if current else {}
 
 
 def is_active() -> bool:
-    return _current() is not None
-
-
-def _current() -> _Transaction | None:
-    current: _Transaction | None = current_call().transaction
-    return current
+    return current_call().transaction is not None
 
 
 def database_time() -> datetime:

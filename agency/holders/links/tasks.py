@@ -12,4 +12,6 @@ def forget_closed_links() -> None:
 
 # The beat of a version before sends this name until it is restarted. To be removed in
 # the release after this one.
-shared_task(name="agency.holder_pages.tasks.forget_closed_links")(forget_closed_links.run)
+shared_task(name="agency.holder_pages.tasks.forget_closed_links")(
+    forget_closed_links.run
+)

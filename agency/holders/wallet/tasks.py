@@ -14,4 +14,6 @@ def forget_ended_sessions() -> None:
 
 # The beat of a version before sends this name until it is restarted. To be removed in
 # the release after this one.
-shared_task(name="agency.web_wallet.tasks.forget_ended_sessions")(forget_ended_sessions.run)
+shared_task(name="agency.web_wallet.tasks.forget_ended_sessions")(
+    forget_ended_sessions.run
+)
