@@ -17,6 +17,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db.models import JSONField
 from django.db.models.base import ModelState
 
+from core.database import shortcuts
 from core.database.base import fetch_rows, run_as_check
 from tenants.models import ApiKey, Tenant
 
@@ -76,6 +77,8 @@ def find_caller(secrets: dict[str, str]) -> Caller | None:
     digests = tuple(ApiKey.digest_all(secrets))
     if not digests:
         return None
+    if not shortcuts.are_used():
+        return load_caller(secrets)
     # Read before the rows: a change between the two is noticed by the next request.
     versions = run_as_check(lambda: read_versions(digests))
     if len(versions) < len(digests) and ApiKey.adopt_keys(secrets):

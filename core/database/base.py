@@ -20,7 +20,7 @@ from django.db.utils import DatabaseErrorWrapper
 from psycopg.postgres import types
 from psycopg.pq import Format
 
-from core.database import refused_writes
+from core.database import refused_writes, shortcuts
 from core.database.pool import (
     CHECK_TIMEOUT_SECONDS,
     Pool,
@@ -102,7 +102,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         the statement does.
         """
         self.ensure_connection()
-        if self.queries_logged or self.execute_wrappers:
+        if self.queries_logged or self.execute_wrappers or not shortcuts.are_used():
             cursor = self.cursor()
             cursor.execute(sql, parameters)
             return cursor
@@ -129,7 +129,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().connect()
 
     def _savepoint(self, sid: str) -> None:
-        self._due_savepoints.append(sid)
+        if shortcuts.are_used():
+            self._due_savepoints.append(sid)
+        else:
+            super()._savepoint(sid)  # type: ignore[misc]
 
     def _savepoint_commit(self, sid: str) -> None:
         if sid in self._due_savepoints:

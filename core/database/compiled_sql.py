@@ -11,11 +11,12 @@ from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from django.db import connection, models
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models.query import get_related_populators
 from psycopg.sql import Literal
 from psycopg.types.json import Jsonb
 
+from core.database import shortcuts
 from core.database.base import count_rows, fetch_rows
 
 Row = TypeVar("Row", bound=models.Model)
@@ -49,6 +50,8 @@ class CompiledQuery(Generic[Row]):
 
     def all(self, *values: Any) -> list[Row]:
         """The rows for these values of the parameters."""
+        if not shortcuts.are_used():
+            return list(self.build(*values))
         plan = self._plan
         rows = fetch_rows(plan.sql, plan.parameters(values))
         return [plan.to_object(row) for row in plan.convert(rows)]
@@ -139,6 +142,8 @@ def insert_row(row: models.Model, ignore_conflict: bool = False) -> bool:
     ignore_conflict: insert nothing and return False if a unique value is taken. No
     savepoint is needed for that. Without it IntegrityError, as Django's.
     """
+    if not shortcuts.are_used():
+        return _insert_by_django(row, ignore_conflict)
     sql, fields = _insert_statement(type(row))
     if ignore_conflict:
         sql += " ON CONFLICT DO NOTHING"
@@ -146,6 +151,17 @@ def insert_row(row: models.Model, ignore_conflict: bool = False) -> bool:
     if not count_rows(sql, values):
         return False
     row._state.adding, row._state.db = False, ALIAS
+    return True
+
+
+def _insert_by_django(row: models.Model, ignore_conflict: bool) -> bool:
+    try:
+        with transaction.atomic(savepoint=ignore_conflict):
+            models.Model.save(row, force_insert=True)
+    except IntegrityError:
+        if not ignore_conflict:
+            raise
+        return False
     return True
 
 
@@ -157,6 +173,12 @@ def update_rows(
     where: the value of each column, or the list of its values. changes: by the names of
     the fields.
     """
+    if not shortcuts.are_used():
+        conditions = {
+            f"{name}__in" if isinstance(value, list) else name: value
+            for name, value in where.items()
+        }
+        return model._base_manager.filter(**conditions).update(**changes)
     lists = frozenset(name for name in where if isinstance(where[name], list))
     sql, fields = _update_statement(model, tuple(changes), tuple(where), lists)
     values = [

@@ -8,6 +8,8 @@ from django.db.models.base import ModelState
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from core.database import shortcuts
+
 
 class Row(models.Model):
     """A model whose rows are read often."""
@@ -23,6 +25,8 @@ class Row(models.Model):
 
         What is not among the names is not in `__dict__`, so it is deferred.
         """
+        if not shortcuts.are_used():
+            return super().from_db(db, list(field_names), list(values))
         row = cls.__new__(cls)
         row.__dict__.update(zip(field_names, values, strict=True))
         row._state = ModelState()
