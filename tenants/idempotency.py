@@ -113,14 +113,15 @@ class IdempotentRequest:
         *arguments: Any,
         prepare: Callable[[], Any] | None = None,
         shown_once: bool = False,
+        **named: Any,
     ) -> Any:
         """Run the effect and store the key in one transaction.
 
-        Return what the function returns. If the key was stored before, return the
-        object of the first request instead. prepare: called before the transaction,
-        for work that takes long or commits by itself. Its result becomes the last
-        argument of the function. shown_once: the response contains a secret, and is
-        not stored.
+        Return what the function returns for the arguments and `named`. If the key was
+        stored before, return the object of the first request instead. prepare: called
+        before the transaction, for work that takes long or commits by itself. Its
+        result becomes the last argument without a name. shown_once: the response
+        contains a secret, and is not stored.
 
         Outside of transactions. The function is called again after each network read
         that it needs. 409 `already_created` if the object of the first request was
@@ -136,7 +137,7 @@ class IdempotentRequest:
             def run() -> tuple[Any, IdempotencyKey]:
                 # durable: never nested, so effect and key are committed at the end.
                 with transactions.atomic(durable=True):
-                    result = function(*arguments, *prepared)
+                    result = function(*arguments, *prepared, **named)
                     return result, self._claim_key(result, shown_once)
 
             result, self.row = network_reads.retry_transaction(run)

@@ -119,9 +119,10 @@ def request_connection(view, wallet):
     body = view.parse_body(ConnectionRequestParameters)
     notes = notes_in(body)
     asked = {name: body[name] for name in body.keys() - notes.keys()}
-    request = partial(public_dids.request_connection, wallet, **asked, notes=notes)
     try:
-        made = view.perform(request)
+        made = view.perform(
+            public_dids.request_connection, wallet, **asked, notes=notes
+        )
     except resolver.DidNotResolved as error:
         raise error.as_invalid("did") from None
     return get_connection(wallet, made.connection_id)

@@ -4,8 +4,6 @@ perform() runs the one function that writes. Its transaction is its own or, with
 Idempotency-Key, the one that also stores the key (core/api/views.py).
 """
 
-from functools import partial
-
 from rest_framework import serializers
 
 from connections.api.connections import OrganizationView, get_connection
@@ -93,7 +91,7 @@ def choose_protocols(view, connection):
     chosen = {
         COLUMNS[name]: "" if value == AUTO else value for name, value in body.items()
     }
-    view.perform(partial(connection.update_columns, **chosen))
+    view.perform(connection.update_columns, **chosen)
 
 
 def show_protocols(view, connection_id):

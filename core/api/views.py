@@ -5,8 +5,6 @@ on anything else. How they fail: core/api/exceptions.py.
 """
 
 import uuid
-from functools import partial
-from typing import Any
 
 from rest_framework import exceptions, viewsets
 from rest_framework.response import Response
@@ -42,7 +40,7 @@ class View(viewsets.ViewSet):
 
     idempotent_request = None  # set while a write with an Idempotency-Key runs
     ignored: tuple[str, ...] = ()  # members and parameters that no field reads
-    is_irreversible = False  # set by initial()
+    is_irreversible = False  # set by check_call()
 
     @property
     def tenant(self):
@@ -53,15 +51,43 @@ class View(viewsets.ViewSet):
         """Whose Idempotency-Keys these are."""
         return {"tenant": self.tenant}
 
-    def initial(self, request, *args, **kwargs):
-        """REST framework calls this before the handler. With an Idempotency-Key, the
-        handler is replaced by one that runs it inside `respond_once`.
+    def dispatch(self, request, *args, **kwargs):
+        """Respond to a call by the handler that its route names, or by an error.
+
+        This is REST framework's own, but for the Idempotency-Key: with one, the handler
+        runs inside `respond_once`.
+        """
+        self.request = request = self.initialize_request(request, *args, **kwargs)
+        self.headers = self.default_response_headers
+        try:
+            handler = self.find_handler(request)
+            self.initial(request, *args, **kwargs)
+            self.check_call(request, handler)
+            if (
+                request.method in idempotency.METHODS
+                and idempotency.HEADER in request.headers
+            ):
+                response = self.respond_once(handler, request, *args, **kwargs)
+            else:
+                response = handler(request, *args, **kwargs)
+        except Exception as error:
+            response = self.handle_exception(error)  # raises what is no error of a call
+        return self.finalize_response(request, response, *args, **kwargs)
+
+    def find_handler(self, request):
+        """The method for this call: it is in `action_map`, unless it answers 405."""
+        name = request.method.lower()
+        if name in self.http_method_names:
+            return getattr(self, name, self.http_method_not_allowed)
+        return self.http_method_not_allowed
+
+    def check_call(self, request, handler):
+        """Refuse a call that its key or its headers do not allow.
 
         403 `missing_scope` unless the key has the scope of the operation, and 400
         `invalid_request` for a query parameter that an irreversible call, or a list by
         a strict key, does not read.
         """
-        super().initial(request, *args, **kwargs)
         wanted = request.headers.get(API_VERSION_HEADER, API_VERSION)
         if wanted != API_VERSION:
             raise Invalid(
@@ -70,20 +96,13 @@ class View(viewsets.ViewSet):
                 f"{API_VERSION_HEADER}, or leave the header out.",
             )
         request.values_read = set()  # the kinds of values that the answer has
-        name = request.method.lower()
-        handler: Any = getattr(self, name, self.http_method_not_allowed)
-        if name in self.action_map:
+        if request.method.lower() in self.action_map:
             self.require_scope(handler.scope)
         is_delete = request.method == "DELETE"
         self.is_irreversible = getattr(handler, "is_irreversible", False) or is_delete
         if self.is_irreversible or self.is_strict_list:
             known = ignored_members.parameter_names(getattr(handler, "parameters", ()))
             ignored_members.refuse_parameters(request.query_params, known)
-        if (
-            request.method in idempotency.METHODS
-            and idempotency.HEADER in request.headers
-        ):
-            setattr(self, name, partial(self.respond_once, handler))
 
     @property
     def is_strict_list(self):
@@ -130,8 +149,8 @@ class View(viewsets.ViewSet):
             body, headers={"Idempotency-Replayed": "true"} if is_replayed else None
         )
 
-    def perform(self, function, *arguments, prepare=None, shown_once=False):
-        """Run the one effect of a write.
+    def perform(self, function, *arguments, prepare=None, shown_once=False, **named):
+        """Run the one effect of a write: `function` with the arguments and `named`.
 
         With an Idempotency-Key: in one transaction that stores the key too. If the
         request is sent again, the function is not run, and the object that it made is
@@ -142,13 +161,13 @@ class View(viewsets.ViewSet):
         response.
 
         prepare: does what takes long or commits by itself; its result becomes the last
-        argument. shown_once: the response holds secrets and is not stored.
+        argument without a name. shown_once: the response holds secrets and is not stored.
         """
         if self.idempotent_request:
             return self.idempotent_request.perform(
-                function, *arguments, prepare=prepare, shown_once=shown_once
+                function, *arguments, prepare=prepare, shown_once=shown_once, **named
             )
-        return function(*arguments, *([prepare()] if prepare else []))
+        return function(*arguments, *([prepare()] if prepare else []), **named)
 
     def parse_body(self, serializer_class):
         """The validated body; a broken one is a 400 that names the fields."""

@@ -1,7 +1,5 @@
 """Issue many in the credentials API: a file of offers, which a worker makes."""
 
-from functools import partial
-
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
@@ -211,8 +209,10 @@ class Bulks(View):
                 BulkContract, tried, errors=tried.errors, counts=tried.counts
             )
         # Stored in many short transactions, before the one in which it begins.
-        store = partial(loading.store_rows, *options)
-        return self.respond(self.perform(Bulk.begin_issuing, prepare=store))
+        bulk = self.perform(
+            Bulk.begin_issuing, prepare=lambda: loading.store_rows(*options)
+        )
+        return self.respond(bulk)
 
     @operation(
         "listBulks",

@@ -48,10 +48,12 @@ class Schemas(View):
     def create(self, request):
         body = self.parse_body(SchemaParameters)
         wanted = (body["name"], body["version"], body["attributeNames"])
-        # Publishes on a remote ledger, before the transaction.
-        prepare = partial(publishing.prepare_schema, self.tenant, *wanted)
         schema = self.perform(
-            publishing.create_schema, self.tenant, *wanted, prepare=prepare
+            publishing.create_schema,
+            self.tenant,
+            *wanted,
+            # Publishes on a remote ledger, before the transaction.
+            prepare=lambda: publishing.prepare_schema(self.tenant, *wanted),
         )
         return Response(schema.schema_id)
 
@@ -105,9 +107,13 @@ class CredentialDefinitions(View):
             claims=body.get("claims"),
             by_original_client=dialects.is_under_prefix(self.request),
         )
-        create = partial(publishing.create_definition, wanted, notes=notes_in(body))
         with publishing.preparing_definition(wanted) as prepare:
-            made = self.perform(create, prepare=prepare)
+            made = self.perform(
+                publishing.create_definition,
+                wanted,
+                notes=notes_in(body),
+                prepare=prepare,
+            )
         return self.to_response(CredentialDefinitionContract, made)
 
     @operation(

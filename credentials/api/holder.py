@@ -1,7 +1,5 @@
 """Credentials in the wallet API: the holder's side."""
 
-from functools import partial
-
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
@@ -104,8 +102,10 @@ class WalletCredentials(WalletExchangeView):
     @heavy
     def accept(self, request, walletId, credentialId):
         credential = self.get_with_parties(credentialId)
-        reserve = partial(revocation.reserve_for_issuer, credential)
-        self.perform(credential.accept, prepare=reserve)
+        self.perform(
+            credential.accept,
+            prepare=lambda: revocation.reserve_for_issuer(credential),
+        )
         return self.changed_exchange(credentialId)
 
     @operation(

@@ -157,9 +157,12 @@ class Credentials(ExchangeView):
     def issue(self, request, credentialId):
         values = self.parse_body(CredentialValues)
         credential = self.get_issued_here(credentialId)
-        # Before the transaction that issues, so the registry is locked only briefly.
-        reserve = partial(revocation.reserve_slot, credential)
-        self.perform(credential.issue, values, prepare=reserve)
+        self.perform(
+            credential.issue,
+            values,
+            # Before the transaction that issues: the registry is locked only briefly.
+            prepare=lambda: revocation.reserve_slot(credential),
+        )
         return self.changed_exchange(credentialId)
 
     @operation(
@@ -175,14 +178,13 @@ class Credentials(ExchangeView):
         definition = None
         if definition_id := body.get("definitionId"):
             definition = get_definition(self.tenant, definition_id)
-        offer = partial(
+        self.perform(
             proposals.offer_proposed,
             credential,
             definition=definition,
             values=body.get("credentialValues"),
             automatic_issuance=body.get("automaticIssuance", False),
         )
-        self.perform(offer)
         return self.exchange_response(credential.pk)
 
     @operation("revokeCredential", Scope.ISSUE)

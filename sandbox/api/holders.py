@@ -6,8 +6,6 @@ audit.recorded() returns a function that also writes the audit entry, in the sam
 transaction.
 """
 
-from functools import partial
-
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -68,9 +66,9 @@ class SimulatedHolders(View):
         It is read again, as it is connected only since the commit.
         """
         body = self.parse_body(SimulatedHolderParameters)
-        create = partial(create_holder, self.tenant, **columns_of(body))
-        create_recorded = audit.recorded(create, "simulated_holder.created", by=request)
-        return self.respond_with(self.perform(create_recorded).pk)
+        create = audit.recorded(create_holder, "simulated_holder.created", by=request)
+        made = self.perform(create, self.tenant, **columns_of(body))
+        return self.respond_with(made.pk)
 
     @operation(
         "listSimulatedHolders",
@@ -95,7 +93,7 @@ class SimulatedHolders(View):
         """Change a holder; change_holder() writes the audit entry too."""
         holder = get_or_404(self.holders, holderId)
         body = self.parse_body(SimulatedHolderParameters)
-        self.perform(partial(change_holder, holder, **columns_of(body), by=request))
+        self.perform(change_holder, holder, **columns_of(body), by=request)
         return self.respond_with(holderId)
 
     @operation("deleteSimulatedHolder", Scope.WALLETS)

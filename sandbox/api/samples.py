@@ -4,8 +4,6 @@ perform() runs the one function that writes. Its transaction is its own or, with
 Idempotency-Key, the one that also stores the key (core/api/views.py).
 """
 
-from functools import partial
-
 from rest_framework import serializers
 
 from core.api.openapi.operation import operation
@@ -39,7 +37,9 @@ class Samples(View):
 
         The offers and the policy are the one transaction of perform().
         """
-        set_up = partial(samples.offer_samples, self.tenant)
-        prepare = partial(samples.prepare_samples, self.tenant, request)
-        policy = self.perform(set_up, prepare=prepare)
+        policy = self.perform(
+            samples.offer_samples,
+            self.tenant,
+            prepare=lambda: samples.prepare_samples(self.tenant, request),
+        )
         return self.to_response(SamplesContract, policy)

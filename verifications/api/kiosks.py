@@ -1,7 +1,5 @@
 """Kiosks in the credentials API: serializers and view."""
 
-from functools import partial
-
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -73,17 +71,15 @@ class Kiosks(View):
         if body["shownItems"]:  # the page shows their values to whoever has its address
             self.require_scope(Scope.VALUES)
         policies = VerificationPolicy.objects.filter(tenant=self.tenant)
-        create = partial(
-            create_kiosk,
+        made = self.perform(
+            audit.recorded(create_kiosk, "kiosk.created", by=request),
             self.tenant,
             get_or_404(policies, body["policyId"]),
             name=body["name"],
             seconds=body["seconds"],
             shown_items=body["shownItems"],
+            shown_once=True,  # the response has the token
         )
-        recorded = audit.recorded(create, "kiosk.created", by=request)
-        # The response has the token, so it is not stored with the Idempotency-Key.
-        made = self.perform(recorded, shown_once=True)
         return self.to_response(NewKioskContract, made)
 
     @operation(

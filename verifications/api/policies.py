@@ -30,8 +30,9 @@ class VerificationPolicies(View):
     )
     def create(self, request):
         body = self.parse_body(NotedPolicyParameters)
-        create = partial(VerificationPolicy.create, notes=notes_in(body))
-        created = self.perform(create, self.tenant, body)
+        created = self.perform(
+            VerificationPolicy.create, self.tenant, body, notes=notes_in(body)
+        )
         return self.to_response(VerificationPolicyContract, created)
 
     @operation(

@@ -1,7 +1,5 @@
 """Verifications in the wallet API: the prover's side."""
 
-from functools import partial
-
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
@@ -149,7 +147,7 @@ class WalletVerifications(WalletExchangeView):
             prover.answer_shared_request,
             wallet,
             message,
-            prepare=partial(prover.prepare_shared_answer, wallet, message, selections),
+            prepare=lambda: prover.prepare_shared_answer(wallet, message, selections),
         )
         # Only after the commit is it known whether another wallet was first.
         connectionless.discard_if_beaten(verification.connection, verification)
@@ -179,8 +177,11 @@ class WalletVerifications(WalletExchangeView):
         return self.answer(self.get_with_parties(verificationId))
 
     def answer(self, verification, selections=None):
-        prepare = partial(prover.prepare_answer, verification, selections)
-        self.perform(prover.send_answer, verification, prepare=prepare)
+        self.perform(
+            prover.send_answer,
+            verification,
+            prepare=lambda: prover.prepare_answer(verification, selections),
+        )
         return self.changed_exchange(verification.pk)
 
     @operation(

@@ -39,10 +39,10 @@ class Webhooks(View):
         """
         return audit.recorded(function, action, webhook, by=self.request)
 
-    def while_live(self, function, **arguments):
+    def while_live(self, function, *arguments, **named):
         """Run it with the lock under which a key and what it made end together."""
         lock_for_token(self.request.auth)
-        return function(made_by=audit.person_of(self.request), **arguments)
+        return function(*arguments, made_by=audit.person_of(self.request), **named)
 
     @operation(
         "createWebhook",
@@ -54,11 +54,13 @@ class Webhooks(View):
         body = self.parse_body(WebhookParameters)
         Dialect = Webhook.Dialect
         dialect = Dialect.LITERAL if dialects.is_literal(request) else Dialect.CLIENT
-        register = partial(Webhook.register, self.tenant, dialect=dialect, **body)
-        register = partial(self.while_live, register)
-        # shown_once: the response has the secret, so it is not stored.
         made = self.perform(
-            audit.recorded(register, "webhook.created", by=request), shown_once=True
+            audit.recorded(self.while_live, "webhook.created", by=request),
+            Webhook.register,
+            self.tenant,
+            dialect=dialect,
+            **body,
+            shown_once=True,  # the response has the secret
         )
         return self.to_response(NewWebhookContract, made)
 
@@ -84,10 +86,10 @@ class Webhooks(View):
     def update(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         body = self.parse_body(WebhookOptions)
-        change = partial(webhook.change_settings, **body)
+        change = webhook.change_settings
         if "url" in body:  # it is theirs from now on
             change = partial(self.while_live, change)
-        self.perform(self.recorded(change, "webhook.changed", webhook))
+        self.perform(self.recorded(change, "webhook.changed", webhook), **body)
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
     @operation("removeWebhook", Scope.WEBHOOKS)
@@ -109,8 +111,8 @@ class Webhooks(View):
     @operation("disableWebhook", Scope.WEBHOOKS, response=WebhookContract)
     def disable(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
-        disable = partial(health.disable_by_hand, webhook)
-        self.perform(self.recorded(disable, "webhook.disabled", webhook))
+        disable = self.recorded(health.disable_by_hand, "webhook.disabled", webhook)
+        self.perform(disable, webhook)
         return self.changed_response(
             WebhookContract, lambda: self.rows.get(pk=webhook.pk)
         )
@@ -124,8 +126,7 @@ class Webhooks(View):
     def rotate_secret(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         rotate = self.recorded(webhook.rotate_secret, "webhook.secret_rotated", webhook)
-        # shown_once: the response has the secret, so it is not stored.
-        rotated = self.perform(rotate, shown_once=True)
+        rotated = self.perform(rotate, shown_once=True)  # the response has the secret
         return self.to_response(WebhookSecretContract, rotated)
 
     @operation(
@@ -150,8 +151,8 @@ class Webhooks(View):
     def recover(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
         options = self.parse_body(RecoveryParameters)
-        recover = partial(webhook.start_recovery, **options)
-        self.perform(self.recorded(recover, "webhook.recovered", webhook))
+        recover = self.recorded(webhook.start_recovery, "webhook.recovered", webhook)
+        self.perform(recover, **options)
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
 

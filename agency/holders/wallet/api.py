@@ -1,7 +1,5 @@
 """The personal links of hosted wallets in the wallet API."""
 
-from functools import partial
-
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -48,10 +46,8 @@ class PersonalLinks(WalletView):
         irreversible=True,
     )
     def create(self, request, walletId):
-        create = partial(links.create_link, self.wallet, by=request)
-        return self.to_response(
-            NewPersonalLinkContract, self.perform(create, shown_once=True)
-        )
+        made = self.perform(links.create_link, self.wallet, by=request, shown_once=True)
+        return self.to_response(NewPersonalLinkContract, made)
 
     @operation("getPersonalLink", Scope.READ, response=PersonalLinkContract)
     def retrieve(self, request, walletId):

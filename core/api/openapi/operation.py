@@ -146,7 +146,7 @@ def operation(
 ) -> Callable[[Handler], Handler]:
     """Documents a handler of a view, and declares the scope that a call of it needs.
 
-    scope: of the access token (View.initial() asks for it); None where none is sent.
+    scope: of the access token (View.check_call() asks for it); None where none is sent.
     request, response: a serializer or schema; None: no body.
     parameters: serializers of the query, or OpenApiParameters.
     irreversible: refuses what it does not read, as every DELETE does (View.initial).

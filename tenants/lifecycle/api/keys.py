@@ -1,7 +1,6 @@
 """The organization's own keys in the credentials API. No secret is shown twice."""
 
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
@@ -141,9 +140,15 @@ class Keys(View):
         body = self.parse_body(KeyParameters)
         for scope in body.get("scopes", ()):
             self.require_scope(scope)
-        create = partial(create_key, self.tenant, request.auth, body, request)
-        # The response has the secret, so it is not stored with the Idempotency-Key.
-        return self.to_response(NewKeyContract, self.perform(create, shown_once=True))
+        made = self.perform(
+            create_key,
+            self.tenant,
+            request.auth,
+            body,
+            by=request,
+            shown_once=True,  # the response has the secret
+        )
+        return self.to_response(NewKeyContract, made)
 
     @operation(
         "listKeys",

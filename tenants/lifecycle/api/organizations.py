@@ -6,8 +6,6 @@ audit.recorded() returns a function that also writes the audit entry, in the sam
 transaction.
 """
 
-from functools import partial
-
 from django.db.models import OuterRef, QuerySet, Subquery
 from drf_spectacular.utils import OpenApiTypes
 from rest_framework.request import Request
@@ -87,7 +85,7 @@ def change_from_parameters(view: View, tenant: Tenant) -> None:
     body = view.parse_body(TenantUpdateParameters)
     names = {"name": "name"} | SETTINGS
     changes = {column: body[name] for name, column in names.items() if name in body}
-    view.perform(partial(change_organization, tenant, changes, by=view.request))
+    view.perform(change_organization, tenant, changes, by=view.request)
 
 
 def all_networks() -> QuerySet[Network]:

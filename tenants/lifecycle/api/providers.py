@@ -6,8 +6,6 @@ audit.recorded() returns a function that also writes the audit entry, in the sam
 transaction.
 """
 
-from functools import partial
-
 from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -117,9 +115,7 @@ class ProviderTenants(ProviderView):
     def undo_deletion(self, request: Request, tenantId: str) -> Response:
         tenant = self.find_tenant(tenantId)
         revokes_key = self.parse_body(UndoParameters)["revokeKey"]
-        self.perform(
-            partial(undo_deletion, tenant, by=request, revokes_key=revokes_key)
-        )
+        self.perform(undo_deletion, tenant, by=request, revokes_key=revokes_key)
         return Response()
 
     @operation("endTenantDeletion", None, irreversible=True)
