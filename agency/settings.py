@@ -329,13 +329,6 @@ API_MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
-# The first segments of the routes of the API in agency/urls.py;
-# tests/agency/server/test_chains.py compares them.
-API_PATHS = (
-    r"^/(agency|api|common|connections|credentials|custodian|definitions?|didcomm"
-    r"|events|health|keys|kiosks|ledger|management|messages|provider|requestLog|sandbox"
-    r"|statistics|tenants|verificationPolicies|verifications|wallet|webhooks)(/|$)"
-)
 
 # See agency/server/cors.py. The API authenticates by headers, never by cookies, so
 # CORS credentials stay forbidden (the default).
@@ -343,7 +336,6 @@ CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
 CORS_ALLOWED_ORIGINS = (
     [] if CORS_ALLOW_ALL_ORIGINS else [one.rstrip("/") for one in CORS_ORIGINS]
 )
-CORS_URLS_REGEX = rf"{API_PATHS}|^/(assets/|openapi\.json$)"
 CORS_ALLOW_HEADERS = [
     "Authorization",
     "X-Service-Subscription-Key",

@@ -52,9 +52,10 @@ provider_api = [
     path("health", health.Health.as_view({"get": "live"})),
 ]
 
-# A request tries one after the other, and most requests are calls of the API: its
+# All of the API: without a session, and open to the pages of CORS_ORIGINS. A request
+# tries one route after the other, and most requests are calls of the API: so its
 # prefixes come first, and the pages, which are many, last.
-urlpatterns = [
+api_routes = [
     *connections.public,
     path("custodian/v1/", include(custodian)),
     path("custodian/", include(custodian)),
@@ -67,11 +68,15 @@ urlpatterns = [
     *wallet_family,
     path("health/ready", health.Health.as_view({"get": "ready"})),
     path("health/status", health.Health.as_view({"get": "status"})),
-    path("metrics", monitoring.metrics_page),
-    path(security_contact.PATH, security_contact.security_page),
     *credentials.public,
     *organizations.public,
     path("openapi.json", document.serve_document, name="openapi"),
+]
+urlpatterns = [
+    *api_routes,
+    *connections.pages,
+    path("metrics", monitoring.metrics_page),
+    path(security_contact.PATH, security_contact.security_page),
     path("docs", page.docs_page, name="docs"),
     path("docs/examples.json", page.example_ids, name="docs_examples"),
     path("docs/errors", show_error_codes, name="error_codes"),

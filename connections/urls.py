@@ -88,8 +88,8 @@ wallet_api = [
         WalletMessages.as_view({"get": "retrieve"}),
     ),
 ]
-public = [
-    path("didcomm", didcomm.receive_envelope),
+public = [path("didcomm", didcomm.receive_envelope)]
+pages = [
     re_path(
         r"^i/(?P<token>[\w-]+)/qr\.(?P<form>svg|png)$",
         links.show_qr_code,

@@ -2,10 +2,11 @@
 
 Sessions, CSRF tokens, messages, people who signed in and static files belong to pages.
 A call of the API needs none of them, and they cost more than many a call itself.
+What the API is says one list, `api_routes` in agency/urls.py.
 """
 
-import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -13,9 +14,24 @@ from django.core.handlers.base import BaseHandler
 from django.core.handlers.exception import convert_exception_to_response
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
 from core.api.exceptions import wants_html
+
+
+@cache
+def api_segments() -> frozenset[str]:
+    """The first segments of the addresses of the API: `connections`, `custodian`…"""
+    # ROOT_URLCONF, as Django reads it: this imports all views, once the apps are ready.
+    routes: Any = get_resolver().urlconf_module
+    names = (str(route.pattern).removeprefix("^") for route in routes.api_routes)
+    return frozenset(name.partition("/")[0] for name in names)
+
+
+def is_call(path: str) -> bool:
+    """Return whether a path is of the API, also if there is nothing."""
+    return path[1:].partition("/")[0] in api_segments()
 
 
 class ChainByPath:
@@ -29,11 +45,10 @@ class ChainByPath:
         self.respond_to_page = get_response
         self.api = APIHandler()
         self.api.load_middleware()
-        self.api_paths = re.compile(settings.API_PATHS)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         # An error page for a person shows who is signed in, so it needs the session.
-        if self.api_paths.match(request.path_info) and not wants_html(request):
+        if is_call(request.path_info) and not wants_html(request):
             return self.api.get_response(request)
         return self.respond_to_page(request)
 

@@ -2,8 +2,8 @@
 
 CORS_ORIGINS lists the origins that may call the API. Every origin may read the public
 routes (short links, the ledger, tails, health). No other origin may use a page, such
-as those of the studio and of wallets, which authenticate with a session: the paths of
-the API are named (CORS_URLS_REGEX).
+as those of the studio and of wallets, which authenticate with a session: only what
+`is_call()` knows is open.
 """
 
 import io
@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from agency.server.asgi_responses import Header, Receive, Scope, Send
+from agency.server.chains import is_call
 
 PREFIXES = "agency|credentials|custodian|wallet|management|provider"
 PUBLIC = re.compile(
@@ -46,6 +47,9 @@ class Middleware(CorsMiddleware):
     responses too.
     """
 
+    def is_enabled(self, request: HttpRequest) -> bool:
+        return is_call(request.path_info) or self.check_signal(request)
+
     def add_response_headers(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
@@ -57,8 +61,15 @@ class Middleware(CorsMiddleware):
         return response
 
 
+class APIMiddleware(Middleware):
+    """For an application that has no pages. The routes, which are many, stay unread."""
+
+    def is_enabled(self, request: HttpRequest) -> bool:
+        return True
+
+
 class ASGIMiddleware:
-    """CORS for an ASGI application without Django.
+    """CORS for an ASGI application without Django, and without pages.
 
     It answers preflight requests, and adds missing headers to other responses.
     """
@@ -72,7 +83,7 @@ class ASGIMiddleware:
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
-        preflight, headers = check_cors(scope)
+        preflight, headers = check_cors(scope, APIMiddleware)
         if preflight:
             start = {"type": "http.response.start", "status": 200, "headers": headers}
             await send(start)
@@ -89,9 +100,11 @@ class ASGIMiddleware:
         await self.application(scope, receive, send_with_headers)
 
 
-def check_cors(scope: Scope) -> tuple[bool, Headers]:
+def check_cors(
+    scope: Scope, kind: type[Middleware] = Middleware
+) -> tuple[bool, Headers]:
     """Return whether this is a preflight request, and the CORS headers to send."""
-    middleware = Middleware(lambda request: HttpResponse())
+    middleware = kind(lambda request: HttpResponse())
     request = ASGIRequest(scope, io.BytesIO())
     preflight = middleware.check_preflight(request)
     response = preflight or HttpResponse()

@@ -10,7 +10,8 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import get_resolver
 
-NO_PATH = r"$^"
+from agency.server import chains
+
 HTML = {"Accept": "text/html,*/*"}
 ORIGIN = {"Origin": "https://app.example"}
 # Expires is the time of the response, in pages that may not be kept.
@@ -29,14 +30,17 @@ def routes(resolver=None, prefix=""):
 
 # Pages that need no token of a form: they change nothing, or their link is the secret.
 PAGES_WITHOUT_TOKEN = ("docs", "kiosk/<str:token>/screen")
+READ_ONLY = ("tails/", "^assets/", "openapi.json")  # the API's, and safe with a token
 
 
 def test_what_needs_no_csrf_token_is_of_the_api_and_all_else_is_a_page():
-    for path, callback in routes():
-        address = "/" + path.removeprefix("^")
-        is_exempt = getattr(callback, "csrf_exempt", False)
-        is_call = is_exempt and path not in PAGES_WITHOUT_TOKEN
-        assert bool(re.match(configured.API_PATHS, address)) == is_call, path
+    calls = [
+        path for path, _ in routes() if chains.is_call("/" + path.removeprefix("^"))
+    ]
+    exempt = {path for path, callback in routes() if hasattr(callback, "csrf_exempt")}
+    read = {path for path in calls if path.startswith(READ_ONLY)}
+    assert exempt - set(PAGES_WITHOUT_TOKEN) | read == set(calls)
+    assert not exempt & read and len(read) == len(READ_ONLY) and len(calls) > 300
 
 
 def test_the_api_leaves_out_what_belongs_to_pages_and_changes_no_order():
@@ -75,6 +79,10 @@ def calls(faber):
         ("post", "/connections", {"headers": keys, **body, "data": "x" * 300_000}),
         ("post", "/didcomm", body),
         ("get", "/health", {}),
+        ("get", "/openapi.json", {"headers": ORIGIN}),
+        ("get", f"/assets/{'a' * 22}.png", {"headers": ORIGIN}),
+        ("get", "/tails/none", {"headers": ORIGIN}),
+        ("get", "/i/none/qr.svg", {}),
         ("get", "/", {}),
         ("get", "/studio/", {}),
         ("post", "/accounts/login/", {}),
@@ -92,17 +100,21 @@ def respond(method, path, options):
     return response.status_code, headers, tokens.sub(b"", body), list(response.cookies)
 
 
-def test_no_client_can_tell_the_chains_apart(settings, calls):
+def all_through_the_whole_chain(monkeypatch):
+    monkeypatch.setattr(chains, "wants_html", lambda request: True)
+
+
+def test_no_client_can_tell_the_chains_apart(settings, monkeypatch, calls):
     settings.ALLOWED_HOSTS = ["testserver"]
     settings.CORS_ALLOWED_ORIGINS = ["https://app.example"]
     short = [respond(*call) for call in calls]
-    settings.API_PATHS = NO_PATH
+    all_through_the_whole_chain(monkeypatch)
     whole = [respond(*call) for call in calls]
     for call, first, second in zip(calls, short, whole, strict=True):
         assert first == second, call
 
 
-def test_a_failure_has_the_same_response_in_both_chains(settings, faber):
+def test_a_failure_has_the_same_response_in_both_chains(settings, monkeypatch, faber):
     settings.DEBUG_PROPAGATE_EXCEPTIONS = False
 
     def fail():
@@ -114,7 +126,7 @@ def test_a_failure_has_the_same_response_in_both_chains(settings, faber):
         return response.status_code, response.json()["code"], body
 
     short = fail()
-    settings.API_PATHS = NO_PATH
+    all_through_the_whole_chain(monkeypatch)
     assert short == fail() and short[0] == 500
 
 
