@@ -13,6 +13,7 @@ from agency.support.views import show_queues
 from connections import urls as connections
 from core.api import error_pages
 from core.api.openapi import document, page
+from core.api.views import route
 from credentials import urls as credentials
 from sandbox import urls as sandbox
 from tenants.lifecycle import urls as organizations
@@ -28,28 +29,31 @@ credentials_api = [
     *sandbox.credentials_api,
     *organizations.credentials_api,
     *webhooks.credentials_api,
-    path("health", health.Health.as_view({"get": "live"})),
+    route("health", health.Health, get="live"),
+]
+in_wallet = [
+    *connections.in_wallet,
+    *credentials.in_wallet,
+    *verifications.in_wallet,
 ]
 # The API of a holder. Its original clients named it custodian, then wallet.
 wallet_api = [
     *organizations.wallet_api,
     *wallets.wallet_api,
     *web_wallet.wallet_api,
-    *connections.wallet_api,
-    *credentials.wallet_api,
-    *verifications.wallet_api,
+    path("<str:walletId>/", include(in_wallet)),
 ]
 # Also without a prefix, as the API of the organization is.
 wallet_family = [
-    path("api/health", health.Health.as_view({"get": "live"})),
+    route("api/health", health.Health, get="live"),
     path("api/", include(wallet_api)),
-    path("health", health.Health.as_view({"get": "live"})),
+    route("health", health.Health, get="live"),
 ]
 # Below a prefix the root answers too; without one it is the studio's home page.
-custodian = [path("", health.Health.as_view({"get": "live"})), *wallet_family]
+custodian = [route("", health.Health, get="live"), *wallet_family]
 provider_api = [
     *organizations.provider_api,
-    path("health", health.Health.as_view({"get": "live"})),
+    route("health", health.Health, get="live"),
 ]
 
 # All of the API: without a session, and open to the pages of CORS_ORIGINS. A request
@@ -66,8 +70,8 @@ api_routes = [
     *credentials_api,
     path("credentials/v1/", include(credentials_api)),
     *wallet_family,
-    path("health/ready", health.Health.as_view({"get": "ready"})),
-    path("health/status", health.Health.as_view({"get": "status"})),
+    route("health/ready", health.Health, get="ready"),
+    route("health/status", health.Health, get="status"),
     *credentials.public,
     *organizations.public,
     path("openapi.json", document.serve_document, name="openapi"),

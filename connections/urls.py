@@ -1,4 +1,4 @@
-"""Routes of connections: relative to the two API prefixes, and the public links."""
+"""Routes of connections: below the prefix of an API or a wallet, and public ones."""
 
 from django.urls import path, re_path
 
@@ -11,82 +11,60 @@ from connections.api.connections import (
 )
 from connections.api.pings import Pings, WalletPings
 from connections.api.protocols import Protocols, WalletProtocols
+from core.api.views import route
 
 credentials_api = [
-    path("connections", Connections.as_view({"get": "list", "post": "create"})),
-    path("connections/requests", Connections.as_view({"post": "request_by_did"})),
-    path(
+    route("connections", Connections, get="list", post="create"),
+    route("connections/requests", Connections, post="request_by_did"),
+    route(
         "connections/<str:connectionId>",
-        Connections.as_view(
-            {
-                "get": "retrieve",
-                "put": "confirm_request",
-                "patch": "update",
-                "delete": "destroy",
-            }
-        ),
+        Connections,
+        get="retrieve",
+        put="confirm_request",
+        patch="update",
+        delete="destroy",
     ),
-    path(
+    route(
         "connections/<str:connectionId>/protocols",
-        Protocols.as_view({"get": "retrieve", "put": "update"}),
+        Protocols,
+        get="retrieve",
+        put="update",
     ),
-    path(
-        "connections/<str:connectionId>/rotate", Protocols.as_view({"post": "rotate"})
-    ),
-    path(
-        "connections/<str:connectionId>/ping",
-        Pings.as_view({"get": "retrieve", "post": "create"}),
-    ),
-    path("connections/<str:connectionId>/hangup", Protocols.as_view({"post": "end"})),
-    path("messages", Messages.as_view({"post": "create"})),
-    path("messages/connection/<str:connectionId>", Messages.as_view({"get": "list"})),
-    path("messages/<str:messageId>", Messages.as_view({"get": "retrieve"})),
+    route("connections/<str:connectionId>/rotate", Protocols, post="rotate"),
+    route("connections/<str:connectionId>/ping", Pings, get="retrieve", post="create"),
+    route("connections/<str:connectionId>/hangup", Protocols, post="end"),
+    route("messages", Messages, post="create"),
+    route("messages/connection/<str:connectionId>", Messages, get="list"),
+    route("messages/<str:messageId>", Messages, get="retrieve"),
 ]
-wallet_api = [
-    path(
-        "<str:walletId>/connections",
-        WalletConnections.as_view({"get": "list", "post": "create"}),
+in_wallet = [
+    route("connections", WalletConnections, get="list", post="create"),
+    route("connections/invitation", WalletConnections, post="accept"),
+    route("connections/invitations", WalletConnections, get="list_invitations"),
+    route("connections/requests", WalletConnections, post="request_by_did"),
+    route(
+        "connections/<str:connectionId>",
+        WalletConnections,
+        get="retrieve",
+        put="confirm_request",
+        patch="update",
+        delete="destroy",
     ),
-    path(
-        "<str:walletId>/connections/invitation",
-        WalletConnections.as_view({"post": "accept"}),
+    route(
+        "connections/<str:connectionId>/protocols",
+        WalletProtocols,
+        get="retrieve",
+        put="update",
     ),
-    path(
-        "<str:walletId>/connections/invitations",
-        WalletConnections.as_view({"get": "list_invitations"}),
+    route(
+        "connections/<str:connectionId>/ping",
+        WalletPings,
+        get="retrieve",
+        post="create",
     ),
-    path(
-        "<str:walletId>/connections/requests",
-        WalletConnections.as_view({"post": "request_by_did"}),
-    ),
-    path(
-        "<str:walletId>/connections/<str:connectionId>",
-        WalletConnections.as_view(
-            {
-                "get": "retrieve",
-                "put": "confirm_request",
-                "patch": "update",
-                "delete": "destroy",
-            }
-        ),
-    ),
-    path(
-        "<str:walletId>/connections/<str:connectionId>/protocols",
-        WalletProtocols.as_view({"get": "retrieve", "put": "update"}),
-    ),
-    path(
-        "<str:walletId>/connections/<str:connectionId>/ping",
-        WalletPings.as_view({"get": "retrieve", "post": "create"}),
-    ),
-    path("<str:walletId>/messages", WalletMessages.as_view({"post": "create"})),
-    path(
-        "<str:walletId>/messages/connection/<str:connectionId>",
-        WalletMessages.as_view({"get": "list"}),
-    ),
-    path(
-        "<str:walletId>/messages/<str:messageId>",
-        WalletMessages.as_view({"get": "retrieve"}),
-    ),
+    route("messages", WalletMessages, post="create"),
+    route("messages/connection/<str:connectionId>", WalletMessages, get="list"),
+    route("messages/<str:messageId>", WalletMessages, get="retrieve"),
 ]
 public = [path("didcomm", didcomm.receive_envelope)]
 pages = [

@@ -1,19 +1,17 @@
 """URL patterns of the sandbox, for the prefixes of the credentials API."""
 
-from django.urls import path
-
+from core.api.views import route
 from sandbox.api.holders import SimulatedHolders
 from sandbox.api.samples import Samples
 
 credentials_api = [
-    path("sandbox/samples", Samples.as_view({"post": "create"})),
-    path(
-        "sandbox/holders", SimulatedHolders.as_view({"get": "list", "post": "create"})
-    ),
-    path(
+    route("sandbox/samples", Samples, post="create"),
+    route("sandbox/holders", SimulatedHolders, get="list", post="create"),
+    route(
         "sandbox/holders/<str:holderId>",
-        SimulatedHolders.as_view(
-            {"get": "retrieve", "put": "change", "delete": "destroy"}
-        ),
+        SimulatedHolders,
+        get="retrieve",
+        put="change",
+        delete="destroy",
     ),
 ]

@@ -1,7 +1,6 @@
-"""URL patterns of policies and verifications, for the prefixes of the two APIs."""
+"""Routes of policies and verifications: below the prefix of an API or a wallet."""
 
-from django.urls import path
-
+from core.api.views import route
 from verifications.api.kiosks import Kiosks
 from verifications.api.lab import PolicyTrials
 from verifications.api.legacy_definitions import (
@@ -13,104 +12,98 @@ from verifications.api.prover import WalletVerifications
 from verifications.api.verifier import Verifications
 
 credentials_api = [
-    path(
-        "verificationPolicies",
-        VerificationPolicies.as_view({"get": "list", "post": "create"}),
-    ),
-    path("verificationPolicies/try", PolicyTrials.as_view({"post": "create"})),
-    path(
+    route("verificationPolicies", VerificationPolicies, get="list", post="create"),
+    route("verificationPolicies/try", PolicyTrials, post="create"),
+    route(
         "verificationPolicies/<str:policyId>",
-        VerificationPolicies.as_view(
-            {"get": "retrieve", "patch": "update", "delete": "destroy"}
-        ),
+        VerificationPolicies,
+        get="retrieve",
+        patch="update",
+        delete="destroy",
     ),
-    path("kiosks", Kiosks.as_view({"get": "list", "post": "create"})),
-    path(
-        "kiosks/<str:kioskId>",
-        Kiosks.as_view({"get": "retrieve", "delete": "destroy"}),
+    route("kiosks", Kiosks, get="list", post="create"),
+    route("kiosks/<str:kioskId>", Kiosks, get="retrieve", delete="destroy"),
+    route("verifications", OldVerifications, get="list", post="create"),
+    route(
+        "definitions/verifications", VerificationDefinitions, get="list", post="create"
     ),
-    path("verifications", OldVerifications.as_view({"get": "list", "post": "create"})),
-    path(
-        "definitions/verifications",
-        VerificationDefinitions.as_view({"get": "list", "post": "create"}),
-    ),
-    path(
+    route(
         "definitions/verifications/<str:verificationDefinitionId>",
-        VerificationDefinitions.as_view({"get": "retrieve", "delete": "destroy"}),
+        VerificationDefinitions,
+        get="retrieve",
+        delete="destroy",
     ),
-    path(
+    route(
         "verifications/proposal/<str:policyId>/connections/<str:connectionId>",
-        Verifications.as_view({"put": "answer_proposal"}),
+        Verifications,
+        put="answer_proposal",
     ),
-    path("verifications/policy", Verifications.as_view({"post": "share_parameters"})),
-    path(
-        "verifications/policy/<str:policyId>",
-        Verifications.as_view({"put": "share_policy"}),
-    ),
-    path(
+    route("verifications/policy", Verifications, post="share_parameters"),
+    route("verifications/policy/<str:policyId>", Verifications, put="share_policy"),
+    route(
         "verifications/policy/connections/<str:connectionId>",
-        Verifications.as_view({"post": "send_parameters", "put": "put_parameters"}),
+        Verifications,
+        post="send_parameters",
+        put="put_parameters",
     ),
-    path(
+    route(
         "verifications/policy/<str:policyId>/connections/<str:connectionId>",
-        Verifications.as_view({"put": "send_policy"}),
+        Verifications,
+        put="send_policy",
     ),
-    path(
+    route(
         "verifications/<str:verificationId>",
-        Verifications.as_view(
-            {"get": "retrieve", "patch": "update", "delete": "destroy"}
-        ),
+        Verifications,
+        get="retrieve",
+        patch="update",
+        delete="destroy",
     ),
-    path(
-        "verifications/<str:verificationId>/verify",
-        Verifications.as_view({"get": "verify"}),
-    ),
+    route("verifications/<str:verificationId>/verify", Verifications, get="verify"),
 ]
-one = {"get": "retrieve", "put": "submit", "patch": "update", "delete": "destroy"}
-wallet_api = [
-    path("<str:walletId>/verifications", WalletVerifications.as_view({"get": "list"})),
-    path(
-        "<str:walletId>/verifications/connection/<str:connectionId>",
-        WalletVerifications.as_view({"get": "list_of_connection"}),
+in_wallet = [
+    route("verifications", WalletVerifications, get="list"),
+    route(
+        "verifications/connection/<str:connectionId>",
+        WalletVerifications,
+        get="list_of_connection",
     ),
-    path(
-        "<str:walletId>/presentations/connection/<str:connectionId>",
-        WalletVerifications.as_view({"get": "list_of_connection"}),
+    route(
+        "presentations/connection/<str:connectionId>",
+        WalletVerifications,
+        get="list_of_connection",
     ),
-    path(
-        "<str:walletId>/verifications/propose/<str:connectionId>",
-        WalletVerifications.as_view({"put": "propose"}),
+    route(
+        "verifications/propose/<str:connectionId>", WalletVerifications, put="propose"
     ),
-    path(
-        "<str:walletId>/verifications/fromData",
-        WalletVerifications.as_view({"put": "submit_data"}),
+    route("verifications/fromData", WalletVerifications, put="submit_data"),
+    route(
+        "verifications/fromData/autoSelect", WalletVerifications, put="auto_select_data"
     ),
-    path(
-        "<str:walletId>/verifications/fromData/autoSelect",
-        WalletVerifications.as_view({"put": "auto_select_data"}),
+    route(
+        "verifications/fromData/availableCredentials",
+        WalletVerifications,
+        post="available_for_data",
     ),
-    path(
-        "<str:walletId>/verifications/fromData/availableCredentials",
-        WalletVerifications.as_view({"post": "available_for_data"}),
+    route(
+        "verifications/<str:verificationId>",
+        WalletVerifications,
+        get="retrieve",
+        put="submit",
+        patch="update",
+        delete="destroy",
     ),
-    path(
-        "<str:walletId>/verifications/<str:verificationId>",
-        WalletVerifications.as_view(one),
+    route("verification/<str:verificationId>", WalletVerifications, get="retrieve"),
+    route(
+        "verifications/<str:verificationId>/autoSelect",
+        WalletVerifications,
+        put="auto_select",
     ),
-    path(
-        "<str:walletId>/verification/<str:verificationId>",
-        WalletVerifications.as_view({"get": "retrieve"}),
+    route(
+        "verifications/<str:verificationId>/availableCredentials",
+        WalletVerifications,
+        get="available",
     ),
-    path(
-        "<str:walletId>/verifications/<str:verificationId>/autoSelect",
-        WalletVerifications.as_view({"put": "auto_select"}),
-    ),
-    path(
-        "<str:walletId>/verifications/<str:verificationId>/availableCredentials",
-        WalletVerifications.as_view({"get": "available"}),
-    ),
-    path(
-        "<str:walletId>/verifications/<str:verificationId>/decline",
-        WalletVerifications.as_view({"put": "decline"}),
+    route(
+        "verifications/<str:verificationId>/decline", WalletVerifications, put="decline"
     ),
 ]

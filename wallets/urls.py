@@ -1,18 +1,9 @@
 """Routes of wallets, under `…/api/`."""
 
-from django.urls import path
-
+from core.api.views import route
 from wallets.api.wallets import Wallets
 
 wallet_api = [
-    path(
-        "wallets",
-        Wallets.as_view(
-            {"get": "list", "post": "create", "delete": "destroy_by_query"}
-        ),
-    ),
-    path(
-        "wallets/<str:walletId>",
-        Wallets.as_view({"patch": "update", "delete": "destroy"}),
-    ),
+    route("wallets", Wallets, get="list", post="create", delete="destroy_by_query"),
+    route("wallets/<str:walletId>", Wallets, patch="update", delete="destroy"),
 ]

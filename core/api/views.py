@@ -6,6 +6,7 @@ on anything else. How they fail: core/api/exceptions.py.
 
 import uuid
 
+from django.urls import path
 from rest_framework import exceptions, viewsets
 from rest_framework.response import Response
 
@@ -258,6 +259,11 @@ class View(viewsets.ViewSet):
     @property
     def context(self):
         return {"request": self.request}
+
+
+def route(address, view, **methods):
+    """Return the URL pattern of a view. methods: its method for each HTTP method."""
+    return path(address, view.as_view(methods))
 
 
 def require_scope(token, scope, as_conflict=False):

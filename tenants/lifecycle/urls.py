@@ -3,8 +3,9 @@
 Fixed words come before ids, because the first match wins.
 """
 
-from django.urls import path, re_path
+from django.urls import re_path
 
+from core.api.views import route
 from tenants.lifecycle.api.assets import serve_picture
 from tenants.lifecycle.api.keys import Keys
 from tenants.lifecycle.api.organizations import (
@@ -24,59 +25,57 @@ from tenants.lifecycle.api.request_log import RequestLog
 from tenants.lifecycle.api.statistics import Statistics
 
 credentials_api = [
-    path("tenants", Tenants.as_view({"get": "list", "post": "create"})),
-    path("tenants/issuerStatus", Tenants.as_view({"get": "read_status"})),
-    path(
-        "tenants/publicDid",
-        PublicDids.as_view({"get": "retrieve", "put": "update", "post": "publish"}),
+    route("tenants", Tenants, get="list", post="create"),
+    route("tenants/issuerStatus", Tenants, get="read_status"),
+    route(
+        "tenants/publicDid", PublicDids, get="retrieve", put="update", post="publish"
     ),
-    path(
+    route(
         "tenants/<str:tenantId>",
-        Tenants.as_view({"get": "retrieve", "put": "update", "delete": "destroy"}),
+        Tenants,
+        get="retrieve",
+        put="update",
+        delete="destroy",
     ),
-    path("statistics", Statistics.as_view({"get": "list"})),
-    path("keys", Keys.as_view({"get": "list", "post": "create"})),
-    path("keys/<str:keyId>", Keys.as_view({"delete": "destroy"})),
-    path("requestLog", RequestLog.as_view({"get": "list"})),
-    path("common/upload", Pictures.as_view({"post": "create"})),
-    path("common/networks", Networks.as_view({"get": "list"})),
-    path(
+    route("statistics", Statistics, get="list"),
+    route("keys", Keys, get="list", post="create"),
+    route("keys/<str:keyId>", Keys, delete="destroy"),
+    route("requestLog", RequestLog, get="list"),
+    route("common/upload", Pictures, post="create"),
+    route("common/networks", Networks, get="list"),
+    route(
         "common/networks/<str:networkId>/txnAuthorAgreement",
-        Networks.as_view({"get": "read_agreement", "put": "accept_agreement"}),
+        Networks,
+        get="read_agreement",
+        put="accept_agreement",
     ),
 ]
-wallet_api = [path("config", Configuration.as_view({"get": "retrieve"}))]
+wallet_api = [route("config", Configuration, get="retrieve")]
 provider_api = [
-    path(
-        "tenants",
-        ProviderTenants.as_view(
-            {"get": "list", "post": "create", "delete": "destroy_all"}
-        ),
-    ),
-    path(
+    route("tenants", ProviderTenants, get="list", post="create", delete="destroy_all"),
+    route(
         "tenants/<str:tenantId>",
-        ProviderTenants.as_view(
-            {"get": "retrieve", "put": "update", "delete": "destroy"}
-        ),
+        ProviderTenants,
+        get="retrieve",
+        put="update",
+        delete="destroy",
     ),
-    path(
+    route(
         "tenants/<str:tenantId>/keys",
-        ProviderTenants.as_view({"get": "show_keys", "patch": "change_keys"}),
+        ProviderTenants,
+        get="show_keys",
+        patch="change_keys",
     ),
-    path(
-        "tenants/<str:tenantId>/deletion/undo",
-        ProviderTenants.as_view({"post": "undo_deletion"}),
+    route(
+        "tenants/<str:tenantId>/deletion/undo", ProviderTenants, post="undo_deletion"
     ),
-    path(
-        "tenants/<str:tenantId>/deletion/end",
-        ProviderTenants.as_view({"post": "end_deletion"}),
-    ),
-    path("assets", ProviderAssets.as_view({"post": "create"})),
-    path("analytics/cloudWallets", Analytics.as_view({"get": "count_wallets"})),
-    path("analytics/usage/current", Analytics.as_view({"get": "current_usage"})),
-    path("analytics/usage", Analytics.as_view({"get": "search_usage"})),
-    path("networks", ProviderNetworks.as_view({"get": "list"})),
-    path("regions", ProviderNetworks.as_view({"get": "list_regions"})),
+    route("tenants/<str:tenantId>/deletion/end", ProviderTenants, post="end_deletion"),
+    route("assets", ProviderAssets, post="create"),
+    route("analytics/cloudWallets", Analytics, get="count_wallets"),
+    route("analytics/usage/current", Analytics, get="current_usage"),
+    route("analytics/usage", Analytics, get="search_usage"),
+    route("networks", ProviderNetworks, get="list"),
+    route("regions", ProviderNetworks, get="list_regions"),
 ]
 public = [
     re_path(

@@ -4,6 +4,7 @@ from django.urls import path
 
 from agency.holders.wallet import link_acceptance, switching, views, visitors
 from agency.holders.wallet.api import PersonalLinks
+from core.api.views import route
 
 app_name = "web_wallet"
 urlpatterns = [
@@ -19,9 +20,7 @@ urlpatterns = [
     path("w/offers/<uuid:object_id>/part", views.show_offer_part, name="offer_part"),
     path("w/requests/<uuid:object_id>", views.show_request, name="request"),
     path(
-        "w/requests/<uuid:object_id>/part",
-        views.show_request_part,
-        name="request_part",
+        "w/requests/<uuid:object_id>/part", views.show_request_part, name="request_part"
     ),
     path("w/history", views.show_history, name="history"),
     path("w/keep", views.show_own_link, name="keep"),
@@ -30,10 +29,11 @@ urlpatterns = [
     path("w/<str:token>", views.open_link, name="open"),
 ]
 wallet_api = [
-    path(
+    route(
         "wallets/<str:walletId>/link",
-        PersonalLinks.as_view(
-            {"get": "retrieve", "post": "create", "delete": "destroy"}
-        ),
+        PersonalLinks,
+        get="retrieve",
+        post="create",
+        delete="destroy",
     ),
 ]
