@@ -59,6 +59,14 @@ class ReadOnlyAdmin(admin.ModelAdmin):
             context["support_actions"] = actions_for(request.user, row)
         return super().render_change_form(request, context, *args, **options)
 
+    def get_list_select_related(self, request: HttpRequest) -> list[str]:
+        """The foreign keys in the list, unless the class names what else it reads."""
+        return self.list_select_related or [
+            column.name
+            for column in self.opts.concrete_fields
+            if column.is_relation and column.name in self.list_display
+        ]
+
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
     ) -> tuple[QuerySet, bool]:

@@ -19,7 +19,6 @@ class ConnectionAdmin(ExchangeAdmin):
         "created_at",
     ]  # fmt: skip
     list_filter = ["state", "role", "multi_party", "connectionless"]
-    list_select_related = ["tenant", "wallet"]
     search_fields = ["connection_id", "name", "their_did", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -34,18 +33,11 @@ class ConnectionAdmin(ExchangeAdmin):
 class BasicMessageAdmin(ReadOnlyAdmin):
     list_display = ["id", "tenant", "connection", "direction", "sent_at"]
     list_filter = ["direction"]
-    list_select_related = ["tenant", "connection"]
     search_fields = ["connection__connection_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id",
-        "tenant",
-        "wallet",
-        "connection",
-        "direction",
-        "sent_at",
-        "created_at",
-    ]
+        "id", "tenant", "wallet", "connection", "direction", "sent_at", "created_at",
+    ]  # fmt: skip
 
 
 DELIVERY = ["status", "attempts", "due_at", "lease_until", "last_error", "created_at"]
@@ -54,27 +46,14 @@ DELIVERY = ["status", "attempts", "due_at", "lease_until", "last_error", "create
 @admin.register(InboundMessage)
 class InboundMessageAdmin(ReadOnlyAdmin):
     list_display = [
-        "type",
-        "tenant",
-        "status",
-        "attempts",
-        "due_at",
-        "last_error",
-        "created_at",
-    ]
+        "type", "tenant", "status", "attempts", "due_at", "last_error", "created_at",
+    ]  # fmt: skip
     list_filter = ["status", "type"]
-    list_select_related = ["tenant"]
     search_fields = ["message_id", "recipient_key", "sender_key"]
     date_hierarchy = "created_at"
     fields = [
-        "id",
-        "tenant",
-        "type",
-        "message_id",
-        "recipient_key",
-        "sender_key",
-        *DELIVERY,
-    ]
+        "id", "tenant", "type", "message_id", "recipient_key", "sender_key", *DELIVERY,
+    ]  # fmt: skip
 
 
 @admin.register(OutboundMessage)
@@ -84,7 +63,6 @@ class OutboundMessageAdmin(ReadOnlyAdmin):
         "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status", "is_hosted", "type"]
-    list_select_related = ["tenant", "connection"]
     search_fields = ["thread_id", "recipient_key", "connection__connection_id"]
     date_hierarchy = "created_at"
     fields = [

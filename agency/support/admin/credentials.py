@@ -22,7 +22,6 @@ from credentials.models import (
 class PublishedObjectAdmin(ReadOnlyAdmin):
     list_display = ["object_id", "kind", "network", "sequence", "created_at"]
     list_filter = ["kind", "network"]
-    list_select_related = ["network"]
     search_fields = ["object_id"]
     date_hierarchy = "created_at"
     fields = ["id", "network", "kind", "object_id", "sequence", "created_at"]
@@ -37,7 +36,6 @@ class PublicationAdmin(ReadOnlyAdmin):
         "created_at",
     ]  # fmt: skip
     list_filter = ["kind", "status"]
-    list_select_related = ["tenant"]
     search_fields = ["subject", "object_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -49,18 +47,11 @@ class PublicationAdmin(ReadOnlyAdmin):
 @admin.register(Schema)
 class SchemaAdmin(ReadOnlyAdmin):
     list_display = ["name", "version", "tenant", "schema_id", "created_at"]
-    list_select_related = ["tenant"]
     search_fields = ["name", "schema_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id",
-        "tenant",
-        "schema_id",
-        "name",
-        "version",
-        "attribute_names",
-        "created_at",
-    ]
+        "id", "tenant", "schema_id", "name", "version", "attribute_names", "created_at",
+    ]  # fmt: skip
 
 
 @admin.register(CredentialDefinition)
@@ -70,7 +61,6 @@ class CredentialDefinitionAdmin(ReadOnlyAdmin):
         "created_at",
     ]  # fmt: skip
     list_filter = ["supports_revocation", ("deleted_at", admin.EmptyFieldListFilter)]
-    list_select_related = ["tenant"]
     search_fields = ["definition_id", "tag", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -86,7 +76,6 @@ class CredentialAdmin(ExchangeAdmin):
         "created_at",
     ]  # fmt: skip
     list_filter = ["state", "role", "automatic_issuance"]
-    list_select_related = ["tenant", "wallet"]
     search_fields = ["thread_id", "definition_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -99,24 +88,16 @@ class CredentialAdmin(ExchangeAdmin):
 @admin.register(RevocationRegistry)
 class RevocationRegistryAdmin(ReadOnlyAdmin):
     list_display = ["registry_id", "tenant", "size", "next_index", "created_at"]
-    list_select_related = ["tenant"]
     search_fields = ["registry_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id",
-        "tenant",
-        "definition",
-        "registry_id",
-        "size",
-        "next_index",
-        "created_at",
-    ]
+        "id", "tenant", "definition", "registry_id", "size", "next_index", "created_at",
+    ]  # fmt: skip
 
 
 @admin.register(StatusList)
 class StatusListAdmin(ReadOnlyAdmin):
     list_display = ["registry_id", "timestamp", "network", "created_at"]
-    list_select_related = ["network"]
     search_fields = ["registry_id"]
     date_hierarchy = "created_at"
     fields = ["id", "network", "registry_id", "timestamp", "is_final", "created_at"]
@@ -127,7 +108,6 @@ class DidEndpointAdmin(ReadOnlyAdmin):
     """Published endpoints of DIDs on the local network."""
 
     list_display = ["did", "endpoint", "network", "created_at"]
-    list_select_related = ["network"]
     search_fields = ["did"]
     date_hierarchy = "created_at"
     fields = ["id", "network", "did", "endpoint", "created_at"]
@@ -141,7 +121,6 @@ class BulkAdmin(ReadOnlyAdmin):
         "id", "tenant", "definition", "state", "row_count", "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status"]
-    list_select_related = ["tenant", "definition"]
     search_fields = ["definition__definition_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -155,7 +134,6 @@ class BulkAdmin(ReadOnlyAdmin):
 class BulkRowAdmin(ReadOnlyAdmin):
     list_display = ["bulk", "number", "tenant", "status", "credential", "created_at"]
     list_filter = ["status"]
-    list_select_related = ["tenant", "bulk", "credential"]
     search_fields = ["bulk__id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [

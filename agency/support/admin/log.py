@@ -13,25 +13,12 @@ class LogEntryAdmin(ReadOnlyAdmin):
     """The log of changes in the admin."""
 
     list_display = [
-        "action_time",
-        "user",
-        "content_type",
-        "object_repr",
-        "action_flag",
-        "what",
-    ]
+        "action_time", "user", "content_type", "object_repr", "action_flag", "what",
+    ]  # fmt: skip
     list_filter = ["action_flag", "content_type"]
-    list_select_related = ["user", "content_type"]
     search_fields = ["object_repr", "object_id", "user__email"]
     date_hierarchy = "action_time"
-    fields = [
-        "action_time",
-        "user",
-        "content_type",
-        "object_id",
-        "object_repr",
-        "what",
-    ]
+    fields = ["action_time", "user", "content_type", "object_id", "object_repr", "what"]
 
     @admin.display(description="change")
     def what(self, entry: LogEntry) -> str:

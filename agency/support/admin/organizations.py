@@ -85,7 +85,6 @@ class TenantAdmin(ShownOnceAdmin):
     form = OrganizationForm
     list_display = ["name", "network", "provider", "created_at"]
     list_filter = ["network", "is_test"]
-    list_select_related = ["network", "provider"]
     search_fields = ["name", "wallets__did"]
     date_hierarchy = "created_at"
     fields = [
@@ -176,14 +175,8 @@ class IssueKeyForm(OnceForm, forms.ModelForm):
 class ApiKeyAdmin(ShownOnceAdmin):
     form = IssueKeyForm
     list_display = [
-        "hint",
-        "kind",
-        "name",
-        "owner",
-        "state",
-        "last_used_at",
-        "created_at",
-    ]
+        "hint", "kind", "name", "owner", "state", "last_used_at", "created_at",
+    ]  # fmt: skip
     list_filter = ["kind", ("revoked_at", admin.EmptyFieldListFilter)]
     list_select_related = ["tenant", "provider"]
     search_fields = ["hint", "name", "tenant__name", "provider__name"]
@@ -246,7 +239,6 @@ class ProviderAdmin(ReadOnlyAdmin):
 
     list_display = ["name", "has_quotas", "person", "created_at"]
     list_filter = ["has_quotas"]
-    list_select_related = ["person"]
     search_fields = ["name"]
     date_hierarchy = "created_at"
     fields = ["id", "name", "has_quotas", "person", "created_at", "updated_at"]
@@ -273,7 +265,6 @@ class ProviderAdmin(ReadOnlyAdmin):
 class MembershipAdmin(ReadOnlyAdmin):
     list_display = ["user", "tenant", "role", "created_at"]
     list_filter = ["role"]
-    list_select_related = ["user", "tenant"]
     search_fields = ["user__email", "tenant__name"]
     fields = ["id", "tenant", "user", "role", "created_at"]
 
@@ -283,17 +274,8 @@ class InvitationAdmin(ReadOnlyAdmin):
     """Open invitations to organizations, without their tokens."""
 
     list_display = ["email", "tenant", "role", "invited_by", "expires_at"]
-    list_select_related = ["tenant", "invited_by"]
     search_fields = ["email", "tenant__name"]
-    fields = [
-        "id",
-        "tenant",
-        "email",
-        "role",
-        "invited_by",
-        "created_at",
-        "expires_at",
-    ]
+    fields = ["id", "tenant", "email", "role", "invited_by", "created_at", "expires_at"]
 
 
 @admin.register(DailyUsage)
@@ -304,7 +286,6 @@ class DailyUsageAdmin(ReadOnlyAdmin):
         "tenant", "day", "connections", "credentials", "verifications", "webhook_calls",
         "offers", "valid_proofs", "invalid_proofs",
     ]  # fmt: skip
-    list_select_related = ["tenant"]
     search_fields = ["tenant__name"]
     date_hierarchy = "day"
     fields = list_display
@@ -318,7 +299,6 @@ class LoggedRequestAdmin(ReadOnlyAdmin):
         "created_at", "tenant", "method", "route", "status", "error_code",
         "milliseconds", "request_id",
     ]  # fmt: skip
-    list_select_related = ["tenant"]
     search_fields = ["request_id"]
     fields = [
         "created_at", "tenant", "key", "method", "route", "status", "error_code",
@@ -426,7 +406,6 @@ class AgreementAcceptanceAdmin(ReadOnlyAdmin):
 
     list_display = ["network", "tenant", "version", "mechanism", "accepted_at"]
     list_filter = ["network"]
-    list_select_related = ["network", "tenant"]
     search_fields = ["tenant__name", "version"]
     date_hierarchy = "accepted_at"
     fields = ["id", "network", "tenant", "version", "mechanism", "accepted_at"]
@@ -435,7 +414,6 @@ class AgreementAcceptanceAdmin(ReadOnlyAdmin):
 @admin.register(Asset)
 class AssetAdmin(ReadOnlyAdmin):
     list_display = ["name", "provider", "size", "created_at"]
-    list_select_related = ["provider"]
     search_fields = ["name", "provider__name"]
     date_hierarchy = "created_at"
     fields = ["id", "name", "provider", "size", "created_at"]
@@ -446,7 +424,6 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     """The writes with idempotency keys. The responses are sealed, and not shown."""
 
     list_display = ["key", "operation", "tenant", "provider", "created_at"]
-    list_select_related = ["tenant", "provider"]
     search_fields = ["key", "tenant__name", "provider__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -474,7 +451,6 @@ class DataKeyAdmin(ReadOnlyAdmin):
 
     list_display = ["id", "tenant", "generation", "master_key_id", "created_at"]
     list_filter = ["master_key_id"]
-    list_select_related = ["tenant"]
     search_fields = ["tenant__name", "master_key_id"]
     fields = [
         "id", "tenant", "generation", "master_key_id", "created_at", "rotated_at"
@@ -487,7 +463,6 @@ class FormerDataKeyAdmin(ReadOnlyAdmin):
 
     list_display = ["id", "tenant", "generation", "master_key_id", "retired_at"]
     list_filter = ["master_key_id"]
-    list_select_related = ["tenant"]
     search_fields = ["tenant__name", "master_key_id"]
     fields = [
         "id", "tenant", "generation", "master_key_id", "created_at", "retired_at"
@@ -500,7 +475,6 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     list_display = ["created_at", "action", "actor_name", "tenant", "target", "reason"]
     list_filter = ["actor_kind"]
-    list_select_related = ["tenant"]
     search_fields = ["object_id", "actor_name", "action"]
     fields = [
         "created_at", "action", "actor_kind", "actor_id", "actor_name", "origin",

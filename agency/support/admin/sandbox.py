@@ -10,7 +10,6 @@ from sandbox.models import SimulatedAnswer, SimulatedHolder
 class SimulatedHolderAdmin(ReadOnlyAdmin):
     list_display = ["wallet", "behaviour", "delay_seconds", "tenant", "created_at"]
     list_filter = ["behaviour"]
-    list_select_related = ["tenant", "wallet"]
     search_fields = ["wallet__wallet_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -23,7 +22,6 @@ class SimulatedHolderAdmin(ReadOnlyAdmin):
 class SimulatedAnswerAdmin(ReadOnlyAdmin):
     list_display = ["id", "kind", "status", "due_at", "attempts", "tenant"]
     list_filter = ["status", "kind"]
-    list_select_related = ["tenant"]
     search_fields = ["exchange_id__exact", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [

@@ -16,7 +16,6 @@ from verifications.models import Kiosk, Verification, VerificationPolicy
 @admin.register(VerificationPolicy)
 class VerificationPolicyAdmin(ReadOnlyAdmin):
     list_display = ["name", "version", "tenant", "created_at"]
-    list_select_related = ["tenant"]
     search_fields = ["name", "tenant__name"]
     date_hierarchy = "created_at"
     fields = ["id", "tenant", "name", "version", "created_at", "updated_at"]
@@ -25,7 +24,6 @@ class VerificationPolicyAdmin(ReadOnlyAdmin):
 @admin.register(Kiosk)
 class KioskAdmin(ReadOnlyAdmin):
     list_display = ["name", "policy", "tenant", "last_seen_at", "created_at"]
-    list_select_related = ["tenant", "policy"]
     search_fields = ["name", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -45,7 +43,6 @@ class VerificationAdmin(ExchangeAdmin):
         "is_valid",
         ("wallet__is_organization", admin.BooleanFieldListFilter),
     ]
-    list_select_related = ["tenant", "wallet"]
     search_fields = ["thread_id__exact", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [

@@ -13,15 +13,9 @@ from wallets.models import Key, KeyFiller, KeyRequest, SpareKey, Wallet
 @admin.register(Wallet)
 class WalletAdmin(ReadOnlyAdmin):
     list_display = [
-        "wallet_id",
-        "owner_name",
-        "tenant",
-        "is_organization",
-        "did",
-        "created_at",
-    ]
+        "wallet_id", "owner_name", "tenant", "is_organization", "did", "created_at",
+    ]  # fmt: skip
     list_filter = ["is_organization"]
-    list_select_related = ["tenant"]
     search_fields = ["wallet_id", "owner_name", "did", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -43,7 +37,6 @@ class WalletAdmin(ReadOnlyAdmin):
 class KeyAdmin(ReadOnlyAdmin):
     list_display = ["verkey", "tenant", "wallet", "retired_at", "created_at"]
     list_filter = [("retired_at", admin.EmptyFieldListFilter)]
-    list_select_related = ["tenant", "wallet"]
     search_fields = ["verkey", "tenant__name"]
     fields = ["id", "tenant", "wallet", "verkey", "did", "retired_at", "created_at"]
 

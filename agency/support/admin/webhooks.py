@@ -16,7 +16,6 @@ class WebhookAdmin(ReadOnlyAdmin):
         "failing_since", "created_at",
     ]  # fmt: skip
     list_filter = ["type", "is_enabled", "disabled_reason", "dialect"]
-    list_select_related = ["tenant"]
     search_fields = ["tenant__name"]
     date_hierarchy = "created_at"
     fields = [
@@ -31,15 +30,9 @@ class WebhookAdmin(ReadOnlyAdmin):
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
     list_display = [
-        "type",
-        "tenant",
-        "object_type",
-        "object_id",
-        "sequence",
-        "created_at",
-    ]
+        "type", "tenant", "object_type", "object_id", "sequence", "created_at",
+    ]  # fmt: skip
     list_filter = ["type", "is_example"]
-    list_select_related = ["tenant"]
     search_fields = ["object_id", "tenant__name"]
     fields = [
         "id", "tenant", "type", "object_type", "object_id", "sequence", "masked_body",
@@ -60,7 +53,6 @@ class DeliveryAdmin(ReadOnlyAdmin):
         "event", "webhook", "status", "calls", "due_at", "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status"]
-    list_select_related = ["event", "webhook"]
     search_fields = ["event__object_id"]
     fields = [
         "id", "event", "webhook", "status", "attempts", "calls", "due_at",
@@ -71,21 +63,10 @@ class DeliveryAdmin(ReadOnlyAdmin):
 @admin.register(Attempt)
 class AttemptAdmin(ReadOnlyAdmin):
     list_display = [
-        "delivery",
-        "number",
-        "started_at",
-        "duration_ms",
-        "status_code",
-        "error",
-    ]
+        "delivery", "number", "started_at", "duration_ms", "status_code", "error",
+    ]  # fmt: skip
     list_filter = ["status_code"]
     search_fields = ["error"]
     fields = [
-        "id",
-        "delivery",
-        "number",
-        "started_at",
-        "duration_ms",
-        "status_code",
-        "error",
-    ]
+        "id", "delivery", "number", "started_at", "duration_ms", "status_code", "error",
+    ]  # fmt: skip
