@@ -14,7 +14,7 @@ from connections.models import Connection
 from connections.protocols import trust_ping
 from core.api.long_poll import PREFER
 from core.api.openapi.operation import operation
-from core.api.serializers import Contract, drop_nulls, format_utc
+from core.api.serializers import Contract
 from tenants.models import Scope
 from wallets.api.wallets import WalletView
 
@@ -22,24 +22,21 @@ from wallets.api.wallets import WalletView
 class PingContract(Contract):
     """The last ping. Without `answeredAtUtc` it was not answered yet."""
 
-    connectionId = serializers.CharField()
-    sentAtUtc = serializers.DateTimeField(required=False)
-    answeredAtUtc = serializers.DateTimeField(required=False)
+    connectionId = serializers.CharField(source="connection.connection_id")
+    sentAtUtc = serializers.DateTimeField(source="connection.pinged_at", required=False)
+    answeredAtUtc = serializers.DateTimeField(
+        source="connection.ping_answered_at", required=False
+    )
     milliseconds = serializers.IntegerField(
         required=False, help_text="From the ping to its answer."
     )
 
-    def to_representation(self, ping):
+    def get_milliseconds(self, ping):
         connection = ping.connection
-        took = None
-        if connection.ping_answered_at:
-            took = connection.ping_answered_at - connection.pinged_at
-        return drop_nulls(
-            connectionId=connection.connection_id,
-            sentAtUtc=format_utc(connection.pinged_at),
-            answeredAtUtc=format_utc(connection.ping_answered_at),
-            milliseconds=took and round(took.total_seconds() * 1000),
-        )
+        if connection.ping_answered_at is None:
+            return None
+        took = connection.ping_answered_at - connection.pinged_at
+        return round(took.total_seconds() * 1000)
 
 
 @dataclass(frozen=True)

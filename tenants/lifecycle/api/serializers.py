@@ -399,15 +399,8 @@ class NetworkAgreementContract(Contract):
     text = serializers.CharField(required=False)
     version = serializers.CharField(required=False)
     acceptanceMethods = serializers.DictField(
-        child=serializers.CharField(), required=False
+        source="mechanisms", child=serializers.CharField(), required=False
     )
-
-    def to_representation(self, agreement):
-        return {
-            "text": agreement.text,
-            "version": agreement.version,
-            "acceptanceMethods": agreement.mechanisms,
-        }
 
 
 class ProvisioningInfo(Contract):
