@@ -13,11 +13,11 @@ end_with_master()
 django.setup()
 log_uncaught()
 
-from agency.ops import heartbeats, startup  # noqa: E402  (these import models)
+from agency.ops import checks, heartbeats  # noqa: E402  (these import models)
 from agency.server.cors import ASGIMiddleware  # noqa: E402
 from agency.server.stream import Application  # noqa: E402
 
-startup.check_or_exit()
+checks.check_or_exit()
 application = ASGIMiddleware(Application())
 log_start("stream")
 heartbeats.start_heartbeats("stream")

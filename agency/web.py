@@ -21,11 +21,11 @@ django.setup()
 log_uncaught()
 prepare_statements()
 
-from agency.ops import heartbeats, startup  # noqa: E402  (these import models)
+from agency.ops import checks, heartbeats  # noqa: E402  (these import models)
 from agency.server.web import WebApplication  # noqa: E402
 from tenants import request_log  # noqa: E402
 
-startup.check_or_exit()
+checks.check_or_exit()
 application = WebApplication()
 log_start("web")
 heartbeats.start_heartbeats("web")

@@ -18,10 +18,10 @@ application = get_wsgi_application()
 log_uncaught()
 prepare_statements()
 
-from agency.ops import heartbeats, startup  # noqa: E402  (these import models)
+from agency.ops import checks, heartbeats  # noqa: E402  (these import models)
 from tenants import request_log  # noqa: E402
 
-startup.check_or_exit()
+checks.check_or_exit()
 log_start("web")
 heartbeats.start_heartbeats("web")
 request_log.start_writer()

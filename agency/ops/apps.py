@@ -7,9 +7,9 @@ class OpsConfig(AppConfig):
     label = "ops"
 
     def ready(self) -> None:
-        from agency.ops import heartbeats, startup
+        from agency.ops import checks, heartbeats
 
         for signal in (worker_init, beat_init):
-            signal.connect(startup.check_or_exit)
+            signal.connect(checks.check_or_exit)
         worker_init.connect(heartbeats.start_for_worker)
         beat_init.connect(heartbeats.start_for_beat)

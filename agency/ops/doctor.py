@@ -30,7 +30,7 @@ from django.db import connection
 from django.db.models import Q
 from django.http.request import validate_host
 
-from agency.ops import health, heartbeats, startup, stored_files
+from agency.ops import checks, health, heartbeats, stored_files
 from agency.ops.models import Heartbeat
 from agency.ops.probes import Probe
 from core.database.base import is_outage
@@ -140,13 +140,13 @@ def check_settings() -> Findings:
 
 
 def check_keys() -> Findings:
-    startup.check_master_key()
-    for message in startup.warn_of_old_master_key():
+    checks.check_master_key()
+    for message in checks.warn_of_old_master_key():
         yield Finding(str(message.id), WARNING, message.msg, str(message.hint))
 
 
 def check_database() -> Findings:
-    startup.check_sessions()
+    checks.check_sessions()
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_setting('server_version_num')::int, "

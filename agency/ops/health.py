@@ -9,7 +9,7 @@ from django.db.migrations.executor import MigrationExecutor
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from agency.ops import database_schema, heartbeats, probes, startup, stored_files
+from agency.ops import checks, database_schema, heartbeats, probes, stored_files
 from agency.ops.probes import Probe
 from agency.ops.queues import read_queues
 from core.database import refused_writes
@@ -46,7 +46,7 @@ def describe_result(future: Future[str | None]) -> str:
 def check_database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
-    startup.check_sessions()
+    checks.check_sessions()
 
 
 def check_migrations() -> str | None:
@@ -103,7 +103,7 @@ def describe_late_queues() -> str | None:
 schema_is_right = False
 CHECKS = {
     "database": check_database,
-    "masterKey": startup.check_master_key,
+    "masterKey": checks.check_master_key,
     "migrations": check_migrations,
 }
 # What is wrong elsewhere.

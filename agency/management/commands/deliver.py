@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
 
-from agency.ops import heartbeats, startup
+from agency.ops import checks, heartbeats
 from connections import tasks as messages
 from core.telemetry.logs import log_start, log_uncaught
 from webhooks import tasks as webhooks
@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, loop: bool, **options: Any) -> None:
         log_uncaught()
-        startup.check_or_exit()
+        checks.check_or_exit()
         over = Event()
         if not loop:
             over.set()

@@ -8,7 +8,7 @@ import sys
 import pytest
 from django.test import Client
 
-from agency.ops import deployment_checks
+from agency.ops import checks
 
 pytestmark = pytest.mark.slow
 PUBLIC = "https://agency.example"
@@ -99,13 +99,13 @@ def test_a_proxy_that_is_not_trusted_is_warned_of(
     settings, public_url, trusted, check_ids
 ):
     settings.SECURE, settings.TRUST_PROXY = public_url.startswith("https"), trusted
-    assert [found.id for found in deployment_checks.check_tls_proxy(None)] == check_ids
+    assert [found.id for found in checks.check_tls_proxy()] == check_ids
 
 
 def test_a_server_without_mail_is_warned_of(settings):
-    assert deployment_checks.check_mail(None) == []
+    assert checks.check_mail() == []
     settings.EMAIL_URL = ""
-    [warning] = deployment_checks.check_mail(None)
+    [warning] = checks.check_mail()
     assert warning.id == "agency.W010" and "smtp://" in warning.hint
 
 

@@ -2,7 +2,7 @@
 
 from django.core import checks
 
-from agency.apps import check_developer_settings
+from agency.ops.checks import check_developer_settings
 
 WARNINGS = {
     ("OUTGOING_ALLOW_LOOPBACK", True): "agency.W001",
@@ -25,6 +25,6 @@ def test_check_deploy_warns_of_what_is_for_developers(settings):
 
 def test_a_warning_says_what_to_unset(settings):
     settings.FAULT_INJECTION = True
-    [warning] = check_developer_settings(None)
+    [warning] = check_developer_settings()
     assert warning.id == WARNINGS["FAULT_INJECTION", True]
     assert warning.hint == "Unset FAULT_INJECTION on a server that others reach."

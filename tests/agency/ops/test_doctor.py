@@ -138,7 +138,7 @@ def test_settings_are_checked_by_the_ids_of_django_and_by_the_connections(settin
 
 def test_a_wrong_master_key_is_found(settings, monkeypatch):
     wrong = raises(ImproperlyConfigured("AGENCY_MASTER_KEY is not the one."))
-    monkeypatch.setattr(doctor.startup, "check_master_key", wrong)
+    monkeypatch.setattr(doctor.checks, "check_master_key", wrong)
     monkeypatch.setattr(doctor, "CHECKS", {"keys": doctor.check_keys})
     assert [one.name for one in doctor.run()] == ["keys"]
 

@@ -11,7 +11,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
 from django.test import override_settings
 
-from agency.server.static_files import check_static_files
+from agency.ops.checks import check_static_files
 
 # WhiteNoise warns where nothing is collected.
 pytestmark = pytest.mark.filterwarnings("ignore:No directory at:UserWarning")
@@ -31,7 +31,7 @@ def server(tmp_path):
 
 
 def test_a_server_without_collected_files_says_what_to_run(server, client, db):
-    [error] = check_static_files(None)
+    [error] = check_static_files()
     assert error.id == "agency.E002" and "manage.py collectstatic" in error.msg
     with pytest.raises(ValueError, match="manage.py collectstatic"):
         client.get(ROUTE)
@@ -45,7 +45,7 @@ def test_a_server_serves_collected_files_under_hashed_names_and_misses_a_new_one
     server, client, db
 ):
     call_command("collectstatic", "--no-input", verbosity=0)
-    assert check_static_files(None) == []
+    assert check_static_files() == []
     page = client.get(ROUTE).content.decode()
     [file] = re.findall(r'"(/static/agency/agency\.[0-9a-f]{12}\.css)"', page)
     answer = client.get(file)
@@ -53,7 +53,7 @@ def test_a_server_serves_collected_files_under_hashed_names_and_misses_a_new_one
     assert answer.status_code == 200 and "immutable" in answer["Cache-Control"]
     # A file that an upgrade brought:
     del staticfiles_storage.hashed_files["agency/docs.css"]
-    [error] = check_static_files(None)
+    [error] = check_static_files()
     assert "agency/docs.css" in error.msg
 
 
