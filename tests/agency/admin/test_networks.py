@@ -41,7 +41,7 @@ def test_a_network_is_added_by_an_address(adds, settings, monkeypatch):
     settings.OUTGOING_ALLOW_LOOPBACK = True
     body = GENESIS.encode()
     monkeypatch.setattr(
-        "tenants.lifecycle.admin.fetch_genesis", outside_of_transactions
+        "agency.support.admin.organizations.fetch_genesis", outside_of_transactions
     )
     with serving(answers(HEAD + f"{len(body)}\r\n\r\n".encode() + body)) as authority:
         assert adds(address=f"http://{authority}/genesis") == ADDED
