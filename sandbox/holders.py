@@ -35,8 +35,7 @@ def create_holder(
 
     In one transaction, with a lock on the organization for the count. The two parties
     write to each other at the end of the outermost transaction, so the connection is
-    Connected only then. 409 `not_a_test_organization`, `too_many_simulated_holders`,
-    `quota_exceeded`; 404 `not_found` if the organization was deleted.
+    Connected only then. 409 `too_many_simulated_holders`.
     """
     require_test(tenant)
     tenant.lock_row()

@@ -60,8 +60,7 @@ def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
 
     Call it outside of any transaction: a holder is connected once it is committed, and
     a definition is prepared before its transaction. What is there already stays. by:
-    the request or the actor, for the audit log. 409 `not_a_test_organization`,
-    `too_many_simulated_holders`, `quota_exceeded`.
+    the request or the actor, for the audit log.
     """
     require_test(tenant)
     create_missing_holders(tenant, by)

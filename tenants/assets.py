@@ -17,8 +17,7 @@ FOLDER = "assets"
 def store_picture(provider: Provider, data: bytes) -> Asset:
     """Re-encode a picture and store it: its file at once, its row in a transaction.
 
-    Return the row. The transaction locks the account. 400 `bad_image`, 409
-    `asset_limit`, `quota_exceeded`.
+    Return the row. The transaction locks the account. 409 `asset_limit`.
     """
     picture, extension = pictures.reencode_picture(data)
     # Lock the row, so that concurrent uploads cannot exceed the limit.

@@ -67,8 +67,7 @@ def invite_person(
 def resend_invitation(invitation: Invitation, *, by: Any) -> str:
     """Give the invitation a new token, which is returned, and another 72 hours.
 
-    The former link ends. Raises NotFound `invitation_ended` if it was used or withdrawn
-    meanwhile.
+    The former link ends.
     """
     invitation.tenant.lock_row()
     row = lock_invitation(invitation)
@@ -80,10 +79,7 @@ def resend_invitation(invitation: Invitation, *, by: Any) -> str:
 
 @transactions.atomic()
 def withdraw_invitation(invitation: Invitation, *, by: Any) -> None:
-    """Delete the invitation, so that its link ends.
-
-    Raises NotFound `invitation_ended` if it was used or withdrawn meanwhile.
-    """
+    """Delete the invitation, so that its link ends."""
     invitation.tenant.lock_row()
     row = lock_invitation(invitation)
     audit.record("invitation.withdrawn", row, by=by)
@@ -183,11 +179,7 @@ def change_role(
 
 @transactions.atomic()
 def remove_member(membership: Membership, *, by: Any, reason: str = "") -> None:
-    """Remove a person, who may be the one who asks, and that person's invitations.
-
-    Raises Conflict `last_owner`, NotFound `not_found` if the person is not a member any
-    more.
-    """
+    """Remove a person, who may be the one who asks, and that person's invitations."""
     membership.tenant.lock_row()
     row = lock_membership(membership)
     require_other_owner(row)

@@ -90,8 +90,7 @@ class Wallet(Record, NotedRow):
     ) -> "Wallet":
         """Create a wallet with a new link secret. wallet_id: by default the row's id.
 
-        Raises 409 `quota_exceeded` if the organization may have no more hosted
-        wallets, and IntegrityError if it has a wallet of this id.
+        Raises IntegrityError if the organization has a wallet of this id.
         """
         wallet = cls(tenant=tenant, **fields)
         if not wallet.is_organization:
@@ -173,8 +172,7 @@ class Wallet(Record, NotedRow):
 
         In one transaction, which locks the wallet, then its connections. Its keys are
         kept as tombstones. Few connections end in this transaction; a worker ends
-        many, and removes the rows. A second call does nothing. 503
-        `organization_frozen` from the lock of connections.
+        many, and removes the rows. A second call does nothing.
         """
         if not self.lock():
             return

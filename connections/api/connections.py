@@ -1,9 +1,4 @@
-"""Connections in the credentials API and in the wallet API.
-
-perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (core/api/views.py).
-A GET that has wait_for_change() waits for the peer if the caller asks for that.
-"""
+"""Connections in the credentials API and in the wallet API."""
 
 from functools import partial
 
@@ -58,8 +53,8 @@ def get_connection(wallet, connection_id):
 def create_invitation(wallet, body):
     """Create the invitation that a valid body asks for, and the options of its link.
 
-    400 `invalid_request` for a key that only an organization's own wallet has,
-    `return_url_not_allowed`; 409 `connection_id_taken`, `quota_exceeded`.
+    400 `invalid_request` for a key that only an organization's own wallet has; 409
+    `connection_id_taken`.
     """
     for name in ("reuse", "usePublicDid"):
         if body.get(name) and not wallet.is_organization:
@@ -89,10 +84,7 @@ def create_invitation(wallet, body):
 
 
 def invite(view, wallet):
-    """The connection with the invitation that the body of this call asks for.
-
-    Errors as in create_invitation(), and 409 `endpoint_not_published`.
-    """
+    """The connection with the invitation that the body of this call asks for."""
     body = view.parse_body(ConnectionInvitationParameters)
     # Before perform(), as it reads a network outside of transactions.
     if body.get("usePublicDid") and wallet.is_organization:
@@ -103,8 +95,7 @@ def invite(view, wallet):
 def read_invitation(given, tenant):
     """The invitation in a link, base64 or JSON.
 
-    It may be fetched over the network: call this outside of transactions. 400
-    `bad_invitation`, `did_not_resolved`.
+    It may be fetched over the network: call this outside of transactions.
     """
     check = partial(out_of_band.read_invitation, tenant=tenant)
     return given_messages.resolve_message(given, "invitation", check, tenant)
@@ -113,8 +104,7 @@ def read_invitation(given, tenant):
 def request_connection(view, wallet):
     """The connection that a request to the DID in the body of this call makes.
 
-    It is read again: a hosted owner has answered by now. 400 `did_not_resolved`,
-    `own_did`; 409 `requests_not_accepted`, `quota_exceeded`.
+    It is read again: a hosted owner has answered by now. 400 `did_not_resolved`.
     """
     body = view.parse_body(ConnectionRequestParameters)
     notes = notes_in(body)

@@ -32,8 +32,7 @@ def create_with_options(create, columns):
 
     Return what it made. columns: of read_link_options(). With any, they are set in the
     same transaction, which is run again after each network read: `create` may be
-    called several times. Raises what `create` raises, 503 `too_many_reads`; ReadNeeded
-    inside of another transaction.
+    called several times.
     """
     return _create_and_update(create, columns) if columns else create()
 

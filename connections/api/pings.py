@@ -1,8 +1,4 @@
-"""Trust pings (RFC 0048): whether the other side of a connection still answers.
-
-perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (core/api/views.py).
-"""
+"""Trust pings (RFC 0048): whether the other side of a connection still answers."""
 
 from dataclasses import dataclass
 from functools import partial

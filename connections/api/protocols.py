@@ -1,8 +1,4 @@
-"""The protocols of one connection: versions, a new key, its end.
-
-perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (core/api/views.py).
-"""
+"""The protocols of one connection: versions, a new key, its end."""
 
 from rest_framework import serializers
 

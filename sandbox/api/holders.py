@@ -1,10 +1,4 @@
-"""Simulated holders in the credentials API.
-
-perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (core/api/views.py).
-audit.recorded() returns a function that also writes the audit entry, in the same
-transaction.
-"""
+"""Simulated holders in the credentials API."""
 
 from rest_framework import serializers
 from rest_framework.response import Response

@@ -1,8 +1,4 @@
-"""The samples of the sandbox in the credentials API.
-
-perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (core/api/views.py).
-"""
+"""The samples of the sandbox in the credentials API."""
 
 from rest_framework import serializers
 

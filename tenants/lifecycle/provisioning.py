@@ -64,13 +64,9 @@ def create_organization(
 
     Return it with the secrets of its three keys, which are shown once. owner: the user
     who creates it in the studio, and who gets the role owner; it then invites by both
-    protocols. Unless the user is
-    staff, the account has quotas. network_id: by default the local network. seed: 32
-    bytes, of the issuer's key. is_test: whether it is for tests only (Tenant.is_test).
-    strict: whether its access token is.
-
-    400 `unknown_network`; 409 `did_taken` if its DID is on the network already,
-    `quota_exceeded`.
+    protocols. Unless the user is staff, the account has quotas. network_id: by default
+    the local network. seed: 32 bytes, of the issuer's key. is_test: whether it is for
+    tests only (Tenant.is_test). strict: whether its access token is.
     """
     has_quotas = owner is not None and not owner.is_staff
     provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)
@@ -114,8 +110,7 @@ def create_provider_organization(
     """Create another organization of a provider account, in one transaction.
 
     Its access token and subscription key are made too; the provider API may show them.
-    public_id: an id chosen by the caller. Raises 409 `tenant_id_taken` if another
-    organization has this id, 409 `did_taken`, 409 `quota_exceeded`.
+    public_id: an id chosen by the caller.
     """
     quotas.require_room_for_organization(provider)
     if public_id:
@@ -161,9 +156,8 @@ def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
     """Delete an organization: from now on it is found nowhere, and its id is free.
 
     by: the request or the actor, for the audit log, which may have a reason. A second
-    call does nothing. In one transaction, which locks the organization, then its
-    wallets, then its connections.
-    503 `organization_frozen` while it moves; one that is deleted soon is deleted now.
+    call does nothing, and one that is deleted soon is deleted now. In one transaction,
+    which locks the organization, then its wallets, then its connections.
 
     Without its data key, what it has sealed cannot be read any more. A worker removes
     the rows (erasure.py). Its published objects stay, and so do its keys as
@@ -202,7 +196,7 @@ def change_organization(tenant: Tenant, changes: dict[str, Any], by: Any) -> Non
     """Set columns of an organization, and record what they were, in one transaction.
 
     The lock on the organization makes the recorded values those that were replaced. by:
-    the request or the actor, for the audit log. 503 `organization_frozen`.
+    the request or the actor, for the audit log.
     """
     row = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant.pk).first()
     if not row:  # deleted meanwhile

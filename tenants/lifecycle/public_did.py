@@ -63,10 +63,7 @@ def publish_endpoint(tenant: Tenant) -> None:
 
 
 def set_accepts_requests(tenant: Tenant, is_accepting: bool) -> None:
-    """Let anybody connect by the public DID (RFC 0023, implicit invitation), or not.
-
-    409 `connection_id_taken`, `quota_exceeded`.
-    """
+    """Let anybody connect by the public DID (RFC 0023, implicit invitation), or not."""
     wallet = Wallet.of_organization(tenant)
     if is_accepting:
         public_dids.start_accepting_requests(wallet)

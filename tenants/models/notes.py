@@ -79,7 +79,7 @@ class NotedRow(models.Model):
 
         In one transaction, with the lock of this row alone, as nothing else depends on
         its notes. This object does not change. 404 `not_found` if the row was deleted
-        meanwhile; 400 `invalid_request`.
+        meanwhile.
         """
         model = type(self)
         rows = self.noted_rows().filter(pk=self.pk)

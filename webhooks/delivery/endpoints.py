@@ -152,8 +152,7 @@ class Webhook(Record):
 
         In one transaction, which locks the organization for the count. message_types:
         empty for those of the dialect. Others: see the fields.
-        409 `webhook_limit` if the organization has too many of this type; 404
-        `not_found` if it was deleted.
+        409 `webhook_limit` if the organization has too many of this type.
         """
         # The lock keeps concurrent registrations from exceeding the limit.
         tenant.lock_row()
@@ -186,8 +185,7 @@ class Webhook(Record):
     def change_settings(self, **changes: Any) -> None:
         """Change `url`, `message_types` (empty: the defaults) or `retry_unconfirmed`.
 
-        A new address resets the counters: failures of the old one do not count. Raises
-        NotFound if it was deleted.
+        A new address resets the counters: failures of the old one do not count.
         """
         self.lock_and_reload()
         if "message_types" in changes:
@@ -202,7 +200,7 @@ class Webhook(Record):
         """Start calls again and reset the counters.
 
         In one transaction, which locks the row. A notice that was not sent yet is
-        dropped: the user who enables it knows. 404 `not_found` if it was deleted.
+        dropped: the user who enables it knows.
         """
         self.lock_and_reload()
         self.update_columns(
@@ -215,8 +213,7 @@ class Webhook(Record):
 
         In one transaction, which locks the row. `lost_since` becomes the earliest of
         the given time, its old value and the position of a running recovery: the next
-        recovery must cover all of them. changes: other columns to set. 404 `not_found`
-        if it was deleted.
+        recovery must cover all of them. changes: other columns to set.
         """
         self.lock_and_reload()
         times = [lost_since, self.lost_since, self.recover_since]
@@ -238,7 +235,7 @@ class Webhook(Record):
         since: the time to start from; default: `lost_since`, the first event that it
         missed when it was disabled, else DEFAULT_RECOVERY_PERIOD ago.
         unconfirmed: also resend calls that were sent in full and got no response.
-        Raises Conflict `webhook_disabled`, and NotFound if it was deleted.
+        Raises Conflict `webhook_disabled`.
         """
         self.lock_and_reload()
         if not self.is_enabled:
@@ -291,7 +288,7 @@ class Webhook(Record):
         """Replace the secret.
 
         Return the new one, and the time until which calls are signed with the previous
-        one too. Raises NotFound if it was deleted.
+        one too.
         """
         self.lock_and_reload()
         secret = new_secret()

@@ -15,8 +15,7 @@ def send_example(webhook: Webhook, message_type: str) -> Delivery:
     """Send an example event to this webhook only, even of a type it does not receive.
 
     The body has `"example": true`, and its object does not exist. Feed and stream leave
-    it out. It is called and retried as any delivery, after the commit. Raises Conflict
-    `webhook_disabled` or `webhook_not_called`.
+    it out. It is called and retried as any delivery, after the commit.
     """
     webhook.require_callable()
     object_key = uuid7()

@@ -143,7 +143,7 @@ def disable_by_hand(webhook: Webhook) -> None:
     """Disable a webhook as its owner asks. Nobody is told.
 
     In one transaction, which locks the row. One that is disabled stays as it is: it
-    has lost events since then. Raises NotFound if it was deleted.
+    has lost events since then.
     """
     webhook.lock_and_reload()
     if webhook.is_enabled:

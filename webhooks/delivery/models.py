@@ -326,8 +326,7 @@ class Delivery(Record, CausedJob):
         """Make the delivery due now, in any status, and restart its schedule.
 
         Later deliveries of the object do not wait. No worker is notified. 409
-        `webhook_disabled`, `webhook_not_called`, or `delivery_in_progress` while a
-        worker has it: then it stays as it is.
+        `delivery_in_progress` while a worker has it: then it stays as it is.
         """
         self.webhook.require_callable()
         now = timezone.now()

@@ -113,10 +113,7 @@ def events_of(tenant: Tenant) -> "QuerySet[Event]":
 
 
 def read_page(rows: "QuerySet[Event]", start: Position, limit: int) -> Page:
-    """Return the next events of `rows` after `start`, in order.
-
-    Raises Invalid `database_restored`.
-    """
+    """Return the next events of `rows` after `start`, in order."""
     # The horizon must be read before the events.
     horizon = current_horizon()
     horizon.require_epoch_of(start)

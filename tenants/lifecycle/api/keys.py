@@ -95,7 +95,7 @@ def create_key(
     """Make a key with at most the scopes and the time of the maker, in one transaction.
 
     The lock on the organization makes the count of live keys exact. body: valid
-    KeyParameters. 409 `key_limit`; 401 if the maker was revoked meanwhile.
+    KeyParameters. 409 `key_limit`.
     """
     lock_for_token(maker)
     kind = body["kind"]

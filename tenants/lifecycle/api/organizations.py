@@ -1,10 +1,4 @@
-"""The organization, the networks and public pictures, in the credentials API.
-
-perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (core/api/views.py).
-audit.recorded() returns a function that also writes the audit entry, in the same
-transaction.
-"""
+"""The organization, the networks and public pictures, in the credentials API."""
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from drf_spectacular.utils import OpenApiTypes
@@ -62,8 +56,7 @@ def create_from_parameters(provider: Provider, wanted: dict) -> Tenant:
 
     audit.recorded() makes it one transaction with the audit entry.
 
-    wanted: validated TenantParameters. What is empty keeps its default. 400
-    `unknown_network`; 409 `tenant_id_taken`, `did_taken`, `quota_exceeded`.
+    wanted: validated TenantParameters. What is empty keeps its default.
     """
     fields = {
         "region": wanted.get("region"),

@@ -1,10 +1,4 @@
-"""The provider API: the organizations of a provider account, by the account's key.
-
-perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (core/api/views.py).
-audit.recorded() returns a function that also writes the audit entry, in the same
-transaction.
-"""
+"""The provider API: the organizations of a provider account, by the account's key."""
 
 from django.conf import settings
 from django.db.models import QuerySet

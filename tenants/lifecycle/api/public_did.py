@@ -1,10 +1,4 @@
-"""The public DID of the organization, in the credentials API.
-
-perform() runs the one function that writes. Its transaction is its own or, with an
-Idempotency-Key, the one that also stores the key (core/api/views.py).
-audit.recorded() returns a function that also writes the audit entry, in the same
-transaction.
-"""
+"""The public DID of the organization, in the credentials API."""
 
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -70,10 +64,7 @@ class PublicDids(View):
         response=PublicDidContract,
     )
     def update(self, request: Request) -> Response:
-        """Accept requests or not, in one transaction with the audit entry.
-
-        409 `connection_id_taken`, `quota_exceeded`.
-        """
+        """Accept requests or not, in one transaction with the audit entry."""
         is_accepting = self.parse_body(PublicDidParameters)["acceptsRequests"]
         change = audit.recorded(
             public_did.set_accepts_requests,
