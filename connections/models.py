@@ -46,8 +46,10 @@ HAS_ORIGIN = Q(stranger__isnull=False) & ~Q(stranger=F("id"))
 class Connection(EventSource, NotedRow):
     """One party's view of a pairwise connection. The peer has its own row or agent.
 
-    inviter   Invited ─answer_request→ Negotiating ─connect_inviter→ Connected
-    invitee   Invited ─send_request→ Negotiating ─receive_response→ Connected
+    inviter   Invited ─receive_request→ Negotiating ─complete→ Connected
+    invitee   Invited ─request_connection→ Negotiating ─receive_response→ Connected
+    inviter   Invited ─receive_first_answer→ Connected
+    both      Connected ─mark_ended→ Connected
 
     With didexchange the inviter waits for `complete` or any message of the invitee.
     A multi-party invitation stays Invited and makes a new connection for each request.
@@ -55,8 +57,8 @@ class Connection(EventSource, NotedRow):
     A connection that either side ended (left_at) stays Connected, to be read.
 
     A connectionless exchange has a connection of its own, which is not listed. The
-    starter shares a message and waits (Invited ─bind_first_responder→ Connected). The
-    responder is Connected from the start.
+    starter shares a message and waits for its first answer. The responder is Connected
+    from the start.
 
     The protocols (protocols/*.py) make, use and end connections. This class has only
     what concerns the row.
@@ -420,35 +422,83 @@ class Connection(EventSource, NotedRow):
             self.adopt()
         super().change_notes(notes)
 
-    def bind_peer(
+    # The transitions. Like move(), each needs the lock and may raise WrongState.
+
+    def request_connection(self, my_key: Key, my_did: str, thread_id: str) -> None:
+        """Invitee: a request with this key is sent. Its id is the thread."""
+        move(
+            self,
+            [self.State.INVITED],
+            self.State.NEGOTIATING,
+            my_key=my_key,
+            my_did=my_did,
+            thread_id=thread_id,
+        )
+
+    def receive_request(
         self,
-        sources: list[str],
-        target: str,
         party: Party,
         message: Message,
-        **changes: Any,
+        *,
+        my_key: Key,
+        my_did: str,
+        handshake: str,
+        held_response: bytes | None,
     ) -> None:
-        """Change the state and record the peer, which is known from its message.
+        """Inviter: the peer has sent a request. It is answered with this key.
 
-        Like move(), it needs the lock and may raise WrongState. A name or picture that
-        was chosen here stays; else the peer's are taken. changes: further columns.
+        held_response: the sealed response, if it waits to be confirmed.
+        """
+        move(
+            self,
+            [self.State.INVITED],
+            self.State.NEGOTIATING,
+            my_key=my_key,
+            my_did=my_did,
+            handshake=handshake,
+            held_response=held_response,
+            **self._peer_columns(party, message),
+        )
+
+    def receive_response(self, party: Party, message: Message) -> None:
+        """Invitee: the peer has answered the request."""
+        columns = self._peer_columns(party, message)
+        move(self, [self.State.NEGOTIATING], self.State.CONNECTED, **columns)
+
+    def complete(self) -> None:
+        """Inviter: the peer has the response."""
+        move(self, [self.State.NEGOTIATING], self.State.CONNECTED)
+
+    def receive_first_answer(self, party: Party, message: Message) -> None:
+        """Starter of a connectionless exchange: the first responder is the peer."""
+        columns = self._peer_columns(party, message)
+        move(self, [self.State.INVITED], self.State.CONNECTED, **columns)
+
+    def mark_ended(self) -> None:
+        """Set left_at and emit CONNECTION_ENDED; the state stays Connected.
+
+        The peer is told nothing.
+        """
+        connected = self.State.CONNECTED
+        move(self, [connected], connected, left_at=timezone.now())
+
+    def _peer_columns(self, party: Party, message: Message) -> dict[str, Any]:
+        """What the row has of the peer, as its message tells.
+
+        A name or picture that was chosen here stays; else the peer's are taken.
         """
         label = str(message.body.get("label") or "")
         image_url = str(message.body.get("imageUrl") or "")
-        move(
-            self,
-            sources,
-            target,
-            name=self.name or label[:200],
-            image_url=self.image_url or image_url[:2000],
-            their_did=party.did,
-            their_key=party.verkey,
-            their_endpoint=party.endpoint,
-            their_routing_keys=party.routing_keys,
-            thread_id=message.thread_id,
-            message_prefix=message.prefix,
-            **changes,
-        )
+        return {
+            "name": self.name or label[:200],
+            "image_url": self.image_url or image_url[:2000],
+            "their_did": party.did,
+            "their_key": party.verkey,
+            "their_endpoint": party.endpoint,
+            "their_routing_keys": party.routing_keys,
+            "thread_id": message.thread_id,
+            "message_prefix": message.prefix,
+        }
 
     def update_columns(self, **changes: Any) -> None:
         """Update columns other than the state, in the database and on this object.
@@ -602,14 +652,6 @@ class Connection(EventSource, NotedRow):
         if self.supports_rotation or self.is_hosted:
             outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
         self.mark_ended()
-
-    def mark_ended(self) -> None:
-        """Set left_at and emit CONNECTION_ENDED; the state stays Connected.
-
-        The peer is told nothing. Like move(), it needs the lock.
-        """
-        connected = self.State.CONNECTED
-        move(self, [connected], connected, left_at=timezone.now())
 
     @property
     def own_keys(self) -> list[Key]:

@@ -13,7 +13,6 @@ from connections.exchange import PARTIES
 from connections.messaging import outbox
 from connections.models import Connection
 from core.errors import AgencyError, Conflict, Unavailable, WrongState
-from core.states import move
 from core.work import transactions
 from credentials import messages
 from credentials.ledgers import ledger_of
@@ -126,11 +125,11 @@ def revoke(credential: Credential, log: Callable[[], None] | None = None) -> Non
         credential.state == State.REVOKED and not credential.revocation_published_at
     )
     # If the revocation is not published yet, a repeated call only publishes it. Any
-    # other state fails in move().
+    # other state fails in Credential.revoke().
     if not is_unpublished:
         with transactions.atomic():
             credential.lock()
-            move(credential, [State.ISSUED], State.REVOKED)
+            credential.revoke()
             if log:
                 log()
     publish_and_notify(credential)
@@ -151,7 +150,7 @@ def mark_revoked(credentials: QuerySet[Credential]) -> None:
         for credential in chosen:
             credential.lock()  # takes the row of the connection that is locked above
             with suppress(WrongState):
-                move(credential, [Credential.State.ISSUED], Credential.State.REVOKED)
+                credential.revoke()
 
 
 def publish_and_notify_all(credentials: QuerySet[Credential]) -> None:

@@ -251,6 +251,31 @@ def test_nothing_but_move_assigns_a_state():
     assert {name: functions for name, functions in found.items() if functions} == {}
 
 
+def moves(node: ast.AST) -> bool:
+    """Whether it calls move() of core/states.py."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name | ast.Attribute)
+        and "move" in (getattr(node.func, "id", ""), getattr(node.func, "attr", ""))
+    )
+
+
+def test_only_methods_of_the_models_with_states_move():
+    """So each transition has a name, that of the method, and one place."""
+    found = {
+        f"{name}.{node.name}" if isinstance(node, ast.ClassDef) else name
+        for name, module in modules().items()
+        for node in module.tree.body
+        if any(map(moves, ast.walk(node)))
+    }
+    assert found == {
+        "connections.exchange.Exchange",
+        "connections.models.Connection",
+        "credentials.models.credential.Credential",
+        "verifications.models.Verification",
+    }
+
+
 def uses_djangos_atomic(node: ast.AST) -> bool:
     """Whether it is `transaction.atomic`, or imports `atomic` from Django."""
     if isinstance(node, ast.ImportFrom) and node.module == "django.db.transaction":
@@ -292,6 +317,9 @@ def test_only_the_listed_functions_catch_every_exception():
         (assigns_state, "rows.bulk_update(x, ['state'])", True),
         (assigns_state, "a = b.state", False),
         (assigns_state, "rows.filter(state=1).update(problem=2)", False),
+        (moves, "move(row, sources, target)", True),
+        (moves, "states.move(row, sources, target)", True),
+        (moves, "row.moved_at or row.move_to(there)", False),
         (uses_djangos_atomic, "with transaction.atomic(): pass", True),
         (uses_djangos_atomic, "@transaction.atomic\ndef f(): pass", True),
         (uses_djangos_atomic, "db.transaction.atomic(durable=True)", True),

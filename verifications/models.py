@@ -4,6 +4,7 @@
 """
 
 from typing import Any, Self
+from uuid import UUID
 
 from django.contrib.postgres.indexes import HashIndex
 from django.db import models
@@ -12,7 +13,8 @@ from django.utils import timezone
 
 from connections.didcomm import reasons
 from connections.didcomm.formats import MessageFormat
-from connections.exchange import Exchange
+from connections.didcomm.message import Message
+from connections.exchange import Exchange, format_columns
 from connections.models import Connection
 from core.errors import WrongState
 from core.states import move
@@ -21,6 +23,7 @@ from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
 from verifications import messages, previews
 from verifications.proofs import failures, proof_policy
+from verifications.proofs.checks import Outcome
 from wallets.models import Wallet
 from webhooks.events.types import Type
 
@@ -102,8 +105,9 @@ class Verification(Exchange):
 
     verifier   Proposed ─answer_proposal→ Requested ─receive_presentation→ Accepted
                (valid or not: see is_valid)
-    prover     Proposed ─receive_request→ Requested ─send_answer→ Accepted
-               (is_valid is set when the verifier has sent its verdict)
+    prover     Proposed ─receive_request→ Requested ─present→ Accepted
+    prover     Accepted ─receive_verdict→ Accepted
+    verifier   Proposed ─receive_proposal→ Proposed
     both       Proposed | Requested ─decline, receive_problem→ Rejected
     """
 
@@ -337,10 +341,39 @@ class Verification(Exchange):
             for name, entry in proof.items()
         }
 
-    def move_to_requested(
+    # The transitions. Like move(), each needs the lock and may raise WrongState.
+
+    def receive_proposal(
+        self, message: Message, policy: dict[str, Any], preview: dict[str, Any]
+    ) -> None:
+        """Verifier: the prover has proposed something else."""
+        move(
+            self,
+            [self.State.PROPOSED],
+            self.State.PROPOSED,
+            policy=vault.sealed_value(self, "policy", policy),
+            proposal=vault.sealed_value(self, "proposal", preview),
+            **format_columns(message),
+        )
+
+    def answer_proposal(
+        self,
+        policy: dict[str, Any],
+        proof_request: dict[str, Any],
+        policy_id: UUID | None,
+    ) -> None:
+        """Verifier: answer a proposal with a request."""
+        self._move_to_requested(policy, proof_request, policy_id=policy_id)
+
+    def receive_request(
+        self, message: Message, policy: dict[str, Any], proof_request: dict[str, Any]
+    ) -> None:
+        """Prover: the verifier has answered the proposal with a request."""
+        self._move_to_requested(policy, proof_request, **format_columns(message))
+
+    def _move_to_requested(
         self, policy: dict[str, Any], proof_request: dict[str, Any], **changes: Any
     ) -> None:
-        """Store the verifier's request that answers a proposal. Used by both roles."""
         move(
             self,
             [self.State.PROPOSED],
@@ -350,8 +383,35 @@ class Verification(Exchange):
             **changes,
         )
 
-    def record_verdict(self, is_valid: bool, cause: str = "") -> None:
-        """Store the verifier's verdict on the prover's row. Later ones are ignored.
+    def present(self, presentation: dict[str, Any], proof: dict[str, Any]) -> None:
+        """Prover: answer the request. proof: what the presentation shows."""
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.ACCEPTED,
+            presentation=vault.sealed_value(self, "presentation", presentation),
+            proof=vault.sealed_value(self, "proof", proof),
+        )
+
+    def receive_presentation(
+        self, message: Message, presentation: dict[str, Any], outcome: Outcome
+    ) -> None:
+        """Verifier: the prover has answered. outcome: our verdict."""
+        checks = [check._asdict() for check in outcome.checks]
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.ACCEPTED,
+            is_valid=outcome.is_valid,
+            verified_at=timezone.now(),
+            presentation=vault.sealed_value(self, "presentation", presentation),
+            proof=vault.sealed_value(self, "proof", outcome.proof),
+            checks=vault.sealed_value(self, "checks", checks),
+            **format_columns(message),
+        )
+
+    def receive_verdict(self, is_valid: bool, cause: str = "") -> None:
+        """Prover: the verifier has judged the proof. Later verdicts are ignored.
 
         cause: why it is no, in the words of the verifier: stored if they are ours.
         """

@@ -186,7 +186,7 @@ def bind_first_responder(connection: Connection, message: Message) -> None:
     Some wallets send no `~service`, and some pack anonymously.
     """
     party = _read_responder(message)
-    connection.bind_peer([State.INVITED], State.CONNECTED, party, message)
+    connection.receive_first_answer(party, message)
 
 
 def _read_responder(message: Message) -> Party:

@@ -32,7 +32,6 @@ from connections.protocols.connection_requests import read_requester, refuse_req
 from connections.protocols.out_of_band import OutOfBandOptions, ReceivedInvitation
 from core.database.compiled_sql import CompiledQuery
 from core.errors import Conflict, Invalid, PeerError, Unavailable, WrongState
-from core.states import move
 from core.work import network_reads, transactions
 from tenants import vault
 from tenants.models import Notes
@@ -289,14 +288,7 @@ def send_request(connection: Connection, inviter: Party) -> None:
     """
     my_key = connection.wallet.create_key()
     body = _build_request(connection, my_key)
-    move(
-        connection,
-        [State.INVITED],
-        State.NEGOTIATING,
-        my_key=my_key,
-        my_did=_own_did(body),
-        thread_id=body["@id"],
-    )
+    connection.request_connection(my_key, _own_did(body), body["@id"])
     outbox.enqueue_to_party(inviter, body, my_key, connection)
 
 
@@ -384,19 +376,14 @@ def answer_request(invitation: Connection, message: Message) -> None:
         connection = _spawn_connection(invitation, party, message)
     my_key = invitation.wallet.create_key()
     response = _build_response(invitation, my_key, message)
-    held_response = {}
-    if connection.confirms:
-        sealed = vault.sealed_value(connection, "held_response", response)
-        held_response = {"held_response": sealed}
-    connection.bind_peer(
-        [State.INVITED],
-        State.NEGOTIATING,
+    to_hold = response if connection.confirms else None
+    connection.receive_request(
         party,
         message,
         my_key=my_key,
         my_did=_own_did(response),
         handshake="/".join(didcomm.read(response).protocol),
-        **held_response,
+        held_response=vault.sealed_value(connection, "held_response", to_hold),
     )
     if not connection.is_held:
         outbox.enqueue(connection, response)
@@ -502,7 +489,7 @@ def receive_response(connection: Connection, message: Message) -> None:
             "response_not_accepted",
             "the sender is neither the document's key nor the invitation's",
         )
-    connection.bind_peer([State.NEGOTIATING], State.CONNECTED, party, message)
+    connection.receive_response(party, message)
     if protocol == "didexchange":
         last = did_exchange.build_complete(
             version=version,
@@ -536,7 +523,7 @@ def connect_inviter(connection: Connection) -> None:
     if connection.is_held:
         return
     try:
-        move(connection, [State.NEGOTIATING], State.CONNECTED)
+        connection.complete()
         _query_features(connection)
     except WrongState:  # the delivery and the peer's first message may both get here
         connection.refresh_from_db(fields=["state", "sequence"])

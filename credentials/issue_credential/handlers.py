@@ -14,18 +14,16 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 
 from connections.didcomm import formats
 from connections.didcomm.formats import attachment_of
 from connections.didcomm.message import Message
-from connections.exchange import PARTIES, format_columns, handles_exchange
+from connections.exchange import PARTIES, handles_exchange
 from connections.messaging import router
 from connections.messaging.router import handles, locks_others
 from connections.models import Connection
 from connections.protocols import connectionless
 from core.errors import Conflict, PeerError, WrongState
-from core.states import move
 from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials import messages, revocation
@@ -37,7 +35,6 @@ from credentials.models.credential import (
     PreparedIssuance,
     RegistrySlot,
 )
-from credentials.models.definition import normalised_names
 from tenants import vault
 from wallets import anoncreds
 from wallets.models import Wallet
@@ -65,8 +62,7 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
         )
     if known:
         if not _is_repeated_offer(known, offer, values):
-            columns = _offered_columns(known, message, offer, values)
-            move(known, [State.PROPOSED, State.OFFERED], State.OFFERED, **columns)
+            known.receive_offer(message, offer, values)
         return known
     credential = Credential(
         connection=connection,
@@ -74,28 +70,10 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
         tenant_id=connection.tenant_id,
         wallet_id=connection.wallet_id,
     )
-    for field, value in _offered_columns(credential, message, offer, values).items():
+    for field, value in credential.offered_columns(message, offer, values).items():
         setattr(credential, field, value)
     credential.insert_within_quota()
     return credential
-
-
-def _offered_columns(
-    credential: Credential,
-    message: Message,
-    offer: dict[str, Any],
-    values: dict[str, str],
-) -> dict[str, Any]:
-    """What a row has of the offer that was received last."""
-    return {
-        "thread_id": message.thread_id,
-        "schema_id": offer["schema_id"],
-        "definition_id": offer["cred_def_id"],
-        "attribute_names": normalised_names(values),
-        "offer_body": vault.sealed_value(credential, "offer_body", offer),
-        "values": vault.sealed_value(credential, "values", values),
-        **format_columns(message),
-    }
 
 
 def _is_repeated_offer(
@@ -143,14 +121,7 @@ def receive_request(credential: Credential, message: Message) -> None:
     )
     if is_repeated:
         return
-    move(
-        credential,
-        [State.OFFERED],
-        State.REQUESTED,
-        accepted_at=timezone.now(),
-        request_body=vault.sealed_value(credential, "request_body", request),
-        **format_columns(message),
-    )
+    credential.receive_request(message, request)
     if credential.automatic_issuance:
         _schedule_issuance(credential, message.prepared)
 
@@ -268,18 +239,7 @@ def receive_credential(credential: Credential, message: Message) -> None:
         credential, issued, registry_id, message.prepared or PreparedResults()
     )
     values = _values_in_order(stored, credential.attribute_names)
-    move(
-        credential,
-        [State.REQUESTED],
-        State.ISSUED,
-        issued_at=timezone.now(),
-        attribute_names=normalised_names(values),
-        values=vault.sealed_value(credential, "values", values),
-        credential=vault.sealed_value(credential, "credential", stored),
-        request_metadata=None,
-        revocation_registry_id=registry_id,
-        revocation_index=anoncreds.revocation_index(stored) if registry_id else None,
-    )
+    credential.receive_credential(stored, values, registry_id)
     _send_ack(credential)
 
 
@@ -401,7 +361,7 @@ def receive_revocation(connection: Connection, message: Message) -> None:
         credential.lock()
         ledger = ledger_of(credential.tenant.network)
         if ledger.is_revoked(registry_id, index):
-            move(credential, [State.ISSUED], State.REVOKED)
+            credential.receive_revocation()
 
 
 def _find_named(

@@ -1,6 +1,5 @@
 """Proposals (RFCs 0036, 0453): the holder proposes a credential, the issuer offers."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -14,12 +13,11 @@ from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import discover_features
 from core.errors import Conflict, Invalid, PeerError, WrongState
-from core.states import move
 from core.work import network_reads, transactions
 from credentials import messages
 from credentials.issue_credential import proposal_messages
 from credentials.models.credential import Credential
-from credentials.models.definition import CredentialDefinition, normalised_names
+from credentials.models.definition import CredentialDefinition
 from tenants import vault
 from tenants.models import Notes, Tenant
 from wallets.models import Wallet
@@ -88,7 +86,7 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
             "You proposed this and it was offered: accept it, or propose something "
             "else.",
         )
-    _move_to_proposed(credential, [State.OFFERED], proposed)
+    credential.counter(proposed)
     message = proposal_messages.build_proposal(
         proposed, credential.message_format, credential.thread_id
     )
@@ -123,13 +121,7 @@ def propose_in_other_format(credential: Credential) -> None:
     assert proposed, "a check constraint of the table"
     message_format = credential.message_format._replace(format=formats.ANONCREDS)
     message = proposal_messages.build_proposal(proposed, message_format)
-    move(
-        credential,
-        [State.PROPOSED],
-        State.PROPOSED,
-        thread_id=message["@id"],
-        wire_format=message_format.format,
-    )
+    credential.propose_again(message["@id"], message_format)
     credential.send_message(message)
 
 
@@ -157,8 +149,7 @@ def receive_proposal(connection: Connection, message: Message) -> None:
             connection, Role.ISSUER, thread_id, proposed, format_columns(message)
         )
     elif not _is_repeated(credential, proposed):
-        sources = [State.PROPOSED, State.OFFERED]
-        _move_to_proposed(credential, sources, proposed, **format_columns(message))
+        credential.receive_proposal(message, proposed)
 
 
 def _is_repeated(credential: Credential, proposed: Proposal) -> bool:
@@ -200,20 +191,6 @@ def create_proposed(
     credential.set_notes(notes)
     credential.insert_within_quota()
     return credential
-
-
-def _move_to_proposed(
-    credential: Credential, sources: Sequence[str], proposed: Proposal, **changes: Any
-) -> None:
-    """Store a later proposal. Once there was an offer, the row's ids are the offer's.
-
-    sources: the states in which it may come.
-    """
-    changes["proposal"] = vault.sealed_value(credential, "proposal", proposed)
-    if credential.offer_body is None:
-        changes["definition_id"] = proposed.get("definitionId", "")
-        changes["schema_id"] = proposed.get("schemaId", "")
-    move(credential, sources, State.PROPOSED, **changes)
 
 
 def find_answered_in_new_thread(
@@ -274,22 +251,11 @@ def offer_proposed(
         proposed = None
     values = values or proposed or credential.unsealed_values()
     definition.check_offer(values, automatic_issuance)
-    attribute_names = definition.schema.attribute_names
     offer = definition.create_offer()
-    move(
-        credential,
-        [State.PROPOSED],
-        State.OFFERED,
-        schema_id=definition.schema.schema_id,
-        definition_id=definition.definition_id,
-        attribute_names=normalised_names(attribute_names),
-        automatic_issuance=automatic_issuance,
-        offer_body=vault.sealed_value(credential, "offer_body", offer),
-        values=vault.sealed_value(credential, "values", values),
-    )
+    credential.answer_proposal(definition, offer, values, automatic_issuance)
     message = messages.build_offer(
         offer,
-        attribute_names,
+        definition.schema.attribute_names,
         values or {},
         credential.message_format,
         credential.thread_id,

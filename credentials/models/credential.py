@@ -12,7 +12,9 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from connections.exchange import Exchange
+from connections.didcomm.formats import MessageFormat
+from connections.didcomm.message import Message
+from connections.exchange import Exchange, format_columns
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
 from core.database.compiled_sql import CompiledQuery
@@ -95,15 +97,16 @@ class PreparedIssuance(PreparedResults):
 class Credential(Exchange):
     """One party's view of an issuance. The other party has its own row or agent.
 
-    issuer   Proposed ─answer→ Offered ─receive_request→ Requested ─issue→ Issued
-    holder   Proposed ─receive_offer→ Offered ─accept→ Requested
-    holder   Requested ─receive_credential→ Issued
-    issuer   Offered ─receive_proposal→ Proposed;   holder   Offered ─counter→ Proposed
+    issuer   Proposed ─answer_proposal→ Offered ─receive_request→ Requested
+    issuer   Requested ─issue→ Issued ─revoke→ Revoked
+    holder   Proposed | Offered ─receive_offer→ Offered ─accept→ Requested
+    holder   Requested ─receive_credential→ Issued ─receive_revocation→ Revoked
+    issuer   Proposed | Offered ─receive_proposal→ Proposed
+    holder   Offered ─counter→ Proposed ─propose_again→ Proposed
     both     Proposed | Offered | Requested ─decline, receive_problem→ Rejected
-    issuer   Issued ─revoke→ Revoked;   holder   Issued ─receive_revocation→ Revoked
 
     Received messages are handled in issue_credential/handlers.py, proposals in
-    issue_credential/proposals.py. revoke() is in revocation.py.
+    issue_credential/proposals.py. What follows a revocation is in revocation.py.
     """
 
     class State(models.TextChoices):
@@ -497,6 +500,122 @@ class Credential(Exchange):
                 "The holder accepted an offer with other values. Send a new offer.",
             )
         return values
+
+    # Further transitions. Like move(), each needs the lock and may raise WrongState.
+
+    def receive_proposal(self, message: Message, proposed: dict[str, Any]) -> None:
+        """Issuer: the holder has proposed something else."""
+        sources = [self.State.PROPOSED, self.State.OFFERED]
+        columns = self._proposed_columns(proposed) | format_columns(message)
+        move(self, sources, self.State.PROPOSED, **columns)
+
+    def counter(self, proposed: dict[str, Any]) -> None:
+        """Holder: answer an offer with a proposal."""
+        columns = self._proposed_columns(proposed)
+        move(self, [self.State.OFFERED], self.State.PROPOSED, **columns)
+
+    def propose_again(self, thread_id: str, message_format: MessageFormat) -> None:
+        """Holder: propose the same in another format, in a new thread."""
+        move(
+            self,
+            [self.State.PROPOSED],
+            self.State.PROPOSED,
+            thread_id=thread_id,
+            wire_format=message_format.format,
+        )
+
+    def _proposed_columns(self, proposed: dict[str, Any]) -> dict[str, Any]:
+        """What a row has of a later proposal. After an offer its ids are the offer's."""
+        columns: dict[str, Any] = {
+            "proposal": vault.sealed_value(self, "proposal", proposed)
+        }
+        if self.offer_body is None:
+            columns["definition_id"] = proposed.get("definitionId", "")
+            columns["schema_id"] = proposed.get("schemaId", "")
+        return columns
+
+    def answer_proposal(
+        self,
+        definition: CredentialDefinition,
+        offer: dict[str, Any],
+        values: Values | None,
+        automatic_issuance: bool,
+    ) -> None:
+        """Issuer: offer a credential of this definition to the holder who proposed."""
+        move(
+            self,
+            [self.State.PROPOSED],
+            self.State.OFFERED,
+            schema_id=definition.schema.schema_id,
+            definition_id=definition.definition_id,
+            attribute_names=normalised_names(definition.schema.attribute_names),
+            automatic_issuance=automatic_issuance,
+            offer_body=vault.sealed_value(self, "offer_body", offer),
+            values=vault.sealed_value(self, "values", values),
+        )
+
+    def receive_offer(
+        self, message: Message, offer: dict[str, Any], values: Values
+    ) -> None:
+        """Holder: the issuer has answered a proposal, or replaced its offer."""
+        sources = [self.State.PROPOSED, self.State.OFFERED]
+        columns = self.offered_columns(message, offer, values)
+        move(self, sources, self.State.OFFERED, **columns)
+
+    def offered_columns(
+        self, message: Message, offer: dict[str, Any], values: Values
+    ) -> dict[str, Any]:
+        """What a row has of the offer that was received last."""
+        return {
+            "thread_id": message.thread_id,
+            "schema_id": offer["schema_id"],
+            "definition_id": offer["cred_def_id"],
+            "attribute_names": normalised_names(values),
+            "offer_body": vault.sealed_value(self, "offer_body", offer),
+            "values": vault.sealed_value(self, "values", values),
+            **format_columns(message),
+        }
+
+    def receive_request(self, message: Message, request: dict[str, Any]) -> None:
+        """Issuer: the holder has accepted the offer."""
+        move(
+            self,
+            [self.State.OFFERED],
+            self.State.REQUESTED,
+            accepted_at=timezone.now(),
+            request_body=vault.sealed_value(self, "request_body", request),
+            **format_columns(message),
+        )
+
+    def receive_credential(
+        self, stored: dict[str, Any], values: Values, registry_id: str
+    ) -> None:
+        """Holder: the issuer has issued it.
+
+        stored: the credential, verified and completed. registry_id: "" if it cannot be
+        revoked.
+        """
+        index = anoncreds.revocation_index(stored) if registry_id else None
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.ISSUED,
+            issued_at=timezone.now(),
+            attribute_names=normalised_names(values),
+            values=vault.sealed_value(self, "values", values),
+            credential=vault.sealed_value(self, "credential", stored),
+            request_metadata=None,
+            revocation_registry_id=registry_id,
+            revocation_index=index,
+        )
+
+    def revoke(self) -> None:
+        """Issuer: revoke it. revocation.revoke() then publishes that."""
+        move(self, [self.State.ISSUED], self.State.REVOKED)
+
+    def receive_revocation(self) -> None:
+        """Holder: the issuer has revoked it, as the published list says."""
+        move(self, [self.State.ISSUED], self.State.REVOKED)
 
     def build_decline(self, reason: str) -> dict[str, Any]:
         is_issuer = self.role == self.Role.ISSUER

@@ -17,11 +17,11 @@ def receive_problem(verification: Verification, message: Message) -> None:
     """Handle a problem report: the other side declined, or the proof is not valid.
 
     After the presentation it is the verdict: the prover's proof is not valid. A
-    verifier has its own verdict, so record_verdict() ignores it. A report on a
+    verifier has its own verdict, so receive_verdict() ignores it. A report on a
     Rejected exchange changes nothing.
     """
     if verification.state == State.ACCEPTED:
-        verification.record_verdict(False, problem_text(message) or "")
+        verification.receive_verdict(False, problem_text(message) or "")
     else:
         verification.receive_problem(message)
 

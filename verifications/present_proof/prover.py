@@ -16,13 +16,12 @@ from connections.didcomm import formats
 from connections.didcomm.formats import MessageFormat, attachment_of
 from connections.didcomm.message import Message
 from connections.didcomm.service import read_service
-from connections.exchange import format_columns, handles_exchange
+from connections.exchange import handles_exchange
 from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
 from core.errors import PeerError, WrongState
-from core.states import move
 from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials.ledgers import ledger_of
@@ -161,11 +160,7 @@ def receive_request(connection: Connection, message: Message) -> Verification:
         verification = _build_requested(connection, message, policy, proof_request)
         verification.insert_within_quota()
     elif verification.state == State.PROPOSED:
-        verification.move_to_requested(
-            policy,
-            proof_request,
-            **format_columns(message),
-        )
+        verification.receive_request(message, policy, proof_request)
     elif vault.unseal(verification, "request_body") != proof_request:
         raise PeerError(messages.ABANDONED, "this exchange has its request already")
     return verification
@@ -394,18 +389,12 @@ def send_answer(verification: Verification, prepared: PreparedAnswer) -> None:
     """
     proof_request, presentation, _, results = prepared
     verification.lock_to_act()
-    # Of a change of the stored row move() takes notice.
+    # Of a change of the stored row present() takes notice.
     if verification.require_proof_request() != proof_request:
         raise WrongState(verification, [State.REQUESTED], is_stale=True)
     _lock_unchanged(verification.wallet, prepared.credential_sequences)
     proof = proof_of_own_presentation(proof_request, presentation)
-    move(
-        verification,
-        [State.REQUESTED],
-        State.ACCEPTED,
-        presentation=vault.sealed_value(verification, "presentation", presentation),
-        proof=vault.sealed_value(verification, "proof", proof),
-    )
+    verification.present(presentation, proof)
     verification.send_message(
         messages.build_presentation(
             presentation, verification.thread_id, verification.message_format
@@ -425,4 +414,4 @@ def _lock_unchanged(wallet: Wallet, sequences: dict[str, int]) -> None:
 @handles_exchange(Verification, PRESENT_PROOF, "ack", Role.PROVER)
 def receive_ack(verification: Verification, message: Message) -> None:
     """Store the verifier's verdict. A later one changes nothing."""
-    verification.record_verdict(messages.is_found_valid(message))
+    verification.receive_verdict(messages.is_found_valid(message))

@@ -8,18 +8,15 @@ ReadNeeded, and the message is handled again after the read.
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
-
 from connections.didcomm import formats
 from connections.didcomm.formats import attachment_of
 from connections.didcomm.message import Message
-from connections.exchange import format_columns, handles_exchange
+from connections.exchange import handles_exchange
 from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
 from connections.protocols.out_of_band import OutOfBandOptions
 from core.errors import PeerError
-from core.states import move
 from core.work import network_reads
 from credentials.ledgers import ledger_of
 from tenants import vault
@@ -132,14 +129,7 @@ def receive_proposal(connection: Connection, message: Message) -> None:
         and vault.unseal(verification, "policy") == policy
     )
     if not is_repeated:
-        move(
-            verification,
-            [State.PROPOSED],
-            State.PROPOSED,
-            policy=vault.sealed_value(verification, "policy", policy),
-            proposal=vault.sealed_value(verification, "proposal", preview),
-            **format_columns(message),
-        )
+        verification.receive_proposal(message, policy, preview)
 
 
 @network_reads.atomic_with_reads
@@ -162,7 +152,7 @@ def answer_proposal(
         resolved = resolve_attributes(policy, lazy_ledger(verification))
     proof_request = build_request_now(resolved, verification.tenant_id)
     verification.lock_to_act()
-    verification.move_to_requested(policy, proof_request, policy_id=policy_id)
+    verification.answer_proposal(policy, proof_request, policy_id)
     verification.send_message(
         messages.build_request(
             proof_request, verification.message_format, verification.thread_id
@@ -197,18 +187,7 @@ def receive_presentation(verification: Verification, message: Message) -> None:
         allows_interval=proof_policy.allows_interval(policy),
         prepared=message.prepared,
     )
-    checks = [check._asdict() for check in outcome.checks]
-    move(
-        verification,
-        [State.REQUESTED],
-        State.ACCEPTED,
-        is_valid=outcome.is_valid,
-        verified_at=timezone.now(),
-        **format_columns(message),
-        presentation=vault.sealed_value(verification, "presentation", presentation),
-        proof=vault.sealed_value(verification, "proof", outcome.proof),
-        checks=vault.sealed_value(verification, "checks", checks),
-    )
+    verification.receive_presentation(message, presentation, outcome)
     _send_verdict(verification)
 
 
