@@ -21,7 +21,7 @@ from connections.messaging import outbox, pair_lock, router
 from connections.models import Connection
 from core.database.compiled_sql import CompiledQuery
 from core.errors import Conflict, EndedByPeer, PeerError, WrongState
-from core.states import move
+from core.states import Transitions, move
 from core.work import transactions
 from core.work.prepared_results import PreparedResults
 from tenants import quotas, vault
@@ -37,10 +37,11 @@ class Exchange(EventSource, NotedRow):
     """A thread of messages on a connection, with a state.
 
     wire_version, wire_format: of the last received message (see MessageFormat).
-    OPEN: the states in which the exchange is not finished.
+    OPEN: the states in which the exchange is not finished: it can be rejected.
     ABANDONED: the code of its problem reports.
     """
 
+    TRANSITIONS: ClassVar[Transitions]
     OPEN: ClassVar[tuple[str, ...]]
     ABANDONED: ClassVar[str]
     AT_MOVE = {"moved_at": None}

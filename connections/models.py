@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.indexes import HashIndex
@@ -21,7 +21,7 @@ from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
 from core.database.collation import case_insensitive
 from core.errors import WrongState
-from core.states import move
+from core.states import Transitions, move
 from core.work import transactions
 from tenants import quotas, vault
 from tenants.models import LiveRows, NotedRow, Notes, Tenant
@@ -69,6 +69,18 @@ class Connection(EventSource, NotedRow):
         NEGOTIATING = "Negotiating"
         CONNECTED = "Connected"
 
+    class Role(models.TextChoices):
+        INVITER = "inviter"
+        INVITEE = "invitee"
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        (Role.INVITER, State.INVITED): {State.NEGOTIATING, State.CONNECTED},
+        (Role.INVITER, State.NEGOTIATING): {State.CONNECTED},
+        (Role.INVITER, State.CONNECTED): {State.CONNECTED},
+        (Role.INVITEE, State.INVITED): {State.NEGOTIATING},
+        (Role.INVITEE, State.NEGOTIATING): {State.CONNECTED},
+        (Role.INVITEE, State.CONNECTED): {State.CONNECTED},
+    }
     # (state, required state): what must happen first, for WrongState.
     steps = {
         (
@@ -80,10 +92,6 @@ class Connection(EventSource, NotedRow):
             State.CONNECTED,
         ): "First the two agents finish; read it again soon.",
     }
-
-    class Role(models.TextChoices):
-        INVITER = "inviter"
-        INVITEE = "invitee"
 
     class Version(models.TextChoices):
         """A version of issue-credential and present-proof."""

@@ -1,7 +1,7 @@
 """State transitions. Only move() assigns a state."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
 
 from django.db import connection
 from django.utils import timezone
@@ -9,12 +9,20 @@ from django.utils import timezone
 from core.database.compiled_sql import update_rows
 from core.errors import WrongState
 
+# The states that a row may move to, by its role and its state. One that is not a key is
+# the end.
+Transitions = Mapping[tuple[str, str], Collection[str]]
+
 
 class MovedRow(Protocol):
     """The part of `webhooks.events.emit.EventSource` and its subclasses that is used."""
 
     pk: Any
+    TRANSITIONS: ClassVar[Transitions]
     AT_MOVE: dict[str, Any]  # further columns that each transition sets
+
+    @property
+    def role(self) -> str: ...
 
     @property
     def state(self) -> str: ...
@@ -33,9 +41,10 @@ class MovedRow(Protocol):
 def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> None:
     """Move the object from one of `sources` to `target`, by one guarded UPDATE.
 
-    Call it inside atomic(), after the lock of the connection (`obj.is_locked`);
-    RuntimeError otherwise. The lock excludes the peer; the guard notices that the
-    object was read before the lock and has changed since.
+    Call it inside atomic(), after the lock of the connection (`obj.is_locked`), for
+    what is in the model's TRANSITIONS; RuntimeError otherwise. The lock excludes the
+    peer; the guard notices that the object was read before the lock and has changed
+    since.
 
     obj: an EventSource with a state. changes: other fields to set. `sequence` counts
     the transitions, and the object emits an event for each. Raises 409 `wrong_state`
@@ -47,6 +56,9 @@ def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> 
         raise RuntimeError("move() needs atomic(), around its effects too")
     if not obj.is_locked:
         raise RuntimeError("move() needs the lock of the connection: call lock()")
+    for source in sources:
+        if target not in obj.TRANSITIONS.get((obj.role, source), ()):
+            raise RuntimeError(f"no {obj.role} moves from {source} to {target}")
     if obj.state not in sources:
         raise WrongState(obj, sources, read_state(obj)[0])
     changes |= obj.AT_MOVE | {
@@ -65,6 +77,15 @@ def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> 
     for field, value in changes.items():
         setattr(obj, field, value)
     obj.emit_event()
+
+
+def sources_of(transitions: Transitions, target: str) -> tuple[str, ...]:
+    """The states from which either role may move to this one, in their order."""
+    return tuple(
+        dict.fromkeys(
+            source for (_, source), targets in transitions.items() if target in targets
+        )
+    )
 
 
 def _update_if_at(

@@ -51,11 +51,8 @@ def purge_credentials(wallet: Wallet, definition_id: str) -> None:
     exist for these exchanges only.
     """
     credentials = Credential.objects.filter(
-        wallet=wallet,
-        role=Credential.Role.ISSUER,
-        definition_id=definition_id,
-        state__in=Credential.FINISHED,
-    )
+        wallet=wallet, role=Credential.Role.ISSUER, definition_id=definition_id
+    ).exclude(state__in=Credential.OPEN)
     listed = publish_before_deletion(credentials)
     # Keep those that were revoked in the meantime: they are not listed yet.
     credentials = credentials.filter(

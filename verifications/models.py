@@ -3,7 +3,7 @@
 `present_proof` has the actions of the two parties and their messages.
 """
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.contrib.postgres.indexes import HashIndex
@@ -17,7 +17,7 @@ from connections.didcomm.message import Message
 from connections.exchange import Exchange, format_columns
 from connections.models import Connection
 from core.errors import WrongState
-from core.states import move
+from core.states import Transitions, move, sources_of
 from core.work import transactions
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
@@ -117,16 +117,27 @@ class Verification(Exchange):
         ACCEPTED = "Accepted"
         REJECTED = "Rejected"
 
+    class Role(models.TextChoices):
+        VERIFIER = "verifier"
+        PROVER = "prover"
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        (Role.VERIFIER, State.PROPOSED): {
+            State.PROPOSED,
+            State.REQUESTED,
+            State.REJECTED,
+        },
+        (Role.VERIFIER, State.REQUESTED): {State.ACCEPTED, State.REJECTED},
+        (Role.PROVER, State.PROPOSED): {State.REQUESTED, State.REJECTED},
+        (Role.PROVER, State.REQUESTED): {State.ACCEPTED, State.REJECTED},
+        (Role.PROVER, State.ACCEPTED): {State.ACCEPTED},
+    }
     steps = {
         (
             State.PROPOSED,
             State.REQUESTED,
         ): "First the verifier answers with a request.",
     }
-
-    class Role(models.TextChoices):
-        VERIFIER = "verifier"
-        PROVER = "prover"
 
     OBJECT_TYPE = "verification"
     EVENTS = {
@@ -139,7 +150,7 @@ class Verification(Exchange):
         (Role.PROVER, State.ACCEPTED): Type.VERIFICATION_ACCEPTED,
         (Role.PROVER, State.REJECTED): Type.VERIFICATION_REJECTED,
     }
-    OPEN = (State.PROPOSED, State.REQUESTED)
+    OPEN = sources_of(TRANSITIONS, State.REJECTED)
     ABANDONED = messages.ABANDONED
 
     api_id = "pk"

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -19,7 +19,7 @@ from connections.models import Connection
 from connections.protocols import connectionless, discover_features
 from core.database.compiled_sql import CompiledQuery
 from core.errors import AgencyError, Conflict, Invalid, WrongState
-from core.states import move
+from core.states import Transitions, move, sources_of
 from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials import messages
@@ -117,6 +117,25 @@ class Credential(Exchange):
         REJECTED = "Rejected"
         REVOKED = "Revoked"
 
+    class Role(models.TextChoices):
+        ISSUER = "issuer"
+        HOLDER = "holder"
+
+    TRANSITIONS: ClassVar[Transitions] = {
+        (Role.ISSUER, State.PROPOSED): {State.PROPOSED, State.OFFERED, State.REJECTED},
+        (Role.ISSUER, State.OFFERED): {State.PROPOSED, State.REQUESTED, State.REJECTED},
+        (Role.ISSUER, State.REQUESTED): {State.ISSUED, State.REJECTED},
+        (Role.ISSUER, State.ISSUED): {State.REVOKED},
+        (Role.HOLDER, State.PROPOSED): {State.PROPOSED, State.OFFERED, State.REJECTED},
+        (Role.HOLDER, State.OFFERED): {
+            State.PROPOSED,
+            State.OFFERED,
+            State.REQUESTED,
+            State.REJECTED,
+        },
+        (Role.HOLDER, State.REQUESTED): {State.ISSUED, State.REJECTED},
+        (Role.HOLDER, State.ISSUED): {State.REVOKED},
+    }
     steps = {
         (State.PROPOSED, State.OFFERED): (
             "First the issuer answers the proposal with an offer."
@@ -130,10 +149,6 @@ class Credential(Exchange):
         ),
         (State.REQUESTED, State.ISSUED): "First issue it.",
     }
-
-    class Role(models.TextChoices):
-        ISSUER = "issuer"
-        HOLDER = "holder"
 
     OBJECT_TYPE = "credential"
     EVENTS = {
@@ -150,9 +165,8 @@ class Credential(Exchange):
         (Role.HOLDER, State.REJECTED): Type.CREDENTIAL_REJECTED,
         (Role.HOLDER, State.REVOKED): Type.CREDENTIAL_REVOKED,
     }
-    OPEN = (State.PROPOSED, State.OFFERED, State.REQUESTED)
+    OPEN = sources_of(TRANSITIONS, State.REJECTED)
     ABANDONED = messages.ABANDONED
-    FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
 
     api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)

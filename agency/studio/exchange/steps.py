@@ -9,11 +9,6 @@ from credentials.models import Credential
 from verifications.models import Verification
 
 C, D, V = Connection.State, Credential.State, Verification.State
-ENDED = {
-    "connection": (C.CONNECTED,),
-    "credential": (D.ISSUED, D.REJECTED, D.REVOKED),
-    "verification": (V.ACCEPTED, V.REJECTED),
-}
 
 
 @dataclass(frozen=True)
@@ -29,11 +24,11 @@ def has_ended(row: Any) -> bool:
     A multi-party invitation never changes. An issued credential may be revoked, days
     later.
     """
-    if row.OBJECT_TYPE == "connection" and (row.multi_party or row.problem):
-        return True
+    if row.OBJECT_TYPE == "connection":
+        return row.multi_party or bool(row.problem) or row.state == C.CONNECTED
     if row.OBJECT_TYPE == "verification" and row.awaits_peer:
         return False  # the prover waits for the verdict
-    return row.state in ENDED[row.OBJECT_TYPE]
+    return row.state not in row.OPEN
 
 
 def steps_of(row: Any) -> list[Step]:

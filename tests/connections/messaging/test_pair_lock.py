@@ -164,7 +164,7 @@ def test_an_invitation_for_many_is_kept_from_deletion_and_a_new_one_locked(faber
 
 def test_nothing_moves_without_the_lock(faber, alice):
     faber.offers(alice, faber.defines("name", "level"), VALUES)
-    row, credential = read("inviter"), Credential.objects.get(role="issuer")
+    row, credential = read("inviter"), Credential.objects.get(role="holder")
     connected, offered = row.State.CONNECTED, credential.State.OFFERED
     for obj, state in ((row, connected), (credential, offered)):
         with transactions.atomic():
