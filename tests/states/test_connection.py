@@ -10,7 +10,7 @@ from connections.protocols import connections_1_0, handshakes, held_requests
 from connections.protocols.did_rotate import rotate
 from core.errors import Conflict, WrongState
 from core.work import transactions
-from tests.support import queues, walks
+from tests.support import queues, state_diagrams, walks
 from tests.support.errors import refusal
 from tests.support.races import error_codes, transitions
 from wallets.models import Key
@@ -50,15 +50,22 @@ def receive_problem(row):
     handshakes.receive_problem(row, walks.received(report))
 
 
-EXCHANGE, ROTATE, END = Connection.lock_for_exchange, rotate, Connection.end
-REFUSED = {  # the transitions that do not start from this state of this side
-    ("inviter", "Invited"): (EXCHANGE, ROTATE, END),
-    ("inviter", "Negotiating"): (EXCHANGE, ROTATE, END, receive_request),
-    ("inviter", "Connected"): (receive_request,),
-    ("invitee", "Invited"): (receive_response,),
-    ("invitee", "Negotiating"): (request, ROTATE, END),
-    ("invitee", "Connected"): (request, receive_response),
+def receive_first_answer(row):
+    row.lock()
+    party, _ = walks.outsider()
+    report = build(connections_1_0.PROBLEM)
+    row.receive_first_answer(party, walks.received(report, party.verkey))
+
+
+STEPS = {  # how each method of the diagram is come to
+    "complete": confirm,
+    "mark_ended": Connection.end,
+    "receive_first_answer": receive_first_answer,
+    "receive_request": receive_request,
+    "receive_response": receive_response,
+    "request_connection": request,
 }
+OF_CONNECTED = (Connection.lock_for_exchange, rotate)
 IGNORED = {  # a problem of a settled connection; confirming all but a new request
     ("inviter", "Invited"): (confirm, receive_problem),
     ("inviter", "Connected"): (confirm, receive_problem),
@@ -66,13 +73,24 @@ IGNORED = {  # a problem of a settled connection; confirming all but a new reque
 }
 
 
-@pytest.mark.parametrize("role, state", REFUSED)
+def refused(role, state):
+    """What must not go from this state of this side."""
+    steps = [
+        STEPS[name]
+        for whose, name, start in state_diagrams.elsewhere(Connection)
+        if (whose, start) == (role, state)
+    ]
+    steps += OF_CONNECTED if state != "Connected" else ()
+    return [step for step in steps if step not in IGNORED.get((role, state), ())]
+
+
+@pytest.mark.parametrize("role, state", Connection.EVENTS)
 def test_a_connection_refuses_or_ignores_a_transition_from_elsewhere(
     walk, subtests, role, state
 ):
     """One walk for all of them: none of them changes anything."""
     row = walks.connection(walk, role, state)
-    for transition in REFUSED[role, state]:
+    for transition in refused(role, state):
         with subtests.test(f"refused: {transition.__name__}"):
             walks.refuses(partial(transition, walks.fresh(row)))
     for transition in IGNORED.get((role, state), ()):
@@ -90,20 +108,18 @@ def cannot_be_accepted(row):
 
 
 @pytest.mark.parametrize(
-    "transition, role, state, target",
+    "role, name, state, target",
     [
-        (request, "invitee", "Invited", "Negotiating"),
-        (receive_request, "inviter", "Invited", "Negotiating"),
-        (receive_response, "invitee", "Negotiating", "Connected"),
-        (confirm, "inviter", "Negotiating", "Connected"),
+        (role, name, *pair)
+        for (role, name), pairs in state_diagrams.drawn(Connection).items()
+        for pair in pairs
+        if name != "receive_first_answer"  # by a link, whose row has its key already
     ],
 )
-def test_the_same_transition_works_from_its_own_state(
-    walk, transition, role, state, target
-):
+def test_the_same_transition_works_from_its_own_state(walk, role, name, state, target):
     row = walks.connection(walk, role, state)
     with transactions.atomic():
-        transition(row)
+        STEPS[name](row)
     walks.arrived(row, target)
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from connections.exchange import PARTIES
 from core.work import transactions
-from credentials import messages
+from credentials import messages, revocation
 from credentials.issue_credential import handlers, proposal_messages, proposals
 from credentials.models import Credential
 from credentials.removal import remove_credential
-from tests.support import queues, walks
+from tests.support import queues, state_diagrams, walks
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.usefixtures("met", "badge")
@@ -60,37 +60,43 @@ def receive_problem(row):
     row.receive_problem(walks.received(report))
 
 
-def counter(row):
-    proposals.counter_offer(row, {"comment": "Please"})
+def propose_again(row):
+    row.lock()
+    row.propose_again("another", row.message_format)
 
 
-ACCEPT, ISSUE, DECLINE = Credential.accept, Credential.issue, Credential.decline
-ANSWER = proposals.offer_proposed
+def receive_revocation(row):
+    row.lock()
+    row.receive_revocation()
 
 
-REFUSED = [  # the transition, whose it is, and the states it does not start from
-    (ACCEPT, "holder", ("Proposed", "Requested", *CLOSED)),
-    (counter, "holder", ("Proposed", "Requested", *CLOSED)),
-    (receive_offer, "holder", ("Requested", *CLOSED)),
-    (receive_credential, "holder", ("Proposed", "Offered", *CLOSED)),
-    (receive_request, "issuer", ("Proposed", "Requested", *CLOSED)),
-    (receive_proposal, "issuer", ("Requested", *CLOSED)),
-    (ANSWER, "issuer", ("Offered", "Requested", *CLOSED)),
-    (ISSUE, "issuer", ("Proposed", "Offered", *CLOSED)),
-    (DECLINE, "issuer", CLOSED),
-    (DECLINE, "holder", CLOSED),
-]
+STEPS = {  # how each method of the diagram is come to
+    "accept": Credential.accept,
+    "answer_proposal": proposals.offer_proposed,
+    "counter": lambda row: proposals.counter_offer(row, {"comment": "Please"}),
+    "decline": Credential.decline,
+    "issue": Credential.issue,
+    "propose_again": propose_again,
+    "receive_credential": receive_credential,
+    "receive_offer": receive_offer,
+    "receive_problem": receive_problem,
+    "receive_proposal": receive_proposal,
+    "receive_request": receive_request,
+    "receive_revocation": receive_revocation,
+    "revoke": revocation.revoke,
+}
+IGNORED = ("receive_problem",)
 
 
 @pytest.mark.parametrize("state", OPEN + CLOSED)
 def test_a_credential_refuses_a_transition_from_elsewhere(walk, subtests, state):
     """Both sides walk to the state once: a refusal leaves everything as it was."""
     walks.credential(walk, "issuer", state)
-    for transition, role, states in REFUSED:
-        if state in states:
-            with subtests.test(f"{role}: {transition.__name__}"):
+    for role, name, start in state_diagrams.elsewhere(Credential):
+        if start == state and name not in IGNORED:
+            with subtests.test(f"{role}: {name}"):
                 row = walks.arrived(Credential.objects.get(role=role), state)
-                walks.refuses(partial(transition, row))
+                walks.refuses(partial(STEPS[name], row))
 
 
 @pytest.mark.parametrize("role", ["issuer", "holder"])
@@ -110,40 +116,36 @@ def test_a_problem_of_a_finished_credential_changes_nothing(walk, subtests, stat
 
 
 @pytest.mark.parametrize(
-    "transition, role, state, target",
+    "role, name, state, target",
     [
-        (counter, "holder", "Offered", "Proposed"),
-        (receive_offer, "holder", "Proposed", "Offered"),
-        (receive_offer, "holder", "Offered", "Offered"),
-        (receive_proposal, "issuer", "Offered", "Proposed"),
-        (receive_proposal, "issuer", "Proposed", "Proposed"),
-        (ANSWER, "issuer", "Proposed", "Offered"),
+        (role, name, *pair)
+        for (role, name), pairs in state_diagrams.drawn(Credential).items()
+        for pair in sorted(pairs)
+        if pair[1] in ("Proposed", "Offered")
     ],
 )
-def test_a_proposal_and_an_offer_answer_each_other(
-    walk, transition, role, state, target
-):
+def test_a_proposal_and_an_offer_answer_each_other(walk, role, name, state, target):
     row = walks.credential(walk, role, state)
     before = row.sequence
     with transactions.atomic():
-        transition(row)
+        STEPS[name](row)
     assert walks.arrived(row, target).sequence == before + 1
 
 
 @pytest.mark.parametrize(
-    "transition, role, state",
+    "name, role, state",
     [
-        (ACCEPT, "holder", "Offered"),
-        (counter, "holder", "Offered"),
-        (DECLINE, "holder", "Offered"),
-        (receive_problem, "holder", "Offered"),
-        (ANSWER, "issuer", "Proposed"),
+        ("accept", "holder", "Offered"),
+        ("counter", "holder", "Offered"),
+        ("decline", "holder", "Offered"),
+        ("receive_problem", "holder", "Offered"),
+        ("answer_proposal", "issuer", "Proposed"),
     ],
 )
-def test_a_stale_copy_is_refused(walk, transition, role, state):
+def test_a_stale_copy_is_refused(walk, name, role, state):
     stale = walks.credential(walk, role, state)
     walks.fresh(stale).decline()
-    walks.refuses(lambda: transition(stale))
+    walks.refuses(lambda: STEPS[name](stale))
 
 
 def test_a_credential_of_a_deleted_wallet_is_refused(walk):
