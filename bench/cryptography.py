@@ -12,6 +12,7 @@ from tenants import vault
 from verifications.proofs import presentation_building, proof_policy, selection
 from verifications.proofs.checks import judge_presentation
 from verifications.proofs.request_building import build_request
+from verifications.proofs.request_reading import ProofRequest
 from wallets import anoncreds
 
 
@@ -66,9 +67,10 @@ def build_cycle(definition_id: str, body: dict) -> Callable[[], None]:
         )
         signed = anoncreds.create_credential(public, private, offer, asked, VALUES)
         stored = anoncreds.process_credential(signed, metadata, secret, public)
-        proof_request = build_request(wanted, anoncreds.generate_nonce())
+        nonce = anoncreds.generate_nonce()
+        proof_request = ProofRequest.parse(build_request(wanted, nonce))
         held = held_as_candidate(row, public, schema, stored)
-        chosen = selection.auto_select(proof_request, [held])
+        chosen = selection.auto_select(proof_request.items, [held])
         answer = presentation_building.create_presentation(
             proof_request, chosen, [held], secret, known
         )

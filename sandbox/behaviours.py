@@ -17,7 +17,6 @@ from sandbox.models import SimulatedHolder
 from tenants.models import Tenant
 from verifications.models import Verification
 from verifications.present_proof import prover
-from verifications.proofs.request_reading import read_items
 from verifications.proofs.selection import (
     Candidate,
     Selection,
@@ -80,7 +79,7 @@ def prove_with_revoked(verification: Verification) -> None:
     proof_request, candidates, _ = prover.find_candidates(verification)
     revoked_first = sorted(candidates, key=lambda candidate: not candidate.is_revoked)
     selections = []
-    for item in read_items(proof_request):
+    for item in proof_request.items:
         # One that fits but for being revoked fits this holder.
         fitting = (
             candidate

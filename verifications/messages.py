@@ -8,7 +8,7 @@ from connections.didcomm.message import Message, build
 from connections.didcomm.service import read_service
 from core.errors import PeerError
 from verifications.proofs import request_building
-from verifications.proofs.request_reading import read_items
+from verifications.proofs.request_reading import ProofRequest
 from wallets import anoncreds
 
 PRESENT_PROOF = "present-proof"
@@ -53,7 +53,7 @@ def check_shared_request(message: Message) -> None:
     if (protocol, name) != (PRESENT_PROOF, "request-presentation"):
         raise PeerError("bad_request", f"{message.type} is not a proof request")
     read_service(message)
-    read_items(attachment_of(message, formats.PROOF_REQUEST))
+    ProofRequest.parse(attachment_of(message, formats.PROOF_REQUEST))
 
 
 def build_presentation(

@@ -24,6 +24,7 @@ from tenants.models import NotedRow, Notes, Record, Tenant
 from verifications import messages, previews
 from verifications.proofs import failures, proof_policy
 from verifications.proofs.checks import Outcome
+from verifications.proofs.request_reading import ProofRequest
 from wallets.models import Wallet
 from webhooks.events.types import Type
 
@@ -298,14 +299,14 @@ class Verification(Exchange):
         """Why the verifier's verdict is no. Decrypts in each call."""
         return failures.list_causes(self.unsealed_checks() or ())
 
-    def require_proof_request(self) -> dict[str, Any]:
-        """Return the proof request, as AnonCreds has it. Decrypts in each call.
+    def require_proof_request(self) -> ProofRequest:
+        """Return the proof request. Decrypts and parses it in each call.
 
         409 `wrong_state` if there is only a proposal.
         """
         if self.request_body is None:
             raise WrongState(self, [self.State.REQUESTED])
-        return vault.unseal(self, "request_body")
+        return ProofRequest.parse(vault.unseal(self, "request_body"))
 
     def unsealed_policy(self) -> dict[str, Any]:
         """Return the normalised policy, with dates that are not relative.

@@ -11,7 +11,7 @@ from connections.didcomm.message import Message
 from core.errors import Invalid, PeerError
 from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import MAX_REFERENTS, PREDICATE_TYPES
-from verifications.proofs.request_reading import policy_from_request
+from verifications.proofs.request_reading import ProofRequest
 
 # The API's name -> the name in a preview.
 RESTRICTION_NAMES = {
@@ -108,7 +108,7 @@ def read_proposal(message: Message) -> tuple[dict, dict]:
     """
     if not format_of(message).is_first:
         request = REQUEST_DEFAULTS | attachment_of(message, PROOF_PROPOSAL)
-        policy = _normalise_proposed(policy_from_request(request))
+        policy = _normalise_proposed(ProofRequest.parse(request).to_policy())
         return _preview_of(policy), policy
     preview = message.body.get("presentation_proposal")
     if not isinstance(preview, dict):

@@ -4,6 +4,7 @@ For holders in the active language; the studio uses the same words in English.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
@@ -36,7 +37,7 @@ class Predicate:
         return label_of(self.attribute)
 
 
-def shown_attributes(items: list[Item]) -> list[str]:
+def shown_attributes(items: Iterable[Item]) -> list[str]:
     """Each name once.
 
     An attribute whose value is required is shown too, by a referent of its own.

@@ -242,7 +242,7 @@ def test_a_list_that_a_proof_names_is_never_replaced(faber, alice, three, clock)
 
 def judged_again(verification):
     outcome = judge_presentation(
-        vault.unseal(verification, "request_body"),
+        verification.require_proof_request(),
         vault.unseal(verification, "presentation"),
         ledger_of(verification.tenant.network),
     )

@@ -8,6 +8,7 @@ from verifications.proofs import checks, presentation_building, proof_policy, se
 from verifications.proofs.checks import Outcome
 from verifications.proofs.proof_items import Interval
 from verifications.proofs.request_building import build_request
+from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Candidate, Selection
 from wallets import anoncreds
 
@@ -55,7 +56,7 @@ def answer(request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()) 
     hidden: the items whose values are not shown.
     """
     held = candidates or (candidate("degree"),)
-    found = selection.auto_select(request, held)
+    found = selection.auto_select(ProofRequest.parse(request).items, held)
     chosen = (one._replace(hidden=one.policy_name in hidden) for one in found)
     return select(request, held, *chosen)
 
@@ -69,7 +70,12 @@ def select(
 ) -> dict:
     """Return the presentation of these credentials, by the ledger that is known."""
     return presentation_building.create_presentation(
-        request, chosen, held, ALICE_LINK_SECRET, known or ledger(), tails
+        ProofRequest.parse(request),
+        chosen,
+        held,
+        ALICE_LINK_SECRET,
+        known or ledger(),
+        tails,
     )
 
 
@@ -81,8 +87,9 @@ def judge(
     allows_interval: bool = False,
 ) -> Outcome:
     at_receipt = None if at is None else Interval(None, at)
+    parsed = ProofRequest.parse(request)
     return checks.judge_presentation(
-        request, presentation, known or ledger(), at_receipt, allows_interval
+        parsed, presentation, known or ledger(), at_receipt, allows_interval
     )
 
 

@@ -394,7 +394,7 @@ def revealed_number(review: Review) -> Findings:
                 _PRIVATE_NAME.search(normalise_name(name)) or words & _PRIVATE_WORDS
             )
             if sounds_private or any(
-                comparable_number(sample, name) is not None
+                comparable_number(sample, normalise_name(name)) is not None
                 for sample in review.fitting_samples(item)
             ):
                 message = (

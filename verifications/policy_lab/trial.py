@@ -19,7 +19,7 @@ from verifications.proofs.proof_items import (
 )
 from verifications.proofs.relative_dates import resolve_dates
 from verifications.proofs.request_building import IntegerAttributes, build_request
-from verifications.proofs.request_reading import read_items
+from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import (
     Candidate,
     RevocationStatus,
@@ -57,7 +57,7 @@ class Trial(NamedTuple):
     integer_attributes: see `build_request`.
     """
 
-    items: list[Item]
+    items: tuple[Item, ...]
     candidates: list[Candidate | None]
     unfit_codes: list[list[str | None]]
     selections: list[Selection]
@@ -85,7 +85,7 @@ def try_policy(
     integer_attributes = integer_attributes or {}
     # A policy cannot be sent before a time that it names.
     sent_at = max([now, *(time for _, time in proof_policy.times_of_policy(policy))])
-    request = build_request(
+    wanted = build_request(
         resolve_attributes(resolve_dates(policy, sent_at), ledger),
         nonce="0",
         non_revoked_at=proof_policy.non_revoked_at(policy, sent_at),
@@ -95,7 +95,7 @@ def try_policy(
         _build_candidate(number, sample, ledger)
         for number, sample in enumerate(samples)
     ]
-    items = read_items(request)
+    items = ProofRequest.parse(wanted).items
     unfit_codes = [
         [
             unfit_code(item, candidate) if candidate else "unknown_definition"
@@ -108,7 +108,7 @@ def try_policy(
         items=items,
         candidates=candidates,
         unfit_codes=unfit_codes,
-        selections=auto_select(request, known),
+        selections=auto_select(items, known),
         integer_attributes=integer_attributes,
     )
 

@@ -11,30 +11,20 @@ from core.work import network_reads
 from credentials.models import Credential
 from tenants import vault
 from verifications.proofs.ledger_reader import LedgerReader
-from verifications.proofs.request_reading import read_items
+from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Candidate, RevocationStatus
-from wallets.anoncreds import normalise_name
 from wallets.models import Wallet
 
 FIRST_BATCH = 5  # rows; more than most wallets hold of what one request asks for
 
 
-def find_credentials(
-    wallet: Wallet,
-    proof_request: dict[str, Any],
-) -> QuerySet[Credential]:
+def find_credentials(wallet: Wallet, request: ProofRequest) -> QuerySet[Credential]:
     """The wallet's credentials with any requested attribute, oldest first."""
-    return credentials_with(wallet.pk, requested_names(proof_request))
+    return credentials_with(wallet.pk, requested_names(request))
 
 
-def requested_names(proof_request: dict[str, Any]) -> list[str]:
-    return sorted(
-        {
-            normalise_name(name)
-            for item in read_items(proof_request)
-            for name in item.attribute_names
-        }
-    )
+def requested_names(request: ProofRequest) -> list[str]:
+    return sorted({label for item in request.items for label in item.labels})
 
 
 def credentials_with(wallet_id: UUID, names: list[str]) -> QuerySet[Credential]:
@@ -50,15 +40,13 @@ first_credentials = CompiledQuery(
 )
 
 
-def read_batches(
-    wallet: Wallet, proof_request: dict[str, Any]
-) -> Iterator[list[Credential]]:
+def read_batches(wallet: Wallet, request: ProofRequest) -> Iterator[list[Credential]]:
     """Read what find_credentials() finds, each time twice as many as before.
 
     A wallet may hold thousands, and each is decrypted to be a candidate. The caller
     stops when it has found enough.
     """
-    names = requested_names(proof_request)
+    names = requested_names(request)
     size, batch = FIRST_BATCH, first_credentials.all(wallet.pk, names)
     while batch:
         yield batch

@@ -41,10 +41,11 @@ from verifications.present_proof.candidates import (
 from verifications.present_proof.requests import lazy_ledger
 from verifications.proofs import presentation_building, selection
 from verifications.proofs.checks import verify_own_presentation
+from verifications.proofs.presentation_reading import read_presentation
 from verifications.proofs.proof_items import Item
-from verifications.proofs.proof_values import proof_of_own_presentation
+from verifications.proofs.proof_values import proof_by_item
 from verifications.proofs.relative_dates import resolve_dates
-from verifications.proofs.request_reading import policy_from_request, read_items
+from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Candidate, Selection
 from wallets.models import Wallet
 
@@ -152,7 +153,7 @@ def receive_request(connection: Connection, message: Message) -> Verification:
     nothing. PeerError if it cannot be read, or is another one in the same thread.
     """
     proof_request = attachment_of(message, formats.PROOF_REQUEST)
-    policy = policy_from_request(proof_request)
+    policy = ProofRequest.parse(proof_request).to_policy()
     verification = Verification.find_in_thread(
         connection, Role.PROVER, message.thread_id
     )
@@ -173,7 +174,7 @@ def preview_shared_request(wallet: Wallet, message: Message) -> Verification:
     is not saved either.
     """
     proof_request = attachment_of(message, formats.PROOF_REQUEST)
-    policy = policy_from_request(proof_request)
+    policy = ProofRequest.parse(proof_request).to_policy()
     connection = Connection(tenant=wallet.tenant, wallet=wallet)
     return _build_requested(connection, message, policy, proof_request)
 
@@ -197,12 +198,13 @@ def _build_requested(
 class PreparedAnswer(NamedTuple):
     """A presentation, and what it was made from.
 
-    credential_sequences: how often each credential had changed, by its id. results: for
-    a verifier hosted here.
+    proof: what it shows. credential_sequences: how often each credential had changed,
+    by its id. results: for a verifier hosted here.
     """
 
-    proof_request: dict[str, Any]
+    proof_request: ProofRequest
     presentation: dict[str, Any]
+    proof: dict[str, dict[str, Any]]
     credential_sequences: dict[str, int]
     results: PreparedResults | None
 
@@ -271,7 +273,7 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
     proof_request, candidates, by_id = find_candidates(verification)
     return [
         (item, [by_id[identifier] for identifier in fitting])
-        for item, fitting in selection.find_fitting(proof_request, candidates)
+        for item, fitting in selection.find_fitting(proof_request.items, candidates)
     ]
 
 
@@ -285,7 +287,7 @@ def find_ended(verification: Verification) -> list[tuple[Credential, bool]]:
     proof_request, candidates, by_id = find_candidates(verification)
     ended = {
         candidate.credential_id: candidate.is_revoked
-        for item in read_items(proof_request)
+        for item in proof_request.items
         for candidate in candidates
         if selection.unfit_code(item, candidate)
         in ("revoked_or_invalid", "predicate_not_met")
@@ -295,7 +297,7 @@ def find_ended(verification: Verification) -> list[tuple[Credential, bool]]:
 
 def find_candidates(
     verification: Verification,
-) -> tuple[dict[str, Any], list[Candidate], dict[str, Credential]]:
+) -> tuple[ProofRequest, list[Candidate], dict[str, Credential]]:
     """Return the proof request, its candidates, and their credentials by id."""
     proof_request = verification.require_proof_request()
     credentials = list(find_credentials(verification.wallet, proof_request))
@@ -339,27 +341,24 @@ def prepare_answer(
     if verification.state != State.REQUESTED:
         raise WrongState(verification, [State.REQUESTED])
     proof_request = verification.require_proof_request()
-    items = read_items(proof_request)
-    selected = {one.credential_id for one in selections or []}
-
-    def are_enough(candidates: list[Candidate]) -> bool:
-        if selections is not None:
-            return selected <= {one.credential_id for one in candidates}
-        return len(selection.auto_select(proof_request, candidates)) == len(items)
-
+    items = proof_request.items
     ledger = ledger_of(verification.tenant.network)
     candidates: list[Candidate] = []
     sequences: dict[str, int] = {}
+    chosen = selections or []
     for credentials in read_batches(verification.wallet, proof_request):
         candidates += build_candidates(credentials, ledger)
         sequences |= {str(one.pk): one.sequence for one in credentials}
-        if are_enough(candidates):
+        if selections is None:
+            chosen = selection.auto_select(items, candidates)
+            are_enough = len(chosen) == len(items)
+        else:
+            are_enough = sequences.keys() >= {one.credential_id for one in selections}
+        if are_enough:
             break
-    if selections is None:
-        selections = selection.auto_select(proof_request, candidates)
     presentation = presentation_building.create_presentation(
         proof_request,
-        selections,
+        chosen,
         candidates,
         verification.wallet.unseal_link_secret(),
         ledger,
@@ -367,14 +366,20 @@ def prepare_answer(
     )
     if change:
         presentation = change(presentation)
+    # By the same code as that of others: we made it, so its predicates are proven.
+    parsed = read_presentation(presentation)
     connection = verification.connection
     results = None
     # A verifier hosted here verifies in the transaction that sends, under its locks.
     if connection and connection.seems_hosted and not ledger.is_remote:
-        results = verify_own_presentation(proof_request, presentation, ledger)
-    used = {one.credential_id for one in selections}
+        results = verify_own_presentation(proof_request, parsed, ledger)
+    used = {one.credential_id for one in chosen}
     return PreparedAnswer(
-        proof_request, presentation, {name: sequences[name] for name in used}, results
+        proof_request,
+        presentation,
+        proof_by_item(items, parsed, is_valid=True),
+        {name: sequences[name] for name in used},
+        results,
     )
 
 
@@ -387,19 +392,18 @@ def send_answer(verification: Verification, prepared: PreparedAnswer) -> None:
     `wrong_state` if the request or a credential has changed, or the credential is gone;
     409 `connection_gone`, 503 `organization_frozen`.
     """
-    proof_request, presentation, _, results = prepared
+    presentation = prepared.presentation
     verification.lock_to_act()
     # Of a change of the stored row present() takes notice.
-    if verification.require_proof_request() != proof_request:
+    if vault.unseal(verification, "request_body") != prepared.proof_request.body:
         raise WrongState(verification, [State.REQUESTED], is_stale=True)
     _lock_unchanged(verification.wallet, prepared.credential_sequences)
-    proof = proof_of_own_presentation(proof_request, presentation)
-    verification.present(presentation, proof)
+    verification.present(presentation, prepared.proof)
     verification.send_message(
         messages.build_presentation(
             presentation, verification.thread_id, verification.message_format
         ),
-        results,
+        prepared.results,
     )
 
 

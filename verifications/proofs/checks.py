@@ -54,9 +54,10 @@ Points are checked to lie on the curve, but not in the subgroup of the pairing. 
 attack is known.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from core.work.prepared_results import PreparedResults
@@ -79,11 +80,7 @@ from verifications.proofs.proof_items import (
     matches_facts,
 )
 from verifications.proofs.proof_values import own_answers, proof_by_item, proof_entry
-from verifications.proofs.request_reading import (
-    prune_request,
-    read_interval,
-    read_items,
-)
+from verifications.proofs.request_reading import ProofRequest
 from wallets import anoncreds
 from wallets.anoncreds import LINK_SECRET_LABEL, normalise_name
 
@@ -118,7 +115,7 @@ class Outcome(NamedTuple):
 
 
 def judge_presentation(
-    request: dict,
+    request: ProofRequest,
     presentation: Any,
     ledger: LedgerReader,
     at_receipt: Interval | None = None,
@@ -147,7 +144,6 @@ def judge_presentation(
     A predicate has the value "true" if it was proven, else "false", and never the
     attribute's value.
     """
-    items = read_items(request)
     try:
         parsed = read_presentation(presentation)
     except MalformedPresentation:
@@ -155,47 +151,91 @@ def judge_presentation(
         return Outcome(
             is_valid=False,
             checks=[Check(None, "malformed", "fail", failure.code, failure.message)],
-            proof={item.policy_name: proof_entry(item, [], False) for item in items},
+            proof={
+                item.policy_name: proof_entry(item, [], False) for item in request.items
+            },
         )
     judgement = Judgement(
         request,
-        items,
         parsed,
         ledger,
-        at_receipt=at_receipt,
-        allows_interval=allows_interval,
-        prepared=prepared or PreparedResults(),
+        at_receipt,
+        allows_interval,
+        prepared or PreparedResults(),
     )
-    checks = list(_run_rules(judgement))
-    is_valid = all(check.status == "pass" for check in checks)
-    return Outcome(is_valid, checks, proof_by_item(items, parsed, is_valid))
+    checks = _run_rules(judgement)
+    is_valid = {check.status for check in checks} == {"pass"}
+    return Outcome(is_valid, checks, proof_by_item(request.items, parsed, is_valid))
 
 
 def verify_own_presentation(
-    request: dict, presentation: dict, ledger: LedgerReader
+    request: ProofRequest, presentation: Presentation, ledger: LedgerReader
 ) -> PreparedResults:
     """Verify our own presentation before the locks. The verdict is not used.
 
     A verifier hosted here calls the library with the same arguments in the transaction
     that sends it, and then finds the result in what this returns.
     """
-    parsed = read_presentation(presentation)
-    judgement = Judgement(request, read_items(request), parsed, ledger)
-    if parsed.sub_proofs:
+    judgement = Judgement(request, presentation, ledger)
+    if presentation.sub_proofs:
         check_signature(judgement)
     return judgement.prepared
 
 
 @dataclass
-class Judgement:
-    """A presentation with its request, and the public objects of the ledger.
+class AnsweredItem:
+    """An item with what the presentation answers to it.
 
-    An item's own answers and sub-proofs are those of its referents, without those of
-    its companions.
+    Its own answers and sub-proofs are those of its referents, without those of its
+    companions.
     """
 
-    request: dict
-    items: list[Item]
+    item: Item
+    presentation: Presentation
+
+    @cached_property
+    def own_answers(self) -> list[Answer]:
+        return own_answers(self.presentation, self.item)
+
+    @cached_property
+    def all_answers(self) -> list[tuple[Answer, tuple[str, ...]]]:
+        """The answers to the item and its companions, with their attribute labels."""
+        own = [(answer, self.item.labels) for answer in self.own_answers]
+        return own + [
+            (answer, (normalise_name(name),))
+            for name, referent in self.item.companions.items()
+            for answer in self.presentation.attributes.get(referent, [])
+        ]
+
+    @cached_property
+    def sub_proofs(self) -> dict[int, SubProof]:
+        """The sub-proofs that answer the item or its companions, by index."""
+        indexes = _indexes_in(answer for answer, _ in self.all_answers)
+        return {index: self.presentation.sub_proofs[index] for index in sorted(indexes)}
+
+    @cached_property
+    def own_sub_proofs(self) -> set[int]:
+        """The indexes of the sub-proofs that answer the item itself.
+
+        Empty if it is self-attested.
+        """
+        return _indexes_in(self.own_answers)
+
+    @cached_property
+    def non_revocation_proofs(self) -> list[int]:
+        """The indexes of the item's sub-proofs that prove non-revocation."""
+        return [
+            index
+            for index, sub_proof in self.sub_proofs.items()
+            if sub_proof.proves_non_revocation
+        ]
+
+
+@dataclass
+class Judgement:
+    """A presentation with its request, and the public objects of the ledger."""
+
+    request: ProofRequest
     presentation: Presentation
     ledger: LedgerReader
     at_receipt: Interval | None = None
@@ -203,26 +243,9 @@ class Judgement:
     prepared: PreparedResults = field(default_factory=PreparedResults)
     _status_lists: dict[tuple[str, int], dict | None] = field(default_factory=dict)
 
-    def all_answers(self, item: Item) -> list[tuple[Answer, tuple[str, ...]]]:
-        """The answers to the item and its companions, with their attribute names."""
-        own = [
-            (answer, item.attribute_names)
-            for answer in own_answers(self.presentation, item)
-        ]
-        return own + [
-            (answer, (name,))
-            for name, referent in item.companions.items()
-            for answer in self.presentation.attributes.get(referent, [])
-        ]
-
-    def sub_proofs(self, item: Item) -> dict[int, SubProof]:
-        """The sub-proofs that answer the item or its companions, by index."""
-        indexes = {
-            answer.index
-            for answer, _ in self.all_answers(item)
-            if answer.index is not None
-        }
-        return {index: self.presentation.sub_proofs[index] for index in sorted(indexes)}
+    @cached_property
+    def items(self) -> list[AnsweredItem]:
+        return [AnsweredItem(item, self.presentation) for item in self.request.items]
 
     @cached_property
     def resolved_definitions(self) -> list[tuple[dict, dict] | None]:
@@ -234,6 +257,14 @@ class Judgement:
             schema = self.ledger.schema(definition["schemaId"]) if definition else None
             known[name] = (definition, schema) if definition and schema else None
         return [known[name] for name in ids]
+
+    @cached_property
+    def schema_labels(self) -> list[set[str]]:
+        """The labels of each sub-proof's schema. Empty if the ledger lacks it."""
+        return [
+            set(map(normalise_name, known[1]["attrNames"])) if known else set()
+            for known in self.resolved_definitions
+        ]
 
     @cached_property
     def revocation_registries(self) -> list[dict | None]:
@@ -267,7 +298,7 @@ class Judgement:
         interval = item.non_revoked
         if interval is None:
             return None
-        if self.at_receipt and interval == read_interval(self.request):
+        if self.at_receipt and interval == self.request.interval:
             return self.at_receipt
         return interval if self.allows_interval else interval._replace(start=None)
 
@@ -288,14 +319,6 @@ class Judgement:
         # Without a list at the start, the registry was made within the interval.
         return min(newest["timestamp"], first["timestamp"] if first else 0)
 
-    def non_revocation_proofs(self, item: Item) -> list[int]:
-        """The indexes of the item's sub-proofs that prove non-revocation."""
-        return [
-            index
-            for index, sub_proof in self.sub_proofs(item).items()
-            if sub_proof.proves_non_revocation
-        ]
-
     def registry_fits_definition(self, index: int) -> bool:
         """Whether a sub-proof names a registry of its definition and its issuer."""
         known = self.resolved_definitions[index]
@@ -312,11 +335,11 @@ class Judgement:
     def shown_values(self) -> list[dict[str, set[str]]]:
         """For each sub-proof: label -> the encoded values that answers show for it."""
         shown: list[dict[str, set[str]]] = [{} for _ in self.presentation.sub_proofs]
-        for item in self.items:
-            for answer, names in self.all_answers(item):
+        for asked in self.items:
+            for answer, labels in asked.all_answers:
                 if answer.index is None:
                     continue
-                for label, value in _values_by_label(answer, names):
+                for label, value in _values_by_label(answer, labels):
                     shown[answer.index].setdefault(label, set()).add(value.encoded)
         return shown
 
@@ -326,10 +349,10 @@ class Judgement:
         claimed: list[set[tuple[str, str, int]]] = [
             set() for _ in self.presentation.sub_proofs
         ]
-        for item in self.items:
+        for item in self.request.items:
             if not item.is_predicate:
                 continue
-            label = normalise_name(item.attribute_names[0])
+            [label] = item.labels
             pairs = zip(item.referents, item.comparisons, strict=True)
             for referent, (predicate_type, threshold) in pairs:
                 claim = (label, _LIBRARY_KINDS[predicate_type], threshold)
@@ -355,7 +378,7 @@ def check_identifiers(judgement: Judgement) -> Failure | None:
 def check_nothing_more(judgement: Judgement) -> Failure | None:
     """Check that nothing is answered or proven that was not requested."""
     presentation = judgement.presentation
-    requested = judgement.request
+    requested = judgement.request.body
     if (
         presentation.attributes.keys() <= requested["requested_attributes"].keys()
         and presentation.predicates.keys() <= requested["requested_predicates"].keys()
@@ -393,48 +416,46 @@ def check_challenge(judgement: Judgement) -> Failure | None:
     return failures.CHALLENGE_INCOMPLETE
 
 
-def check_answered(judgement: Judgement, item: Item) -> Failure | None:
+def check_answered(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that each referent has one answer, all in one sub-proof.
 
     A companion may be unanswered: not every alternative requires a value.
     """
-    answers = own_answers(judgement.presentation, item)
-    if len(answers) > len(item.referents) or any(
+    answers = asked.own_answers
+    if len(answers) > len(asked.item.referents) or any(
         len(judgement.presentation.attributes.get(referent, [])) > 1
-        for referent in item.companions.values()
+        for referent in asked.item.companions.values()
     ):
         return failures.ANSWERED_TWICE
     if len({answer.index for answer in answers}) > 1:
         return failures.SPLIT_ANSWER
-    if len(answers) < len(item.referents):
-        is_compared = item.referents[0] in judgement.presentation.predicates
-        if item.has_bound and is_compared:
+    if len(answers) < len(asked.item.referents):
+        is_compared = asked.item.referents[0] in judgement.presentation.predicates
+        if asked.item.has_bound and is_compared:
             return failures.BOUND_UNANSWERED
         return failures.UNANSWERED
-    if not all(_has_asked_form(judgement, item, answer) for answer in answers):
+    if not all(_has_asked_form(judgement, asked.item, answer) for answer in answers):
         return failures.WRONG_FORM
     return None
 
 
-def check_self_attested(judgement: Judgement, item: Item) -> Failure | None:
+def check_self_attested(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that a credential proves every answer: no policy allows less."""
-    if all(answer.index is not None for answer, _ in judgement.all_answers(item)):
+    if all(answer.index is not None for answer, _ in asked.all_answers):
         return None
     return failures.SELF_ATTESTED
 
 
-def check_definition(judgement: Judgement, item: Item) -> Failure | None:
+def check_definition(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that the ledger has the definition and schema of each sub-proof."""
-    if all(
-        judgement.resolved_definitions[index] for index in judgement.sub_proofs(item)
-    ):
+    if all(judgement.resolved_definitions[index] for index in asked.sub_proofs):
         return None
     return failures.UNKNOWN_DEFINITION
 
 
-def check_schema(judgement: Judgement, item: Item) -> Failure | None:
+def check_schema(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that the named schema is that of the definition on the ledger."""
-    for index in judgement.sub_proofs(item):
+    for index in asked.sub_proofs:
         known = judgement.resolved_definitions[index]
         if known is None:
             continue
@@ -447,54 +468,53 @@ def check_schema(judgement: Judgement, item: Item) -> Failure | None:
     return None
 
 
-def check_attributes(judgement: Judgement, item: Item) -> Failure | None:
+def check_attributes(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that the schema has the attributes, ignoring case and spaces."""
-    for answer, names in judgement.all_answers(item):
-        known = (
-            None
-            if answer.index is None
-            else judgement.resolved_definitions[answer.index]
-        )
-        if known and not set(map(normalise_name, names)) <= _schema_labels(known[1]):
+    for answer, labels in asked.all_answers:
+        if answer.index is None or judgement.resolved_definitions[answer.index] is None:
+            continue
+        if not judgement.schema_labels[answer.index].issuperset(labels):
             return failures.ATTRIBUTE_NOT_IN_SCHEMA
     return None
 
 
-def check_responses(judgement: Judgement, item: Item) -> Failure | None:
+def check_responses(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that each hidden attribute has one response, and a shown one has none.
 
     The library does not read the response of a shown attribute. With a made-up
     response, a predicate on that attribute could be proven for any number.
     """
-    for index, sub_proof in judgement.sub_proofs(item).items():
+    for index, sub_proof in asked.sub_proofs.items():
         known = judgement.resolved_definitions[index]
-        signed = _schema_labels(known[1]) | {LINK_SECRET_LABEL} if known else set()
+        signed = (
+            judgement.schema_labels[index] | {LINK_SECRET_LABEL} if known else set()
+        )
         if sub_proof.responses.keys() != signed - sub_proof.revealed.keys():
             return failures.WRONG_RESPONSES
     return None
 
 
-def check_revealed(judgement: Judgement, item: Item) -> Failure | None:
+def check_revealed(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that the answers show exactly what the sub-proof reveals.
 
     No attribute more or less, and no other value: the library proves only the
     sub-proof.
     """
-    for index, sub_proof in judgement.sub_proofs(item).items():
+    for index, sub_proof in asked.sub_proofs.items():
         proven = {label: {value} for label, value in sub_proof.revealed.items()}
         if judgement.shown_values[index] != proven:
             return failures.REVEALED_MISMATCH
     return None
 
 
-def check_predicates(judgement: Judgement, item: Item) -> Failure | None:
+def check_predicates(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that each sub-proof proves exactly the comparisons that were requested.
 
     The library trusts the attribute name and the response in a holder's predicate.
     """
-    for index, sub_proof in judgement.sub_proofs(item).items():
+    for index, sub_proof in asked.sub_proofs.items():
         claimed = judgement.claimed_comparisons[index]
-        if claimed and not item.is_predicate:
+        if claimed and not asked.item.is_predicate:
             continue  # a wrong comparison is a failure of the predicate item
         proven = {
             (predicate.label, predicate.kind, predicate.value)
@@ -506,12 +526,12 @@ def check_predicates(judgement: Judgement, item: Item) -> Failure | None:
     return None
 
 
-def check_encoding(judgement: Judgement, item: Item) -> Failure | None:
+def check_encoding(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that each shown text belongs to the number that was signed.
 
     The issuer signs only the number, and the library ignores the text.
     """
-    for answer, _ in judgement.all_answers(item):
+    for answer, _ in asked.all_answers:
         if answer.index is None:
             continue
         for value in answer.values.values():
@@ -520,40 +540,39 @@ def check_encoding(judgement: Judgement, item: Item) -> Failure | None:
     return None
 
 
-def check_restrictions(judgement: Judgement, item: Item) -> Failure | None:
+def check_restrictions(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that each credential meets an alternative, as the ledger describes it.
 
     The values that an alternative requires are checked by check_values().
     """
-    if not item.restrictions or all(
-        _restrictions_met_but_values(judgement, item, index)
-        for index in _own_sub_proofs(judgement, item)
+    if not asked.item.restrictions or all(
+        _restrictions_met_but_values(judgement, asked.item, index)
+        for index in asked.own_sub_proofs
     ):
         return None
     return failures.RESTRICTION
 
 
-def check_values(judgement: Judgement, item: Item) -> Failure | None:
+def check_values(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that one of the alternatives that are met has its required value shown."""
-    for index in _own_sub_proofs(judgement, item):
-        met = _restrictions_met_but_values(judgement, item, index)
+    for index in asked.own_sub_proofs:
+        met = _restrictions_met_but_values(judgement, asked.item, index)
         if met and not any(
-            _shows_required_value(judgement, item, index, restriction)
-            for restriction in met
+            _shows_required_value(asked, index, restriction) for restriction in met
         ):
             return failures.VALUE_RESTRICTION
     return None
 
 
-def check_non_revocation(judgement: Judgement, item: Item) -> Failure | None:
+def check_non_revocation(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that non-revocation is proven where it is requested.
 
     If no registry is named, the library treats "not proven" like "not requested".
     """
-    time = judgement.non_revoked_at(item)
+    time = judgement.non_revoked_at(asked.item)
     if time is None:
         return None
-    for index, sub_proof in judgement.sub_proofs(item).items():
+    for index, sub_proof in asked.sub_proofs.items():
         known = judgement.resolved_definitions[index]
         if known is None or known[0]["value"].get("revocation") is None:
             continue
@@ -572,27 +591,29 @@ def check_non_revocation(judgement: Judgement, item: Item) -> Failure | None:
     return None
 
 
-def check_revocation_registry(judgement: Judgement, item: Item) -> Failure | None:
+def check_revocation_registry(
+    judgement: Judgement, asked: AnsweredItem
+) -> Failure | None:
     """Check that each registry belongs to the credential's definition and issuer.
 
     The controller of a registry decides what is revoked in it.
     """
     if all(
         judgement.registry_fits_definition(index)
-        for index in judgement.non_revocation_proofs(item)
+        for index in asked.non_revocation_proofs
     ):
         return None
     return failures.REGISTRY_MISMATCH
 
 
-def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
+def check_status_list(judgement: Judgement, asked: AnsweredItem) -> Failure | None:
     """Check that the presentation uses the newest list up to the requested time.
 
     An older list lacks later revocations. It counts if it was in force at some time
     since `validFrom`, or superseded while the holder answered (graceSeconds).
     """
-    requested_time = judgement.non_revoked_at(item)
-    for index in judgement.non_revocation_proofs(item):
+    requested_time = judgement.non_revoked_at(asked.item)
+    for index in asked.non_revocation_proofs:
         named_time = judgement.presentation.identifiers[index].timestamp
         named = judgement.status_list(index, named_time)
         # Without a requested time, any list will do.
@@ -607,7 +628,7 @@ def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
             return failures.UNKNOWN_TIMESTAMP
         if newest is None or newest["timestamp"] == named_time:
             continue
-        if judgement.oldest_timestamp(index, item, newest) > named_time:
+        if judgement.oldest_timestamp(index, asked.item, newest) > named_time:
             return failures.STALE
         if newest["timestamp"] < named_time:
             # The list is later than the requested time.
@@ -636,7 +657,7 @@ def check_signature(judgement: Judgement) -> Failure | None:
     if judgement.prepared.call(
         anoncreds.verify_presentation,
         _presentation_for_library(presentation),
-        prune_request(judgement.request, referents, keep_conditions=False),
+        judgement.request.prune(referents, keep_conditions=False),
         schemas,
         definitions,
         registries,
@@ -644,9 +665,8 @@ def check_signature(judgement: Judgement) -> Failure | None:
     ):
         return None
     if any(
-        judgement.non_revoked_at(item) is not None
-        and judgement.non_revocation_proofs(item)
-        for item in judgement.items
+        judgement.non_revoked_at(asked.item) is not None and asked.non_revocation_proofs
+        for asked in judgement.items
     ):
         return failures.REVOKED_OR_INVALID
     return failures.SIGNATURE
@@ -659,7 +679,7 @@ PRESENTATION_RULES: Mapping[str, Callable[[Judgement], Failure | None]] = {
     "exponents": check_exponents,
     "challenge": check_challenge,
 }
-ITEM_RULES: Mapping[str, Callable[[Judgement, Item], Failure | None]] = {
+ITEM_RULES: Mapping[str, Callable[[Judgement, AnsweredItem], Failure | None]] = {
     "answered": check_answered,
     "self_attested": check_self_attested,
     "definition": check_definition,
@@ -677,23 +697,25 @@ ITEM_RULES: Mapping[str, Callable[[Judgement, Item], Failure | None]] = {
 }
 
 
-def _run_rules(judgement: Judgement) -> Iterator[Check]:
-    """Yield all checks in order. After a failure, the dependent ones are skipped."""
+def _run_rules(judgement: Judgement) -> list[Check]:
+    """Return all checks in order. After a failure, the dependent ones are skipped."""
+    checks: list[Check] = []
     general_failed = False
     for name, general_rule in PRESENTATION_RULES.items():
         check = _run_rule(None, name, partial(general_rule, judgement), general_failed)
         general_failed = check.status != "pass"
-        yield check
+        checks.append(check)
     any_failed = general_failed
-    for item in judgement.items:
+    for asked in judgement.items:
         item_failed = general_failed
         for name, rule in ITEM_RULES.items():
-            run = partial(rule, judgement, item)
-            check = _run_rule(item.policy_name, name, run, item_failed)
+            run = partial(rule, judgement, asked)
+            check = _run_rule(asked.item.policy_name, name, run, item_failed)
             item_failed = check.status != "pass"
-            yield check
+            checks.append(check)
         any_failed = any_failed or item_failed
-    yield _run_rule(None, "signature", partial(check_signature, judgement), any_failed)
+    signature = partial(check_signature, judgement)
+    return [*checks, _run_rule(None, "signature", signature, any_failed)]
 
 
 def _run_rule(
@@ -712,20 +734,10 @@ def _answered_sub_proofs(judgement: Judgement) -> set[int]:
     """The indexes in the answers. A sub-proof of that index may not exist."""
     presentation = judgement.presentation
     groups = [*presentation.attributes.values(), *presentation.predicates.values()]
-    return {
-        answer.index
-        for answers in groups
-        for answer in answers
-        if answer.index is not None
-    }
+    return _indexes_in(chain.from_iterable(groups))
 
 
-def _own_sub_proofs(judgement: Judgement, item: Item) -> set[int]:
-    """The indexes of the sub-proofs that answer the item itself.
-
-    Empty if it is self-attested.
-    """
-    answers = own_answers(judgement.presentation, item)
+def _indexes_in(answers: Iterable[Answer]) -> set[int]:
     return {answer.index for answer in answers if answer.index is not None}
 
 
@@ -768,23 +780,19 @@ def _has_asked_form(judgement: Judgement, item: Item, answer: Answer) -> bool:
     """
     if item.is_predicate or answer.form in ("unrevealed_attrs", "self_attested_attrs"):
         return True
-    asked = judgement.request["requested_attributes"][item.referents[0]]
+    asked = judgement.request.body["requested_attributes"][item.referents[0]]
     if asked.get("names") is None:
         return answer.form == "revealed_attrs"
     names = set(item.attribute_names)
     return answer.form == "revealed_attr_groups" and set(answer.values) == names
 
 
-def _schema_labels(schema: dict) -> set[str]:
-    return set(map(normalise_name, schema["attrNames"]))
-
-
 def _values_by_label(
-    answer: Answer, names: tuple[str, ...]
+    answer: Answer, labels: tuple[str, ...]
 ) -> Iterator[tuple[str, Value]]:
-    """Yield (label, value) of each shown value. names: the requested attributes."""
+    """Yield (label, value) of each shown value. labels: of the requested attributes."""
     for name, value in answer.values.items():
-        yield normalise_name(names[0] if name == SINGLE_VALUE else name), value
+        yield labels[0] if name == SINGLE_VALUE else normalise_name(name), value
 
 
 def _restrictions_met_but_values(
@@ -800,9 +808,7 @@ def _restrictions_met_but_values(
     return [one for one in item.restrictions if matches_facts(one, facts)]
 
 
-def _shows_required_value(
-    judgement: Judgement, item: Item, index: int, restriction: dict
-) -> bool:
+def _shows_required_value(asked: AnsweredItem, index: int, restriction: dict) -> bool:
     """Whether the item shows the value that the restriction requires.
 
     The value must be of the same credential, and the item must not be hidden.
@@ -810,16 +816,13 @@ def _shows_required_value(
     required = restriction.get("value")
     if required is None:
         return True
-    if any(
-        answer.form == "unrevealed_attrs"
-        for answer in own_answers(judgement.presentation, item)
-    ):
+    if any(answer.form == "unrevealed_attrs" for answer in asked.own_answers):
         return False
     required_label = normalise_name(required["attributeName"])
     return any(
         value.raw == required["attributeValue"]
-        for answer, names in judgement.all_answers(item)
+        for answer, labels in asked.all_answers
         if answer.index == index
-        for label, value in _values_by_label(answer, names)
+        for label, value in _values_by_label(answer, labels)
         if label == required_label
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from core.errors import Invalid, Unavailable
 from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.proof_items import MAX_TIMESTAMP, Interval, Item
-from verifications.proofs.request_reading import prune_request, read_items
+from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import (
     Candidate,
     Selection,
@@ -31,7 +31,7 @@ WRONG_SELECTIONS = {
 
 
 def create_presentation(
-    request: dict,
+    request: ProofRequest,
     selections: Sequence[Selection],
     candidates: Sequence[Candidate],
     link_secret: str,
@@ -57,9 +57,9 @@ def create_presentation(
     - Invalid("unknown_definition") or Invalid("unknown_registry") if the ledger does
       not know an object, or has a registry or list that cannot be read;
     - Unavailable("tails_unavailable");
-    - PeerError if the request cannot be read or answered.
+    - PeerError if the request cannot be answered.
     """
-    choices = _validate_selections(read_items(request), selections, candidates)
+    choices = _validate_selections(request.items, selections, candidates)
     provable = [
         choice
         for choice in choices
@@ -121,24 +121,22 @@ def _share_sub_proof(choices: list[_Choice]) -> bool:
     They must use one credential and one status list, and none may show an attribute
     that another one compares.
     """
-    shown: list[str] = []
-    compared: list[str] = []
+    shown: set[str] = set()  # normalised names
+    compared: set[str] = set()
     for choice in choices:
         if choice.item.is_predicate:
-            compared += choice.item.attribute_names
+            compared.update(choice.item.labels)
         elif not choice.hidden:
-            shown += choice.item.attribute_names
+            shown.update(choice.item.labels)
         if choice.companion is not None:
-            shown.append(choice.companion)
-    is_disjoint = set(map(normalise_name, shown)).isdisjoint(
-        map(normalise_name, compared)
-    )
+            shown.add(normalise_name(choice.companion))
+    is_disjoint = shown.isdisjoint(compared)
     credential_ids = {choice.candidate.credential_id for choice in choices}
     intervals = {choice.interval for choice in choices} - {None}
     return len(credential_ids) == 1 and len(intervals) <= 1 and is_disjoint
 
 
-def _answered_request(request: dict, entries: list[SubProof]) -> dict:
+def _answered_request(request: ProofRequest, entries: list[SubProof]) -> dict:
     """Return the request as the library needs it: with the answered referents only.
 
     The library uses a revocation state only if an interval is requested, and ignores
@@ -149,7 +147,7 @@ def _answered_request(request: dict, entries: list[SubProof]) -> dict:
         for entry in entries
         for referent in (*entry.attributes, *entry.predicates)
     ]
-    answered = prune_request(request, referents)
+    answered = request.prune(referents)
     if any(entry.revocation_state for entry in entries):
         everything = {"from": 0, "to": MAX_TIMESTAMP}
         answered["non_revoked"] = answered.get("non_revoked") or everything
@@ -208,7 +206,9 @@ def _library_entry(
 
 
 def _validate_selections(
-    items: list[Item], selections: Sequence[Selection], candidates: Sequence[Candidate]
+    items: Sequence[Item],
+    selections: Sequence[Selection],
+    candidates: Sequence[Candidate],
 ) -> list[_Choice]:
     """Return the selections as choices. Invalid as create_presentation() says."""
     by_name = {item.policy_name: item for item in items}

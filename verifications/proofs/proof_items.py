@@ -21,6 +21,8 @@ the library cannot prove one for the most negative numbers.
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from wallets.anoncreds import INT32, normalise_name
@@ -71,11 +73,11 @@ class Interval(NamedTuple):
         return MAX_TIMESTAMP if self.end is None else self.end
 
 
-class Item(NamedTuple):
+@dataclass(frozen=True)
+class Item:
     """One policy item of a request, with all its referents.
 
     policy_name: the API's `policyName`. It names the item, not the policy.
-    kind: "attribute" or "predicate".
     attribute_names: as requested; a predicate has one.
     predicate_type: one of >= > <= < == or None. threshold: int32 or None.
     restrictions: alternatives with the API's field names; [] if there are none.
@@ -84,21 +86,25 @@ class Item(NamedTuple):
     """
 
     policy_name: str
-    kind: str
     referents: tuple[str, ...]
     attribute_names: tuple[str, ...]
     predicate_type: str | None
     threshold: int | None
     restrictions: list[dict]
-    companions: dict[str, str]
+    companions: dict[str, str] = field(default_factory=dict)
     non_revoked: Interval | None = None
 
-    @property
+    @cached_property
     def is_predicate(self) -> bool:
         """Whether it compares a value, and does not ask for it."""
-        return self.kind == "predicate"
+        return self.predicate_type is not None
 
-    @property
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The attribute names as names are compared (normalise_name)."""
+        return tuple(map(normalise_name, self.attribute_names))
+
+    @cached_property
     def comparisons(self) -> list[tuple[str, int]]:
         """The comparison of each referent of a predicate, in the order of `referents`.
 

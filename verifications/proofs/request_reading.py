@@ -1,13 +1,15 @@
 """Parse proof requests, our own and those of other verifiers.
 
-`read_items` merges the referents of one policy item into one Item (see `proof_items`).
-The `non_revoked` of a request applies to all items, except those with their own.
+The referents of one policy item are merged into one Item (see `proof_items`). The
+`non_revoked` of a request applies to all items, except those with their own.
 """
 
 import re
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any, Self
 
 from core.errors import PeerError
 from verifications.proofs.proof_items import (
@@ -43,82 +45,94 @@ _ATTRIBUTE_TAG = re.compile(r"attr::(.+)::(value|marker)", re.DOTALL)
 _NONCE = re.compile(r"[0-9]{1,100}")
 
 
-def read_items(request: dict) -> list[Item]:
-    """Return the items of a request in its order, attributes first.
+@dataclass(frozen=True)
+class ProofRequest:
+    """A proof request that we can read and answer.
 
-    Raises PeerError for any request that we cannot read or answer:
-    "request_malformed", "request_too_large", "predicate_unsupported",
-    "restriction_unsupported".
+    body: as AnonCreds has it, and as it travels. items: in the order of the request,
+    attributes first. interval: of the request itself, for items without their own.
     """
-    attributes, predicates = _requested_parts(request)
-    default = read_interval(request)
-    attribute_items = [
-        _read_item(referent, body, default, is_predicate=False)
-        for referent, body in attributes.items()
-    ]
-    predicate_items = [
-        _read_item(referent, body, default, is_predicate=True)
-        for referent, body in predicates.items()
-    ]
-    predicate_items = _merge_equalities(predicate_items, taken=set(attributes))
-    predicate_items = _merge_bounds(predicate_items)
-    items = _merge_companions(attribute_items + predicate_items)
-    if len(items) > MAX_ITEMS:
-        raise PeerError(
-            "request_too_large", f"The request has more than {MAX_ITEMS} items."
+
+    body: dict[str, Any]
+    items: tuple[Item, ...]
+    interval: Interval | None
+
+    @classmethod
+    def parse(cls, body: dict[str, Any]) -> Self:
+        """Parse the request of any verifier.
+
+        Raises PeerError for one that we cannot read or answer: "request_malformed",
+        "request_too_large", "predicate_unsupported", "restriction_unsupported".
+        """
+        attributes, predicates = _requested_parts(body)
+        interval = _read_interval(body)
+        attribute_items = [
+            _read_item(referent, one, interval, is_predicate=False)
+            for referent, one in attributes.items()
+        ]
+        predicate_items = [
+            _read_item(referent, one, interval, is_predicate=True)
+            for referent, one in predicates.items()
+        ]
+        predicate_items = _merge_equalities(predicate_items, taken=set(attributes))
+        predicate_items = _merge_bounds(predicate_items)
+        items = _merge_companions(attribute_items + predicate_items)
+        if len(items) > MAX_ITEMS:
+            raise PeerError(
+                "request_too_large", f"The request has more than {MAX_ITEMS} items."
+            )
+        if len({item.policy_name for item in items}) < len(items):
+            raise PeerError(
+                "request_malformed", "An attribute and a predicate share one referent."
+            )
+        return cls(body, tuple(items), interval)
+
+    def to_policy(self) -> dict[str, Any]:
+        """Return the policy that asks for the same, with the API's field names.
+
+        The revocation requirement is the request's own, else the latest one of its
+        items: one that ends in the future is `validNow`.
+        """
+        intervals = [item.non_revoked for item in self.items if item.non_revoked]
+        interval = self.interval or max(
+            intervals, key=lambda one: one.latest_timestamp, default=None
         )
-    if len({item.policy_name for item in items}) < len(items):
-        raise PeerError(
-            "request_malformed", "An attribute and a predicate share one referent."
-        )
-    return items
-
-
-def policy_from_request(request: dict) -> dict:
-    """Convert any proof request to a policy with the API's field names.
-
-    The revocation requirement is the request's own, else the latest one of its items:
-    one that ends in the future is `validNow`.
-    Raises PeerError like `read_items`.
-    """
-    items = read_items(request)
-    intervals = [item.non_revoked for item in items if item.non_revoked is not None]
-    interval = read_interval(request) or max(
-        intervals, key=lambda one: one.latest_timestamp, default=None
-    )
-    policy = {
-        "name": request["name"],
-        "version": request["version"],
-        "attributes": [_policy_item(item) for item in items if not item.is_predicate],
-        "predicates": [_policy_item(item) for item in items if item.is_predicate],
-    }
-    if interval is not None and interval.latest_timestamp > time.time():
-        policy[REVOCATION_REQUIREMENT] = {"validNow": True}
-    elif interval is not None:
-        end = datetime.fromtimestamp(interval.latest_timestamp, UTC)
-        policy[REVOCATION_REQUIREMENT] = {"validAt": format_time(end)}
-    return policy
-
-
-def prune_request(
-    request: dict, referents: Iterable[str], keep_conditions: bool = True
-) -> dict:
-    """Return the request with these referents only.
-
-    The library does not accept partial answers.
-
-    keep_conditions: False omits the restrictions and the non-revocation intervals.
-    """
-    dropped = () if keep_conditions else ("restrictions", "non_revoked")
-    kept = set(referents)
-    pruned = _without_members(request, dropped)
-    for part in ("requested_attributes", "requested_predicates"):
-        pruned[part] = {
-            referent: _without_members(body, dropped)
-            for referent, body in (request.get(part) or {}).items()
-            if referent in kept
+        policy = {
+            "name": self.body["name"],
+            "version": self.body["version"],
+            "attributes": [
+                _policy_item(item) for item in self.items if not item.is_predicate
+            ],
+            "predicates": [
+                _policy_item(item) for item in self.items if item.is_predicate
+            ],
         }
-    return pruned
+        if interval is not None and interval.latest_timestamp > time.time():
+            policy[REVOCATION_REQUIREMENT] = {"validNow": True}
+        elif interval is not None:
+            end = datetime.fromtimestamp(interval.latest_timestamp, UTC)
+            policy[REVOCATION_REQUIREMENT] = {"validAt": format_time(end)}
+        return policy
+
+    def prune(
+        self, referents: Iterable[str], keep_conditions: bool = True
+    ) -> dict[str, Any]:
+        """Return the JSON of the request with these referents only.
+
+        The library does not accept partial answers.
+
+        keep_conditions: False omits the restrictions and the non-revocation intervals.
+        """
+        dropped = () if keep_conditions else ("restrictions", "non_revoked")
+        kept = set(referents)
+        pruned = _without_members(self.body, dropped)
+        for part in ("requested_attributes", "requested_predicates"):
+            pruned[part] = {
+                referent: _without_members(one, dropped)
+                for referent, one in (self.body.get(part) or {}).items()
+                if referent in kept
+            }
+        return pruned
 
 
 def _without_members(body: dict, names: Iterable[str]) -> dict:
@@ -157,11 +171,8 @@ def _requested_parts(request: dict) -> tuple[dict, dict]:
     return attributes, predicates
 
 
-def read_interval(body: dict) -> Interval | None:
-    """Return the interval of a request or an item. None if it is empty.
-
-    That of the request is for the items that have none of their own.
-    """
+def _read_interval(body: dict) -> Interval | None:
+    """Return the interval of a request or an item. None if it is empty."""
     value = body.get("non_revoked") or {}
     if not isinstance(value, dict):
         raise PeerError("request_malformed", "non_revoked is not an interval.")
@@ -203,14 +214,12 @@ def _read_item(
             )
     return Item(
         policy_name=referent,
-        kind="predicate" if is_predicate else "attribute",
         referents=(referent,),
         attribute_names=names,
         predicate_type=predicate_type,
         threshold=threshold,
         restrictions=_read_restrictions(referent, body.get("restrictions"), names),
-        companions={},
-        non_revoked=read_interval(body) or default,
+        non_revoked=_read_interval(body) or default,
     )
 
 
@@ -218,12 +227,12 @@ def _read_names(referent: str, single: object, several: object) -> tuple[str, ..
     """Return the one or the several names that a referent asks for."""
     names = several if single is None else [single]
     has_both = single is not None and several is not None
-    if (
-        has_both
-        or not isinstance(names, list)
-        or not names
-        or not all(isinstance(name, str) and normalise_name(name) for name in names)
-    ):
+    labels = (
+        [normalise_name(name) if isinstance(name, str) else "" for name in names]
+        if isinstance(names, list)
+        else []
+    )
+    if has_both or not isinstance(names, list) or not names or not all(labels):
         raise PeerError(
             "request_malformed", f"{referent!r} needs either name or names."
         )
@@ -231,7 +240,7 @@ def _read_names(referent: str, single: object, several: object) -> tuple[str, ..
         raise PeerError(
             "request_too_large", f"{referent!r} asks for too many attributes."
         )
-    if len(set(map(normalise_name, names))) < len(names):
+    if len(set(labels)) < len(labels):
         raise PeerError(
             "request_malformed", f"{referent!r} asks for one attribute twice."
         )
@@ -298,7 +307,8 @@ def _merge_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
         if not (low and high and is_free and _is_equality(low, high)):
             merged.append(item)
         elif item is low:
-            equality = low._replace(
+            equality = replace(
+                low,
                 policy_name=name,
                 referents=low.referents + high.referents,
                 predicate_type="==",
@@ -309,8 +319,8 @@ def _merge_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
 
 def _is_equality(low: Item, high: Item) -> bool:
     """Whether `low` requests >= and `high` <=, and they differ in nothing else."""
-    expected_low = high._replace(
-        policy_name=low.policy_name, referents=low.referents, predicate_type=">="
+    expected_low = replace(
+        high, policy_name=low.policy_name, referents=low.referents, predicate_type=">="
     )
     return high.predicate_type == "<=" and low == expected_low
 
@@ -322,7 +332,7 @@ def _merge_bounds(predicates: list[Item]) -> list[Item]:
         base = merged.get(item.policy_name.removesuffix(BOUND_SUFFIX))
         if base and base is not item and _is_bound_of(item, base):
             referents = base.referents + item.referents
-            merged[base.policy_name] = base._replace(referents=referents)
+            merged[base.policy_name] = replace(base, referents=referents)
             del merged[item.policy_name]
     return list(merged.values())
 
@@ -330,7 +340,8 @@ def _merge_bounds(predicates: list[Item]) -> list[Item]:
 def _is_bound_of(item: Item, base: Item) -> bool:
     if base.threshold is None or not takes_bound(base.predicate_type, base.threshold):
         return False
-    bound = base._replace(
+    bound = replace(
+        base,
         policy_name=item.policy_name,
         referents=item.referents,
         predicate_type="<=",
@@ -343,7 +354,7 @@ def _merge_companions(items: list[Item]) -> list[Item]:
     """Merge each #value referent into the item whose value restriction it reveals."""
     by_name = {item.policy_name: item for item in items}
     if len(by_name) < len(items):
-        # An attribute and a predicate share a name: read_items rejects that.
+        # An attribute and a predicate share a name: parse() rejects that.
         return items
     merged = dict(by_name)
     for item in items:
@@ -353,7 +364,7 @@ def _merge_companions(items: list[Item]) -> list[Item]:
             # The base may already have another companion.
             current = merged[base.policy_name]
             companions = current.companions | {name: item.policy_name}
-            merged[base.policy_name] = current._replace(companions=companions)
+            merged[base.policy_name] = replace(current, companions=companions)
             del merged[item.policy_name]
     return list(merged.values())
 

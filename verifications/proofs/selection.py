@@ -1,10 +1,11 @@
 """The prover's side: find the credentials that fit a request, and select them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from verifications.proofs.proof_items import Item, matches_facts
-from verifications.proofs.request_reading import read_items
 from wallets.anoncreds import INT32, normalise_name
 
 
@@ -16,7 +17,8 @@ class RevocationStatus(NamedTuple):
     revoked: bool
 
 
-class Candidate(NamedTuple):
+@dataclass(frozen=True)
+class Candidate:
     """A credential of the wallet: public ids, raw values and the stored credential.
 
     revocation: None if it has no index in a revocation registry.
@@ -38,6 +40,23 @@ class Candidate(NamedTuple):
         """Whether it is known to be revoked, by the newest status list."""
         return self.revocation is not None and self.revocation.revoked
 
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The attributes as the credential writes them, by normalised name."""
+        return {normalise_name(name): name for name in self.values}
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """The values that restrictions compare, by their member."""
+        return {
+            "schemaId": self.schema_id,
+            "schemaIssuerDid": self.schema_issuer_did,
+            "schemaName": self.schema_name,
+            "schemaVersion": self.schema_version,
+            "issuerDid": self.issuer_did,
+            "credentialDefinitionId": self.definition_id,
+        }
+
 
 class Selection(NamedTuple):
     """The credential that answers a policy item.
@@ -51,19 +70,18 @@ class Selection(NamedTuple):
 
 
 def find_fitting(
-    request: dict, candidates: Sequence[Candidate]
+    items: Sequence[Item], candidates: Sequence[Candidate]
 ) -> list[tuple[Item, list[str]]]:
-    """Return each item of the request with the ids of the credentials that satisfy it.
+    """Return each item of a request with the ids of the credentials that satisfy it.
 
     If non-revocation is requested, credentials known to be revoked are left out.
-    Raises PeerError if the request cannot be read.
     """
     return [
         (
             item,
             [one.credential_id for one in candidates if not unfit_code(item, one)],
         )
-        for item in read_items(request)
+        for item in items
     ]
 
 
@@ -87,24 +105,24 @@ def unfit_code(item: Item, candidate: Candidate) -> str | None:
     return None
 
 
-def auto_select(request: dict, candidates: Sequence[Candidate]) -> list[Selection]:
+def auto_select(
+    items: Sequence[Item], candidates: Sequence[Candidate]
+) -> list[Selection]:
     """Select the first credential that fits for each item. Pass the oldest one first.
 
     A credential known to be revoked is never selected, even if non-revocation is not
-    requested. An item that no credential fits is left out. Raises PeerError if the
-    request cannot be read.
+    requested. An item that no credential fits is left out.
     """
     usable = [candidate for candidate in candidates if not candidate.is_revoked]
     return [
         Selection(item.policy_name, credential_ids[0])
-        for item, credential_ids in find_fitting(request, usable)
+        for item, credential_ids in find_fitting(items, usable)
         if credential_ids
     ]
 
 
 def has_attributes(item: Item, candidate: Candidate) -> bool:
-    labels = set(map(normalise_name, candidate.values))
-    return labels.issuperset(map(normalise_name, item.attribute_names))
+    return candidate.names.keys() >= set(item.labels)
 
 
 def met_restriction(item: Item, candidate: Candidate) -> dict | None:
@@ -112,29 +130,23 @@ def met_restriction(item: Item, candidate: Candidate) -> dict | None:
 
     {} if the item has no restrictions. None if the credential meets none of them.
     """
-    met = []
+    with_value = None
     for restriction in _restrictions_met_but_values(item, candidate):
-        required = restriction.get("value")
-        if required is None or required["attributeValue"] == _value_of(
-            candidate.values, required["attributeName"]
-        ):
-            met.append(restriction)
-    # False sorts first.
-    return min(met, key=lambda restriction: "value" in restriction, default=None)
+        if "value" not in restriction:
+            return restriction
+        required = restriction["value"]
+        name = candidate.names.get(normalise_name(required["attributeName"]))
+        if name is not None and candidate.values[name] == required["attributeValue"]:
+            with_value = with_value or restriction
+    return with_value
 
 
 def _restrictions_met_but_values(item: Item, candidate: Candidate) -> list[dict]:
     """The restrictions that the credential meets, leaving required values aside."""
-    facts = {
-        "schemaId": candidate.schema_id,
-        "schemaIssuerDid": candidate.schema_issuer_did,
-        "schemaName": candidate.schema_name,
-        "schemaVersion": candidate.schema_version,
-        "issuerDid": candidate.issuer_did,
-        "credentialDefinitionId": candidate.definition_id,
-    }
     # Without restrictions: one that everything meets.
-    return [one for one in item.restrictions or [{}] if matches_facts(one, facts)]
+    return [
+        one for one in item.restrictions or [{}] if matches_facts(one, candidate.facts)
+    ]
 
 
 def unprovable_code(item: Item, candidate: Candidate) -> str | None:
@@ -144,7 +156,7 @@ def unprovable_code(item: Item, candidate: Candidate) -> str | None:
     """
     if not item.is_predicate:
         return None
-    value = comparable_number(candidate, item.attribute_names[0])
+    value = comparable_number(candidate, item.labels[0])
     if value is None:
         return "not_a_number"
     differences = []  # what the library proves to be at least 0
@@ -155,26 +167,22 @@ def unprovable_code(item: Item, candidate: Candidate) -> str | None:
         if predicate_type in (">", "<"):
             difference -= 1
         differences.append(difference)
-    if any(difference < 0 for difference in differences):
+    if min(differences) < 0:
         return "predicate_not_met"
-    if any(difference not in INT32 for difference in differences):
+    if max(differences) not in INT32:
         return "predicate_out_of_range"
     return None
 
 
-def comparable_number(candidate: Candidate, name: str) -> int | None:
-    """The signed number of an attribute, if it has at most 32 bits."""
-    encoded = _value_of(candidate.credential["values"], name)["encoded"]
+def comparable_number(candidate: Candidate, label: str) -> int | None:
+    """The signed number of an attribute, by its normalised name.
+
+    None if it has more than 32 bits.
+    """
+    encoded = candidate.credential["values"][candidate.names[label]]["encoded"]
     # 11 characters include the sign. A text is signed as a much longer number, which
     # need not be parsed.
     if len(encoded) > 11:
         return None
     number = int(encoded)
     return number if number in INT32 else None
-
-
-def _value_of(values: dict, name: str) -> Any:
-    label = normalise_name(name)
-    return next(
-        (one for key, one in values.items() if normalise_name(key) == label), None
-    )

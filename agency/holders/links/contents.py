@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from agency.holders.links.links import Link
 from credentials.models import Credential
 from verifications.models import Verification
-from verifications.proofs.request_reading import read_items
 from verifications.wording import Predicate, label_of, predicate_of, shown_attributes
 
 MAX_LISTED = 12  # the rest is folded
@@ -44,7 +43,7 @@ def contents_of(link: Link) -> Contents:
         names = [label_of(name) for name in schema.attribute_names]
         return Contents(schema.name, names, goal=goal)
     if isinstance(link.exchange, Verification):
-        items = read_items(link.exchange.require_proof_request())
+        items = link.exchange.require_proof_request().items
         return Contents(
             shown=[label_of(name) for name in shown_attributes(items)],
             proven=[predicate_of(item) for item in items if item.is_predicate],

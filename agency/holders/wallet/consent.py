@@ -1,5 +1,6 @@
 """What a proof request asks a holder, and what an answered one has shown."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,7 +19,6 @@ from tenants import vault
 from verifications.models import Verification
 from verifications.present_proof import prover
 from verifications.proofs.proof_items import Item, contains_name
-from verifications.proofs.request_reading import read_items
 from verifications.proofs.selection import Selection
 from verifications.wording import Predicate, label_of, predicate_of
 from wallets.anoncreds import normalise_name
@@ -148,7 +148,7 @@ def read_reason(form: QueryDict) -> str:
 
 def read_selections(verification: Verification, form: QueryDict) -> list[Selection]:
     """The chosen card of each item. Raises Invalid `choice_missing`."""
-    items = read_items(verification.require_proof_request())
+    items = verification.require_proof_request().items
     chosen = [form.get(f"card-{number}", "") for number in range(len(items))]
     if not all(chosen):
         raise Invalid("choice_missing", "Choose a credential for each question.")
@@ -170,7 +170,7 @@ def disclosure_of(verification: Verification) -> Disclosure:
         *parts.get("revealed_attr_groups", {}),
     }
     hidden, proven = parts.get("unrevealed_attrs", {}), parts.get("predicates", {})
-    items = read_items(verification.require_proof_request())
+    items = verification.require_proof_request().items
     attributes = [item for item in items if not item.is_predicate]
     return Disclosure(
         verification,
@@ -193,7 +193,7 @@ def disclosure_of(verification: Verification) -> Disclosure:
     )
 
 
-def names_in(items: list[Item], referents: set[str]) -> list[str]:
+def names_in(items: Iterable[Item], referents: set[str]) -> list[str]:
     """The names of the attributes that these referents answer, each once.
 
     An item is answered if all its referents are among them.

@@ -14,7 +14,6 @@ from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
 from verifications.proofs.failures import BOUND_UNANSWERED, UNANSWERED
-from verifications.proofs.request_reading import read_items
 from verifications.wording import predicate_of, value_words
 
 REASON = "Reason, in their words"
@@ -83,7 +82,7 @@ def values_of_verification(row: Verification) -> Iterator[Value]:
         for check in row.unsealed_checks() or ()
         if check.get("code") in (UNANSWERED.code, BOUND_UNANSWERED.code)
     }
-    for item in read_items(row.require_proof_request()):
+    for item in row.require_proof_request().items:
         if item.is_predicate:
             predicate = predicate_of(item)
             name, condition = predicate.attribute, predicate.condition

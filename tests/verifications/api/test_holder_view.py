@@ -30,7 +30,7 @@ def test_a_bound_belongs_to_its_item_on_both_sides(faber, alice):
     asked = faber.asks(alice, **POLICY)
     seen = alice.newest("verifications")
     row = Verification.objects.get(role="verifier")
-    requested = row.require_proof_request()["requested_predicates"]
+    requested = row.require_proof_request().body["requested_predicates"]
     assert list(requested) == ["Of age", "Of age#bound"]
     assert seen["policy"]["predicates"] == asked["policy"]["predicates"] == [OF_AGE]
     path = f"/verifications/{seen['verificationId']}"

@@ -7,6 +7,7 @@ it.
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ from tests.support.presentations import (
     select,
 )
 from verifications.proofs import checks, failures
-from verifications.proofs.request_reading import read_items
+from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Selection
 from wallets import anoncreds
 
@@ -491,7 +492,7 @@ def use(held, at: int, shown_at: int, known: Ledger | None = None) -> Case:
     known = known or ledger()
     asked = ask(attribute("level"), at=at) | {"non_revoked": {"from": 0, "to": at}}
     other = asked | {"non_revoked": {"from": 0, "to": shown_at}}
-    names = [item.policy_name for item in read_items(other)]
+    names = [item.policy_name for item in ProofRequest.parse(other).items]
     chosen = [Selection(name, held.credential_id) for name in names]
     return Case(asked, select(other, [held], *chosen, known=known), known)
 
@@ -575,7 +576,7 @@ def registry_of_my_own(**said: str) -> Case:
     held = badge(2)
     place = held.revocation._replace(registry_id=MINE)
     credential = held.credential | {"rev_reg_id": MINE}
-    return use(held._replace(credential=credential, revocation=place), NOW, NOW, known)
+    return use(replace(held, credential=credential, revocation=place), NOW, NOW, known)
 
 
 @forgery("registry_mismatch", "revocation_registry")
@@ -638,7 +639,8 @@ def something_that_is_no_presentation():
 
 
 def outcome_of(case: Case) -> checks.Outcome:
-    return checks.judge_presentation(case.request, case.presentation, case.known)
+    request = ProofRequest.parse(case.request)
+    return checks.judge_presentation(request, case.presentation, case.known)
 
 
 STOPPED_BY_A_RULE = {name: one for name, one in FORGERIES.items() if one.rule}

@@ -13,11 +13,7 @@ from verifications.proofs.request_building import (
     build_request,
     definitions_of_predicates,
 )
-from verifications.proofs.request_reading import (
-    policy_from_request,
-    prune_request,
-    read_items,
-)
+from verifications.proofs.request_reading import ProofRequest
 
 ADULT = predicate("age", ">=", 18)
 VALUE = required("degree", "Maths")
@@ -45,6 +41,14 @@ def compare(kind=">=", value=18, **more):
 
 def normalise(*items):
     return proof_policy.normalise(policy_of(*items))
+
+
+def read_items(request):
+    return ProofRequest.parse(request).items
+
+
+def policy_from_request(request):
+    return ProofRequest.parse(request).to_policy()
 
 
 def only(items):
@@ -391,10 +395,10 @@ def test_a_request_is_pruned_to_what_is_answered():
         attribute("age"),
         predicate("age", ">", 1, policyName="p"),
     )
-    kept = prune_request(asked, ["name", "p"])["requested_attributes"]
+    kept = ProofRequest.parse(asked).prune(["name", "p"])["requested_attributes"]
     assert kept == {"name": asked["requested_attributes"]["name"]}
     later = asked | {"non_revoked": {"to": 5}}
-    bare = prune_request(later, ["p", "name"], keep_conditions=False)
+    bare = ProofRequest.parse(later).prune(["p", "name"], keep_conditions=False)
     assert "non_revoked" not in bare and bare["nonce"] == asked["nonce"]
     assert bare["requested_attributes"] == {"name": {"name": "name"}}
     assert list(bare["requested_predicates"]) == ["p"]

@@ -31,6 +31,7 @@ from tests.support.presentations import (
 from tests.verifications.proofs.test_checks import HOSTILE, changed, leaves
 from verifications.proofs import proof_policy, selection
 from verifications.proofs.request_building import build_request
+from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Selection
 
 SECOND_LIST, THIRD_LIST = FIRST_LIST + DAY, FIRST_LIST + 2 * DAY
@@ -204,10 +205,11 @@ def test_the_ledger_is_asked_once_for_each_registry_and_time():
 def test_a_revoked_one_is_never_auto_selected_and_fits_only_where_nothing_is_asked():
     held, fitting = [REVOKED, badge(3)], []
     for asked in (ask(LEVEL), ask(LEVEL, at=NOW)):
-        assert selection.auto_select(asked, [REVOKED]) == []
+        items = ProofRequest.parse(asked).items
+        assert selection.auto_select(items, [REVOKED]) == []
         valid = [Selection("level", "first-3")]
-        assert selection.auto_select(asked, held) == valid
-        fitting.append(selection.find_fitting(asked, held)[0][1])
+        assert selection.auto_select(items, held) == valid
+        fitting.append(selection.find_fitting(items, held)[0][1])
     assert fitting == [["first-2", "first-3"], ["first-3"]]
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from core.errors import Invalid, PeerError
+from core.errors import Invalid
 from tests.fixtures import Ledger, candidate
 from tests.support.errors import refusal
 from tests.support.presentations import (
@@ -17,12 +17,14 @@ from tests.support.presentations import (
     select,
 )
 from verifications.proofs import selection
+from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Selection
 
 
 def fitting(request, *held):
     return [
-        (item.policy_name, ids) for item, ids in selection.find_fitting(request, held)
+        (item.policy_name, ids)
+        for item, ids in selection.find_fitting(ProofRequest.parse(request).items, held)
     ]
 
 
@@ -91,7 +93,7 @@ def test_auto_select_takes_the_first_that_fits_and_leaves_out_the_rest():
     ages = {"young": "9", "old": "70"}
     held = [candidate("degree", name, age=age) for name, age in ages.items()]
     found = [Selection("name", "young"), Selection("age", "old")]
-    assert selection.auto_select(asked, held) == found
+    assert selection.auto_select(ProofRequest.parse(asked).items, held) == found
 
 
 def test_what_is_selected_is_proven():
@@ -194,5 +196,3 @@ def test_a_credential_that_the_ledger_no_longer_knows_is_refused():
     with pytest.raises(Invalid) as refused:
         select(asked, [candidate("degree")], chosen, known=Ledger())
     assert refused.value.code == "unknown_definition"
-    unreadable = asked | {"nonce": "none"}
-    refusal(PeerError, selection.find_fitting, unreadable, [])
