@@ -120,7 +120,7 @@ class PlainVerification(serializers.ModelSerializer):
         return row.unsealed_checks()
 
     def get_policy(self, row):
-        return row.unsealed_policy()
+        return row.unsealed_policy().to_json()
 
     def get_proposal(self, row):
         return row.unsealed_proposal()

@@ -14,7 +14,13 @@ from sandbox.models import SimulatedHolder
 from tenants import audit
 from tenants.models import Network, Tenant
 from verifications.models import VerificationPolicy
-from verifications.proofs import proof_policy
+from verifications.proofs.policy import (
+    NO_REQUIREMENT,
+    Policy,
+    PolicyItem,
+    Restriction,
+    RevocationRequirement,
+)
 from wallets.models import Wallet
 
 Behaviour = SimulatedHolder.Behaviour
@@ -41,12 +47,12 @@ def find_definition(tenant: Tenant) -> CredentialDefinition | None:
 
 def find_policy(definition: CredentialDefinition) -> VerificationPolicy | None:
     """The sample policy as it is made for this definition, if it is there."""
-    wanted = proof_policy.normalise(policy_body(definition))
+    wanted = build_policy(definition)
     rows = VerificationPolicy.objects.filter(
         tenant=definition.tenant_id, name=POLICY, version=VERSION
     )
     newest = rows.order_by("-pk")[:MAX_POLICIES]
-    return next((one for one in newest if one.unsealed_body() == wanted), None)
+    return next((one for one in newest if one.unsealed_policy() == wanted), None)
 
 
 def find_holders(tenant: Tenant) -> dict[str, SimulatedHolder]:
@@ -124,33 +130,19 @@ def offer_samples(
                 found[wallet_id], definition, values, automatic_issuance=True
             )
     return find_policy(definition) or VerificationPolicy.create(
-        tenant, policy_body(definition)
+        tenant, build_policy(definition)
     )
 
 
-def policy_body(definition: CredentialDefinition) -> dict[str, Any]:
+def build_policy(definition: CredentialDefinition) -> Policy:
     """A name that is shown, and an age that is compared, of a valid credential."""
-    restrictions = [{"credentialDefinitionId": definition.definition_id}]
-    body: dict[str, Any] = {
-        "name": POLICY,
-        "version": VERSION,
-        "attributes": [
-            {
-                "policyName": "name",
-                "attributeNames": ["name"],
-                "restrictions": restrictions,
-            }
-        ],
-        "predicates": [
-            {
-                "policyName": "adult",
-                "attributeName": "age",
-                "predicateType": ">=",
-                "predicateValue": 18,
-                "restrictions": restrictions,
-            }
-        ],
-    }
-    if definition.supports_revocation:
-        body["revocationRequirement"] = {"validNow": True}
-    return body
+    only = Restriction({"credentialDefinitionId": definition.definition_id})
+    return Policy(
+        POLICY,
+        VERSION,
+        attributes=(PolicyItem("name", ("name",), restrictions=(only,)),),
+        predicates=(PolicyItem("adult", ("age",), ">=", 18, (only,)),),
+        requirement=RevocationRequirement(valid_now=True)
+        if definition.supports_revocation
+        else NO_REQUIREMENT,
+    )

@@ -11,61 +11,64 @@ restrictions allow have an attribute called `policyName` and none of `attributeN
 """
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 from credentials.ledgers.base import schema_id_of
 from verifications.proofs.ledger_reader import LedgerReader
+from verifications.proofs.policy import Policy, PolicyItem
 from wallets.anoncreds import normalise_name
 
 
-def resolve_attributes(policy: dict[str, Any], ledger: LedgerReader) -> dict[str, Any]:
-    """Return the policy with the requested attributes in `attributeNames`.
+def resolve_attributes(policy: Policy, ledger: LedgerReader) -> Policy:
+    """Return the policy with the requested attributes in `attribute_names`.
 
-    policy: normalised; it is not changed. ledger: read only for items with
-    restrictions whose `policyName` could be an attribute. Raises what its reads raise,
-    such as 503 `ledger_unavailable` or ReadNeeded.
+    ledger: read only for items with restrictions whose `policy_name` could be an
+    attribute. Raises what its reads raise, such as 503 `ledger_unavailable` or
+    ReadNeeded.
     """
-    items = []
-    for item in policy["attributes"]:
-        if means_policy_name(item, ledger):
-            item = item | {"attributeNames": [item["policyName"]]}
-        items.append(item)
-    return policy | {"attributes": items}
+    attributes = tuple(
+        replace(item, attribute_names=(item.policy_name,))
+        if means_policy_name(item, ledger)
+        else item
+        for item in policy.attributes
+    )
+    return replace(policy, attributes=attributes)
 
 
-def means_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
+def means_policy_name(item: PolicyItem, ledger: LedgerReader) -> bool:
     """Whether the item can only ask for the attribute `policyName`."""
     if not could_mean_policy_name(item, ledger):
         return False
-    names = set(map(normalise_name, item["attributeNames"]))
-    return all(names.isdisjoint(labels) for labels in _allowed_schemas(item, ledger))
+    return all(
+        labels.isdisjoint(item.labels) for labels in _allowed_schemas(item, ledger)
+    )
 
 
-def could_mean_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
+def could_mean_policy_name(item: PolicyItem, ledger: LedgerReader) -> bool:
     """Whether `policyName` is an attribute of all allowed credentials.
 
     False if the item already asks for that attribute.
     """
-    name = normalise_name(item["policyName"])
-    if name in map(normalise_name, item["attributeNames"]):
+    name = normalise_name(item.policy_name)
+    if name in item.labels:
         return False
     schemas = list(_allowed_schemas(item, ledger))
     return bool(schemas) and all(name in labels for labels in schemas)
 
 
-def _allowed_schemas(item: dict[str, Any], ledger: LedgerReader) -> Iterator[set[str]]:
+def _allowed_schemas(item: PolicyItem, ledger: LedgerReader) -> Iterator[set[str]]:
     """Yield the attributes of each schema on the ledger that a restriction names.
 
     By its definition, its id, or by its issuer, name and version.
     """
-    for restriction in item.get("restrictions", []):
-        definition_id = restriction.get("credentialDefinitionId")
+    for restriction in item.restrictions:
+        definition_id = restriction.definition_id
         definition = ledger.definition(definition_id) if definition_id else None
-        schema_id = restriction.get("schemaId")
+        schema_id = restriction.facts.get("schemaId")
         parts = {
-            "issuerId": restriction.get("schemaIssuerDid"),
-            "name": restriction.get("schemaName"),
-            "version": restriction.get("schemaVersion"),
+            "issuerId": restriction.facts.get("schemaIssuerDid"),
+            "name": restriction.facts.get("schemaName"),
+            "version": restriction.facts.get("schemaVersion"),
         }
         if definition:
             schema_id = definition["schemaId"]

@@ -65,7 +65,7 @@ def create_kiosk(
 
     400 `unknown_item` if an item is not one that shows values; 409 `too_many_kiosks`.
     """
-    showable = [item["policyName"] for item in policy.unsealed_body()["attributes"]]
+    showable = [item.policy_name for item in policy.unsealed_policy().attributes]
     if unknown := [item for item in shown_items if item not in showable]:
         message = f"The policy has no item that shows values and is named {unknown[0]}."
         raise Invalid("unknown_item", message, {"shownItems": [message]})
@@ -197,7 +197,7 @@ def replace_request(kiosk: Kiosk) -> bool:
     policy = kiosk.policy
     made = verifier.send_request_by_link(
         Wallet.of_organization(kiosk.tenant),
-        policy.unsealed_body(),
+        policy.unsealed_policy(),
         policy.pk,
         options=connectionless.default_options(kiosk.tenant),
     )

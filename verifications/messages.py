@@ -8,6 +8,7 @@ from connections.didcomm.message import Message, build
 from connections.didcomm.service import read_service
 from core.errors import PeerError
 from verifications.proofs import request_building
+from verifications.proofs.policy import Policy
 from verifications.proofs.request_reading import ProofRequest
 from wallets import anoncreds
 
@@ -16,7 +17,9 @@ ABANDONED = "abandoned"
 NOT_VALID = "proof-not-valid"
 
 
-def build_proposal(preview: dict, policy: dict, message_format: MessageFormat) -> dict:
+def build_proposal(
+    preview: dict, policy: Policy, message_format: MessageFormat
+) -> dict:
     """Build a proposal, with a preview in 1.0 and a proof request in 2.0.
 
     The verifier may send the request of 2.0 back as it is. So it has a nonce.
@@ -24,7 +27,7 @@ def build_proposal(preview: dict, policy: dict, message_format: MessageFormat) -
     preview: of build_preview(). policy: with its attributes resolved.
     """
     message = _build_message(
-        "propose-presentation", message_format, comment=policy["name"]
+        "propose-presentation", message_format, comment=policy.name
     )
     if message_format.is_first:
         kind = message_format.prefix + message_format.type(

@@ -22,8 +22,9 @@ from core.work import transactions
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
 from verifications import messages, previews
-from verifications.proofs import failures, proof_policy
+from verifications.proofs import failures
 from verifications.proofs.checks import Outcome
+from verifications.proofs.policy import Policy
 from verifications.proofs.request_reading import ProofRequest
 from wallets.models import Wallet
 from webhooks.events.types import Type
@@ -54,20 +55,20 @@ class VerificationPolicy(Record, NotedRow):
         return f"{self.name} {self.version}"
 
     @classmethod
-    def create(
-        cls, tenant: Tenant, body: dict[str, Any], notes: Notes | None = None
-    ) -> Self:
-        """Store a policy, in its normalised form. 400 `invalid_policy`."""
-        body = proof_policy.normalise(body)
-        row = cls(tenant=tenant, name=body["name"], version=body["version"])
-        vault.seal(row, "body", body)
+    def create(cls, tenant: Tenant, policy: Policy, notes: Notes | None = None) -> Self:
+        row = cls(tenant=tenant, name=policy.name, version=policy.version)
+        vault.seal(row, "body", policy.to_json())
         row.set_notes(notes)
         row.save(force_insert=True)
         return row
 
     def unsealed_body(self) -> dict[str, Any]:
-        """Return the normalised policy. Decrypts in each call."""
+        """Return the policy as the API's JSON. Decrypts in each call."""
         return vault.unseal(self, "body")
+
+    def unsealed_policy(self) -> Policy:
+        """Decrypts in each call."""
+        return Policy.from_json(self.unsealed_body())
 
 
 class Kiosk(Record):
@@ -240,13 +241,13 @@ class Verification(Exchange):
         role: str,
         thread_id: str,
         message_format: MessageFormat,
-        policy: dict[str, Any],
+        policy: Policy,
         proof_request: dict[str, Any] | None,
     ) -> Self:
         """Return an unsaved row: Proposed without a proof request, else Requested.
 
-        policy: normalised, with dates that are not relative; the API shows it. Both
-        are sealed. The connection may be an unsaved one.
+        policy: with dates that are not relative; the API shows it. Both are sealed. The
+        connection may be an unsaved one.
         """
         row = cls(
             tenant_id=connection.tenant_id,
@@ -258,7 +259,7 @@ class Verification(Exchange):
             wire_version=message_format.version,
             wire_format=message_format.format,
         )
-        vault.seal(row, "policy", policy)
+        vault.seal(row, "policy", policy.to_json())
         vault.seal(row, "request_body", proof_request)
         return row
 
@@ -308,12 +309,9 @@ class Verification(Exchange):
             raise WrongState(self, [self.State.REQUESTED])
         return ProofRequest.parse(vault.unseal(self, "request_body"))
 
-    def unsealed_policy(self) -> dict[str, Any]:
-        """Return the normalised policy, with dates that are not relative.
-
-        Decrypts in each call.
-        """
-        return vault.unseal(self, "policy")
+    def unsealed_policy(self) -> Policy:
+        """Return the policy, with dates that are not relative. Decrypts in each call."""
+        return Policy.from_json(vault.unseal(self, "policy"))
 
     def unsealed_proposal(self) -> dict[str, Any] | None:
         """Return the proposal with the API's field names, or None.
@@ -356,21 +354,21 @@ class Verification(Exchange):
     # The transitions. Like move(), each needs the lock and may raise WrongState.
 
     def receive_proposal(
-        self, message: Message, policy: dict[str, Any], preview: dict[str, Any]
+        self, message: Message, policy: Policy, preview: dict[str, Any]
     ) -> None:
         """Verifier: the prover has proposed something else."""
         move(
             self,
             [self.State.PROPOSED],
             self.State.PROPOSED,
-            policy=vault.sealed_value(self, "policy", policy),
+            policy=vault.sealed_value(self, "policy", policy.to_json()),
             proposal=vault.sealed_value(self, "proposal", preview),
             **format_columns(message),
         )
 
     def answer_proposal(
         self,
-        policy: dict[str, Any],
+        policy: Policy,
         proof_request: dict[str, Any],
         policy_id: UUID | None,
     ) -> None:
@@ -378,19 +376,19 @@ class Verification(Exchange):
         self._move_to_requested(policy, proof_request, policy_id=policy_id)
 
     def receive_request(
-        self, message: Message, policy: dict[str, Any], proof_request: dict[str, Any]
+        self, message: Message, policy: Policy, proof_request: dict[str, Any]
     ) -> None:
         """Prover: the verifier has answered the proposal with a request."""
         self._move_to_requested(policy, proof_request, **format_columns(message))
 
     def _move_to_requested(
-        self, policy: dict[str, Any], proof_request: dict[str, Any], **changes: Any
+        self, policy: Policy, proof_request: dict[str, Any], **changes: Any
     ) -> None:
         move(
             self,
             [self.State.PROPOSED],
             self.State.REQUESTED,
-            policy=vault.sealed_value(self, "policy", policy),
+            policy=vault.sealed_value(self, "policy", policy.to_json()),
             request_body=vault.sealed_value(self, "request_body", proof_request),
             **changes,
         )

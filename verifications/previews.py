@@ -10,6 +10,12 @@ from connections.didcomm.formats import PROOF_PROPOSAL, attachment_of, format_of
 from connections.didcomm.message import Message
 from core.errors import Invalid, PeerError
 from verifications.proofs import proof_policy
+from verifications.proofs.policy import (
+    NO_REQUIREMENT,
+    REVOCATION_REQUIREMENT,
+    Policy,
+    PolicyItem,
+)
 from verifications.proofs.proof_items import MAX_REFERENTS, PREDICATE_TYPES
 from verifications.proofs.request_reading import ProofRequest
 
@@ -32,8 +38,8 @@ REQUEST_DEFAULTS = {"name": DEFAULT_NAME, "version": DEFAULT_VERSION, "nonce": "
 MAX_TEXT_LENGTH = 10_000
 
 
-def build_preview(policy: dict) -> dict:
-    """Return the preview of a normalised policy.
+def build_preview(policy: Policy) -> dict:
+    """Return the preview of a policy.
 
     Raises Invalid("invalid_policy") if a preview cannot express the policy.
     """
@@ -41,94 +47,92 @@ def build_preview(policy: dict) -> dict:
     return _preview_of(policy)
 
 
-def _preview_of(policy: dict) -> dict:
+def _preview_of(policy: Policy) -> dict:
     attributes = [
-        {"name": name, "referent": item["policyName"]} | _restriction_to_wire(item)
-        for item in policy["attributes"]
-        for name in item["attributeNames"]
+        {"name": name, "referent": item.policy_name} | _restriction_to_wire(item)
+        for item in policy.attributes
+        for name in item.attribute_names
     ]
     predicates = [
         {
-            "name": item["attributeName"],
-            "referent": item["policyName"],
-            "predicate": item["predicateType"],
-            "threshold": item["predicateValue"],
+            "name": item.attribute_names[0],
+            "referent": item.policy_name,
+            "predicate": item.predicate_type,
+            "threshold": item.threshold,
+            **_restriction_to_wire(item),
         }
-        | _restriction_to_wire(item)
-        for item in policy["predicates"]
+        for item in policy.predicates
     ]
     return {"attributes": attributes, "predicates": predicates}
 
 
-def _restriction_to_wire(item: dict) -> dict:
+def _restriction_to_wire(item: PolicyItem) -> dict[str, str]:
     """The first restriction in the names of a preview, which has no alternatives.
 
     A received proposal in 2.0 may have more restrictions.
     """
-    restriction: dict = next(iter(item.get("restrictions", [])), {})
+    facts = item.restrictions[0].facts if item.restrictions else {}
     return {
         RESTRICTION_NAMES[name]: text
-        for name, text in restriction.items()
+        for name, text in facts.items()
         if name in RESTRICTION_NAMES
     }
 
 
-def _check_expressible(policy: dict) -> None:
+def _check_expressible(policy: Policy) -> None:
     errors: dict[str, list[str]] = {}
-    for part in ("attributes", "predicates"):
-        for index, item in enumerate(policy[part]):
-            path = f"{part}[{index}]"
-            if item.get("predicateType") == "==":
-                sentence = "A proposal compares with >=, >, <= or <."
-                errors[f"{path}.predicateType"] = [sentence]
-            if "allowText" in item:
-                sentence = "Leave it out: only the verifier can allow text."
-                errors[f"{path}.allowText"] = [sentence]
-            restrictions = item.get("restrictions", [])
-            if len(restrictions) > 1 or any(
-                set(restriction) - set(RESTRICTION_NAMES)
-                for restriction in restrictions
-            ):
-                names = ", ".join(RESTRICTION_NAMES)
-                sentence = f"Give at most one restriction, with {names} only."
-                errors[f"{path}.restrictions"] = [sentence]
-    if proof_policy.REVOCATION_REQUIREMENT in policy:
+    for path, item in policy.items_by_path():
+        if item.predicate_type == "==":
+            sentence = "A proposal compares with >=, >, <= or <."
+            errors[f"{path}.predicateType"] = [sentence]
+        if item.allows_text:
+            sentence = "Leave it out: only the verifier can allow text."
+            errors[f"{path}.allowText"] = [sentence]
+        if len(item.restrictions) > 1 or any(
+            one.value or one.facts.keys() - RESTRICTION_NAMES.keys()
+            for one in item.restrictions
+        ):
+            names = ", ".join(RESTRICTION_NAMES)
+            sentence = f"Give at most one restriction, with {names} only."
+            errors[f"{path}.restrictions"] = [sentence]
+    if policy.requirement != NO_REQUIREMENT:
         sentence = "Leave it out: only the verifier can ask for it."
-        errors[proof_policy.REVOCATION_REQUIREMENT] = [sentence]
+        errors[REVOCATION_REQUIREMENT] = [sentence]
     if errors:
         path, sentences = next(iter(errors.items()))
         message = f"The policy cannot be proposed: {path}: {sentences[0]}"
         raise Invalid("invalid_policy", message, errors)
 
 
-def read_proposal(message: Message) -> tuple[dict, dict]:
+def read_proposal(message: Message) -> tuple[dict, Policy]:
     """Return (preview, policy) of a proposal.
 
     Raises PeerError if it cannot be read, or is not a valid policy.
     """
     if not format_of(message).is_first:
         request = REQUEST_DEFAULTS | attachment_of(message, PROOF_PROPOSAL)
-        policy = _normalise_proposed(ProofRequest.parse(request).to_policy())
+        proposed = ProofRequest.parse(request).to_policy()
+        policy = _normalise_proposed(proposed.to_json())
         return _preview_of(policy), policy
     preview = message.body.get("presentation_proposal")
     if not isinstance(preview, dict):
         raise PeerError("bad_proposal", "presentation_proposal is missing")
     attributes = _read_entries(preview, "attributes")
     predicates = _read_entries(preview, "predicates")
-    policy = {
+    body = {
         "name": str(message.body.get("comment") or DEFAULT_NAME)[:200],
         "version": DEFAULT_VERSION,
         "attributes": _attribute_items(attributes),
         "predicates": [_predicate_item(entry) for entry in predicates],
     }
     entries = {"attributes": attributes, "predicates": predicates}
-    return entries, _normalise_proposed(policy)
+    return entries, _normalise_proposed(body)
 
 
-def _normalise_proposed(policy: dict) -> dict:
-    """Normalise a proposed policy, by the same rules as any other policy."""
+def _normalise_proposed(body: dict) -> Policy:
+    """The proposed policy, by the same rules as any other policy."""
     try:
-        return proof_policy.normalise(policy)
+        return proof_policy.normalise(body)
     except Invalid as error:
         raise PeerError("bad_proposal", error.message) from None
 

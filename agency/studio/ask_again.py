@@ -60,11 +60,11 @@ def send_again(tenant: Tenant, row: Verification) -> Verification:
         kiosk.refresh_from_db(fields=["verification_id"])
         return Verification.objects.get(pk=kiosk.verification_id)
     policy = find_policy(row)
-    body = policy.unsealed_body() if policy else row.unsealed_policy()
+    asked = (policy or row).unsealed_policy()
     key = policy.pk if policy else None
     connection = row.require_connection()
     if connection.connectionless:
         wallet = Wallet.of_organization(tenant)
         options = connectionless.default_options(tenant)
-        return verifier.send_request_by_link(wallet, body, key, options=options)
-    return verifier.send_request(connection, body, key)
+        return verifier.send_request_by_link(wallet, asked, key, options=options)
+    return verifier.send_request(connection, asked, key)

@@ -45,9 +45,9 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
         return to_page("studio:new_policy", tenant, {})
     policy = find_policy_about(tenant, definition)
     if policy is None:
-        body = read_policy(card_of_definition(definition).to_draft().body())
+        wanted = read_policy(card_of_definition(definition).to_draft().body())
         create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
-        policy = create(tenant, body)
+        policy = create(tenant, wanted)
     issued_over = credential.connection
     if issued_over and issued_over.connectionless:
         return ask_for_policy(request, tenant, policy, None)

@@ -1,18 +1,17 @@
 """The comparisons of policies in words."""
 
-from typing import Any
-
+from verifications.proofs.policy import PolicyItem
 from verifications.proofs.relative_dates import read_offset
 from verifications.wording import condition_of
 
 UNITS = {"d": "day", "m": "month", "y": "year"}
 
 
-def condition_words(item: dict[str, Any]) -> str:
-    """The condition of a normalised predicate, such as "today or any later day"."""
-    kind, value = item["predicateType"], item["predicateValue"]
-    if isinstance(value, int):
-        return condition_of(item["attributeName"], kind, value)
+def condition_words(item: PolicyItem) -> str:
+    """The condition of a predicate, such as "today or any later day"."""
+    kind, value = item.predicate_type or "", item.threshold
+    if not isinstance(value, str):
+        return condition_of(item.attribute_names[0], kind, value or 0)
     day = relative_words(value)
     return {
         ">=": f"{day} or any later day",

@@ -50,9 +50,9 @@ class KioskForm(OnceForm):
     ) -> None:
         super().__init__(data, **options)
         self.policy = policy
-        items = policy.unsealed_body()["attributes"]
+        items = policy.unsealed_policy().attributes
         self.fields["shown_items"].choices = [
-            (item["policyName"], ", ".join(item["attributeNames"])) for item in items
+            (item.policy_name, ", ".join(item.attribute_names)) for item in items
         ]
 
     def clean(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def name_of(row: Any) -> str:
         return getattr(row, "schema_name", None) or name_in(row.schema_id)
     if isinstance(row, Verification):
         stored = getattr(row, "policy_name", None)
-        return stored or row.unsealed_policy().get("name") or ""
+        return stored or row.unsealed_policy().name
     return row.schema.name if isinstance(row, CredentialDefinition) else row.name
 
 

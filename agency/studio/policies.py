@@ -18,7 +18,7 @@ from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.lists import POLICIES, render_list
 from agency.studio.pages import get_membership, ids_in, studio_page, to_page
-from agency.studio.policy_drafts import KINDS, restriction_words
+from agency.studio.policy_drafts import KINDS, SHOW, restriction_words
 from agency.studio.recipients import (
     RecipientForm,
     find_chosen,
@@ -36,6 +36,7 @@ from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 from verifications.api.verifier import request_function
 from verifications.models import Verification, VerificationPolicy
+from verifications.proofs.policy import NO_REQUIREMENT, Policy, Restriction
 from wallets.models import Wallet
 
 MAX_SEARCHED = 20  # policies, the newest
@@ -59,13 +60,13 @@ def get_policy(tenant: Tenant, object_id: UUID) -> VerificationPolicy:
 def show_policy(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id)
     policy = get_policy(membership.tenant, object_id)
-    body = policy.unsealed_body()
+    asked = policy.unsealed_policy()
     context = {
         "membership": membership,
         "tenant": membership.tenant,
         "policy": policy,
-        **policy_in_words(body, membership.tenant),
-        "checks_revocation": "revocationRequirement" in body,
+        **policy_in_words(asked, membership.tenant),
+        "checks_revocation": asked.requirement != NO_REQUIREMENT,
         "may_ask": membership.may(Permission.OPERATE),
         "has_connections": usable_connections(membership.tenant).exists(),
         "form": OnceForm(),
@@ -73,40 +74,40 @@ def show_policy(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpR
     return render(request, "studio/policy.html", context)
 
 
-def policy_in_words(policy: dict[str, Any], tenant: Tenant) -> dict[str, Any]:
-    """The items of a normalised policy. Required values are not shown.
+def policy_in_words(policy: Policy, tenant: Tenant) -> dict[str, Any]:
+    """The items of a policy. Required values are not shown.
 
     restrictions: for each alternative its parts, `(what, id, name)`. Only definitions
     of the tenant have a name. only_of: the restrictions, if all items have the same.
     """
-    found = []
-    for item in policy["attributes"]:
-        names = ", ".join(item["attributeNames"])
-        found.append({"names": names, "request": KINDS["show"]})
-    for item in policy["predicates"]:
-        condition = f"Only prove: {condition_words(item)}"
-        found.append({"names": item["attributeName"], "request": condition})
-    items = [*policy["attributes"], *policy["predicates"]]
-    names_by_id = name_definitions(tenant, items)
-    for row, item in zip(found, items, strict=True):
-        row["restrictions"] = [
-            [(what, which, names_by_id.get(which)) for what, which in words]
-            for words in map(restriction_words, item.get("restrictions", []))
-        ]
+    names_by_id = name_definitions(tenant, policy)
+    found: list[dict[str, Any]] = [
+        {
+            "names": ", ".join(item.attribute_names),
+            "request": f"Only prove: {condition_words(item)}"
+            if item.is_predicate
+            else KINDS[SHOW],
+            "restrictions": [
+                [(what, which, names_by_id.get(which)) for what, which in words]
+                for words in map(restriction_words, item.restrictions)
+            ],
+        }
+        for item in policy.items
+    ]
     first = found[0]["restrictions"]
     is_same = all(row["restrictions"] == first for row in found)
     return {"items": found, "only_of": first if is_same else []}
 
 
-def name_definitions(tenant: Tenant, items: list[dict[str, Any]]) -> dict[str, str]:
+def name_definitions(tenant: Tenant, policy: Policy) -> dict[str, str]:
     """The names of the tenant's definitions to which items are restricted.
 
     With the version, if another of these has the name too.
     """
     wanted = {
-        restriction.get("credentialDefinitionId")
-        for item in items
-        for restriction in item.get("restrictions", [])
+        restriction.definition_id
+        for item in policy.items
+        for restriction in item.restrictions
     }
     rows = CredentialDefinition.active_of(tenant).filter(definition_id__in=wanted)
     columns = rows.values_list("definition_id", "schema__name", "schema__version")
@@ -155,7 +156,7 @@ def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         "form": form,
         "policy": policy,
         "wanted": urlencode(ids_in(request, "connection", "definition")),
-        **policy_in_words(policy.unsealed_body(), tenant),
+        **policy_in_words(policy.unsealed_policy(), tenant),
     }
     return render(request, "studio/new_verification.html", context)
 
@@ -199,7 +200,7 @@ def send_request(
         )
     ask = request_function(
         tenant,
-        body=policy.unsealed_body(),
+        policy=policy.unsealed_policy(),
         policy_id=policy.pk,
         connection=connection,
         link_options={"protocol": link_protocol(tenant)},
@@ -309,7 +310,6 @@ def find_policy_about(
 
 def is_about(policy: VerificationPolicy, definition: CredentialDefinition) -> bool:
     """Whether all that a policy asks for must be of this definition."""
-    body = policy.unsealed_body()
-    restricted = [{"credentialDefinitionId": definition.definition_id}]
-    items = [*body["attributes"], *body["predicates"]]
-    return all(item.get("restrictions") == restricted for item in items)
+    only = Restriction({"credentialDefinitionId": definition.definition_id})
+    items = policy.unsealed_policy().items
+    return all(item.restrictions == (only,) for item in items)

@@ -49,6 +49,7 @@ from verifications.models import VerificationPolicy
 from verifications.policy_lab.lint import Finding
 from verifications.policy_lab.trial import Trial
 from verifications.proofs import proof_policy
+from verifications.proofs.policy import Policy
 from verifications.wording import predicate_of, shown_attributes
 
 CARD, BUILDER, AS_JSON, TRY = "card", "builder", "json", "try"
@@ -74,7 +75,7 @@ class PolicyBuilder:
     text: str = ""
     samples: list[Sample] = field(default_factory=list)
     errors: dict[str, list[str]] = field(default_factory=dict)
-    policy: Json | None = None  # normalised, if it is valid
+    policy: Policy | None = None  # if it is valid
 
     def read_body(self) -> Json:
         """The policy as it is now. Raises bounded_json.BadJSON."""
@@ -130,8 +131,8 @@ class PolicyBuilder:
         return ""
 
 
-def read_policy(body: Json) -> Json:
-    """The normalised policy, by the rules of the API. Raises Invalid."""
+def read_policy(body: Json) -> Policy:
+    """The policy, by the rules of the API. Raises Invalid."""
     read = VerificationPolicyParameters(data=body)
     if not read.is_valid():
         errors = flatten_errors(read.errors)
@@ -192,7 +193,7 @@ def first_builder(request: HttpRequest, tenant: Tenant) -> PolicyBuilder | None:
     if chosen := parse_uuid(request.GET.get("definition", "")):
         return builder_of(get_definition(tenant, chosen))
     if chosen := parse_uuid(request.GET.get("policy", "")):
-        draft = draft_of(get_policy(tenant, chosen).unsealed_body())
+        draft = draft_of(get_policy(tenant, chosen).unsealed_policy())
         if "copy" in request.GET:
             draft.name, draft.version = f"{draft.name} (copy)"[:200], "1.0"
         else:
@@ -252,10 +253,9 @@ def press_button(
         builder.change_view(do, tenant)
     elif do == "add_sample":
         builder.check_policy()
-        wanted = builder.policy or {"attributes": [], "predicates": []}
         chosen = parse_uuid(given.get("sample_of", ""))
         definition = get_definition(tenant, chosen) if chosen else None
-        add_sample(builder.samples, definition, wanted)
+        add_sample(builder.samples, definition, builder.policy)
     elif do.startswith("remove_sample:"):
         number = do.partition(":")[2]
         if PLACE.fullmatch(number):

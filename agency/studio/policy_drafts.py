@@ -11,6 +11,12 @@ from typing import Any
 from django.http import QueryDict
 
 from core.text import bounded_json
+from verifications.proofs.policy import (
+    REVOCATION_REQUIREMENT,
+    Policy,
+    PolicyItem,
+    Restriction,
+)
 
 MAX_DRAFT_ITEMS = 40
 MAX_DRAFT_NAMES = 20  # of an item
@@ -50,10 +56,7 @@ LABELS = {
 }
 VALUE_PARTS = ("attribute", "value")  # of `value`, the value that is required
 PARTS = (*MEMBERS, *VALUE_PARTS)
-KNOWN = {"policyName", "attributeNames", "restrictions"}
-KNOWN_OF_PREDICATE = {
-    "policyName", "attributeName", "predicateType", "predicateValue", "restrictions",
-}  # fmt: skip
+WITHOUT_FIELD = (REVOCATION_REQUIREMENT, "allowText")  # members of an item
 
 Json = dict[str, Any]
 
@@ -145,7 +148,7 @@ class Draft:
             if item.path:
                 body[member].append(item.body())
         if self.requirement:
-            body["revocationRequirement"] = self.requirement
+            body[REVOCATION_REQUIREMENT] = self.requirement
         return body
 
     @property
@@ -244,48 +247,45 @@ def restriction_of(parts: dict[str, str]) -> Json:
     return found
 
 
-def restriction_words(restriction: Json) -> list[tuple[str, str]]:
+def restriction_words(restriction: Restriction) -> list[tuple[str, str]]:
     """`(what, which)` for each part of a restriction. A required value is not shown."""
     found = [
-        (LABELS[name], restriction[member])
+        (LABELS[name], restriction.facts[member])
         for name, member in MEMBERS.items()
-        if member in restriction
+        if member in restriction.facts
     ]
-    if value := restriction.get("value"):
-        found.append(("a required value of", value["attributeName"]))
+    if restriction.value:
+        found.append(("a required value of", restriction.value.attribute_name))
     return found
 
 
-def draft_of(policy: Json) -> Draft:
-    """policy: normalised."""
-    items = [*policy["attributes"], *policy["predicates"]]
+def draft_of(policy: Policy) -> Draft:
     return Draft(
-        policy["name"],
-        policy["version"],
-        policy.get("revocationRequirement", {}),
-        [draft_item(item) for item in items],
+        policy.name,
+        policy.version,
+        policy.requirement.to_json(),
+        [draft_item(item) for item in policy.items],
     )
 
 
-def draft_item(item: Json) -> DraftItem:
-    is_predicate = "predicateType" in item
-    known = KNOWN_OF_PREDICATE if is_predicate else KNOWN
+def draft_item(item: PolicyItem) -> DraftItem:
+    more = item.to_json()
     return DraftItem(
-        kind=item["predicateType"] if is_predicate else SHOW,
-        called=item["policyName"],
-        number=str(item.get("predicateValue", "")),
-        names=[item["attributeName"]] if is_predicate else item["attributeNames"],
-        any_of=[parts_of(one) for one in item.get("restrictions", [])],
-        more={name: value for name, value in item.items() if name not in known},
+        kind=item.predicate_type or SHOW,
+        called=item.policy_name,
+        number=str(item.threshold) if item.is_predicate else "",
+        names=list(item.attribute_names),
+        any_of=[parts_of(one) for one in item.restrictions],
+        more={name: more[name] for name in WITHOUT_FIELD if name in more},
     )
 
 
-def parts_of(restriction: Json) -> dict[str, str]:
-    found = {name: restriction.get(member, "") for name, member in MEMBERS.items()}
-    value = restriction.get("value", {})
+def parts_of(restriction: Restriction) -> dict[str, str]:
+    facts, value = restriction.facts, restriction.value
+    found = {name: facts.get(member, "") for name, member in MEMBERS.items()}
     return found | {
-        "attribute": value.get("attributeName", ""),
-        "value": value.get("attributeValue", ""),
+        "attribute": value.attribute_name if value else "",
+        "value": value.text if value else "",
     }
 
 

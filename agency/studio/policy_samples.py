@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from credentials.models import CredentialDefinition
 from credentials.models.definition import DATE, INTEGER
+from verifications.proofs.policy import Policy
 from verifications.wording import as_day
 from wallets.anoncreds import normalise_name
 
@@ -64,18 +65,22 @@ def read_samples(given: QueryDict) -> list[Sample]:
 
 
 def add_sample(
-    samples: list[Sample], definition: CredentialDefinition | None, policy: Json
+    samples: list[Sample],
+    definition: CredentialDefinition | None,
+    policy: Policy | None,
 ) -> None:
     """Add one with the attributes of its definition, or else with those asked for.
 
-    Each has an example as its value. policy: normalised.
+    Each has an example as its value. policy: None if it is not valid yet.
     """
     if len(samples) >= MAX_SAMPLES:
         return
     if definition is None:
-        shown = [name for one in policy["attributes"] for name in one["attributeNames"]]
-        compared = [one["attributeName"] for one in policy["predicates"]]
-        kinds = dict.fromkeys(shown, "") | dict.fromkeys(compared, INTEGER)
+        kinds = {
+            name: INTEGER if item.is_predicate else ""
+            for item in (policy.items if policy else ())
+            for name in item.attribute_names
+        }
         values = [(name, example_value(name, kind)) for name, kind in kinds.items()]
         samples.append(Sample(values=values))
         return

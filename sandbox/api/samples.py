@@ -18,8 +18,8 @@ class SamplesContract(Contract):
     )
 
     def get_definitionId(self, policy):
-        [item] = policy.unsealed_body()["attributes"]
-        return item["restrictions"][0]["credentialDefinitionId"]
+        [item] = policy.unsealed_policy().attributes
+        return item.restrictions[0].definition_id
 
     def get_holders(self, policy):
         return list(samples.find_holders(policy.tenant).values())

@@ -25,7 +25,7 @@ def attributes_asked_for(name, names, *restrictions):
     """The attributes that are asked for."""
     item = attribute(name, *restrictions, attributeNames=names)
     body = proof_policy.normalise(policy_of(item))
-    return resolve_attributes(body, ledger())["attributes"][0]["attributeNames"]
+    return list(resolve_attributes(body, ledger()).attributes[0].attribute_names)
 
 
 @pytest.mark.parametrize("restriction", [BY_SCHEMA, BY_DEFINITION, BY_NAME])

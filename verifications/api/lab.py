@@ -21,6 +21,7 @@ from verifications.policy_lab.trial import REASONS, Trial, try_policy
 from verifications.present_proof.requests import declared_integers
 from verifications.proofs import proof_policy
 from verifications.proofs.ledger_reader import LedgerReader
+from verifications.proofs.policy import Policy
 
 MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."
@@ -139,9 +140,9 @@ class ReadOnce:
 
 
 def review_policy(
-    tenant: Tenant, policy: dict[str, Any], samples: list[dict[str, Any]]
+    tenant: Tenant, policy: Policy, samples: list[dict[str, Any]]
 ) -> tuple[Trial, list[Finding]]:
-    """Try a normalised policy on samples, and list what may be a mistake in it.
+    """Try a policy on samples, and list what may be a mistake in it.
 
     400 `invalid_sample`. Call it outside of transactions: it reads the ledger.
     """
@@ -163,7 +164,7 @@ class PolicyTrials(View):
         body = self.parse_body(PolicyTrialParameters)
         if "policyId" in body:
             rows = VerificationPolicy.objects.filter(tenant=self.tenant)
-            policy = get_or_404(rows, body["policyId"]).unsealed_body()
+            policy = get_or_404(rows, body["policyId"]).unsealed_policy()
         else:
             # Here name and version are required. Without parse_body(), which would name
             # `credentials` as an ignored member.

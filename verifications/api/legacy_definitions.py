@@ -25,13 +25,12 @@ from verifications.api.serializers import (
 )
 from verifications.api.verifier import Verifications
 from verifications.models import VerificationPolicy
+from verifications.proofs.policy import MAX_TIMESTAMP
 from verifications.proofs.proof_items import (
     MAX_NAMES,
     MAX_RESTRICTIONS,
-    MAX_TIMESTAMP,
     RESTRICTION_FIELDS,
 )
-from verifications.proofs.relative_dates import resolve_dates
 
 BOTH = (
     "Members are read, and answered, in both spellings, as `requested_attributes` too."
@@ -133,8 +132,8 @@ class VerificationDefinitionContract(Contract):
     proofRequest = ProofRequest(help_text=BOTH)
 
     def to_representation(self, policy: VerificationPolicy) -> dict[str, Any]:
-        body = resolve_dates(policy.unsealed_body(), int(time.time()))
-        shown = legacy_requests.from_policy(body)
+        asked = policy.unsealed_policy().resolve_dates(int(time.time()))
+        shown = legacy_requests.from_policy(asked)
         return {"id": str(policy.pk), "proofRequest": shown}
 
 
@@ -202,8 +201,8 @@ class OldVerifications(Verifications):
         if "connectionId" in body:
             return self.send_request(
                 body["connectionId"],
-                policy.unsealed_body(),
+                policy.unsealed_policy(),
                 policy.pk,
                 notes_in(body),
             )
-        return self.share_request(notes_in(body), policy.unsealed_body(), policy.pk)
+        return self.share_request(notes_in(body), policy.unsealed_policy(), policy.pk)

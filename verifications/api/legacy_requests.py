@@ -7,6 +7,7 @@ Members are read and written in both spellings, as `requestedAttributes` and
 from datetime import UTC, datetime
 
 from verifications.proofs import proof_policy
+from verifications.proofs.policy import Policy, PolicyItem
 from verifications.proofs.proof_items import RESTRICTION_FIELDS
 
 PREDICATE = {"predicateType": "p_type", "predicateValue": "p_value"}
@@ -17,8 +18,8 @@ REQUEST = {
 NON_REVOKED = {"nonRevoked": "non_revoked"}
 
 
-def to_policy(body: dict) -> dict:
-    """The normalised policy of a request. Raises Invalid (`invalid_policy`)."""
+def to_policy(body: dict) -> Policy:
+    """The policy of a request. Raises Invalid (`invalid_policy`)."""
     attributes, predicates = (body.get(part, {}) for part in REQUEST)
     policy: dict = {
         "name": body.get("name"),
@@ -69,45 +70,46 @@ def _restrictions_to_policy(item: dict) -> list[dict]:
     return restrictions
 
 
-def from_policy(policy: dict) -> dict:
-    """A (normalised) policy as a request with every member in both spellings."""
+def from_policy(policy: Policy) -> dict:
+    """A policy without relative dates as a request, each member in both spellings."""
     attributes = {}
-    for item in policy["attributes"]:
-        names = item["attributeNames"]
+    for item in policy.attributes:
+        names = list(item.attribute_names)
         named = {"name": names[0]} if len(names) == 1 else {"names": names}
-        attributes[item["policyName"]] = named | _restrictions_from_policy(item)
+        attributes[item.policy_name] = named | _restrictions_from_policy(item)
     predicates = {}
-    for item in policy["predicates"]:
-        compared = {name: item[name] for name in PREDICATE}
-        predicates[item["policyName"]] = (
-            {"name": item["attributeName"]}
+    for item in policy.predicates:
+        compared = {
+            "predicateType": item.predicate_type,
+            "predicateValue": item.threshold,
+        }
+        predicates[item.policy_name] = (
+            {"name": item.attribute_names[0]}
             | _in_both_spellings(compared, PREDICATE)
-            | ({"allowText": True} if item.get("allowText") else {})
+            | ({"allowText": True} if item.allows_text else {})
             | _restrictions_from_policy(item)
         )
     request: dict = {
         "requestedAttributes": attributes,
         "requestedPredicates": predicates,
     }
-    requirement = policy.get("revocationRequirement", {})
-    if "validAt" in requirement:
-        end = int(datetime.fromisoformat(requirement["validAt"]).timestamp())
+    end = policy.requirement.end
+    if end is not None:
         request["nonRevoked"] = {"from": end, "to": end}
-    elif requirement.get("validNow"):
+    elif policy.is_judged_at_receipt:
         request["nonRevoked"] = {"from": 0}
     spelled = _in_both_spellings(request, REQUEST | NON_REVOKED)
-    return {"name": policy["name"], "version": policy["version"]} | spelled
+    return {"name": policy.name, "version": policy.version} | spelled
 
 
-def _restrictions_from_policy(item: dict) -> dict:
+def _restrictions_from_policy(item: PolicyItem) -> dict:
     shown = []
-    for restriction in item.get("restrictions", []):
-        named = {name: text for name, text in restriction.items() if name != "value"}
-        spelled = _in_both_spellings(named, RESTRICTION_FIELDS)
-        if value := restriction.get("value"):
+    for one in item.restrictions:
+        spelled = _in_both_spellings(dict(one.facts), RESTRICTION_FIELDS)
+        if one.value:
             spelled["attributeValue"] = {
-                "name": value["attributeName"],
-                "value": value["attributeValue"],
+                "name": one.value.attribute_name,
+                "value": one.value.text,
             }
         shown.append(spelled)
     return {"restrictions": shown} if shown else {}

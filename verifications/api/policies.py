@@ -15,6 +15,7 @@ from verifications.api.serializers import (
     VerificationPolicyQuery,
 )
 from verifications.models import VerificationPolicy
+from verifications.proofs import proof_policy
 
 
 class VerificationPolicies(View):
@@ -30,8 +31,9 @@ class VerificationPolicies(View):
     )
     def create(self, request):
         body = self.parse_body(NotedPolicyParameters)
+        policy = proof_policy.normalise(body)
         created = self.perform(
-            VerificationPolicy.create, self.tenant, body, notes=notes_in(body)
+            VerificationPolicy.create, self.tenant, policy, notes=notes_in(body)
         )
         return self.to_response(VerificationPolicyContract, created)
 

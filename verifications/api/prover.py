@@ -67,10 +67,10 @@ class WalletVerifications(WalletExchangeView):
     def propose(self, request, walletId, connectionId):
         connection = self.get_connection(connectionId)
         given = self.parse_body(ProposedPolicyParameters)
-        body = proof_policy.normalise(given)
+        policy = proof_policy.normalise(given)
         version = given.get("exchangeVersion", "")
         proposed = self.perform(
-            prover.send_proposal, connection, body, version, notes_in(given)
+            prover.send_proposal, connection, policy, version, notes_in(given)
         )
         return self.exchange_response(proposed.pk)
 

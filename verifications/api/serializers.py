@@ -35,6 +35,7 @@ from core.api.serializers import (
     format_utc,
 )
 from credentials.api.serializers import CredentialContract
+from tenants import vault
 from verifications.models import Verification
 from verifications.proofs.failures import list_causes
 from verifications.proofs.proof_policy import MAX_GRACE_SECONDS
@@ -356,7 +357,7 @@ class VerificationContract(NotesContract):
             proof=verification.unsealed_proof(),
             checks=checks,
             causes=causes or None,
-            policy=verification.unsealed_policy(),
+            policy=vault.unseal(verification, "policy"),
             proposal=verification.unsealed_proposal(),
             verificationRequestData=encoded_message(connection) if is_by_link else None,
             verificationRequestUrl=url,
@@ -461,7 +462,7 @@ class VerificationPolicyCredentialContract(Contract):
             "policyName": item.policy_name,
             "attributeNames": list(item.attribute_names),
             "availableCredentials": shown.data,
-            "restrictions": item.restrictions,
+            "restrictions": [one.to_json() for one in item.restrictions],
         }
 
 

@@ -32,24 +32,24 @@ from wallets.models import Wallet
 
 
 def request_function(
-    tenant, *, link_options, body, policy_id=None, connection=None, notes=None
+    tenant, *, link_options, policy, policy_id=None, connection=None, notes=None
 ):
     """Return a function that asks over a connection or, without one, by a link.
 
     A function, because its caller runs it in a transaction with more: perform() stores
     the Idempotency-Key in it, the studio an audit entry.
 
-    link_options: valid ExchangeLinkParameters. body: a normalised policy.
+    link_options: valid ExchangeLinkParameters. policy: a Policy.
     """
     if connection:
-        return partial(verifier.send_request, connection, body, policy_id, notes)
+        return partial(verifier.send_request, connection, policy, policy_id, notes)
     wallet = Wallet.of_organization(tenant)
     if link_options.get("usePublicDid"):
         public_dids.require_resolvable_did(wallet)
     share = partial(
         verifier.send_request_by_link,
         wallet,
-        body,
+        policy,
         policy_id,
         options=out_of_band_options(link_options),
         exchange_version=link_options.get("exchangeVersion", ""),
@@ -67,18 +67,18 @@ class Verifications(ExchangeView):
         policies = VerificationPolicy.objects.filter(tenant=self.tenant)
         return get_or_404(policies, policy_id)
 
-    def send_request(self, connection_id, body, policy_id=None, notes=None):
-        """body: a normalised policy. policy_id: of the stored one, if it is one."""
+    def send_request(self, connection_id, policy, policy_id=None, notes=None):
+        """policy: a Policy. policy_id: of the stored one, if it is one."""
         connection = self.get_connection(connection_id)
-        sent = self.perform(verifier.send_request, connection, body, policy_id, notes)
+        sent = self.perform(verifier.send_request, connection, policy, policy_id, notes)
         return self.exchange_response(sent.pk)
 
-    def share_request(self, link_options, body, policy_id=None):
-        """link_options: valid NotedLinkParameters. body: a normalised policy."""
+    def share_request(self, link_options, policy, policy_id=None):
+        """link_options: valid NotedLinkParameters. policy: a Policy."""
         share = request_function(
             self.tenant,
             link_options=link_options,
-            body=body,
+            policy=policy,
             policy_id=policy_id,
             notes=notes_in(link_options),
         )
@@ -93,7 +93,8 @@ class Verifications(ExchangeView):
     def send_policy(self, request, policyId, connectionId):
         notes = self.parse_body(NotesParameters)
         stored = self.get_policy(policyId)
-        return self.send_request(connectionId, stored.unsealed_body(), stored.pk, notes)
+        policy = stored.unsealed_policy()
+        return self.send_request(connectionId, policy, stored.pk, notes)
 
     @operation(
         "sendVerificationFromParameters",
@@ -103,8 +104,8 @@ class Verifications(ExchangeView):
     )
     def send_parameters(self, request, connectionId):
         given = self.parse_body(NotedPolicyParameters)
-        body = proof_policy.normalise(given)
-        return self.send_request(connectionId, body, notes=notes_in(given))
+        policy = proof_policy.normalise(given)
+        return self.send_request(connectionId, policy, notes=notes_in(given))
 
     @operation(
         "replaceVerificationFromParameters",
@@ -144,7 +145,7 @@ class Verifications(ExchangeView):
                     "no_proposal",
                     "This connection has no proposal that waits for an answer.",
                 )
-            verifier.answer_proposal(proposed, stored.unsealed_body(), stored.pk)
+            verifier.answer_proposal(proposed, stored.unsealed_policy(), stored.pk)
         return proposed
 
     @operation(
@@ -156,7 +157,7 @@ class Verifications(ExchangeView):
     def share_policy(self, request, policyId):
         given = self.parse_body(NotedLinkParameters)
         stored = self.get_policy(policyId)
-        return self.share_request(given, stored.unsealed_body(), stored.pk)
+        return self.share_request(given, stored.unsealed_policy(), stored.pk)
 
     @operation(
         "createVerificationFromParameters",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from verifications.attribute_meaning import (
     could_mean_policy_name,
@@ -17,19 +17,18 @@ from verifications.attribute_meaning import (
     resolve_attributes,
 )
 from verifications.policy_lab.trial import Trial
-from verifications.proofs import proof_policy
 from verifications.proofs.ledger_reader import LedgerReader
-from verifications.proofs.proof_items import (
+from verifications.proofs.policy import (
+    CLOCK_SKEW_SECONDS,
     LOWER_BOUND_TYPES,
-    credential_facts,
-    schema_facts,
+    REVOCATION_REQUIREMENT,
+    Policy,
+    PolicyItem,
+    Restriction,
 )
-from verifications.proofs.relative_dates import (
-    day_of_number,
-    resolve_dates,
-    resolve_value,
-)
-from verifications.proofs.request_building import holds_integers_only, needs_bound
+from verifications.proofs.proof_items import credential_facts, schema_facts
+from verifications.proofs.relative_dates import day_of_number, resolve_value
+from verifications.proofs.request_building import needs_bound
 from verifications.proofs.selection import Candidate, comparable_number
 from wallets.anoncreds import normalise_name
 
@@ -70,7 +69,7 @@ Findings = Iterator[tuple[str, str]]
 
 
 class Review:
-    """A normalised policy, its trial with samples, and its objects on the network.
+    """A policy, its trial with samples, and its objects on the network.
 
     written_policy: as given, with the dates and the attributes as the author named
     them. policy: with its attributes resolved (see `attribute_meaning`) and the dates of
@@ -79,47 +78,40 @@ class Review:
     outside of transactions.
     """
 
-    def __init__(
-        self, policy: dict[str, Any], trial: Trial, ledger: LedgerReader, now: int
-    ):
+    def __init__(self, policy: Policy, trial: Trial, ledger: LedgerReader, now: int):
         self.written_policy = policy
-        self.policy = resolve_attributes(resolve_dates(policy, now), ledger)
+        self.policy = resolve_attributes(policy.resolve_dates(now), ledger)
         self.trial = trial
         self.ledger = ledger
         self.now = now
 
     @cached_property
-    def items(self) -> list[tuple[str, dict]]:
+    def items(self) -> list[tuple[str, PolicyItem]]:
         """Each attribute and predicate item with its path."""
-        return [
-            (f"{part}[{index}]", item)
-            for part in ("attributes", "predicates")
-            for index, item in enumerate(self.policy[part])
-        ]
+        return list(self.policy.items_by_path())
 
     @cached_property
-    def restrictions(self) -> list[tuple[str, dict, dict]]:
+    def restrictions(self) -> list[tuple[str, PolicyItem, Restriction]]:
         """Each restriction with its path and its item."""
         return [
             (f"{path}.restrictions[{index}]", item, restriction)
             for path, item in self.items
-            for index, restriction in enumerate(item.get("restrictions", []))
+            for index, restriction in enumerate(item.restrictions)
         ]
 
     @cached_property
-    def text_comparisons(self) -> list[tuple[str, dict]]:
+    def text_comparisons(self) -> list[tuple[str, PolicyItem]]:
         """Each predicate that a text value can satisfy, with its path."""
         return [
             (path, item)
             for path, item in self.items
-            if item.get("predicateType") in LOWER_BOUND_TYPES
+            if item.predicate_type in LOWER_BOUND_TYPES
         ]
 
     @cached_property
     def asks_for_non_revocation(self) -> bool:
-        if proof_policy.is_judged_at_receipt(self.policy):
-            return True
-        return proof_policy.time_of(self.policy, "validAt") is not None
+        requirement = self.policy.requirement
+        return bool(requirement.valid_now) or requirement.end is not None
 
     @cached_property
     def definitions(self) -> dict[str, dict | None]:
@@ -140,17 +132,19 @@ class Review:
         return {name: self.ledger.schema(name) for name in schema_ids}
 
     def _named_ids(self, field: str) -> list[str]:
-        names = [restriction.get(field) for _, _, restriction in self.restrictions]
+        names = [
+            restriction.facts.get(field) for _, _, restriction in self.restrictions
+        ]
         return list(dict.fromkeys(name for name in names if name))[:MAX_LOOKUPS]
 
-    def facts(self, restriction: dict) -> dict[str, str]:
+    def facts(self, restriction: Restriction) -> dict[str, str]:
         """The values that are the same in all credentials the restriction allows.
 
         They come from the network. Empty if it does not know the schema.
         """
-        definition_id = restriction.get("credentialDefinitionId", "")
+        definition_id = restriction.definition_id or ""
         definition = self.definitions.get(definition_id)
-        schema_id = restriction.get("schemaId", "")
+        schema_id = restriction.facts.get("schemaId", "")
         if definition:
             schema_id = definition["schemaId"]
         schema = self.schemas.get(schema_id)
@@ -160,12 +154,12 @@ class Review:
             return credential_facts(definition_id, definition, schema)
         return schema_facts(schema_id, schema)
 
-    def unfit_codes(self, item: dict) -> list[str | None]:
+    def unfit_codes(self, item: PolicyItem) -> list[str | None]:
         """For each sample, the code of why it does not satisfy the item, or None."""
         names = [one.policy_name for one in self.trial.items]
-        return self.trial.unfit_codes[names.index(item["policyName"])]
+        return self.trial.unfit_codes[names.index(item.policy_name)]
 
-    def fitting_samples(self, item: dict) -> list[Candidate]:
+    def fitting_samples(self, item: PolicyItem) -> list[Candidate]:
         """The samples that satisfy the item."""
         pairs = zip(self.trial.candidates, self.unfit_codes(item), strict=True)
         return [
@@ -183,10 +177,7 @@ class Review:
 
     def allows_revocable(self) -> bool:
         """Whether a restriction or a fitting sample has a revocable definition."""
-        definition_ids = {
-            restriction.get("credentialDefinitionId")
-            for _, _, restriction in self.restrictions
-        }
+        definition_ids = {one.definition_id for _, _, one in self.restrictions}
         for _, item in self.items:
             definition_ids |= {one.definition_id for one in self.fitting_samples(item)}
         return any(self.is_revocable(name) for name in definition_ids)
@@ -194,7 +185,7 @@ class Review:
 
 def no_restriction(review: Review) -> Findings:
     for path, item in review.items:
-        if not item.get("restrictions"):
+        if not item.restrictions:
             message = (
                 f"Anybody can issue themselves a credential with {quoted_names(item)} "
                 "and pass. Choose which credential it must come from, or its issuer."
@@ -204,7 +195,7 @@ def no_restriction(review: Review) -> Findings:
 
 def no_issuer(review: Review) -> Findings:
     for path, item, restriction in review.restrictions:
-        if not restriction.keys() & {"issuerDid", "credentialDefinitionId"}:
+        if not restriction.facts.keys() & {"issuerDid", "credentialDefinitionId"}:
             message = (
                 "Anybody can issue themselves such a credential with "
                 f"{quoted_names(item)} and pass. Choose the issuer too, or a definition."
@@ -214,7 +205,7 @@ def no_issuer(review: Review) -> Findings:
 
 def unknown_definition(review: Review) -> Findings:
     for path, item, restriction in review.restrictions:
-        name = restriction.get("credentialDefinitionId")
+        name = restriction.definition_id or ""
         if name in review.definitions and not review.definitions[name]:
             message = (
                 f"The definition chosen for {quoted_names(item)} is not on the network, "
@@ -225,7 +216,7 @@ def unknown_definition(review: Review) -> Findings:
 
 def unknown_schema(review: Review) -> Findings:
     for path, item, restriction in review.restrictions:
-        name = restriction.get("schemaId")
+        name = restriction.facts.get("schemaId", "")
         if name in review.schemas and not review.schemas[name]:
             message = (
                 f"The schema chosen for {quoted_names(item)} is not on the network, so "
@@ -239,7 +230,7 @@ def restriction_never_met(review: Review) -> Findings:
         facts = review.facts(restriction)
         wrong = [
             RESTRICTION_WORDS[field]
-            for field, text in restriction.items()
+            for field, text in restriction.facts.items()
             if field in facts and facts[field] != text
         ]
         if wrong:
@@ -257,9 +248,9 @@ def attribute_not_in_schema(review: Review) -> Findings:
         schema = review.schemas.get(schema_id)
         if not schema:
             continue
-        needed = item.get("attributeNames") or [item["attributeName"]]
-        if required := restriction.get("value"):
-            needed = [*needed, required["attributeName"]]
+        needed = list(item.attribute_names)
+        if restriction.value:
+            needed.append(restriction.value.attribute_name)
         labels = set(map(normalise_name, schema["attrNames"]))
         missing = [name for name in needed if normalise_name(name) not in labels]
         if missing:
@@ -271,9 +262,9 @@ def attribute_not_in_schema(review: Review) -> Findings:
 
 
 def two_readings(review: Review) -> Findings:
-    for index, item in enumerate(review.written_policy["attributes"]):
+    for index, item in enumerate(review.written_policy.attributes):
         path = f"attributes[{index}]"
-        name = item["policyName"]
+        name = item.policy_name
         if means_policy_name(item, review.ledger):
             message = (
                 f"“{name}” is asked for, and {quoted_names(item)} is only the name "
@@ -301,7 +292,7 @@ def predicate_on_text(review: Review) -> Findings:
 def text_satisfies(review: Review) -> Findings:
     integers = review.trial.integer_attributes
     for path, item in review.text_comparisons:
-        if not needs_bound(item, integers) and not holds_integers_only(item, integers):
+        if not needs_bound(item, integers) and not item.holds_integers_only(integers):
             message = (
                 f"Who has a text as {quoted_names(item)}, such as “unknown”, passes too. "
                 "Choose only definitions in which it is a whole number, or do not allow "
@@ -323,9 +314,9 @@ def integer_not_declared(review: Review) -> Findings:
 
 def fixed_date(review: Review) -> Findings:
     today = datetime.fromtimestamp(review.now, UTC).date()
-    for index, item in enumerate(review.written_policy["predicates"]):
-        day = day_of_number(item["predicateValue"])
-        meant = meant_day(item["predicateType"], day, today) if day else ""
+    for index, item in enumerate(review.written_policy.predicates):
+        day = day_of_number(item.threshold)
+        meant = meant_day(item.predicate_type, day, today) if day else ""
         if meant:
             message = (
                 f"{quoted_names(item)} is compared with {day}, whenever you ask. If you "
@@ -334,7 +325,7 @@ def fixed_date(review: Review) -> Findings:
             yield f"predicates[{index}].predicateValue", message
 
 
-def meant_day(kind: str, day: date, today: date) -> str:
+def meant_day(kind: str | None, day: date, today: date) -> str:
     """In words, what is probably meant by a comparison with a fixed day; else "".
 
     With >= that is today, as of an expiry. With <= it is some years ago, as of a birth.
@@ -354,7 +345,7 @@ def meant_day(kind: str, day: date, today: date) -> str:
 
 def equality_predicate(review: Review) -> Findings:
     for path, item in review.items:
-        if item.get("predicateType") == "==":
+        if item.predicate_type == "==":
             message = (
                 f"Who proves exactly this value of {quoted_names(item)} has shown it, "
                 "and it takes longer. Ask for the value instead."
@@ -364,13 +355,12 @@ def equality_predicate(review: Review) -> Findings:
 
 def compared_and_revealed(review: Review) -> Findings:
     shown = [
-        (normalise_name(name), item.get("restrictions"))
-        for _, item in review.items
-        for name in item.get("attributeNames", [])
+        (label, item.restrictions)
+        for item in review.policy.attributes
+        for label in item.labels
     ]
     for path, item in review.items:
-        label = normalise_name(item.get("attributeName", ""))
-        if (label, item.get("restrictions")) in shown:
+        if item.is_predicate and (item.labels[0], item.restrictions) in shown:
             message = (
                 f"The value of {quoted_names(item)} is shown as well, so comparing it "
                 "hides nothing. Ask for one of the two."
@@ -380,21 +370,17 @@ def compared_and_revealed(review: Review) -> Findings:
 
 def revealed_number(review: Review) -> Findings:
     for path, item in review.items:
+        if item.is_predicate:
+            continue
         # The verifier already knows a value that a restriction requires.
-        required = {
-            normalise_name(restriction["value"]["attributeName"])
-            for restriction in item.get("restrictions", [])
-            if "value" in restriction
-        }
-        for name in item.get("attributeNames", []):
-            if normalise_name(name) in required:
+        required = {one.value.label for one in item.restrictions if one.value}
+        for name, label in zip(item.attribute_names, item.labels, strict=True):
+            if label in required:
                 continue
             words = {word.lower() for word in _WORDS.findall(name)}
-            sounds_private = (
-                _PRIVATE_NAME.search(normalise_name(name)) or words & _PRIVATE_WORDS
-            )
+            sounds_private = _PRIVATE_NAME.search(label) or words & _PRIVATE_WORDS
             if sounds_private or any(
-                comparable_number(sample, normalise_name(name)) is not None
+                comparable_number(sample, label) is not None
                 for sample in review.fitting_samples(item)
             ):
                 message = (
@@ -409,12 +395,12 @@ def no_revocation_requirement(review: Review) -> Findings:
         message = (
             "Credentials that were revoked pass too. Ask that they are not revoked."
         )
-        yield proof_policy.REVOCATION_REQUIREMENT, message
+        yield REVOCATION_REQUIREMENT, message
 
 
 def non_revocation_alone(review: Review) -> Findings:
-    compared = [item["attributeName"] for _, item in review.text_comparisons]
-    if any(_EXPIRY_NAME.search(normalise_name(name)) for name in compared):
+    compared = [item.labels[0] for _, item in review.text_comparisons]
+    if any(map(_EXPIRY_NAME.search, compared)):
         return
     if review.asks_for_non_revocation and review.allows_revocable():
         message = (
@@ -422,20 +408,17 @@ def non_revocation_alone(review: Review) -> Findings:
             "whose was not. If the credential has a date such as “validUntil”, also "
             "ask that it is today or any later day."
         )
-        yield proof_policy.REVOCATION_REQUIREMENT, message
+        yield REVOCATION_REQUIREMENT, message
 
 
 def requirement_without_effect(review: Review) -> Findings:
     if not review.asks_for_non_revocation:
         return
     for path, item in review.items:
-        definition_ids = [
-            restriction.get("credentialDefinitionId")
-            for restriction in item.get("restrictions", [])
-        ]
+        definition_ids = [one.definition_id for one in item.restrictions]
         if not definition_ids:
             continue
-        are_known = all(review.definitions.get(name) for name in definition_ids)
+        are_known = all(review.definitions.get(name or "") for name in definition_ids)
         if are_known and not any(map(review.is_revocable, definition_ids)):
             message = (
                 f"The credential chosen for {quoted_names(item)} is of a kind that is "
@@ -445,25 +428,25 @@ def requirement_without_effect(review: Review) -> Findings:
 
 
 def valid_at_past(review: Review) -> Findings:
-    time = proof_policy.time_of(review.policy, "validAt")
+    time = review.policy.requirement.end
     if time is not None and time < review.now - OLD_VALID_AT.total_seconds():
         day = datetime.fromtimestamp(time, UTC).date()
         message = (
             f"Credentials that were revoked after {day} pass. Ask that they are not "
             "revoked at the time of the answer."
         )
-        yield f"{proof_policy.REVOCATION_REQUIREMENT}.validAt", message
+        yield f"{REVOCATION_REQUIREMENT}.validAt", message
 
 
 def not_yet_due(review: Review) -> Findings:
-    time = proof_policy.time_of(review.policy, "validAt") or 0
-    if time > review.now + proof_policy.CLOCK_SKEW_SECONDS:
+    time = review.policy.requirement.end or 0
+    if time > review.now + CLOCK_SKEW_SECONDS:
         due = datetime.fromtimestamp(time, UTC)
         message = (
             "The policy says when credentials must not be revoked, and that time is to "
             f"come. You cannot ask before {due:%Y-%m-%d %H:%M} UTC."
         )
-        yield f"{proof_policy.REVOCATION_REQUIREMENT}.validAt", message
+        yield f"{REVOCATION_REQUIREMENT}.validAt", message
 
 
 RULES: tuple[Callable[[Review], Findings], ...] = (
@@ -490,9 +473,9 @@ RULES: tuple[Callable[[Review], Findings], ...] = (
 
 
 def lint_policy(
-    policy: dict[str, Any], trial: Trial, ledger: LedgerReader, now: int
+    policy: Policy, trial: Trial, ledger: LedgerReader, now: int
 ) -> list[Finding]:
-    """Return all findings about a normalised policy, in the order of the rules.
+    """Return all findings about a policy, in the order of the rules.
 
     trial: of sample credentials. The rules about values and about issued credentials
     use the samples that satisfy the item. now: unix seconds. `ledger` may raise if it
@@ -506,7 +489,6 @@ def lint_policy(
     ]
 
 
-def quoted_names(item: dict) -> str:
+def quoted_names(item: PolicyItem) -> str:
     """The attributes that an item asks for, as a message names them."""
-    names = item.get("attributeNames") or [item["attributeName"]]
-    return ", ".join(f"“{name}”" for name in names)
+    return ", ".join(f"“{name}”" for name in item.attribute_names)

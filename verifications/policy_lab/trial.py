@@ -9,16 +9,18 @@ from typing import Any, NamedTuple
 
 from core.errors import Invalid
 from verifications.attribute_meaning import resolve_attributes
-from verifications.proofs import proof_policy
 from verifications.proofs.ledger_reader import LedgerReader
+from verifications.proofs.policy import (
+    IntegerAttributes,
+    Policy,
+)
 from verifications.proofs.proof_items import (
     RESTRICTION_FIELDS,
     Item,
     credential_facts,
     schema_facts,
 )
-from verifications.proofs.relative_dates import resolve_dates
-from verifications.proofs.request_building import IntegerAttributes, build_request
+from verifications.proofs.request_building import build_request
 from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import (
     Candidate,
@@ -70,13 +72,13 @@ class Trial(NamedTuple):
 
 
 def try_policy(
-    policy: dict[str, Any],
+    policy: Policy,
     samples: Sequence[Sample],
     ledger: LedgerReader,
     now: int,
     integer_attributes: IntegerAttributes | None = None,
 ) -> Trial:
-    """Try a normalised policy as if sent now, or at its latest time if that is later.
+    """Try a policy as if sent now, or at its latest time if that is later.
 
     samples: {"values": {name: raw}}; "definitionId", "revoked" and the other members
     of a restriction are optional. now: unix seconds. integer_attributes: see
@@ -84,11 +86,11 @@ def try_policy(
     """
     integer_attributes = integer_attributes or {}
     # A policy cannot be sent before a time that it names.
-    sent_at = max([now, *(time for _, time in proof_policy.times_of_policy(policy))])
+    sent_at = max([now, *(time for _, time in policy.list_times())])
     wanted = build_request(
-        resolve_attributes(resolve_dates(policy, sent_at), ledger),
+        resolve_attributes(policy.resolve_dates(sent_at), ledger),
         nonce="0",
-        non_revoked_at=proof_policy.non_revoked_at(policy, sent_at),
+        non_revoked_at=policy.non_revoked_at(sent_at),
         integer_attributes=integer_attributes,
     )
     candidates = [

@@ -41,10 +41,10 @@ from verifications.present_proof.candidates import (
 from verifications.present_proof.requests import lazy_ledger
 from verifications.proofs import presentation_building, selection
 from verifications.proofs.checks import verify_own_presentation
+from verifications.proofs.policy import Policy
 from verifications.proofs.presentation_reading import read_presentation
 from verifications.proofs.proof_items import Item
 from verifications.proofs.proof_values import proof_by_item
-from verifications.proofs.relative_dates import resolve_dates
 from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Candidate, Selection
 from wallets.models import Wallet
@@ -59,11 +59,11 @@ VERDICT_TIME = timedelta(seconds=10)
 @network_reads.atomic_with_reads
 def send_proposal(
     connection: Connection,
-    policy: dict[str, Any],
+    policy: Policy,
     exchange_version: str = "",
     notes: Notes | None = None,
 ) -> Verification:
-    """Propose a proof of a normalised policy to the verifier, with its dates of today.
+    """Propose a proof of a policy to the verifier, with its dates of today.
 
     In one transaction: it locks the connection, stores the row and enqueues the
     message. 400 `invalid_policy` if a proposal cannot express the policy, 409 if the
@@ -72,7 +72,7 @@ def send_proposal(
     exchange_version: instead of that of Connection.message_format_for().
     """
     connection.lock_for_exchange()
-    policy = resolve_dates(policy, network_reads.now())
+    policy = policy.resolve_dates(network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = previews.build_preview(resolved)
     message_format = _choose_proposal_format(connection, exchange_version)
@@ -85,7 +85,7 @@ def send_proposal(
         policy=policy,
         proof_request=None,
     )
-    vault.seal(verification, "proposal", preview | {"comment": policy["name"]})
+    vault.seal(verification, "proposal", preview | {"comment": policy.name})
     verification.set_notes(notes)
     verification.insert_within_quota()
     outbox.enqueue(connection, message)
@@ -182,7 +182,7 @@ def preview_shared_request(wallet: Wallet, message: Message) -> Verification:
 def _build_requested(
     connection: Connection,
     message: Message,
-    policy: dict[str, Any],
+    policy: Policy,
     proof_request: dict[str, Any],
 ) -> Verification:
     return Verification.build(

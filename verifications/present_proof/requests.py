@@ -1,7 +1,6 @@
 """Proof requests of a tenant's policies."""
 
 import time
-from collections.abc import Container, Mapping
 from typing import Any
 
 from django.utils.functional import SimpleLazyObject
@@ -10,8 +9,8 @@ from connections.models import Connection
 from credentials.ledgers import ledger_of
 from credentials.models import CredentialDefinition
 from verifications.models import Verification
-from verifications.proofs import proof_policy
 from verifications.proofs.ledger_reader import LedgerReader
+from verifications.proofs.policy import IntegerAttributes, Policy
 from verifications.proofs.request_building import (
     build_request,
     definitions_of_predicates,
@@ -19,8 +18,8 @@ from verifications.proofs.request_building import (
 from wallets import anoncreds
 
 
-def build_request_now(policy: dict[str, Any], tenant_id: Any) -> dict[str, Any]:
-    """Build the proof request of a normalised policy, with a new nonce.
+def build_request_now(policy: Policy, tenant_id: Any) -> dict[str, Any]:
+    """Build the proof request of a policy, with a new nonce.
 
     Raises Invalid("not_yet_due") if the policy's `validAt` is in the future.
     """
@@ -28,14 +27,12 @@ def build_request_now(policy: dict[str, Any], tenant_id: Any) -> dict[str, Any]:
         policy,
         nonce=anoncreds.generate_nonce(),
         # The real time, also when the transaction runs again.
-        non_revoked_at=proof_policy.non_revoked_at(policy, int(time.time())),
+        non_revoked_at=policy.non_revoked_at(int(time.time())),
         integer_attributes=declared_integers(policy, tenant_id),
     )
 
 
-def declared_integers(
-    policy: dict[str, Any], tenant_id: Any
-) -> Mapping[str, Container[str]]:
+def declared_integers(policy: Policy, tenant_id: Any) -> IntegerAttributes:
     """The integer attributes of the policy's definitions, see `build_request`."""
     definition_ids = definitions_of_predicates(policy)
     if not definition_ids:

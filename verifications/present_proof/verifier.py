@@ -5,7 +5,6 @@ PeerError is answered by a problem report. A ledger that must be read first rais
 ReadNeeded, and the message is handled again after the read.
 """
 
-from typing import Any
 from uuid import UUID
 
 from connections.didcomm import formats
@@ -26,9 +25,8 @@ from verifications.attribute_meaning import resolve_attributes
 from verifications.messages import PRESENT_PROOF
 from verifications.models import Verification
 from verifications.present_proof.requests import build_request_now, lazy_ledger
-from verifications.proofs import proof_policy
 from verifications.proofs.checks import judge_presentation
-from verifications.proofs.relative_dates import resolve_dates
+from verifications.proofs.policy import Policy
 from wallets.models import Wallet
 
 Role = Verification.Role
@@ -38,11 +36,11 @@ State = Verification.State
 @network_reads.atomic_with_reads
 def send_request(
     connection: Connection,
-    policy: dict[str, Any],
+    policy: Policy,
     policy_id: UUID | None = None,
     notes: Notes | None = None,
 ) -> Verification:
-    """Send a proof request for a normalised policy to a connection.
+    """Send a proof request for a policy to a connection.
 
     The verification has the dates of today in place of relative ones. In one
     transaction: it locks the connection, stores the row and enqueues the message, or
@@ -50,7 +48,7 @@ def send_request(
     connection is gone or not connected, `quota_exceeded`.
     """
     connection.lock_for_exchange()
-    policy = resolve_dates(policy, network_reads.now())
+    policy = policy.resolve_dates(network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     proof_request = build_request_now(resolved, connection.tenant_id)
     message_format = discover_features.choose_format(connection, PRESENT_PROOF)
@@ -73,7 +71,7 @@ def send_request(
 @network_reads.atomic_with_reads
 def send_request_by_link(
     wallet: Wallet,
-    policy: dict[str, Any],
+    policy: Policy,
     policy_id: UUID | None = None,
     options: OutOfBandOptions | None = None,
     exchange_version: str = "",
@@ -126,7 +124,7 @@ def receive_proposal(connection: Connection, message: Message) -> None:
     is_repeated = (
         verification.state == State.PROPOSED
         and vault.unseal(verification, "proposal") == preview
-        and vault.unseal(verification, "policy") == policy
+        and verification.unsealed_policy() == policy
     )
     if not is_repeated:
         verification.receive_proposal(message, policy, preview)
@@ -135,10 +133,10 @@ def receive_proposal(connection: Connection, message: Message) -> None:
 @network_reads.atomic_with_reads
 def answer_proposal(
     verification: Verification,
-    policy: dict[str, Any] | None = None,
+    policy: Policy | None = None,
     policy_id: UUID | None = None,
 ) -> None:
-    """Request the proposed proof, or a proof of another normalised policy.
+    """Request the proposed proof, or a proof of another policy.
 
     In one transaction, in the thread of the proposal. The ledger is read before the
     connection is locked. 400 `not_yet_due`, 409 `wrong_state`, `connection_gone`.
@@ -148,7 +146,7 @@ def answer_proposal(
         # A proposal names its attributes, so there is nothing to resolve.
         resolved = policy
     else:
-        policy = resolve_dates(policy, network_reads.now())
+        policy = policy.resolve_dates(network_reads.now())
         resolved = resolve_attributes(policy, lazy_ledger(verification))
     proof_request = build_request_now(resolved, verification.tenant_id)
     verification.lock_to_act()
@@ -181,10 +179,8 @@ def receive_presentation(verification: Verification, message: Message) -> None:
         verification.require_proof_request(),
         presentation,
         ledger_of(verification.tenant.network),
-        at_receipt=proof_policy.interval_at_receipt(
-            policy, requested_at, network_reads.now()
-        ),
-        allows_interval=proof_policy.allows_interval(policy),
+        at_receipt=policy.interval_at_receipt(requested_at, network_reads.now()),
+        allows_interval=policy.allows_interval,
         prepared=message.prepared,
     )
     verification.receive_presentation(message, presentation, outcome)

@@ -64,6 +64,7 @@ from core.work.prepared_results import PreparedResults
 from verifications.proofs import failures
 from verifications.proofs.failures import Failure
 from verifications.proofs.ledger_reader import LedgerReader
+from verifications.proofs.policy import Interval, Restriction
 from verifications.proofs.presentation_reading import (
     SINGLE_VALUE,
     Answer,
@@ -73,12 +74,7 @@ from verifications.proofs.presentation_reading import (
     Value,
     read_presentation,
 )
-from verifications.proofs.proof_items import (
-    Interval,
-    Item,
-    credential_facts,
-    matches_facts,
-)
+from verifications.proofs.proof_items import Item, credential_facts
 from verifications.proofs.proof_values import own_answers, proof_by_item, proof_entry
 from verifications.proofs.request_reading import ProofRequest
 from wallets import anoncreds
@@ -129,7 +125,7 @@ def judge_presentation(
     ensures it.
 
     at_receipt: for "validNow", the interval whose status lists count
-    (proof_policy.interval_at_receipt). It replaces that of the request. It changes
+    (Policy.interval_at_receipt). It replaces that of the request. It changes
     nothing for items that do not require non-revocation, and for items with a time of
     their own.
 
@@ -797,7 +793,7 @@ def _values_by_label(
 
 def _restrictions_met_but_values(
     judgement: Judgement, item: Item, index: int
-) -> list[dict]:
+) -> list[Restriction]:
     """The alternatives that the credential meets, leaving required values aside."""
     known = judgement.resolved_definitions[index]
     if known is None:
@@ -805,24 +801,25 @@ def _restrictions_met_but_values(
     definition, schema = known
     definition_id = judgement.presentation.identifiers[index].definition_id
     facts = credential_facts(definition_id, definition, schema)
-    return [one for one in item.restrictions if matches_facts(one, facts)]
+    return [one for one in item.restrictions if one.matches(facts)]
 
 
-def _shows_required_value(asked: AnsweredItem, index: int, restriction: dict) -> bool:
+def _shows_required_value(
+    asked: AnsweredItem, index: int, restriction: Restriction
+) -> bool:
     """Whether the item shows the value that the restriction requires.
 
     The value must be of the same credential, and the item must not be hidden.
     """
-    required = restriction.get("value")
+    required = restriction.value
     if required is None:
         return True
     if any(answer.form == "unrevealed_attrs" for answer in asked.own_answers):
         return False
-    required_label = normalise_name(required["attributeName"])
     return any(
-        value.raw == required["attributeValue"]
+        value.raw == required.text
         for answer, labels in asked.all_answers
         if answer.index == index
         for label, value in _values_by_label(answer, labels)
-        if label == required_label
+        if label == required.label
     )

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from core.errors import Invalid, Unavailable
 from verifications.proofs.ledger_reader import LedgerReader
-from verifications.proofs.proof_items import MAX_TIMESTAMP, Interval, Item
+from verifications.proofs.policy import MAX_TIMESTAMP, Interval, RequiredValue
+from verifications.proofs.proof_items import Item
 from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import (
     Candidate,
@@ -228,14 +229,15 @@ def _validate_selections(
             wrong.append((f"[{index}].credentialId", "unknown_credential"))
             continue
         restriction = met_restriction(item, candidate)
+        required = restriction.value if restriction else None
         if not has_attributes(item, candidate):
             wrong.append((f"[{index}].credentialId", "attribute_missing"))
-        elif restriction is None:
+        elif item.restrictions and restriction is None:
             wrong.append((f"[{index}].credentialId", "restriction_not_met"))
-        elif selection.hidden and "value" in restriction and not item.is_predicate:
+        elif selection.hidden and required and not item.is_predicate:
             wrong.append((f"[{index}].hidden", "hidden_not_allowed"))
         # Even for a wrong selection: selected_twice compares with it.
-        companion = _companion_attribute(item, restriction or {})
+        companion = _companion_attribute(item, required)
         choices.append(_Choice(item, candidate, selection.hidden, companion))
     if wrong:
         first_code = wrong[0][1]
@@ -244,14 +246,13 @@ def _validate_selections(
     return choices
 
 
-def _companion_attribute(item: Item, restriction: dict) -> str | None:
+def _companion_attribute(item: Item, required: RequiredValue | None) -> str | None:
     """The attribute whose companion shows the required value; None without one."""
-    required = restriction.get("value")
     if required is None:
         return None
-    label = normalise_name(required["attributeName"])
     return next(
-        (name for name in item.companions if normalise_name(name) == label), None
+        (name for name in item.companions if normalise_name(name) == required.label),
+        None,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from verifications.proofs import curve
-from verifications.proofs.proof_items import MAX_TIMESTAMP
+from verifications.proofs.policy import MAX_TIMESTAMP
 
 SINGLE_VALUE = ""  # the key of the value of an attribute requested alone
 

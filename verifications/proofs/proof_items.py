@@ -23,8 +23,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
+from verifications.proofs.policy import LOWER_BOUND_TYPES, Interval, PolicyItem
 from wallets.anoncreds import INT32, normalise_name
 
 MIN_SUFFIX = "#min"
@@ -40,7 +40,6 @@ MAX_ITEMS = 100
 MAX_NAMES = 125
 MAX_RESTRICTIONS = 100
 MAX_REFERENTS = 1000
-MAX_TIMESTAMP = 253402300799  # the last second of the year 9999
 
 # The API's name of a restriction's member -> its name in a proof request.
 RESTRICTION_FIELDS = {
@@ -52,57 +51,31 @@ RESTRICTION_FIELDS = {
     "credentialDefinitionId": "cred_def_id",
 }
 PREDICATE_TYPES = (">=", ">", "<=", "<")
-LOWER_BOUND_TYPES = (">=", ">")
-
-
-class Interval(NamedTuple):
-    """The time in which a credential must not be revoked, in unix seconds.
-
-    The end None means now.
-    """
-
-    start: int | None
-    end: int | None
-
-    @property
-    def latest_timestamp(self) -> int:
-        """The end of the interval in unix seconds.
-
-        For now, a time later than every status list.
-        """
-        return MAX_TIMESTAMP if self.end is None else self.end
 
 
 @dataclass(frozen=True)
-class Item:
+class Item(PolicyItem):
     """One policy item of a request, with all its referents.
 
-    policy_name: the API's `policyName`. It names the item, not the policy.
-    attribute_names: as requested; a predicate has one.
-    predicate_type: one of >= > <= < == or None. threshold: int32 or None.
-    restrictions: alternatives with the API's field names; [] if there are none.
+    It has numbers only: a request has no relative dates.
     companions: attribute of a value restriction -> referent that reveals it.
     non_revoked: its own interval, else the request's; None if there is neither.
     """
 
-    policy_name: str
-    referents: tuple[str, ...]
-    attribute_names: tuple[str, ...]
-    predicate_type: str | None
-    threshold: int | None
-    restrictions: list[dict]
+    threshold: int | None = None
+    referents: tuple[str, ...] = ()
     companions: dict[str, str] = field(default_factory=dict)
     non_revoked: Interval | None = None
 
-    @cached_property
-    def is_predicate(self) -> bool:
-        """Whether it compares a value, and does not ask for it."""
-        return self.predicate_type is not None
-
-    @cached_property
-    def labels(self) -> tuple[str, ...]:
-        """The attribute names as names are compared (normalise_name)."""
-        return tuple(map(normalise_name, self.attribute_names))
+    def to_policy_item(self) -> PolicyItem:
+        """What it asks for, without how its request says so."""
+        return PolicyItem(
+            self.policy_name,
+            self.attribute_names,
+            self.predicate_type,
+            self.threshold,
+            self.restrictions,
+        )
 
     @cached_property
     def comparisons(self) -> list[tuple[str, int]]:
@@ -125,12 +98,6 @@ class Item:
         return self.predicate_type in LOWER_BOUND_TYPES and len(self.referents) > 1
 
 
-def takes_bound(predicate_type: object, threshold: int) -> bool:
-    """Whether a comparison amounts to >= 0, or >= of more: then it can have a bound."""
-    least = threshold + 1 if predicate_type == ">" else threshold
-    return predicate_type in LOWER_BOUND_TYPES and least >= 0
-
-
 def contains_name(names: Iterable[str], name: str) -> bool:
     """Return whether the names include this one, ignoring capitals and spaces."""
     return normalise_name(name) in map(normalise_name, names)
@@ -144,21 +111,6 @@ def fits_32_bits(predicate_type: object, threshold: int) -> bool:
     """
     next_number = threshold + {">": 1, "<": -1}.get(str(predicate_type), 0)
     return threshold in INT32 and next_number in INT32
-
-
-def restrictions_by_value_name(restrictions: list[dict]) -> dict[str, list[dict]]:
-    """Group the alternatives by the attribute of their value restriction.
-
-    The key is the name as the first of them writes it.
-    """
-    first_spelling: dict[str, str] = {}
-    grouped: dict[str, list[dict]] = {}
-    for restriction in restrictions:
-        if value := restriction.get("value"):
-            name = value["attributeName"]
-            name = first_spelling.setdefault(normalise_name(name), name)
-            grouped.setdefault(name, []).append(restriction)
-    return grouped
 
 
 def credential_facts(
@@ -182,12 +134,3 @@ def schema_facts(schema_id: str, schema: dict) -> dict[str, str]:
         "schemaName": schema["name"],
         "schemaVersion": schema["version"],
     }
-
-
-def matches_facts(restriction: dict, facts: dict[str, str]) -> bool:
-    """Whether every member but `value` equals a credential's fact, case-sensitive."""
-    return all(
-        facts.get(field) == text
-        for field, text in restriction.items()
-        if field != "value"
-    )

@@ -6,6 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from core.errors import Invalid
+from verifications.proofs.policy import (
+    REVOCATION_REQUIREMENT,
+    Policy,
+    format_time,
+)
 from verifications.proofs.proof_items import (
     MAX_ITEMS,
     MAX_NAMES,
@@ -14,7 +19,6 @@ from verifications.proofs.proof_items import (
     PREDICATE_TYPES,
     RESERVED_SUFFIX,
     RESTRICTION_FIELDS,
-    Interval,
     fits_32_bits,
 )
 from verifications.proofs.relative_dates import (
@@ -24,26 +28,16 @@ from verifications.proofs.relative_dates import (
 )
 from wallets.anoncreds import normalise_name
 
-# The tolerance for a policy's author whose clock is ahead of ours.
-CLOCK_SKEW_SECONDS = 60
-# With `validNow`: for how long a status list counts after another one superseded it.
-DEFAULT_GRACE_SECONDS = 60
 MAX_GRACE_SECONDS = 3600
-# How far ahead a request with `validNow` ends: longer than any exchange or link.
-OPEN_SECONDS = 10 * 366 * 86400
 
-REVOCATION_REQUIREMENT = "revocationRequirement"
 _Errors = defaultdict[str, list[str]]  # sentences by the path of their member
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 
 
-def normalise(body: dict) -> dict:
-    """Return the policy with the API's field names, without null and unknown members.
+def normalise(body: dict) -> Policy:
+    """Return the policy that a JSON object describes. Unknown members are left out.
 
-    `attributes` and `predicates` are always present, `attributeNames` and `policyName`
-    are never empty, `predicateValue` is an int or a text of `relative_dates`, and
-    `validAt` is in UTC.
     Raises Invalid("invalid_policy") with all errors by path, as in
     "predicates[0].predicateType".
     """
@@ -70,88 +64,7 @@ def normalise(body: dict) -> dict:
         path, sentences = next(iter(errors.items()))
         message = f"The policy is not valid: {path}: {sentences[0]}"
         raise Invalid("invalid_policy", message, errors=dict(errors))
-    return policy
-
-
-def non_revoked_at(policy: dict, now: int) -> int | None:
-    """The time at which credentials must not be revoked; None if not requested.
-
-    policy: normalised. now: when the request is sent. All times are unix seconds.
-    For "validNow" it is OPEN_SECONDS ahead, so that holders answer with the newest
-    list that there is then (`interval_at_receipt`). A policy with a future time cannot
-    be sent before it: raises Invalid("not_yet_due"), which names the time, if one is
-    more than a minute ahead.
-    """
-    for path, time in times_of_policy(policy):
-        if time > now + CLOCK_SKEW_SECONDS:
-            message = f"{path} is in the future. Send the policy at that time."
-            raise Invalid("not_yet_due", message, errors={path: [message]})
-    if is_judged_at_receipt(policy):
-        return now + OPEN_SECONDS
-    valid_at = time_of(policy, "validAt")
-    return None if valid_at is None else max(0, min(valid_at, now))
-
-
-def time_of(part: dict, name: str) -> int | None:
-    """The `validFrom` or `validAt` of a normalised policy or of an item of its own.
-
-    In unix seconds; None if it has none.
-    """
-    text = part.get(REVOCATION_REQUIREMENT, {}).get(name)
-    return None if text is None else int(datetime.fromisoformat(text).timestamp())
-
-
-def allows_interval(policy: dict) -> bool:
-    """Whether some credential may have been revoked after `validFrom`."""
-    return any(
-        "validFrom" in one.get(REVOCATION_REQUIREMENT, {}) for _, one in _parts(policy)
-    )
-
-
-def times_of_policy(policy: dict) -> list[tuple[str, int]]:
-    """Every time in a normalised policy, in unix seconds, with its path."""
-    found = [
-        (f"{path}{REVOCATION_REQUIREMENT}.{name}", time_of(part, name))
-        for path, part in _parts(policy)
-        for name in ("validFrom", "validAt")
-    ]
-    return [(path, time) for path, time in found if time is not None]
-
-
-def _parts(policy: dict) -> list[tuple[str, dict]]:
-    """(path, part) of the policy and of each item: each may have a requirement.
-
-    path: "" or, as the beginning of a member's path, "attributes[0].".
-    """
-    items = [
-        (f"{part}[{index}].", item)
-        for part in ("attributes", "predicates")
-        for index, item in enumerate(policy[part])
-    ]
-    return [("", policy), *items]
-
-
-def is_judged_at_receipt(policy: dict) -> bool:
-    """Whether revocation is checked for the time of receipt, not of the request."""
-    return bool(policy.get(REVOCATION_REQUIREMENT, {}).get("validNow"))
-
-
-def interval_at_receipt(policy: dict, requested_at: int, now: int) -> Interval | None:
-    """The interval of the status lists that count for "validNow"; None without it.
-
-    A list counts if it was in force at some moment of it. The newest list does. One
-    that another superseded counts for `graceSeconds`, if that was after the request:
-    a holder cannot know of a list that comes while they answer. As the times of lists
-    are whole seconds, the second of the request is after it.
-
-    requested_at, now: unix seconds; the presentation is received now.
-    """
-    if not is_judged_at_receipt(policy):
-        return None
-    grace = policy[REVOCATION_REQUIREMENT].get("graceSeconds", DEFAULT_GRACE_SECONDS)
-    start = max(requested_at - 1, now - grace)
-    valid_from = time_of(policy, "validFrom")
-    return Interval(start if valid_from is None else min(valid_from, start), None)
+    return Policy.from_json(policy)
 
 
 def _read_text(errors: _Errors, path: str, value: object) -> str:
@@ -341,12 +254,6 @@ def _read_time(errors: _Errors, path: str, value: object) -> str:
     except (ValueError, OverflowError):
         errors[path].append("Give an ISO 8601 time, as in 2030-01-31T12:00:00Z.")
         return ""
-
-
-def format_time(time: datetime) -> str:
-    """Return a time as policies have it, in UTC: such texts sort by time."""
-    utc = time.astimezone(UTC)
-    return utc.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _check_items(errors: _Errors, policy: dict) -> None:

@@ -11,7 +11,7 @@ of a year that is no leap year.
 
 import re
 from calendar import monthrange
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 from core.text.days import parse_day
 
@@ -32,20 +32,6 @@ def is_relative_date(value: object) -> bool:
 def seems_relative(value: object) -> bool:
     """Whether a text was probably meant as such a date."""
     return isinstance(value, str) and value.strip().lower().startswith("today")
-
-
-def resolve_dates(policy: dict, now: int) -> dict:
-    """Return a normalised policy with the numbers of its relative dates.
-
-    As in 20260131; `today` is that of UTC. now: unix seconds. The given policy is not
-    changed.
-    """
-    today = datetime.fromtimestamp(now, UTC).date()
-    predicates = [
-        item | {"predicateValue": resolve_value(item["predicateValue"], today)}
-        for item in policy["predicates"]
-    ]
-    return policy | {"predicates": predicates}
 
 
 def resolve_value(value: int | str, today: date) -> int:

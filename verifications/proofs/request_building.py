@@ -1,73 +1,67 @@
 """Build the proof request of a policy. See `proof_items` for the referents."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Sequence
 
 from core.errors import Invalid
-from verifications.proofs import proof_policy
+from verifications.proofs.policy import (
+    LOWER_BOUND_TYPES,
+    IntegerAttributes,
+    Policy,
+    PolicyItem,
+    Restriction,
+)
 from verifications.proofs.proof_items import (
     BOUND_SUFFIX,
-    LOWER_BOUND_TYPES,
     MAX_INT32,
     MAX_SUFFIX,
     MIN_SUFFIX,
     RESTRICTION_FIELDS,
     VALUE_SUFFIX,
     contains_name,
-    restrictions_by_value_name,
-    takes_bound,
 )
-from wallets.anoncreds import normalise_name
-
-# Definition id -> the normalised names of its attributes that are always integers.
-IntegerAttributes = Mapping[str, Container[str]]
 
 
 def build_request(
-    policy: dict,
+    policy: Policy,
     nonce: str,
     non_revoked_at: int | None = None,
     integer_attributes: IntegerAttributes | None = None,
 ) -> dict:
-    """Build the proof request of a policy that `proof_policy.normalise` returned.
+    """Build the proof request of a policy without relative dates, as AnonCreds has it.
 
     nonce: a decimal number.
-    non_revoked_at: unix seconds, see `proof_policy.non_revoked_at`. It becomes both
-    `from` and `to`, as RFC 0441 advises: holders then answer with the newest status
-    list up to that time. A policy with `validFrom` has it as `from`. With `validNow`
-    there is no `from`: it would be a time to come.
+    non_revoked_at: unix seconds, see `Policy.non_revoked_at`. It becomes both `from`
+    and `to`, as RFC 0441 advises: holders then answer with the newest status list up to
+    that time. A policy with `validFrom` has it as `from`. With `validNow` there is no
+    `from`: it would be a time to come.
     integer_attributes: of the `definitions_of_predicates`. An item that only integers
     can satisfy gets no bound.
     Raises Invalid("invalid_policy") if an item has the name of another item's bound.
     """
     attributes: dict[str, dict] = {}
     predicates: dict[str, dict] = {}
-    for item in policy["attributes"]:
-        names = item["attributeNames"]
+    for item in policy.attributes:
+        names = list(item.attribute_names)
         body = {"name": names[0]} if len(names) == 1 else {"names": names}
-        restrictions = item.get("restrictions", [])
-        referents = {item["policyName"]: body | _restrictions_member(restrictions)}
+        referents = {item.policy_name: body | _restrictions_member(item.restrictions)}
         referents |= _companion_referents(item, revealed=names)
         attributes |= _with_interval(item, referents)
-    for item in policy["predicates"]:
+    for item in policy.predicates:
         has_bound = needs_bound(item, integer_attributes or {})
         predicates |= _with_interval(item, _predicate_referents(item, has_bound))
-        _check_bound_name_is_free(
-            item["policyName"] + BOUND_SUFFIX,
-            policy,
-            predicates,
-        )
+        _check_bound_name_is_free(item.policy_name + BOUND_SUFFIX, policy, predicates)
         companions = _companion_referents(item, revealed=[])
         attributes |= _with_interval(item, companions)
     request = {
-        "name": policy["name"],
-        "version": policy["version"],
+        "name": policy.name,
+        "version": policy.version,
         "nonce": nonce,
         "requested_attributes": attributes,
         "requested_predicates": predicates,
     }
     if non_revoked_at is not None:
-        start = proof_policy.time_of(policy, "validFrom")
-        if start is None and not proof_policy.is_judged_at_receipt(policy):
+        start = policy.requirement.start
+        if start is None and not policy.is_judged_at_receipt:
             start = non_revoked_at
         from_member = (
             {} if start is None else {"from": max(0, min(start, non_revoked_at))}
@@ -76,61 +70,41 @@ def build_request(
     return request
 
 
-def _with_interval(item: dict, referents: dict[str, dict]) -> dict[str, dict]:
+def _with_interval(item: PolicyItem, referents: dict[str, dict]) -> dict[str, dict]:
     """The referents of an item with its own interval, if it has one."""
-    end = proof_policy.time_of(item, "validAt")
+    start, end = item.requirement.start, item.requirement.end
     if end is None:
         return referents
-    start = proof_policy.time_of(item, "validFrom")
     interval = {"from": max(0, end if start is None else start), "to": max(0, end)}
     return {name: body | {"non_revoked": interval} for name, body in referents.items()}
 
 
-def definitions_of_predicates(policy: dict) -> set[str]:
+def definitions_of_predicates(policy: Policy) -> set[str]:
     """The definitions that decide whether a policy's predicates need a bound."""
     return {
-        restriction["credentialDefinitionId"]
-        for item in policy["predicates"]
-        if item["predicateType"] in LOWER_BOUND_TYPES
-        for restriction in item.get("restrictions", [])
-        if "credentialDefinitionId" in restriction
+        restriction.definition_id
+        for item in policy.predicates
+        if item.predicate_type in LOWER_BOUND_TYPES
+        for restriction in item.restrictions
+        if restriction.definition_id is not None
     }
 
 
-def needs_bound(item: dict, integer_attributes: IntegerAttributes) -> bool:
-    """Whether a predicate of a normalised policy gets a #bound referent."""
-    if not takes_bound(item["predicateType"], item["predicateValue"]):
+def needs_bound(item: PolicyItem, integer_attributes: IntegerAttributes) -> bool:
+    """Whether a predicate gets a #bound referent."""
+    if not item.takes_bound or item.allows_text:
         return False
-    if item.get("allowText"):
-        return False
-    return not holds_integers_only(item, integer_attributes)
-
-
-def holds_integers_only(item: dict, integer_attributes: IntegerAttributes) -> bool:
-    """Whether each alternative's definition declares the attribute as an integer.
-
-    False if an alternative names no definition, or there are no restrictions.
-    """
-    label = normalise_name(item["attributeName"])
-    definition_ids = [
-        restriction.get("credentialDefinitionId", "")
-        for restriction in item.get("restrictions", [])
-    ]
-    return bool(definition_ids) and all(
-        label in integer_attributes.get(definition_id, ())
-        for definition_id in definition_ids
-    )
+    return not item.holds_integers_only(integer_attributes)
 
 
 def _check_bound_name_is_free(
-    bound: str, policy: dict, predicates: dict[str, dict]
+    bound: str, policy: Policy, predicates: dict[str, dict]
 ) -> None:
     """400 `invalid_policy` if an item has the name of a bound that another item needs.
 
     normalise() refuses such a name, but a policy stored earlier may have it.
     """
-    items = [*policy["attributes"], *policy["predicates"]]
-    if bound in predicates and bound in [item["policyName"] for item in items]:
+    if bound in predicates and bound in [item.policy_name for item in policy.items]:
         raise Invalid(
             "invalid_policy",
             f"The name {bound!r} is reserved now. Store the policy again with another "
@@ -138,49 +112,44 @@ def _check_bound_name_is_free(
         )
 
 
-def _predicate_referents(item: dict, has_bound: bool) -> dict[str, dict]:
-    name = item["policyName"]
-    threshold = item["predicateValue"]
-    if item["predicateType"] == "==":
-        comparisons = {
-            name + MIN_SUFFIX: (">=", threshold),
-            name + MAX_SUFFIX: ("<=", threshold),
-        }
-    else:
-        comparisons = {name: (item["predicateType"], threshold)}
+def _predicate_referents(item: PolicyItem, has_bound: bool) -> dict[str, dict]:
+    kinds = {"": item.predicate_type}
+    if item.predicate_type == "==":
+        kinds = {MIN_SUFFIX: ">=", MAX_SUFFIX: "<="}
+    compared = {
+        suffix: {"p_value": item.threshold, "p_type": kind}
+        for suffix, kind in kinds.items()
+    }
     if has_bound:
-        comparisons[name + BOUND_SUFFIX] = ("<=", MAX_INT32)
-    restrictions = _restrictions_member(item.get("restrictions", []))
+        compared[BOUND_SUFFIX] = {"p_value": MAX_INT32, "p_type": "<="}
+    name = {"name": item.attribute_names[0]}
+    restrictions = _restrictions_member(item.restrictions)
     return {
-        referent: {"name": item["attributeName"], "p_value": value, "p_type": kind}
-        | restrictions
-        for referent, (kind, value) in comparisons.items()
+        item.policy_name + suffix: name | body | restrictions
+        for suffix, body in compared.items()
     }
 
 
-def _companion_referents(item: dict, revealed: list[str]) -> dict[str, dict]:
+def _companion_referents(item: PolicyItem, revealed: list[str]) -> dict[str, dict]:
     """The referents that reveal required values which the item does not reveal."""
-    companions: dict[str, dict] = {}
-    by_name = restrictions_by_value_name(item.get("restrictions", []))
-    for name, alternatives in by_name.items():
-        if not contains_name(revealed, name):
-            referent = f"{item['policyName']}{VALUE_SUFFIX}{name}"
-            companions[referent] = {"name": name} | _restrictions_member(alternatives)
-    return companions
+    return {
+        f"{item.policy_name}{VALUE_SUFFIX}{name}": {"name": name}
+        | _restrictions_member(alternatives)
+        for name, alternatives in item.restrictions_by_value_name().items()
+        if not contains_name(revealed, name)
+    }
 
 
-def _restrictions_member(restrictions: list[dict]) -> dict:
+def _restrictions_member(restrictions: Sequence[Restriction]) -> dict:
     """The `restrictions` member of a referent; omitted if there are none."""
     if not restrictions:
         return {}
     written = []
     for restriction in restrictions:
         wire = {
-            RESTRICTION_FIELDS[field]: text
-            for field, text in restriction.items()
-            if field != "value"
+            RESTRICTION_FIELDS[name]: text for name, text in restriction.facts.items()
         }
-        if value := restriction.get("value"):
-            wire[f"attr::{value['attributeName']}::value"] = value["attributeValue"]
+        if value := restriction.value:
+            wire[f"attr::{value.attribute_name}::value"] = value.text
         written.append(wire)
     return {"restrictions": written}

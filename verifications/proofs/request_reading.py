@@ -12,6 +12,16 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from core.errors import PeerError
+from verifications.proofs.policy import (
+    MAX_TIMESTAMP,
+    NO_REQUIREMENT,
+    Interval,
+    Policy,
+    RequiredValue,
+    Restriction,
+    RevocationRequirement,
+    format_time,
+)
 from verifications.proofs.proof_items import (
     BOUND_SUFFIX,
     MAX_INT32,
@@ -20,19 +30,14 @@ from verifications.proofs.proof_items import (
     MAX_REFERENTS,
     MAX_RESTRICTIONS,
     MAX_SUFFIX,
-    MAX_TIMESTAMP,
     MIN_SUFFIX,
     PREDICATE_TYPES,
     RESTRICTION_FIELDS,
     VALUE_SUFFIX,
-    Interval,
     Item,
     contains_name,
     fits_32_bits,
-    restrictions_by_value_name,
-    takes_bound,
 )
-from verifications.proofs.proof_policy import REVOCATION_REQUIREMENT, format_time
 from wallets.anoncreds import normalise_name
 
 # The name of a restriction's member in a request -> the API's name. The two with
@@ -87,8 +92,8 @@ class ProofRequest:
             )
         return cls(body, tuple(items), interval)
 
-    def to_policy(self) -> dict[str, Any]:
-        """Return the policy that asks for the same, with the API's field names.
+    def to_policy(self) -> Policy:
+        """Return the policy that asks for the same.
 
         The revocation requirement is the request's own, else the latest one of its
         items: one that ends in the future is `validNow`.
@@ -97,22 +102,20 @@ class ProofRequest:
         interval = self.interval or max(
             intervals, key=lambda one: one.latest_timestamp, default=None
         )
-        policy = {
-            "name": self.body["name"],
-            "version": self.body["version"],
-            "attributes": [
-                _policy_item(item) for item in self.items if not item.is_predicate
-            ],
-            "predicates": [
-                _policy_item(item) for item in self.items if item.is_predicate
-            ],
-        }
+        requirement = NO_REQUIREMENT
         if interval is not None and interval.latest_timestamp > time.time():
-            policy[REVOCATION_REQUIREMENT] = {"validNow": True}
+            requirement = RevocationRequirement(valid_now=True)
         elif interval is not None:
             end = datetime.fromtimestamp(interval.latest_timestamp, UTC)
-            policy[REVOCATION_REQUIREMENT] = {"validAt": format_time(end)}
-        return policy
+            requirement = RevocationRequirement(valid_at=format_time(end))
+        asked = [(item.is_predicate, item.to_policy_item()) for item in self.items]
+        return Policy(
+            self.body["name"],
+            self.body["version"],
+            tuple(item for is_predicate, item in asked if not is_predicate),
+            tuple(item for is_predicate, item in asked if is_predicate),
+            requirement,
+        )
 
     def prune(
         self, referents: Iterable[str], keep_conditions: bool = True
@@ -249,10 +252,10 @@ def _read_names(referent: str, single: object, several: object) -> tuple[str, ..
 
 def _read_restrictions(
     referent: str, alternatives: object, names: tuple[str, ...]
-) -> list[dict]:
-    """Return the alternatives with our field names. [] if one of them is empty."""
+) -> tuple[Restriction, ...]:
+    """Return the alternatives. None at all if one of them restricts nothing."""
     if alternatives is None:
-        return []
+        return ()
     if not isinstance(alternatives, list) or not all(
         isinstance(one, dict) for one in alternatives
     ):
@@ -264,35 +267,35 @@ def _read_restrictions(
             "request_too_large",
             f"{referent!r} has too many restrictions.",
         )
-    restrictions = [_read_restriction(referent, one, names) for one in alternatives]
-    return restrictions if all(restrictions) else []
+    read = [_read_restriction(referent, one, names) for one in alternatives]
+    restrictions = tuple(one for one in read if one is not None)
+    return restrictions if len(restrictions) == len(read) else ()
 
 
-def _read_restriction(referent: str, wire: dict, names: tuple[str, ...]) -> dict:
-    """Return one alternative with our field names. {} if it restricts nothing."""
-    restriction: dict = {}
+def _read_restriction(
+    referent: str, wire: dict, names: tuple[str, ...]
+) -> Restriction | None:
+    """Return one alternative. None if it restricts nothing."""
+    facts: dict[str, str] = {}
+    value: RequiredValue | None = None
     for tag, text in wire.items():
         if text is None:
             continue
-        field = _RESTRICTION_NAMES.get(tag)
-        content: object = text
-        if attribute := _ATTRIBUTE_TAG.fullmatch(tag):
-            name, kind = attribute.groups()
-            if kind == "value":
-                field = "value"
-                content = {"attributeName": name, "attributeValue": text}
-            elif contains_name(names, name):
-                # The item requests this attribute already: no further restriction.
-                field = "marker"
-                content = None
-        if field is None or field in restriction or not isinstance(text, str):
+        field = _RESTRICTION_NAMES.get(tag, "")
+        tagged = _ATTRIBUTE_TAG.fullmatch(tag)
+        attribute, kind = tagged.groups() if tagged else ("", "")
+        is_text = isinstance(text, str)
+        if is_text and field and field not in facts:
+            facts[field] = text
+        elif is_text and kind == "value" and value is None:
+            value = RequiredValue(attribute, text)
+        # The item requests this attribute already: no further restriction.
+        elif not (is_text and kind == "marker" and contains_name(names, attribute)):
             raise PeerError(
                 "restriction_unsupported",
                 f"{referent!r}: the restriction {tag!r} is not supported.",
             )
-        if content is not None:
-            restriction[field] = content
-    return restriction
+    return Restriction(facts, value) if facts or value else None
 
 
 def _merge_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
@@ -338,7 +341,7 @@ def _merge_bounds(predicates: list[Item]) -> list[Item]:
 
 
 def _is_bound_of(item: Item, base: Item) -> bool:
-    if base.threshold is None or not takes_bound(base.predicate_type, base.threshold):
+    if not base.takes_bound:
         return False
     bound = replace(
         base,
@@ -374,18 +377,7 @@ def _is_companion_of(item: Item, base: Item) -> bool:
     is_revealed = not base.is_predicate and contains_name(base.attribute_names, name)
     if item.is_predicate or len(item.attribute_names) > 1 or is_revealed:
         return False
-    alternatives = restrictions_by_value_name(base.restrictions).get(name)
-    return item.restrictions == alternatives and item.non_revoked == base.non_revoked
-
-
-def _policy_item(item: Item) -> dict:
-    policy_item: dict = {"policyName": item.policy_name}
-    if item.is_predicate:
-        policy_item["attributeName"] = item.attribute_names[0]
-        policy_item["predicateType"] = item.predicate_type
-        policy_item["predicateValue"] = item.threshold
-    else:
-        policy_item["attributeNames"] = list(item.attribute_names)
-    if item.restrictions:
-        policy_item["restrictions"] = item.restrictions
-    return policy_item
+    alternatives = base.restrictions_by_value_name().get(name)
+    return (
+        list(item.restrictions) == alternatives and item.non_revoked == base.non_revoked
+    )

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from verifications.proofs.proof_items import Item, matches_facts
+from verifications.proofs.policy import Restriction
+from verifications.proofs.proof_items import Item
 from wallets.anoncreds import INT32, normalise_name
 
 
@@ -95,7 +96,7 @@ def unfit_code(item: Item, candidate: Candidate) -> str | None:
     """
     if not has_attributes(item, candidate):
         return "attribute_not_in_schema"
-    if met_restriction(item, candidate) is None:
+    if item.restrictions and met_restriction(item, candidate) is None:
         has_other_value = bool(_restrictions_met_but_values(item, candidate))
         return "value_restriction" if has_other_value else "restriction"
     if code := unprovable_code(item, candidate):
@@ -125,28 +126,22 @@ def has_attributes(item: Item, candidate: Candidate) -> bool:
     return candidate.names.keys() >= set(item.labels)
 
 
-def met_restriction(item: Item, candidate: Candidate) -> dict | None:
-    """The restriction that the credential meets, one without a value if possible.
-
-    {} if the item has no restrictions. None if the credential meets none of them.
-    """
+def met_restriction(item: Item, candidate: Candidate) -> Restriction | None:
+    """The restriction that the credential meets, one without a value if possible."""
     with_value = None
     for restriction in _restrictions_met_but_values(item, candidate):
-        if "value" not in restriction:
+        required = restriction.value
+        if required is None:
             return restriction
-        required = restriction["value"]
-        name = candidate.names.get(normalise_name(required["attributeName"]))
-        if name is not None and candidate.values[name] == required["attributeValue"]:
+        name = candidate.names.get(required.label)
+        if name is not None and candidate.values[name] == required.text:
             with_value = with_value or restriction
     return with_value
 
 
-def _restrictions_met_but_values(item: Item, candidate: Candidate) -> list[dict]:
+def _restrictions_met_but_values(item: Item, candidate: Candidate) -> list[Restriction]:
     """The restrictions that the credential meets, leaving required values aside."""
-    # Without restrictions: one that everything meets.
-    return [
-        one for one in item.restrictions or [{}] if matches_facts(one, candidate.facts)
-    ]
+    return [one for one in item.restrictions if one.matches(candidate.facts)]
 
 
 def unprovable_code(item: Item, candidate: Candidate) -> str | None:

@@ -79,7 +79,7 @@ def build_question(number: int, item: Item, cards: list[Any]) -> Question:
         [label_of(name) for name in shown],
         predicate_of(item) if item.is_predicate else None,
         # A value that is required must be shown.
-        not item.is_predicate and not any("value" in one for one in item.restrictions),
+        not item.is_predicate and not any(one.value for one in item.restrictions),
         [
             Choice(
                 card,

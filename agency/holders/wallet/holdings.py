@@ -155,9 +155,7 @@ def name_rows(rows: Sequence[Any]) -> None:
         row.is_offer = isinstance(row, Credential)
         # The name of the credential, or what the verifier calls its request.
         row.title = (
-            name_in(row.schema_id)
-            if row.is_offer
-            else str(row.unsealed_policy().get("name") or "")
+            name_in(row.schema_id) if row.is_offer else row.unsealed_policy().name
         )
         row.peer = peer_name(row.connection, hosted) if row.connection else ""
 

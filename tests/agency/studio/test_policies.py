@@ -24,6 +24,7 @@ from tenants.models import AuditEntry
 from tests.agency.studio.conftest import read
 from tests.support.policies import attribute, policy, predicate
 from verifications.models import Verification, VerificationPolicy
+from verifications.proofs.policy import PolicyItem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TODAY = object()
@@ -130,8 +131,8 @@ CONDITIONS = {
 
 def test_a_condition_is_said_in_words():
     for (kind, number), words in CONDITIONS.items():
-        item = {"predicateType": kind, "predicateValue": number}
-        assert condition_words(item | {"attributeName": "year"}) == words
+        item = PolicyItem("year", ("year",), kind, number)
+        assert condition_words(item) == words
 
 
 REFUSED = [

@@ -50,7 +50,7 @@ POLICY = proof_policy.normalise(
         name="Licence check",
         revocationRequirement={"validAt": "2026-01-31T08:00:00.000000Z"},
     )
-)
+).to_json()
 
 
 def define(faber, body=CAMEL):
@@ -172,6 +172,6 @@ def test_text_is_allowed_in_a_definition_too():
     asked = {"Old": COMPARED | {"allowText": True}}
     body = {"name": "P", "version": "1.0", "requestedPredicates": asked}
     written = legacy_requests.to_policy(body)
-    assert written["predicates"][0]["allowText"] is True
+    assert written.predicates[0].allows_text
     again = legacy_requests.from_policy(written)["requestedPredicates"]["Old"]
     assert again["allowText"] is True

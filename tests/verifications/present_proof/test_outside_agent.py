@@ -22,6 +22,7 @@ from tests.support.people import Organization
 from tests.support.presentations import ask, attribute, policy_of, predicate, required
 from tests.support.steps import step
 from verifications import messages
+from verifications.proofs.policy import Policy
 
 CHILD = {"name": "Ann", "age": "15", "degree": "unknown"}
 NAME = attribute("name")
@@ -153,7 +154,7 @@ def test_no_policy_is_proposed_that_could_not_be_stored(faber, phone):
         {"policyName": "adult#bound"},
         {"restrictions": [required("Age", "9")]},
     ):
-        policy = policy_of(ADULT | changes)
+        policy = Policy.from_json(policy_of(ADULT | changes))
         said = phone.says(messages.build_proposal({}, policy, wire))
         report = phone.inbox[-1]
         assert report.is_problem_report and report.thread_id == said["@id"], changes

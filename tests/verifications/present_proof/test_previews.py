@@ -13,6 +13,7 @@ from verifications import messages, previews
 from verifications.models import Verification
 from verifications.present_proof import verifier
 from verifications.proofs import proof_policy
+from verifications.proofs.policy import Policy
 
 PREDICATE = predicate("age", ">=", 18, policyName="Old enough")
 WHO = attribute("Who", attributeNames=["name", "degree"])
@@ -41,7 +42,8 @@ def test_a_proposal_is_shown_on_both_sides_and_goes_all_the_way(faber, alice):
     mine = proposes(alice, faber)
     [seen] = faber.get("/verifications")
     assert mine["state"] == seen["state"] == "Proposed"
-    assert mine["policy"] == seen["policy"] == proof_policy.normalise(POLICY)
+    written = proof_policy.normalise(POLICY).to_json()
+    assert mine["policy"] == seen["policy"] == written
     assert mine["proposal"] == seen["proposal"]
     assert_told(seen["proposal"])
     assert answers(faber, alice, seen["verificationId"])["state"] == "Requested"
@@ -142,11 +144,14 @@ def test_what_cannot_be_proposed_is_400(faber, alice, subtests):
             assert not Verification.objects.exists()
 
 
+NAMELESS = Policy("", "", (), ())  # the comment of a proposal is its name
+
+
 def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
     row = any_phone.connects(faber)
     named = [{"name": "name", "cred_def_id": "X:3:CL:1:t"}]
     preview, wire = {"attributes": named, "predicates": []}, any_phone.prefix
-    body = messages.build_proposal(preview, {"name": ""}, MessageFormat(wire))
+    body = messages.build_proposal(preview, NAMELESS, MessageFormat(wire))
     sent = any_phone.says(body)
     [seen] = faber.get("/verifications")
     restriction = {"credentialDefinitionId": "X:3:CL:1:t"}
@@ -224,4 +229,4 @@ def test_a_proposal_in_2_0_may_leave_to_the_verifier_what_is_the_verifiers(absen
     asked = didcomm.read_attachment(didcomm.read(sent), "proposals~attach")
     del asked[absent]
     received = didcomm.read(sent | attach_as(wire, PROOF_PROPOSAL, asked))
-    assert previews.read_proposal(received)[1]["attributes"] == body["attributes"]
+    assert previews.read_proposal(received)[1].attributes == body.attributes

@@ -4,12 +4,17 @@ from core.errors import Invalid
 from tests.support.errors import refusal
 from tests.support.presentations import attribute, policy_of, predicate, required
 from verifications.proofs import proof_policy
+from verifications.proofs.policy import OPEN_SECONDS
 
 NAME = {"policyName": "name"}
 
 
-def normalise(*items, **members):
+def parse(*items, **members):
     return proof_policy.normalise(policy_of(*items, **members))
+
+
+def normalise(*items, **members):
+    return parse(*items, **members).to_json()
 
 
 def errors(*items, **members):
@@ -56,7 +61,7 @@ def test_a_normalised_policy_stays_as_it_is():
             "validNow": False,
         },
     )
-    assert proof_policy.normalise(first) == first
+    assert proof_policy.normalise(first).to_json() == first
     assert first["revocationRequirement"]["validAt"] == "2030-01-31T10:00:00.000000Z"
 
 
@@ -174,30 +179,28 @@ def test_a_revocation_requirement_says_when(given, path):
 
 
 def test_a_time_without_a_zone_is_utc_and_may_have_seven_decimals():
-    given = requiring(validAt="2020-06-16T06:54:43.3524115")
-    assert given["revocationRequirement"] == {"validAt": "2020-06-16T06:54:43.352411Z"}
+    given = requiring(validAt="2020-06-16T06:54:43.3524115").requirement
+    assert given.to_json() == {"validAt": "2020-06-16T06:54:43.352411Z"}
 
 
 NOON = 1_700_000_000
 
 
 def requiring(**requirement):
-    return normalise(NAME, revocationRequirement=requirement or None)
+    return parse(NAME, revocationRequirement=requirement or None)
 
 
 @pytest.mark.parametrize(("requirement", "time"), [
     ({}, None), ({"validNow": False}, None),
-    ({"validNow": True}, NOON + proof_policy.OPEN_SECONDS),
+    ({"validNow": True}, NOON + OPEN_SECONDS),
     ({"validAt": "2023-11-14T22:13:19.9Z"}, NOON - 1),
     ({"validAt": "2023-11-14T22:14:20Z", "validNow": False}, NOON),
     ({"validAt": "1969-12-31T23:59:59Z"}, 0),
 ])  # fmt: skip
 def test_a_requirement_becomes_a_moment_when_it_is_sent(requirement, time):
     written = requiring(**requirement)
-    assert proof_policy.non_revoked_at(written, NOON) == time
-    assert proof_policy.is_judged_at_receipt(written) is bool(
-        requirement.get("validNow")
-    )
+    assert written.non_revoked_at(NOON) == time
+    assert written.is_judged_at_receipt is bool(requirement.get("validNow"))
 
 
 @pytest.mark.parametrize(("requirement", "requested", "start"), [
@@ -213,24 +216,24 @@ def test_valid_now_accepts_lists_superseded_since_the_request_and_for_a_while(
     requirement, requested, start
 ):
     written = requiring(validNow=True, **requirement)
-    interval = proof_policy.interval_at_receipt(written, requested, NOON)
+    interval = written.interval_at_receipt(requested, NOON)
     assert interval == (start, None)
-    assert proof_policy.interval_at_receipt(requiring(), requested, NOON) is None
+    assert requiring().interval_at_receipt(requested, NOON) is None
 
 
 def test_a_moment_to_come_can_be_kept_but_not_sent():
     written = requiring(validAt="2023-11-14T22:14:21Z")
-    refused = refusal(Invalid, proof_policy.non_revoked_at, written, NOON)
+    refused = refusal(Invalid, written.non_revoked_at, NOON)
     assert refused.code == "not_yet_due"
     assert list(refused.errors) == ["revocationRequirement.validAt"]
-    assert proof_policy.non_revoked_at(written, NOON + 1) == NOON + 1
+    assert written.non_revoked_at(NOON + 1) == NOON + 1
 
 
 def test_the_moment_to_come_is_named():
     interval = {"validFrom": "2000-01-01T00:00:00Z", "validAt": "2023-11-14T22:14:21Z"}
     item = NAME | {"revocationRequirement": interval}
-    policy = normalise(item, revocationRequirement={"validNow": True})
-    refused = refusal(Invalid, proof_policy.non_revoked_at, policy, NOON)
+    policy = parse(item, revocationRequirement={"validNow": True})
+    refused = refusal(Invalid, policy.non_revoked_at, NOON)
     named = "attributes[0].revocationRequirement.validAt"
     assert refused.code == "not_yet_due" and named in refused.message
     assert list(refused.errors) == [named]

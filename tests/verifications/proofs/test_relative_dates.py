@@ -11,7 +11,6 @@ from verifications.proofs import proof_policy
 from verifications.proofs.relative_dates import (
     GRAMMAR,
     is_relative_date,
-    resolve_dates,
     resolve_value,
 )
 
@@ -57,18 +56,18 @@ def policy_with(*values):
 
 
 def values_of(policy):
-    return [item["predicateValue"] for item in policy["predicates"]]
+    return [item.threshold for item in policy.predicates]
 
 
 def test_a_policy_keeps_the_text_and_a_request_has_the_number():
     policy = policy_with("today", 18, "19", "today-18y")
     before = datetime(2026, 11, 23, 23, 59, 59, tzinfo=UTC).timestamp()
-    resolved = resolve_dates(policy, int(before))
+    resolved = policy.resolve_dates(int(before))
     assert values_of(policy) == ["today", 18, 19, "today-18y"]
     assert values_of(resolved) == [20261123, 18, 19, 20081123]
-    next_day = resolve_dates(policy, int(before) + 1)
+    next_day = policy.resolve_dates(int(before) + 1)
     assert values_of(next_day) == [20261124, 18, 19, 20081124]
-    assert resolve_dates(resolved, int(before) + 1) == resolved
+    assert resolved.resolve_dates(int(before) + 1) == resolved
 
 
 @pytest.mark.parametrize("value", ["today-18", "Today", "today+1000y"])

@@ -8,6 +8,7 @@ from core.errors import Invalid, PeerError
 from tests.support.errors import refusal
 from tests.support.presentations import ask, attribute, policy_of, predicate, required
 from verifications.proofs import proof_policy
+from verifications.proofs.policy import NO_REQUIREMENT, Policy
 from verifications.proofs.proof_items import Interval
 from verifications.proofs.request_building import (
     build_request,
@@ -100,8 +101,8 @@ def test_a_comparison_that_a_text_meets_has_a_bound_and_is_one_item(kind, least)
     found = (item.policy_name, item.predicate_type, item.threshold)
     assert found == ("age", kind, value)
     assert item.comparisons == [(kind, value), ("<=", 2147483647)] and item.has_bound
-    [shown] = policy_from_request(asked)["predicates"]
-    assert (shown["policyName"], shown["predicateType"]) == ("age", kind)
+    [shown] = policy_from_request(asked).predicates
+    assert (shown.policy_name, shown.predicate_type) == ("age", kind)
 
 
 @pytest.mark.parametrize("item", [
@@ -143,7 +144,8 @@ def test_a_stored_policy_with_an_item_named_as_a_bound_is_refused(part, turn):
     older = predicate("age", "<=", 30, policyName="age#bound", attributeNames=["age"])
     stored = normalise(ADULT)
     build_request(stored, "5")
-    stored[part] = [*stored[part], older][::turn]
+    body = stored.to_json()
+    stored = Policy.from_json(body | {part: [*body[part], older][::turn]})
     assert refusal(Invalid, build_request, stored, "5").code == "invalid_policy"
 
 
@@ -201,11 +203,11 @@ def test_non_revocation_is_asked_for_at_one_moment_if_there_is_one():
     assert asked["non_revoked"] == {"from": 1_700_000_000, "to": 1_700_000_000}
     moment = Interval(1_700_000_000, 1_700_000_000)
     assert [item.non_revoked for item in read_items(asked)] == [moment, moment]
-    required = policy_from_request(asked)["revocationRequirement"]
-    assert required == {"validAt": "2023-11-14T22:13:20.000000Z"}
+    required = policy_from_request(asked).requirement
+    assert required.valid_at == "2023-11-14T22:13:20.000000Z"
     asked = ask(attribute("name"))
     assert "non_revoked" not in asked and only(read_items(asked)).non_revoked is None
-    assert "revocationRequirement" not in policy_from_request(asked)
+    assert policy_from_request(asked).requirement == NO_REQUIREMENT
 
 
 def test_valid_now_has_no_start_that_wallets_would_have_to_reach():
@@ -223,8 +225,8 @@ def test_the_interval_of_an_item_takes_the_place_of_that_of_the_request():
     asked = foreign(shown, compared, non_revoked={"from": 1, "to": 9})
     found = {item.policy_name: item.non_revoked for item in read_items(asked)}
     assert found == {"a": (None, 7), "b": (1, 9), "p": (3, None)}
-    latest = policy_from_request(asked)["revocationRequirement"]["validAt"]
-    assert latest.endswith("00:09.000000Z")
+    latest = policy_from_request(asked).requirement
+    assert latest.valid_at.endswith("00:09.000000Z")
 
 
 @pytest.mark.parametrize(("intervals", "shown"), [
@@ -236,7 +238,7 @@ def test_the_latest_interval_of_the_items_is_shown(intervals, shown):
     items = {
         str(n): {"name": "a", "non_revoked": one} for n, one in enumerate(intervals)
     }
-    assert policy_from_request(foreign(items))["revocationRequirement"] == shown
+    assert policy_from_request(foreign(items)).requirement.to_json() == shown
 
 
 @pytest.mark.parametrize("member", ["request", "item"])
@@ -305,7 +307,7 @@ def test_a_foreign_request_keeps_its_referents_as_names():
 def test_newer_names_of_issuers_are_read_and_what_demands_nothing_is_dropped():
     def restrictions(read):
         asked = foreign({"n": {"name": "name", "restrictions": read}})
-        return only(read_items(asked)).restrictions
+        return [one.to_json() for one in only(read_items(asked)).restrictions]
 
     tags = {"issuer_id": "i", "schema_issuer_id": "s", "rev_reg_id": None}
     named = [{"issuerDid": "i", "schemaIssuerDid": "s"}]

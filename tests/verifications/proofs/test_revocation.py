@@ -266,7 +266,7 @@ def ask_between(start, end, **item):
     requirement = {"validFrom": iso(start), "validAt": iso(end)}
     whole = {} if item else {"revocationRequirement": requirement}
     policy = proof_policy.normalise(policy_of(LEVEL | item, **whole))
-    at = proof_policy.non_revoked_at(policy, end)
+    at = policy.non_revoked_at(end)
     return build_request(policy, "7", at), policy
 
 
@@ -275,7 +275,7 @@ def test_who_was_revoked_within_the_interval_was_valid_at_its_start():
     assert asked["non_revoked"] == {"from": FIRST_LIST, "to": NOW}
     old = asked | {"non_revoked": {"from": 0, "to": FIRST_LIST}}
     sent = chosen(old, REVOKED)
-    assert proof_policy.allows_interval(policy)
+    assert policy.allows_interval
     assert judge(asked, sent, allows_interval=True).is_valid
     assert codes(judge(asked, sent)) == {"stale"}
     at_the_end = chosen(asked, REVOKED)
