@@ -1,4 +1,4 @@
-"""Validate and normalise verification policies, beyond their JSON shape."""
+"""Read the policies of callers and of other agents, by rules beyond their JSON shape."""
 
 import re
 from collections import defaultdict
