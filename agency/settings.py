@@ -384,6 +384,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "agency.studio.menu.menu_context",
+                "agency.studio.pages.member_context",
             ],
         },
     },

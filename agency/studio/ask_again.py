@@ -3,16 +3,14 @@
 from functools import partial
 from uuid import UUID
 
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 
 from agency.studio.exchange.views import find_policy, has_verdict, to_object_page
-from agency.studio.form_tokens import once_per_form
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_action
 from connections.protocols import connectionless
 from core.api.views import heavy
-from core.errors import AgencyError, WrongState
+from core.errors import WrongState
 from core.work import network_reads
 from tenants import audit
 from tenants.models import Permission, Tenant
@@ -23,27 +21,21 @@ from wallets.models import Wallet
 
 
 @heavy
-@studio_page("POST")
-@once_per_form(back="studio:verification", keep=("tenant_id", "object_id"))
-def ask_again(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+@member_action("studio:verification", needs=Permission.OPERATE)
+def ask_again(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """Ask again, and redirect to the page of the new request.
 
     It is sent and recorded in one transaction. A refusal is shown on the page of the
     earlier one. 404 unless the organization has asked.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    tenant = request.tenant
     asked = Verification.objects.filter(
         wallet=Wallet.of_organization(tenant), role=Verification.Role.VERIFIER
     )
     row = get_object_or_404(asked.select_related("connection"), pk=object_id)
-    try:
-        ask = audit.recorded(
-            partial(send_again, tenant, row), "verification.requested", by=request
-        )
-        return to_object_page(network_reads.retry_transaction(ask))
-    except AgencyError as error:
-        messages.error(request, error.message)
-        return to_object_page(row)
+    send = partial(send_again, tenant, row)
+    ask = audit.recorded(send, "verification.requested", by=request)
+    return to_object_page(network_reads.retry_transaction(ask))
 
 
 def send_again(tenant: Tenant, row: Verification) -> Verification:

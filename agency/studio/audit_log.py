@@ -9,12 +9,12 @@ from uuid import UUID
 from django import forms
 from django.db import close_old_connections
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from agency.studio.newest_first import query_with, read_page
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_page
 from core.text.csv_text import line_writer
 from tenants import audit
 from tenants.models import AuditEntry, Permission, Tenant
@@ -76,15 +76,11 @@ def filter_entries(tenant: Tenant, form: LogFilter) -> QuerySet[AuditEntry]:
     return found.filter(**form.lookups()) if form.is_valid() else found.none()
 
 
-@studio_page("GET", "HEAD")
-def show_log(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_membership(request, tenant_id, Permission.LOG)
-    tenant = membership.tenant
+@member_page("GET", needs=Permission.LOG)
+def show_log(request: MemberRequest) -> HttpResponse:
     form = LogFilter(request.GET)
-    page = read_page(request, filter_entries(tenant, form))
+    page = read_page(request, filter_entries(request.tenant, form))
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "tab": "log",
         "form": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
@@ -114,12 +110,11 @@ def write_fact(value: Any) -> str:
     return str(value)
 
 
-@studio_page("GET", "HEAD")
-def download_log(request: HttpRequest, tenant_id: UUID) -> HttpResponseBase:
+@member_page("GET", needs=Permission.LOG)
+def download_log(request: MemberRequest) -> HttpResponseBase:
     """The newest MAX_CSV_ROWS entries of the filter."""
-    tenant = get_membership(request, tenant_id, Permission.LOG).tenant
-    lines = csv_lines(filter_entries(tenant, LogFilter(request.GET)))
-    name = f"log-{tenant.public_id}.csv"
+    lines = csv_lines(filter_entries(request.tenant, LogFilter(request.GET)))
+    name = f"log-{request.tenant.public_id}.csv"
     return StreamingHttpResponse(
         lines,
         content_type="text/csv; charset=utf-8",

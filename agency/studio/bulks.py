@@ -17,18 +17,23 @@ from django_htmx.http import HttpResponseClientRedirect
 from agency.studio.bulk_forms import OTHERS, BulkForm
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
-from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.form_tokens import OnceForm
 from agency.studio.lists import DEFINITIONS
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import (
+    MemberRequest,
+    View,
+    member_action,
+    member_page,
+    refusals_above,
+)
 from core.api.views import heavy, parse_uuid
-from core.errors import AgencyError
 from core.text.csv_text import line_writer
 from core.work import transactions
 from credentials.bulk import loading, results
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
 from tenants import audit
-from tenants.models import Membership, Permission, Tenant
+from tenants.models import Permission, Tenant
 
 MAX_SHOWN = 50  # bulks, the newest
 TEMPLATE = "studio/bulk.html"
@@ -46,41 +51,33 @@ NEXT = {
 
 
 @heavy
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:bulks")
-def show_bulks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:bulks")
+def show_bulks(request: MemberRequest) -> HttpResponse:
     """The bulks and the choice of a definition; with one, the form of a file.
 
     A file that is sent is only checked and counted, until the button `start` sends it
     once more. Errors of the API are shown above the form.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    tenant = membership.tenant
     definition_id = parse_uuid(request.GET.get("definition", ""))
     if not definition_id:
         context = {
-            "tenant": tenant,
-            "membership": membership,
-            "bulks": Bulk.started(tenant).order_by("-pk")[:MAX_SHOWN],
-            **choose_from(request, DEFINITIONS, tenant),
+            "bulks": Bulk.started(request.tenant).order_by("-pk")[:MAX_SHOWN],
+            **choose_from(request, DEFINITIONS, request.tenant),
         }
         return render(request, "studio/bulks.html", context)
-    definition = get_definition(tenant, definition_id)
-    definition.tenant = tenant
+    definition = get_definition(request.tenant, definition_id)
     if request.method != "POST":
-        return render_form(request, membership, BulkForm(definition=definition))
+        return render_form(request, BulkForm(definition=definition))
     form = BulkForm(request.POST, request.FILES, definition=definition)
     if not form.is_valid():
-        return render_form(request, membership, form)
-    try:
+        return render_form(request, form)
+    with refusals_above(form):
         if "start" in request.POST:
             return to_bulk_page(request, start_bulk(request, form))
         chosen = form.cleaned_data["automatic_issuance"]
         found = loading.count_only(definition, form.source_rows(), chosen)
-        return render_form(request, membership, form, found)
-    except AgencyError as error:
-        form.add_error(None, error.message)
-        return render_form(request, membership, form)
+        return render_form(request, form, found)
+    return render_form(request, form)
 
 
 def start_bulk(request: HttpRequest, form: BulkForm) -> Bulk:
@@ -101,19 +98,16 @@ def to_bulk_page(request: HttpRequest, bulk: Bulk) -> HttpResponse:
     if "HX-Request" in request.headers:
         address = reverse("studio:bulk", args=[bulk.tenant_id, bulk.pk])
         return HttpResponseClientRedirect(address)
-    return redirect("studio:bulk", tenant_id=bulk.tenant_id, object_id=bulk.pk)
+    return redirect("studio:bulk", bulk.tenant_id, bulk.pk)
 
 
 def render_form(
-    request: HttpRequest,
-    membership: Membership,
+    request: MemberRequest,
     form: BulkForm,
     found: loading.DryRun | None = None,
 ) -> HttpResponse:
     """The page with the form; for htmx what follows its file, which stays chosen."""
     context = {
-        "membership": membership,
-        "tenant": membership.tenant,
         "form": form,
         "definition": form.definition,
         "found": found,
@@ -126,13 +120,10 @@ def render_form(
     return response
 
 
-@studio_page("GET", "HEAD")
-def download_template(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> HttpResponse:
+@member_page("GET")
+def download_template(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """A CSV file with nothing but its header."""
-    tenant = get_membership(request, tenant_id).tenant
-    names = get_definition(tenant, object_id).schema.attribute_names
+    names = get_definition(request.tenant, object_id).schema.attribute_names
     names = [*names, *(name for name in OTHERS if name not in names)]
     return HttpResponse(
         line_writer()(names),
@@ -141,19 +132,17 @@ def download_template(
     )
 
 
-@studio_page("GET", "HEAD")
-def show_bulk(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    bulk = get_bulk(membership.tenant, object_id)
-    return render(request, TEMPLATE, bulk_context(request, membership, bulk))
+@member_page("GET")
+def show_bulk(request: MemberRequest, object_id: UUID) -> HttpResponse:
+    bulk = get_bulk(request.tenant, object_id)
+    return render(request, TEMPLATE, bulk_context(request, bulk))
 
 
-@studio_page("GET", "HEAD")
-def show_live(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+@member_page("GET")
+def show_live(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """The part of the page that changes. 204 while it is what the page shows."""
-    membership = get_membership(request, tenant_id)
-    bulk = get_bulk(membership.tenant, object_id)
-    context = bulk_context(request, membership, bulk)
+    bulk = get_bulk(request.tenant, object_id)
+    context = bulk_context(request, bulk)
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
     return render(request, f"{TEMPLATE}#live", context)
@@ -163,9 +152,7 @@ def get_bulk(tenant: Tenant, object_id: UUID) -> Bulk:
     return get_object_or_404(Bulk.started(tenant), pk=object_id)
 
 
-def bulk_context(
-    request: HttpRequest, membership: Membership, bulk: Bulk
-) -> dict[str, Any]:
+def bulk_context(request: MemberRequest, bulk: Bulk) -> dict[str, Any]:
     """Return what the page shows of a bulk, also while it is read again.
 
     `after` in the query: the number of the row after which failed rows are listed.
@@ -178,8 +165,6 @@ def bulk_context(
     errors, last = loading.list_errors(bulk, first)
     numbers = "-".join(f"{name}{number}" for name, number in sorted(counts.items()))
     return {
-        "tenant": membership.tenant,
-        "membership": membership,
         "bulk": bulk,
         "counts": counts,
         "tried": bulk.row_count - counts.get("Waiting", 0),
@@ -191,64 +176,51 @@ def bulk_context(
         "next": NEXT[bulk.state],
         "is_watched": bulk.state == Bulk.State.RUNNING,
         "version": f"{bulk.state}-{numbers}",
-        "may_act": membership.may(Permission.OPERATE),
+        "may_act": request.membership.may(Permission.OPERATE),
         "form": OnceForm(),
     }
 
 
-@studio_page("POST")
-@once_per_form(back="studio:bulk", keep=("tenant_id", "object_id"))
-def change_bulk(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID, change: str
-) -> HttpResponse:
-    """Pause, resume or retry, in one transaction with the audit entry.
+def change_with(change: str) -> View:
+    """Return the view of a button. change: one of CHANGES."""
 
-    change: one of CHANGES. A refusal, as of a bulk in another state, is shown on its
-    page.
-    """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    bulk = get_bulk(tenant, object_id)
-    function, action, sentence = CHANGES[change]
-    try:
+    @member_action("studio:bulk", needs=Permission.OPERATE)
+    def change_bulk(request: MemberRequest, object_id: UUID) -> str:
+        """Change it in one transaction with the audit entry.
+
+        A refusal, as of a bulk in another state, is shown on its page.
+        """
+        bulk = get_bulk(request.tenant, object_id)
+        function, action, sentence = CHANGES[change]
         audit.recorded(function, action, bulk, by=request)(bulk)
-        messages.success(request, sentence)
-    except AgencyError as error:
-        messages.error(request, error.message)
-    return redirect("studio:bulk", tenant_id=tenant_id, object_id=object_id)
+        return sentence
+
+    return change_bulk
 
 
-@studio_page("GET", "HEAD", "POST")
-def remove_bulk(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+@member_action("studio:bulk", needs=Permission.OPERATE, once="", asks=True)
+def remove_bulk(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """Delete a bulk after a question, as the API does.
 
     A transaction hides and records it; 409 `wrong_state` while it runs. Its rows are
     deleted after the commit, and by a worker if they are many.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    bulk = get_bulk(tenant, object_id)
+    bulk = get_bulk(request.tenant, object_id)
     if request.method != "POST":
-        context = {"tenant": tenant, "bulk": bulk}
-        return render(request, "studio/remove_bulk.html", context)
-    try:
-        audit.recorded(bulk.hide, "bulk.deleted", bulk, by=request)()
-    except AgencyError as error:
-        messages.error(request, error.message)
-        return to_bulk_page(request, bulk)
+        return render(request, "studio/remove_bulk.html", {"bulk": bulk})
+    audit.recorded(bulk.hide, "bulk.deleted", bulk, by=request)()
     discard_bulk(bulk)
     messages.success(request, "It is deleted. What it offered stays.")
-    return redirect("studio:bulks", tenant_id=tenant_id)
+    return redirect("studio:bulks", request.tenant.pk)
 
 
-@studio_page("GET", "HEAD")
-def download_result(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> HttpResponseBase:
+@member_page("GET", needs=Permission.OPERATE)
+def download_result(request: MemberRequest, object_id: UUID) -> HttpResponseBase:
     """The file with what became of each row, for those who may offer.
 
     It has the links of offers, which whoever has one can take.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    bulk = get_bulk(tenant, object_id)
+    bulk = get_bulk(request.tenant, object_id)
     return StreamingHttpResponse(
         results.write_results(bulk),
         content_type="text/csv; charset=utf-8",

@@ -2,12 +2,11 @@
 
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 
 from agency.studio.card_policies import card_of_definition
-from agency.studio.form_tokens import once_per_form
-from agency.studio.pages import get_membership, studio_page, to_page
+from agency.studio.pages import MemberRequest, member_page
 from agency.studio.policies import ask_for_policy, find_policy_about, refuse_to_ask
 from agency.studio.policy_builder import read_policy
 from agency.studio.recipients import find_chosen
@@ -20,9 +19,8 @@ from wallets.models import Wallet
 
 
 @heavy
-@studio_page("POST")
-@once_per_form(back="studio:credentials")
-def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+@member_page("POST", needs=Permission.OPERATE, once="studio:credentials")
+def check_card(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """Ask the holder of an issued credential for it, and lead to the request.
 
     By the newest policy about its definition alone. Without one, the policy is created
@@ -32,7 +30,7 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
     is refused, as anybody could answer a link. The policy stays then. 404 unless the
     credential was issued here and is not revoked.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    tenant = request.tenant
     issued = Credential.objects.filter(
         wallet=Wallet.of_organization(tenant),
         role=Credential.Role.ISSUER,
@@ -42,7 +40,7 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
     definitions = CredentialDefinition.active_of(tenant)
     definition = definitions.filter(definition_id=credential.definition_id).first()
     if definition is None:  # deleted: nothing tells what to ask
-        return to_page("studio:new_policy", tenant, {})
+        return redirect("studio:new_policy", tenant.pk)
     policy = find_policy_about(tenant, definition)
     if policy is None:
         wanted = read_policy(card_of_definition(definition).to_draft().body())
@@ -50,8 +48,8 @@ def check_card(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpRe
         policy = create(tenant, wanted)
     issued_over = credential.connection
     if issued_over and issued_over.connectionless:
-        return ask_for_policy(request, tenant, policy, None)
+        return ask_for_policy(request, policy, None)
     usable = issued_over and find_chosen(tenant, None, str(issued_over.pk))
     if usable is None:
-        return refuse_to_ask(request, tenant, policy)
-    return ask_for_policy(request, tenant, policy, usable)
+        return refuse_to_ask(request, policy)
+    return ask_for_policy(request, policy, usable)

@@ -20,12 +20,17 @@ from agency.studio.definition_forms import (
     DefinitionForm,
     read_header,
 )
-from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.form_tokens import OnceForm
 from agency.studio.lists import DEFINITIONS, render_list
-from agency.studio.pages import get_membership, studio_page, to_page
+from agency.studio.pages import (
+    MemberRequest,
+    member_action,
+    member_page,
+    refusals_above,
+    to_page,
+)
 from core.api.pagination import only_columns
 from core.api.views import heavy
-from core.errors import AgencyError
 from core.work import transactions
 from credentials import publications, publishing
 from credentials.api.definitions import read_schema
@@ -33,7 +38,7 @@ from credentials.ledgers.base import schema_id_of
 from credentials.models import Credential, CredentialDefinition, Publication, Schema
 from credentials.models.schema import build_schema_body
 from tenants import audit
-from tenants.models import Membership, Permission, Tenant
+from tenants.models import Permission, Tenant
 from wallets.models import Wallet
 
 MAX_COUNTED = 10_000  # credentials of a definition, the newest
@@ -45,15 +50,13 @@ PUBLISHED = (
 )  # fmt: skip
 
 
-@studio_page("GET", "HEAD")
-def show_definitions(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
+@member_page("GET")
+def show_definitions(request: MemberRequest) -> HttpResponse:
     return render_list(
         request,
-        tenant_id,
         DEFINITIONS,
-        publications=unfinished_publications(membership.tenant),
-        may_retry=membership.may(Permission.OPERATE),
+        publications=unfinished_publications(request.tenant),
+        may_retry=request.membership.may(Permission.OPERATE),
         once=OnceForm(),
     )
 
@@ -67,61 +70,49 @@ def unfinished_publications(tenant: Tenant) -> QuerySet[Publication]:
     return only_columns(rows, ()).order_by("-pk")[:MAX_PUBLICATIONS]
 
 
-@studio_page("POST")
-@once_per_form(back="studio:definitions")
-def retry_publication(
-    request: HttpRequest, tenant_id: UUID, publication_id: UUID
-) -> HttpResponse:
+@member_action("studio:definitions", needs=Permission.OPERATE)
+def retry_publication(request: MemberRequest, publication_id: UUID) -> str:
     """Make a publication due now, which a worker then tries again.
 
     One transaction with the audit entry. 409 `publication_ended`, if it has succeeded
     or was given up, is shown on the page.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    job = get_object_or_404(
-        Publication.objects.filter(tenant=tenant), pk=publication_id
-    )
-    try:
-        with transactions.atomic():
-            publications.retry_now(job)
-            audit.record("publication.retried", job, by=request)
-        messages.success(request, "It is tried again now.")
-    except AgencyError as error:
-        messages.error(request, error.message)
-    return redirect("studio:definitions", tenant_id=tenant_id)
+    rows = Publication.objects.filter(tenant=request.tenant)
+    job = get_object_or_404(rows, pk=publication_id)
+    with transactions.atomic():
+        publications.retry_now(job)
+        audit.record("publication.retried", job, by=request)
+    return "It is tried again now."
 
 
 @heavy
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:definitions")
-def new_definition(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:definitions")
+def new_definition(request: MemberRequest) -> HttpResponse:
     """Ask for a schema and its options, and create the definition.
 
     `schema` in the query: the id of a published schema, of anybody, which is read from
     the ledger (404). The buttons `more_rows` and `read_header` only change the form.
     Errors of create_definition() are shown above it.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    tenant = membership.tenant
     schema_id = request.GET.get("schema", "").strip()
-    schema = read_schema(tenant, schema_id) if schema_id else None
+    schema = read_schema(request.tenant, schema_id) if schema_id else None
     if request.method != "POST":
-        return render_form(request, membership, DefinitionForm(schema=schema))
+        return render_form(request, DefinitionForm(schema=schema))
     if not schema and request.POST.keys() & {"more_rows", "read_header"}:
-        return render_form(request, membership, fill_rows(request))
+        return render_form(request, fill_rows(request))
     form = DefinitionForm(request.POST, schema)
     if not form.is_valid():
-        return render_form(request, membership, form)
-    try:
-        made = create_definition(request, tenant, form, schema_id)
-    except AgencyError as error:
-        form.add_error(None, error.message)
-        return render_form(request, membership, form)
-    if request.POST.get("next") == "issue":
-        messages.success(request, "It is ready. Fill in the first card.")
-        return to_page("studio:new_credential", tenant, {"definition": made.pk})
-    messages.success(request, "It is published.")
-    return redirect("studio:definition", tenant_id=tenant_id, object_id=made.pk)
+        return render_form(request, form)
+    with refusals_above(form):
+        made = create_definition(request, form, schema_id)
+        if request.POST.get("next") == "issue":
+            messages.success(request, "It is ready. Fill in the first card.")
+            return to_page(
+                "studio:new_credential", request.tenant, {"definition": made.pk}
+            )
+        messages.success(request, "It is published.")
+        return redirect("studio:definition", request.tenant.pk, made.pk)
+    return render_form(request, form)
 
 
 def fill_rows(request: HttpRequest) -> DefinitionForm:
@@ -141,7 +132,7 @@ def fill_rows(request: HttpRequest) -> DefinitionForm:
 
 
 def create_definition(
-    request: HttpRequest, tenant: Tenant, form: DefinitionForm, schema_id: str
+    request: MemberRequest, form: DefinitionForm, schema_id: str
 ) -> CredentialDefinition:
     """Create and publish what the form asks for, as the API does.
 
@@ -150,6 +141,7 @@ def create_definition(
     the pool. 409 `tag_taken`, `schema_exists`, `quota_exceeded`; 503 `key_not_ready`,
     `ledger_unavailable`, `organization_frozen`.
     """
+    tenant = request.tenant
     body = form.parameters
     schema = form.schema or build_schema_body(
         tenant, body["name"], body["version"], body["attributes"]
@@ -170,14 +162,9 @@ def create_definition(
         return create(wanted, prepare())
 
 
-def render_form(
-    request: HttpRequest, membership: Membership, form: DefinitionForm
-) -> HttpResponse:
-    tenant = membership.tenant
-    schemas = Schema.objects.filter(tenant=tenant).order_by("-pk")[:MAX_SCHEMAS]
+def render_form(request: MemberRequest, form: DefinitionForm) -> HttpResponse:
+    schemas = Schema.objects.filter(tenant=request.tenant).order_by("-pk")[:MAX_SCHEMAS]
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "form": form,
         "schema": form.schema,
         "schemas": [] if form.schema else schemas,
@@ -186,16 +173,10 @@ def render_form(
     return render(request, "studio/new_definition.html", context)
 
 
-@studio_page("GET", "HEAD")
-def show_definition(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    tenant = membership.tenant
-    found = get_definition(tenant, object_id)
+@member_page("GET")
+def show_definition(request: MemberRequest, object_id: UUID) -> HttpResponse:
+    found = get_definition(request.tenant, object_id)
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "definition": found,
         "attributes": [
             (name, TYPES[found.type_of(name)]) for name in found.schema.attribute_names
@@ -203,7 +184,7 @@ def show_definition(
         "counts": count_credentials(found),
         "max_counted": MAX_COUNTED,
         "registry": registry_fill(found),
-        "may_issue": membership.may(Permission.OPERATE),
+        "may_issue": request.membership.may(Permission.OPERATE),
     }
     return render(request, "studio/definition.html", context)
 
@@ -214,7 +195,9 @@ def get_definition(tenant: Tenant, object_id: UUID) -> CredentialDefinition:
     Without its private keys.
     """
     rows = only_columns(CredentialDefinition.active_of(tenant), ())
-    return get_object_or_404(rows, pk=object_id)
+    found = get_object_or_404(rows, pk=object_id)
+    found.tenant = tenant
+    return found
 
 
 def count_credentials(definition: CredentialDefinition) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from uuid import UUID
 
 from django.db.models import Window
 from django.db.models.functions import RowNumber
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from agency.studio.deliveries import add_badge, list_deliveries
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_page
 from agency.studio.webhook_forms import EventFilter
 from tenants.models import Tenant
 from webhooks.models import Event
@@ -24,20 +24,18 @@ MAX_BADGES = 20  # deliveries of one event in the list
 MAX_DELIVERIES = 200  # on the page of an event
 
 
-@studio_page("GET", "HEAD")
-def show_events(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    tenant = get_membership(request, tenant_id).tenant
+@member_page("GET")
+def show_events(request: MemberRequest) -> HttpResponse:
     form = EventFilter(request.GET)
     # Examples are shown with the webhook that somebody sent them to.
-    found = Event.objects.filter(tenant=tenant, is_example=False)
+    found = Event.objects.filter(tenant=request.tenant, is_example=False)
     if form.is_valid():
         found = found.filter(**form.lookups())
     page = read_page(request, found)
     context = {
-        "tenant": tenant,
         "form": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
-        "rows": with_deliveries_of_events(tenant, page.rows),
+        "rows": with_deliveries_of_events(request.tenant, page.rows),
     }
     shown = [
         (row["event"].pk, [one.status for one in row["deliveries"]])
@@ -64,15 +62,13 @@ def with_deliveries_of_events(
     ]
 
 
-@studio_page("GET", "HEAD")
-def show_event(request: HttpRequest, tenant_id: UUID, event_id: UUID) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    tenant = membership.tenant
-    found = get_object_or_404(Event.objects.filter(tenant=tenant), pk=event_id)
-    deliveries = list(list_deliveries(tenant).filter(event=found)[: MAX_DELIVERIES + 1])
+@member_page("GET")
+def show_event(request: MemberRequest, event_id: UUID) -> HttpResponse:
+    found = get_object_or_404(Event.objects.filter(tenant=request.tenant), pk=event_id)
+    deliveries = list(
+        list_deliveries(request.tenant).filter(event=found)[: MAX_DELIVERIES + 1]
+    )
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "event": found,
         "has_page": found.object_type in WITH_PAGES and not found.is_example,
         "page_name": f"studio:{found.object_type}",

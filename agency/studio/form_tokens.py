@@ -4,17 +4,13 @@ Each page with such a form has a new token in it. The session stores the tokens 
 forms that were processed.
 """
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 from uuid import uuid4
 
 from django import forms
-from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest
 
 CLAIMED_TOKENS = "forms_sent"  # in the session
 MAX_CLAIMED_TOKENS = 100
@@ -22,8 +18,6 @@ SENT_BEFORE = (
     "That form was sent before and counts once. Keys are shown only in the first "
     "answer: if you lost one, create another and revoke the lost one."
 )
-
-View = Callable[..., HttpResponse]
 
 
 class FreshTokenInput(forms.HiddenInput):
@@ -53,26 +47,3 @@ def claim_form_token(request: HttpRequest) -> bool:
         request.session[CLAIMED_TOKENS] = claimed
         request.session.save()
     return is_new
-
-
-def once_per_form(
-    back: str, keep: tuple[str, ...] = ("tenant_id",)
-) -> Callable[[View], View]:
-    """Decorator: process a form once. If sent again, redirect to the page `back`.
-
-    back: the name of its route, which may contain parameters of this one, in braces.
-    keep: the parameters that both routes have.
-    """
-
-    def decorate(view: View) -> View:
-        @wraps(view)
-        def view_once(request: HttpRequest, **given: Any) -> HttpResponse:
-            if request.method == "POST" and not claim_form_token(request):
-                messages.warning(request, SENT_BEFORE)
-                kept = {name: given[name] for name in keep if name in given}
-                return redirect(back.format(**given), **kept)
-            return view(request, **given)
-
-        return view_once
-
-    return decorate

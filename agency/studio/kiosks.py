@@ -1,21 +1,23 @@
 """The studio's pages of kiosks. A kiosk's link is shown in one response only."""
 
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
 
 from agency.studio.api_forms import read_parameters
-from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.form_tokens import OnceForm
+from agency.studio.pages import (
+    MemberRequest,
+    member_action,
+    member_page,
+    refusals_above,
+)
 from agency.studio.policies import get_policy, render_choice
 from connections.api import qr_codes
 from core.api.views import parse_uuid
-from core.errors import AgencyError
 from tenants import audit
 from tenants.models import Permission
 from verifications.api.kiosks import KioskParameters
@@ -68,77 +70,57 @@ class KioskForm(OnceForm):
         return cleaned
 
 
-@studio_page("GET", "HEAD")
-def show_kiosks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET")
+def show_kiosks(request: MemberRequest) -> HttpResponse:
     """The kiosks, newest first, for any member. Revoked ones are deleted.
 
     Without their links: of each only a digest is stored.
     """
-    membership = get_membership(request, tenant_id)
-    rows = Kiosk.objects.filter(tenant=membership.tenant).order_by("-pk")
+    rows = Kiosk.objects.filter(tenant=request.tenant).order_by("-pk")
     kiosks = rows.select_related("policy").defer("policy__body")
     context = {
-        "membership": membership,
-        "tenant": membership.tenant,
         "kiosks": kiosks[:MAX_KIOSKS],
-        "may_change": membership.may(Permission.OPERATE),
+        "may_change": request.membership.may(Permission.OPERATE),
     }
     return render(request, "studio/kiosks.html", context)
 
 
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:kiosks")
-def new_kiosk(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:kiosks")
+def new_kiosk(request: MemberRequest) -> HttpResponse:
     """Choose a policy, then what the screen shows. The answer has the link.
 
     It is stored and recorded in one transaction, which locks the organization. 400
     `unknown_item` and 409 `too_many_kiosks` are shown above the form.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    tenant = membership.tenant
     policy_id = parse_uuid(request.GET.get("policy", ""))
     if not policy_id:
-        return render_choice(request, membership, title="New kiosk", back="kiosks")
-    policy = get_policy(tenant, policy_id)
+        return render_choice(request, title="New kiosk", back="kiosks")
+    policy = get_policy(request.tenant, policy_id)
     form = KioskForm(request.POST or None, policy=policy)
-    context = {
-        "membership": membership,
-        "tenant": tenant,
-        "policy": policy,
-        "form": form,
-    }
-    if not form.is_valid():
-        return render(request, "studio/new_kiosk.html", context)
-    create = partial(
-        create_kiosk,
-        tenant,
-        policy,
-        name=form.body["name"],
-        seconds=form.body["seconds"],
-        shown_items=form.body["shownItems"],
-    )
-    try:
-        kiosk = audit.recorded(create, "kiosk.created", by=request)()
-    except AgencyError as error:
-        form.add_error(None, error.message)
-        return render(request, "studio/new_kiosk.html", context)
-    context |= {"kiosk": kiosk, "picture": qr_codes.data_address(kiosk.url)}
-    return render(request, "studio/kiosk_created.html", context)
+    context = {"policy": policy, "form": form}
+    if form.is_valid():
+        create = audit.recorded(create_kiosk, "kiosk.created", by=request)
+        with refusals_above(form):
+            kiosk = create(
+                request.tenant,
+                policy,
+                name=form.body["name"],
+                seconds=form.body["seconds"],
+                shown_items=form.body["shownItems"],
+            )
+            context |= {"kiosk": kiosk, "picture": qr_codes.data_address(kiosk.url)}
+            return render(request, "studio/kiosk_created.html", context)
+    return render(request, "studio/new_kiosk.html", context)
 
 
-@studio_page("GET", "HEAD", "POST")
-def remove_kiosk(request: HttpRequest, tenant_id: UUID, kiosk_id: UUID) -> HttpResponse:
+@member_action("studio:kiosks", needs=Permission.OPERATE, once="", asks=True)
+def remove_kiosk(request: MemberRequest, kiosk_id: UUID) -> HttpResponse | str:
     """Revoke a kiosk after a question, in one transaction with the audit entry.
 
     A request on its screen that nobody has answered is removed too.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    tenant = membership.tenant
-    kiosk = get_object_or_404(Kiosk.objects.filter(tenant=tenant), pk=kiosk_id)
+    kiosk = get_object_or_404(Kiosk.objects.filter(tenant=request.tenant), pk=kiosk_id)
     if request.method != "POST":
-        context = {"tenant": tenant, "kiosk": kiosk}
-        return render(request, "studio/revoke_kiosk.html", context)
-    revoke = partial(revoke_kiosk, kiosk)
-    audit.recorded(revoke, "kiosk.revoked", kiosk, by=request)()
-    messages.success(request, f"{kiosk.name} is revoked. Its screen is closed.")
-    return redirect("studio:kiosks", tenant_id=tenant_id)
+        return render(request, "studio/revoke_kiosk.html", {"kiosk": kiosk})
+    audit.recorded(revoke_kiosk, "kiosk.revoked", kiosk, by=request)(kiosk)
+    return f"{kiosk.name} is revoked. Its screen is closed."

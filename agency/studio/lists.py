@@ -25,7 +25,7 @@ from agency.studio.objects import (
     get_hosted_wallet,
     with_names,
 )
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, View, member_page
 from connections.api.serializers import ConnectionQuery
 from connections.models import Connection
 from core.api.pagination import (
@@ -241,8 +241,7 @@ class ListForm(forms.Form):
 
 
 def render_list(
-    request: HttpRequest,
-    tenant_id: UUID,
+    request: MemberRequest,
     kind: ObjectList,
     wallet_id: UUID | None = None,
     **more: Any,
@@ -252,10 +251,9 @@ def render_list(
     wallet_id: of a hosted wallet, else the list is that of the organization's own.
     more: what the template shows beside the list. 400 `invalid_request` for a state or
     an order that the list does not have, `invalid_cursor` for the cursor of another
-    list. 404 for a wallet that is not hosted here, and the errors of get_membership().
+    list. 404 for a wallet that is not hosted here.
     """
-    membership = get_membership(request, tenant_id)
-    tenant = membership.tenant
+    tenant = request.tenant
     hosted = get_hosted_wallet(tenant, wallet_id) if wallet_id else None
     wallet = hosted or Wallet.of_organization(tenant)
     form = ListForm(request.GET, kind)
@@ -265,10 +263,11 @@ def render_list(
         rows = kind.search(rows, Search(wallet, text))
     page = paginate_both_ways(rows, query, bool(form.cleaned_data["before"]))
     context = {
-        "tenant": tenant,
         "hosted": hosted,
         "kind": kind,
-        "may_make": kind.new_page and not hosted and membership.may(Permission.OPERATE),
+        "may_make": kind.new_page
+        and not hosted
+        and request.membership.may(Permission.OPERATE),
         "form": form,
         "rows": describe_rows(tenant, page.rows),
         "newer": page_query(request, "before", page.previous),
@@ -302,27 +301,13 @@ def page_query(request: HttpRequest, name: str, cursor: str | None) -> str:
     return query.urlencode()
 
 
-@studio_page("GET", "HEAD")
-def show_wallets(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return render_list(request, tenant_id, WALLETS)
+def list_page(kind: ObjectList) -> View:
+    """Return the view of a list, of the organization's own wallet or a hosted one."""
 
+    @member_page("GET")
+    def show_list(
+        request: MemberRequest, wallet_id: UUID | None = None
+    ) -> HttpResponse:
+        return render_list(request, kind, wallet_id)
 
-@studio_page("GET", "HEAD")
-def show_connections(
-    request: HttpRequest, tenant_id: UUID, wallet_id: UUID | None = None
-) -> HttpResponse:
-    return render_list(request, tenant_id, CONNECTIONS, wallet_id)
-
-
-@studio_page("GET", "HEAD")
-def show_credentials(
-    request: HttpRequest, tenant_id: UUID, wallet_id: UUID | None = None
-) -> HttpResponse:
-    return render_list(request, tenant_id, CREDENTIALS, wallet_id)
-
-
-@studio_page("GET", "HEAD")
-def show_verifications(
-    request: HttpRequest, tenant_id: UUID, wallet_id: UUID | None = None
-) -> HttpResponse:
-    return render_list(request, tenant_id, VERIFICATIONS, wallet_id)
+    return show_list

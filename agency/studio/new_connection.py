@@ -9,16 +9,20 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
 from agency.studio.api_forms import read_parameters
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.views import get_object, to_object_page
-from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.form_tokens import OnceForm
+from agency.studio.pages import (
+    MemberRequest,
+    member_action,
+    member_page,
+    refusals_above,
+)
 from connections.api.connections import create_invitation
 from connections.api.serializers import (
     BOTH,
@@ -27,9 +31,8 @@ from connections.api.serializers import (
     ConnectionInvitationParameters,
 )
 from connections.protocols import held_requests
-from core.errors import AgencyError
 from tenants import audit
-from tenants.models import Membership, Permission
+from tenants.models import Permission
 from wallets.models import Wallet
 
 PERIODS = {
@@ -97,55 +100,30 @@ class ConnectionForm(OnceForm):
         return cleaned
 
 
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:connections")
-def new_connection(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:connections")
+def new_connection(request: MemberRequest) -> HttpResponse:
     """Show the form. If it was sent, make the invitation and lead to its page.
 
     The audit entry is written in the same transaction. What the call refuses, such as
-    409 `quota_exceeded`, is shown above the form; what get_membership() refuses is a
-    page.
+    409 `quota_exceeded`, is shown above the form.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    if request.method != "POST":
-        return render_form(request, membership, ConnectionForm())
-    form = ConnectionForm(request.POST)
-    if not form.is_valid():
-        return render_form(request, membership, form)
-    invite = audit.recorded(create_invitation, "connection.invited", by=request)
-    try:
-        connection = invite(Wallet.of_organization(membership.tenant), form.parameters)
-    except AgencyError as error:
-        form.add_error(None, error.message)
-        return render_form(request, membership, form)
-    return to_object_page(connection)
+    form = ConnectionForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        invite = audit.recorded(create_invitation, "connection.invited", by=request)
+        with refusals_above(form):
+            own = Wallet.of_organization(request.tenant)
+            return to_object_page(invite(own, form.parameters))
+    return render(request, "studio/new_connection.html", {"form": form})
 
 
-def render_form(
-    request: HttpRequest, membership: Membership, form: ConnectionForm
-) -> HttpResponse:
-    context = {"membership": membership, "tenant": membership.tenant, "form": form}
-    return render(request, "studio/new_connection.html", context)
-
-
-@studio_page("POST")
-@once_per_form(back="studio:connection", keep=("tenant_id", "object_id"))
-def accept_request(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> HttpResponse:
+@member_action("studio:connection", needs=Permission.OPERATE)
+def accept_request(request: MemberRequest, object_id: UUID) -> str:
     """Let somebody connect who has answered an invitation that holds requests.
 
     The response that was held back is sent, and recorded, in one transaction. 409
     `nothing_to_confirm` is shown on the page.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    row = get_object(tenant, KINDS["connection"], object_id)
-    accept = audit.recorded(
-        held_requests.accept_request, "connection.accepted", row, by=request
-    )
-    try:
-        accept(row)
-        messages.success(request, "The request is accepted.")
-    except AgencyError as error:
-        messages.error(request, error.message)
-    return to_object_page(row)
+    row = get_object(request.tenant, KINDS["connection"], object_id)
+    accept = held_requests.accept_request
+    audit.recorded(accept, "connection.accepted", row, by=request)(row)
+    return "The request is accepted."

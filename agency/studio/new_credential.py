@@ -6,11 +6,10 @@ The call of the API makes the offer, with the same options.
 from datetime import date
 from typing import Any
 from urllib.parse import urlencode
-from uuid import UUID
 
 from django import forms
 from django.core.validators import MinValueValidator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
@@ -18,10 +17,15 @@ from agency.studio.api_forms import read_parameters
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
 from agency.studio.exchange.views import to_object_page
-from agency.studio.form_tokens import once_per_form
 from agency.studio.forms import focus_field
 from agency.studio.lists import DEFINITIONS
-from agency.studio.pages import get_membership, ids_in, studio_page, to_page
+from agency.studio.pages import (
+    MemberRequest,
+    ids_in,
+    member_page,
+    refusals_above,
+    to_page,
+)
 from agency.studio.recipients import RecipientForm
 from connections.api.serializers import link_protocol
 from core.api.views import heavy, parse_uuid
@@ -32,7 +36,7 @@ from credentials.api.serializers import CredentialOfferParameters
 from credentials.models import Credential, CredentialDefinition
 from credentials.models.definition import DATE, INTEGER
 from tenants import audit
-from tenants.models import Membership, Permission, Tenant
+from tenants.models import Permission
 from verifications.proofs.relative_dates import day_of_number, resolve_value
 from verifications.wording import is_date_name, is_validity, label_of, value_words
 
@@ -162,64 +166,55 @@ def value_field(name: str, kind: str) -> forms.Field:
 
 
 @heavy
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:credentials")
-def new_credential(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:credentials")
+def new_credential(request: MemberRequest) -> HttpResponse:
     """Choose a definition, write the values, see it as the holder will, and offer.
 
     All is one form, and its buttons are the steps: `look` searches for recipients,
     `change` leaves the preview, `confirmed` offers. Any other shows the preview.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    tenant = membership.tenant
     definition_id = parse_uuid(request.GET.get("definition", ""))
     if not definition_id:
-        return render_choice(request, membership)
-    definition = get_definition(tenant, definition_id)
-    definition.tenant = tenant
+        return render_choice(request)
+    definition = get_definition(request.tenant, definition_id)
     chosen = request.GET.get("connection", "")
     if request.method != "POST":
         form = OfferForm(definition=definition, chosen=chosen)
-        return render_form(request, membership, form)
+        return render_form(request, form)
     if "look" in request.POST:
         given = {"automatic_issuance": ""} | request.POST.dict()
         form = OfferForm(initial=given, definition=definition)
-        return render_form(request, membership, form)
+        return render_form(request, form)
     form = OfferForm(request.POST, definition=definition, chosen=chosen)
     if not form.is_valid() or "change" in request.POST:
-        return render_form(request, membership, form)
+        return render_form(request, form)
     if "confirmed" not in request.POST:
-        return render_form(request, membership, form, is_preview=True)
-    try:
-        return to_object_page(send_offer(request, tenant, form))
-    except AgencyError as error:
-        form.add_error(None, error.message)
-        return render_form(request, membership, form)
+        return render_form(request, form, is_preview=True)
+    with refusals_above(form):
+        return to_object_page(send_offer(request, form))
+    return render_form(request, form)
 
 
-def send_offer(request: HttpRequest, tenant: Tenant, form: OfferForm) -> Credential:
+def send_offer(request: MemberRequest, form: OfferForm) -> Credential:
     """Offer, in one transaction with the audit entry.
 
     It runs again after each ledger read. 404 if the connection is gone, 409
     `wrong_state` if it is not connected.
     """
-    offer = offer_function(tenant, form.parameters)
+    offer = offer_function(request.tenant, form.parameters)
     recorded = audit.recorded(offer, "credential.offered", by=request)
     return network_reads.retry_transaction(recorded)
 
 
-def render_choice(request: HttpRequest, membership: Membership) -> HttpResponse:
+def render_choice(request: MemberRequest) -> HttpResponse:
     """The page that asks which definition. There is nothing to choose from one."""
-    tenant = membership.tenant
-    context = choose_from(request, DEFINITIONS, tenant)
+    context = choose_from(request, DEFINITIONS, request.tenant)
     choices = context["choices"]
     wanted = ids_in(request, "connection")
     if len(choices.rows) == 1 and "q" not in request.GET:
         wanted |= {"definition": choices.rows[0].pk}
-        return to_page("studio:new_credential", tenant, wanted)
+        return to_page("studio:new_credential", request.tenant, wanted)
     context |= {
-        "membership": membership,
-        "tenant": tenant,
         "wanted": wanted,
         "query": urlencode(wanted),
     }
@@ -227,14 +222,11 @@ def render_choice(request: HttpRequest, membership: Membership) -> HttpResponse:
 
 
 def render_form(
-    request: HttpRequest,
-    membership: Membership,
+    request: MemberRequest,
     form: OfferForm,
     is_preview: bool = False,
 ) -> HttpResponse:
     context = {
-        "membership": membership,
-        "tenant": membership.tenant,
         "form": form,
         "definition": form.definition,
         "is_preview": is_preview,

@@ -8,12 +8,13 @@ from collections import Counter
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 
 from agency.studio.forms import KeyForm
 from agency.studio.menu import Menu
 from agency.studio.overview import overview_context
+from agency.studio.pages import MemberRequest
 from tenants.models import ApiKey, Membership, Scope, Tenant
 from tenants.models.names import confirms_email
 from wallets.models import Wallet
@@ -22,8 +23,7 @@ MAX_ENDED_KEYS = 50  # on the page
 
 
 def render_organization(
-    request: HttpRequest,
-    membership: Membership,
+    request: MemberRequest,
     form: KeyForm | None = None,
     **first_keys: Any,
 ) -> HttpResponse:
@@ -32,21 +32,19 @@ def render_organization(
     form: of a new key, with its errors. first_keys: what first_keys.html shows of a new
     organization.
     """
-    tenant = membership.tenant
-    keys = list(list_keys(tenant))
+    keys = list(list_keys(request.tenant))
     for key in keys:
         if key.made_by:
             key.made_by.has_confirmed_email = key.has_confirmed_maker
-        key.is_rotatable = key.can_rotate and membership.may_rotate(key)
-    own = Wallet.of_organization(tenant)
-    context = overview_context(request, membership, own) | {
-        "membership": membership,
-        "menu": Menu(request, "organization", tenant.pk),
+        key.is_rotatable = key.can_rotate and request.membership.may_rotate(key)
+    own = Wallet.of_organization(request.tenant)
+    context = overview_context(request, own) | {
+        "menu": Menu(request, "organization", request.tenant.pk),
         "did": own.did,
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
-        "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],
-        "form": form or key_form(membership, keys=keys),
+        "kinds": [kind for kind in ApiKey.Kind if request.membership.may_issue(kind)],
+        "form": form or key_form(request.membership, keys=keys),
     }
     return render(request, "studio/organization.html", context | first_keys)
 

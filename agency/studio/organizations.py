@@ -1,7 +1,5 @@
 """The studio's pages of organizations: all, a new one, one, its deletion."""
 
-from uuid import UUID
-
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -10,16 +8,18 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from agency.studio.curl import example_call
-from agency.studio.form_tokens import once_per_form
 from agency.studio.forms import DeletionForm, OrganizationForm
 from agency.studio.invitations import emails_of, invitation_of
 from agency.studio.keys import secret_context
 from agency.studio.organization_page import render_organization
 from agency.studio.pages import (
-    get_membership,
+    MemberRequest,
+    PersonRequest,
+    enter_organization,
     list_memberships,
     may_create_organizations,
-    studio_page,
+    member_page,
+    personal_page,
 )
 from core.errors import Forbidden
 from core.work import transactions
@@ -42,8 +42,8 @@ def show_home(request: HttpRequest) -> HttpResponse:
     return render(request, "studio/home.html", context)
 
 
-@studio_page("GET", "HEAD")
-def show_organizations(request: HttpRequest) -> HttpResponse:
+@personal_page("GET")
+def show_organizations(request: PersonRequest) -> HttpResponse:
     memberships = list_memberships(request).order_by("tenant__name", "pk")
     if not memberships:
         has_invitation = invitation_of(request) is not None
@@ -57,9 +57,8 @@ def show_organizations(request: HttpRequest) -> HttpResponse:
     return render(request, "studio/organizations.html", context)
 
 
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:organizations")
-def new_organization(request: HttpRequest) -> HttpResponse:
+@personal_page("GET", "POST", once="studio:organizations")
+def new_organization(request: PersonRequest) -> HttpResponse:
     """Create an organization, and show its first keys in this answer only.
 
     It is stored with its wallet, its keys, its first owner and the audit entry in one
@@ -101,55 +100,49 @@ def new_organization(request: HttpRequest) -> HttpResponse:
         secret_context(Kind.PROVIDER_KEY, made.provider_key),
     ]
     example = example_call(*CREATE_WALLET, made.access_token, made.subscription_key)
-    membership = get_membership(request, made.tenant.pk)
-    return render_organization(request, membership, secrets=secrets, example=example)
+    entered = enter_organization(request, made.tenant.pk)
+    return render_organization(entered, secrets=secrets, example=example)
 
 
-@studio_page("GET", "HEAD")
-def show_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return render_organization(request, get_membership(request, tenant_id))
+@member_page("GET")
+def show_organization(request: MemberRequest) -> HttpResponse:
+    return render_organization(request)
 
 
-@studio_page("GET", "HEAD", "POST")
-def delete_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.DELETE)
+def delete_organization(request: MemberRequest) -> HttpResponse:
     """Delete an organization after its name is typed.
 
     One transaction records it, deletes its data key, and tells the peers if they are
     few; a worker removes the rows.
     """
-    membership = get_membership(request, tenant_id, Permission.DELETE)
-    tenant = membership.tenant
-    form = DeletionForm(request.POST or None, name=tenant.name)
+    form = DeletionForm(request.POST or None, name=request.tenant.name)
     if not form.is_valid():
-        context = {"membership": membership, "tenant": tenant, "form": form}
-        return render(request, "studio/delete_organization.html", context)
-    remove_organization(tenant, by=request)
-    messages.success(request, f"{tenant} is deleted.")
+        return render(request, "studio/delete_organization.html", {"form": form})
+    remove_organization(request.tenant, by=request)
+    messages.success(request, f"{request.tenant} is deleted.")
     return redirect("studio:organizations")
 
 
-@studio_page("GET", "HEAD", "POST")
-def show_deletion(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.DELETE, until_deleted=True)
+def show_deletion(request: MemberRequest) -> HttpResponse:
     """Undo the deletion that a key of the organization asked for, or end it now.
 
     Its end needs the typed name. 409 `wrong_state` if somebody else was faster.
     """
-    membership = get_membership(
-        request, tenant_id, Permission.DELETE, until_deleted=True
-    )
-    tenant = membership.tenant
+    tenant = request.tenant
     if not tenant.deletion_due_at:
-        return redirect("studio:organization", tenant_id=tenant_id)
+        return redirect("studio:organization", tenant.pk)
     if "undo" in request.POST:
         undo_deletion(tenant, by=request, revokes_key="revokes_key" in request.POST)
         messages.success(
             request, f"{tenant} works again. Look whether all of its keys are yours."
         )
-        return redirect("studio:organization", tenant_id=tenant_id)
+        return redirect("studio:organization", tenant.pk)
     form = DeletionForm(request.POST or None, name=tenant.name)
     if form.is_valid():
         end_deletion(tenant, by=request)
         messages.success(request, f"{tenant} is deleted.")
         return redirect("studio:organizations")
-    context = {"tenant": tenant, "form": form, "key": key_that_asked(tenant)}
+    context = {"form": form, "key": key_that_asked(tenant)}
     return render(request, "studio/deletion.html", context)

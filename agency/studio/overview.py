@@ -3,19 +3,18 @@
 from datetime import date
 from hashlib import sha256
 from typing import Any, NamedTuple
-from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
 from agency.studio.attention import list_attention_items
 from agency.studio.checklist import STORY, checklist_of
 from agency.studio.exchange.words import EVENTS
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_page
 from tenants.lifecycle import statistics
 from tenants.lifecycle.statistics import DayCount
-from tenants.models import Membership, Tenant
+from tenants.models import Tenant
 from wallets.models import Wallet
 from webhooks.models import Event
 
@@ -52,38 +51,33 @@ class Chart(NamedTuple):
         return len(self.bars) * (BAR_WIDTH + BAR_GAP) - BAR_GAP
 
 
-@studio_page("GET", "HEAD")
-def show_live(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET")
+def show_live(request: MemberRequest) -> HttpResponse:
     """The live part alone. 204 while it is what the page shows."""
-    membership = get_membership(request, tenant_id)
-    own = Wallet.of_organization(membership.tenant)
-    context = overview_context(request, membership, own)
+    own = Wallet.of_organization(request.tenant)
+    context = overview_context(request, own)
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
     return render(request, "studio/overview.html", context)
 
 
-def overview_context(
-    request: HttpRequest, membership: Membership, own: Wallet
-) -> dict[str, Any]:
+def overview_context(request: MemberRequest, own: Wallet) -> dict[str, Any]:
     """Return what the live part shows.
 
     own: the organization's own wallet.
     version: the browser reads it again if that has changed. `days` in the query: 30,
     else 7.
     """
-    tenant = membership.tenant
     days = 30 if request.GET.get("days") == "30" else 7
     counts = statistics.count_by_day(own, days, timezone.now())
     shown = {
-        "attention_items": list_attention_items(membership),
-        "checklist": checklist_of(membership),
+        "attention_items": list_attention_items(request.membership),
+        "checklist": checklist_of(request.membership),
         "counts": counts,
-        "events": newest_events(tenant),
+        "events": newest_events(request.tenant),
     }
     story = shown["checklist"][: len(STORY)]
     return shown | {
-        "tenant": tenant,
         "first_steps": story,
         "more_steps": shown["checklist"][len(STORY) :],
         # Where the next step is done, if this person may do it.

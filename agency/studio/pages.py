@@ -1,46 +1,67 @@
 """Who may see a page of the studio, and who may change something."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.studio.required_factors import require_second_factor
 from core.api.views import parse_uuid
 from core.errors import AgencyError
 from tenants.models import Membership, Permission, Provider, Role, Tenant
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 FORMS_ONLY = (
     "Only a form of a page leads here. Go back to that page, and send it again."
 )
 
 
-def studio_page(*methods: str) -> Callable[[View], View]:
+class PersonRequest(HttpRequest):
+    """The request of somebody who has signed in."""
+
+    user: User
+
+
+class MemberRequest(PersonRequest):
+    """A request for a page of an organization, by a member: as page() passes it on."""
+
+    membership: Membership
+    tenant: Tenant
+
+
+def personal_page(*methods: str, once: str = "") -> Callable[[View], View]:
     """Decorator: a page for signed-in people, which no cache stores.
 
     An AgencyError becomes a page with its code and message. So does another method:
-    who signs in anew after sending a form is led to its address.
+    who signs in anew after sending a form is led to its address. once: as of member_page().
     """
 
     def decorate(view: View) -> View:
-        allowed = require_http_methods(methods)(view)
+        allowed = methods + ("HEAD",) if "GET" in methods else methods
+        processed = process_once(once)(view) if once else view
+        bounded = require_http_methods(allowed)(processed)
 
         @wraps(view)
-        def show_errors(request: HttpRequest, **ids: UUID) -> HttpResponse:
+        def show_errors(request: HttpRequest, **ids: Any) -> HttpResponseBase:
             try:
-                response = allowed(request, **ids)
+                response = bounded(request, **ids)
             except AgencyError as error:
                 return render_error(request, error.code, error.message, error.status)
             if response.status_code != 405:
@@ -52,6 +73,113 @@ def studio_page(*methods: str) -> Callable[[View], View]:
         return never_cache(login_required(show_errors))
 
     return decorate
+
+
+def process_once(back: str) -> Callable[[View], View]:
+    """Decorator: process a form once. If sent again, redirect to the page `back`."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def view_once(request: HttpRequest, **ids: Any) -> HttpResponseBase:
+            if request.method == "POST" and not claim_form_token(request):
+                messages.warning(request, SENT_BEFORE)
+                return lead_back(back, ids)
+            return view(request, **ids)
+
+        return view_once
+
+    return decorate
+
+
+def member_page(
+    *methods: str,
+    needs: Permission = Permission.READ,
+    once: str = "",
+    until_deleted: bool = False,
+) -> Callable[[View], View]:
+    """Decorator: a page of an organization, for members with the permission `needs`.
+
+    The view gets a MemberRequest, and the ids in the route but that of the organization.
+    once: process its form once, and lead to the page of this name if it is sent again.
+    until_deleted: as of enter_organization().
+    """
+
+    def decorate(view: View) -> View:
+        @personal_page(*methods, once=once)
+        @wraps(view)
+        def enter(
+            request: HttpRequest, tenant_id: UUID, **ids: Any
+        ) -> HttpResponseBase:
+            entered = enter_organization(
+                request, tenant_id, needs, until_deleted=until_deleted
+            )
+            return view(entered, **ids)
+
+        return enter
+
+    return decorate
+
+
+def member_action(
+    back: str,
+    *,
+    needs: Permission,
+    once: str | None = None,
+    asks: bool = False,
+) -> Callable[[Callable[..., HttpResponseBase | str]], View]:
+    """Decorator: what a button of the page `back` does, to which it leads.
+
+    The view returns the sentence that is shown there, or an answer of its own. If it
+    raises AgencyError, the message is shown there. asks: it has a page too, which asks
+    a question first. once: as of member_page(), usually `back`; "" for what may be done again.
+    """
+    methods = ("GET", "POST") if asks else ("POST",)
+
+    def decorate(view: Callable[..., HttpResponseBase | str]) -> View:
+        @member_page(*methods, needs=needs, once=back if once is None else once)
+        @wraps(view)
+        def act(request: MemberRequest, **ids: Any) -> HttpResponseBase:
+            try:
+                answer = view(request, **ids)
+            except AgencyError as error:
+                if request.method != "POST":
+                    raise
+                messages.error(request, error.message)
+            else:
+                if not isinstance(answer, str):
+                    return answer
+                messages.success(request, answer)
+            return lead_back(back, {"tenant_id": request.tenant.pk} | ids)
+
+        return act
+
+    return decorate
+
+
+def lead_back(name: str, ids: dict[str, Any]) -> HttpResponse:
+    """Redirect to another page with those of these ids that its route has.
+
+    name: of the route. It may contain ids, in braces.
+    """
+    name = name.format(**ids)
+    return redirect(name, **{one: ids[one] for one in ids_of_route(name)})
+
+
+@cache
+def ids_of_route(name: str) -> frozenset[str]:
+    """The names of the ids in a route of the studio."""
+    _, studio = get_resolver().namespace_dict["studio"]
+    routes = {f"studio:{one.name}": one.pattern for one in studio.url_patterns}
+    return frozenset(routes[name].converters)
+
+
+@contextmanager
+def refusals_above(form: Form) -> Iterator[None]:
+    """Show the message of an AgencyError above the form."""
+    try:
+        yield
+    except AgencyError as error:
+        form.add_error(None, error.message)
 
 
 def render_error(
@@ -97,14 +225,14 @@ def may_create_organizations(user: Any) -> bool:
     )
 
 
-def get_membership(
+def enter_organization(
     request: HttpRequest,
     tenant_id: UUID,
     permission: Permission = Permission.READ,
     *,
     until_deleted: bool = False,
-) -> Membership:
-    """Return the person's membership in the organization.
+) -> MemberRequest:
+    """Add the person's membership in the organization to the request, and return it.
 
     until_deleted: also of one that is deleted soon. 404 for strangers, 403 if the role
     lacks the permission, 503 `organization_frozen` while it moves to another
@@ -120,16 +248,21 @@ def get_membership(
         require_second_factor(
             request, f"{membership.tenant} requires a second factor. Set one up here."
         )
-    return membership
+    entered = cast(MemberRequest, request)
+    entered.membership, entered.tenant = membership, membership.tenant
+    return entered
 
 
-def lock_membership(
-    request: HttpRequest, tenant_id: UUID, permission: Permission
-) -> Membership:
-    """Lock the organization in the caller's transaction, and return the membership.
+def lock_organization(request: MemberRequest, permission: Permission) -> None:
+    """Lock the organization in the caller's transaction, and read the membership again.
 
     Who was removed, or got a lesser role, while this waited is refused.
     """
-    membership = get_membership(request, tenant_id, permission)
-    membership.tenant.lock_row()
-    return get_membership(request, tenant_id, permission)
+    request.tenant.lock_row()
+    enter_organization(request, request.tenant.pk, permission)
+
+
+def member_context(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: the organization of a page and the person's membership."""
+    names = ("membership", "tenant")
+    return {name: getattr(request, name) for name in names if hasattr(request, name)}

@@ -9,15 +9,21 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.studio.choices import choose_from
 from agency.studio.conditions import condition_words
 from agency.studio.exchange.views import to_object_page
-from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.form_tokens import OnceForm
 from agency.studio.lists import POLICIES, render_list
-from agency.studio.pages import get_membership, ids_in, studio_page, to_page
+from agency.studio.pages import (
+    MemberRequest,
+    ids_in,
+    member_page,
+    refusals_above,
+    to_page,
+)
 from agency.studio.policy_drafts import KINDS, SHOW, restriction_words
 from agency.studio.recipients import (
     RecipientForm,
@@ -33,7 +39,7 @@ from core.errors import AgencyError
 from core.work import network_reads
 from credentials.models import Credential, CredentialDefinition
 from tenants import audit
-from tenants.models import Membership, Permission, Tenant
+from tenants.models import Permission, Tenant
 from verifications.api.verifier import request_function
 from verifications.models import Verification, VerificationPolicy
 from verifications.proofs.policy import NO_REQUIREMENT, Policy, Restriction
@@ -46,9 +52,9 @@ NOT_CONNECTED = (
 )
 
 
-@studio_page("GET", "HEAD")
-def show_policies(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return render_list(request, tenant_id, POLICIES, ask_form=OnceForm())
+@member_page("GET")
+def show_policies(request: MemberRequest) -> HttpResponse:
+    return render_list(request, POLICIES, ask_form=OnceForm())
 
 
 def get_policy(tenant: Tenant, object_id: UUID) -> VerificationPolicy:
@@ -56,19 +62,16 @@ def get_policy(tenant: Tenant, object_id: UUID) -> VerificationPolicy:
     return get_object_or_404(rows, pk=object_id)
 
 
-@studio_page("GET", "HEAD")
-def show_policy(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    policy = get_policy(membership.tenant, object_id)
+@member_page("GET")
+def show_policy(request: MemberRequest, object_id: UUID) -> HttpResponse:
+    policy = get_policy(request.tenant, object_id)
     asked = policy.unsealed_policy()
     context = {
-        "membership": membership,
-        "tenant": membership.tenant,
         "policy": policy,
-        **policy_in_words(asked, membership.tenant),
+        **policy_in_words(asked, request.tenant),
         "checks_revocation": asked.requirement != NO_REQUIREMENT,
-        "may_ask": membership.may(Permission.OPERATE),
-        "has_connections": usable_connections(membership.tenant).exists(),
+        "may_ask": request.membership.may(Permission.OPERATE),
+        "has_connections": usable_connections(request.tenant).exists(),
         "form": OnceForm(),
     }
     return render(request, "studio/policy.html", context)
@@ -120,39 +123,31 @@ def name_definitions(tenant: Tenant, policy: Policy) -> dict[str, str]:
 
 
 @heavy
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:verifications")
-def new_verification(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:verifications")
+def new_verification(request: MemberRequest) -> HttpResponse:
     """Choose a policy, then ask by a link or over a connection.
 
     A post without fields, as from the button of a policy, asks by a link. The query may
     have a connection, or a credential that was issued over one. The button `look` only
     searches for recipients.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    tenant = membership.tenant
+    tenant = request.tenant
     if credential_id := parse_uuid(request.GET.get("credential", "")):
         return ask_about(tenant, credential_id)
     chosen = request.GET.get("connection", "")
     policy_id = parse_uuid(request.GET.get("policy", ""))
     if not policy_id:
-        return render_choice(request, membership)
+        return render_choice(request)
     policy = get_policy(tenant, policy_id)
     if "look" in request.POST:
         form = RecipientForm(initial=request.POST.dict(), tenant=tenant)
     else:
         form = RecipientForm(request.POST or None, tenant=tenant, chosen=chosen)
     if form.is_valid():
-        try:
-            made = send_request(
-                request, tenant, policy, form.cleaned_data["connection_id"]
-            )
-            return to_object_page(made)
-        except AgencyError as error:
-            form.add_error(None, error.message)
+        with refusals_above(form):
+            to = form.cleaned_data["connection_id"]
+            return to_object_page(send_request(request, policy, to))
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "form": form,
         "policy": policy,
         "wanted": urlencode(ids_in(request, "connection", "definition")),
@@ -181,10 +176,7 @@ def ask_about(tenant: Tenant, credential_id: UUID) -> HttpResponse:
 
 
 def send_request(
-    request: HttpRequest,
-    tenant: Tenant,
-    policy: VerificationPolicy,
-    connection_id: str = "",
+    request: MemberRequest, policy: VerificationPolicy, connection_id: str = ""
 ) -> Verification:
     """Send the request of a policy over a connection; without an id, make it a link.
 
@@ -192,6 +184,7 @@ def send_request(
     404 if the connection is gone, 409 `wrong_state` if it is not connected, 400
     `not_yet_due` before the time that the policy names.
     """
+    tenant = request.tenant
     connection = None
     if connection_id:
         # Never a link instead: anybody could answer that.
@@ -209,34 +202,29 @@ def send_request(
     return network_reads.retry_transaction(recorded)
 
 
-def ask_now(
-    request: HttpRequest, tenant: Tenant, policy: VerificationPolicy
-) -> HttpResponse:
+def ask_now(request: MemberRequest, policy: VerificationPolicy) -> HttpResponse:
     """Ask over the connection in the query; without one, by a link.
 
     A connection in the query that cannot be asked is refused: anybody could answer a
     link.
     """
     key = request.GET.get("connection", "")
-    connection = find_chosen(tenant, None, key)
+    connection = find_chosen(request.tenant, None, key)
     if key and not connection:
-        return refuse_to_ask(request, tenant, policy)
-    return ask_for_policy(request, tenant, policy, connection)
+        return refuse_to_ask(request, policy)
+    return ask_for_policy(request, policy, connection)
 
 
 def refuse_to_ask(
-    request: HttpRequest, tenant: Tenant, policy: VerificationPolicy
+    request: MemberRequest, policy: VerificationPolicy, why: str = NOT_CONNECTED
 ) -> HttpResponse:
-    """Lead to the policy: the connection that was meant cannot be asked over."""
-    messages.error(request, NOT_CONNECTED)
-    return redirect("studio:policy", tenant_id=tenant.pk, object_id=policy.pk)
+    """Lead to the policy. By default: the connection that was meant cannot be asked."""
+    messages.error(request, why)
+    return redirect("studio:policy", request.tenant.pk, policy.pk)
 
 
 def ask_for_policy(
-    request: HttpRequest,
-    tenant: Tenant,
-    policy: VerificationPolicy,
-    connection: Connection | None,
+    request: MemberRequest, policy: VerificationPolicy, connection: Connection | None
 ) -> HttpResponse:
     """Ask over the connection; without one, by a link. Leads to the request.
 
@@ -244,15 +232,13 @@ def ask_for_policy(
     """
     connection_id = connection.connection_id if connection else ""
     try:
-        return to_object_page(send_request(request, tenant, policy, connection_id))
+        return to_object_page(send_request(request, policy, connection_id))
     except AgencyError as error:
-        messages.error(request, error.message)
-        return redirect("studio:policy", tenant_id=tenant.pk, object_id=policy.pk)
+        return refuse_to_ask(request, policy, error.message)
 
 
 def render_choice(
-    request: HttpRequest,
-    membership: Membership,
+    request: MemberRequest,
     title: str = "Ask for a proof",
     back: str = "verifications",
 ) -> HttpResponse:
@@ -262,23 +248,20 @@ def render_choice(
     There is nothing to choose from one policy, unless it is not about the definition
     in the query, which may want a new one.
     """
-    tenant = membership.tenant
     if request.GET.keys() == {"definition"}:
-        return lead_to_policy_about(tenant, ids_in(request, "definition"))
-    context = choose_from(request, POLICIES, tenant)
+        return lead_to_policy_about(request.tenant, ids_in(request, "definition"))
+    context = choose_from(request, POLICIES, request.tenant)
     rows = context["choices"].rows
     wanted = ids_in(request, "connection", "definition")
     if not rows and back == "verifications" and "q" not in request.GET:
-        return to_page("studio:new_policy", tenant, wanted)
+        return to_page("studio:new_policy", request.tenant, wanted)
     if len(rows) == 1 and "q" not in request.GET:
-        definitions = CredentialDefinition.active_of(tenant)
+        definitions = CredentialDefinition.active_of(request.tenant)
         definition = definitions.filter(pk=wanted.get("definition")).first()
         if definition is None or is_about(rows[0], definition):
             wanted |= {"policy": rows[0].pk}
             return redirect(f"{request.path}?{urlencode(wanted)}")
     context |= {
-        "membership": membership,
-        "tenant": tenant,
         "title": title,
         "back": back,
         "wanted": wanted,

@@ -22,9 +22,9 @@ from agency.studio.card_policies import (
 )
 from agency.studio.choices import choose_from, find_choices
 from agency.studio.definitions import get_definition
-from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.form_tokens import OnceForm
 from agency.studio.lists import DEFINITIONS
-from agency.studio.pages import get_membership, ids_in, studio_page
+from agency.studio.pages import MemberRequest, ids_in, member_page, process_once
 from agency.studio.policies import ask_now, get_policy
 from agency.studio.policy_drafts import (
     KINDS,
@@ -42,7 +42,7 @@ from core.errors import AgencyError, Invalid
 from core.text import bounded_json
 from credentials.models import CredentialDefinition, PublishedObject
 from tenants import audit
-from tenants.models import Membership, Permission, Tenant
+from tenants.models import Permission, Tenant
 from verifications.api.lab import review_policy, sample_result
 from verifications.api.serializers import VerificationPolicyParameters
 from verifications.models import VerificationPolicy
@@ -145,47 +145,43 @@ def as_text(body: Json) -> str:
 
 
 @heavy
-@studio_page("GET", "HEAD", "POST")
-def new_policy(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE)
+def new_policy(request: MemberRequest) -> HttpResponse:
     """Build a policy: anew, from a definition, as a new version or a copy of one.
 
     It can be asked for at once: over the connection in the query, else by a link.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    tenant = membership.tenant
     if request.method != "POST":
-        builder = first_builder(request, tenant)
+        builder = first_builder(request, request.tenant)
         if builder is None:
-            return render_choice(request, membership)
-        return render_builder(request, membership, builder)
+            return render_choice(request)
+        return render_builder(request, builder)
     do = request.POST.get("do", SAVE)
     if do in SAVING:
-        return save_policy(request, tenant_id=tenant_id, membership=membership)
-    builder = read_builder(tenant, request.POST)
-    press_button(tenant, builder, do, request.POST)
-    return render_builder(request, membership, builder)
+        return save_policy(request, tenant_id=request.tenant.pk)
+    builder = read_builder(request.tenant, request.POST)
+    press_button(request.tenant, builder, do, request.POST)
+    return render_builder(request, builder)
 
 
-@once_per_form(back="studio:policies")
-def save_policy(
-    request: HttpRequest, tenant_id: UUID, membership: Membership
-) -> HttpResponse:
+@process_once("studio:policies")
+def save_policy(request: MemberRequest, tenant_id: UUID) -> HttpResponse:
     """Create the policy, and ask for it if wanted.
 
     It is recorded in the same transaction. A view of its own because this alone claims
     the token of the form: the other buttons store nothing. With errors the page is
     shown again.
     """
-    tenant = membership.tenant
+    tenant = request.tenant
     builder = read_builder(tenant, request.POST)
     builder.check_policy()
     if builder.policy is None:
-        return render_builder(request, membership, builder)
+        return render_builder(request, builder)
     create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
     made = create(tenant, builder.policy)
     if request.POST.get("do") == SAVE_AND_ASK:
-        return ask_now(request, tenant, made)
-    return redirect("studio:policy", tenant_id=tenant_id, object_id=made.pk)
+        return ask_now(request, made)
+    return redirect("studio:policy", tenant_id, made.pk)
 
 
 def first_builder(request: HttpRequest, tenant: Tenant) -> PolicyBuilder | None:
@@ -218,12 +214,10 @@ def builder_of(definition: CredentialDefinition) -> PolicyBuilder:
     return PolicyBuilder(view=CARD, card=card_of_definition(definition))
 
 
-def render_choice(request: HttpRequest, membership: Membership) -> HttpResponse:
+def render_choice(request: MemberRequest) -> HttpResponse:
     """The page that asks which definition a policy is about."""
     wanted = ids_in(request, "connection")
-    context = choose_from(request, DEFINITIONS, membership.tenant) | {
-        "membership": membership,
-        "tenant": membership.tenant,
+    context = choose_from(request, DEFINITIONS, request.tenant) | {
         "wanted": wanted,
         "query": urlencode(wanted),
     }
@@ -312,15 +306,14 @@ def review_builder(tenant: Tenant, builder: PolicyBuilder) -> tuple[Review | Non
 
 
 def render_builder(
-    request: HttpRequest,
-    membership: Membership,
+    request: MemberRequest,
     builder: PolicyBuilder,
 ) -> HttpResponse:
     """The page of the builder. What a draft still lacks is no error before it is saved.
 
     The errors of a builder that was checked are shown.
     """
-    tenant = membership.tenant
+    tenant = request.tenant
     errors = builder.errors
     if not errors:
         builder.check_policy()
@@ -330,8 +323,6 @@ def render_builder(
     is_of_card = builder.view == CARD
     definitions = [] if is_of_card else find_choices(DEFINITIONS, tenant).rows
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "form": OnceForm(),
         "builder": builder,
         "views": VIEWS.items(),

@@ -2,17 +2,16 @@
 
 from collections import Counter
 from typing import Any
-from uuid import UUID
 
 from django import forms
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 
 from agency.studio.choices import find_choices, read_text
 from agency.studio.form_tokens import OnceForm
 from agency.studio.lists import CONNECTIONS
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_page
 from connections.models import Connection
 from core.api.views import parse_uuid
 from tenants.models import Permission, Tenant
@@ -116,9 +115,8 @@ def label_of(row: Connection, names: Counter[str]) -> str:
     return f"{row.name} ({row.connection_id})" if names[row.name] > 1 else row.name
 
 
-@studio_page("GET", "HEAD")
-def show_recipients(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", needs=Permission.OPERATE)
+def show_recipients(request: MemberRequest) -> HttpResponse:
     """The part of a form that follows its search, while somebody writes."""
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    form = RecipientForm(initial=request.GET.dict(), tenant=tenant)
+    form = RecipientForm(initial=request.GET.dict(), tenant=request.tenant)
     return render(request, "studio/recipients.html", {"form": form})

@@ -1,15 +1,14 @@
 """The studio's page of the log of API calls."""
 
 from typing import Any
-from uuid import UUID
 
 from django import forms
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_page
 from core.telemetry.metrics import METHODS
 from tenants.lifecycle.api.request_log import RequestLogQuery
 from tenants.models import ApiKey, LoggedRequest, Tenant
@@ -86,17 +85,13 @@ class RequestFilter(forms.Form):
         return given
 
 
-@studio_page("GET", "HEAD")
-def show_requests(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    tenant = membership.tenant
-    form = RequestFilter(request.GET, tenant)
-    calls = LoggedRequest.objects.filter(tenant=tenant).select_related("key")
+@member_page("GET")
+def show_requests(request: MemberRequest) -> HttpResponse:
+    form = RequestFilter(request.GET, request.tenant)
+    calls = LoggedRequest.objects.filter(tenant=request.tenant).select_related("key")
     calls = calls.filter(**form.lookups) if form.is_valid() else calls.none()
     page = read_page(request, calls)
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "form": form,
         "statuses": STATUSES,
         "is_filtered": form.is_valid() and any(form.cleaned_data.values()),

@@ -14,10 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from agency.studio.definitions import get_definition
-from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.form_tokens import OnceForm
+from agency.studio.pages import MemberRequest, member_page, refusals_above
 from core.api.views import heavy
-from core.errors import AgencyError
 from credentials import revocation
 from credentials.api.issuer import find_revocable
 from credentials.api.serializers import RevocationParameters
@@ -55,20 +54,15 @@ class RevocationForm(OnceForm):
 
 
 @heavy
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:definition", keep=("tenant_id", "object_id"))
-def revoke_many(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:definition")
+def revoke_many(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """Choose, see how many they are, then revoke them.
 
     With an error, the counts are those after it: some may be revoked.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    definition = get_definition(membership.tenant, object_id)
-    definition.tenant = membership.tenant
+    definition = get_definition(request.tenant, object_id)
     form = RevocationForm(request.POST or None)
     context = {
-        "membership": membership,
-        "tenant": membership.tenant,
         "definition": definition,
         "form": form,
         "at_once": revocation.REVOKED_AT_ONCE,
@@ -76,13 +70,9 @@ def revoke_many(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpR
     if form.is_valid():
         rows = form.find_rows(definition)
         if "confirmed" in request.POST:
-            try:
+            with refusals_above(form):
                 revoke_rows(request, definition, rows)
-                return redirect(
-                    "studio:definition", tenant_id=tenant_id, object_id=object_id
-                )
-            except AgencyError as error:
-                form.add_error(None, error.message)
+                return redirect("studio:definition", request.tenant.pk, object_id)
         context["counts"] = revocation.count_revocable(rows)
     return render(request, "studio/revoke_many.html", context)
 

@@ -1,18 +1,21 @@
 """The studio's pages of a test organization's simulated holders."""
 
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.form_tokens import OnceForm
+from agency.studio.pages import (
+    MemberRequest,
+    member_action,
+    member_page,
+    refusals_above,
+)
 from core.api.views import heavy
-from core.errors import AgencyError
 from sandbox import samples
 from sandbox.holders import (
     MAX_DELAY,
@@ -47,26 +50,22 @@ class HolderForm(OnceForm):
         return {name: self.cleaned_data[name] for name in names}
 
 
-@studio_page("GET", "HEAD")
-def show_sandbox(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    tenant = membership.tenant
+@member_page("GET")
+def show_sandbox(request: MemberRequest) -> HttpResponse:
+    tenant = request.tenant
     definition = samples.find_definition(tenant) if tenant.is_test else None
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "holders": SimulatedHolder.live_rows(tenant).order_by("pk")[:MAX_HOLDERS],
         "policy": definition and samples.find_policy(definition),
-        "may_change": membership.may(Permission.OPERATE),
+        "may_change": request.membership.may(Permission.OPERATE),
         "form": OnceForm(),
     }
     return render(request, "studio/sandbox.html", context)
 
 
 @heavy
-@studio_page("POST")
-@once_per_form(back="studio:sandbox")
-def set_up_samples(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_action("studio:sandbox", needs=Permission.OPERATE)
+def set_up_samples(request: MemberRequest) -> str:
     """Make what is missing of the samples, and offer the definition to the holders.
 
     The samples are a definition, a policy, and a simulated holder of each behaviour. A
@@ -75,63 +74,47 @@ def set_up_samples(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     such as 409 `not_a_test_organization` and `quota_exceeded` or 503 `key_not_ready`,
     are shown on the page.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    try:
-        samples.offer_samples(tenant, samples.prepare_samples(tenant, request))
-    except AgencyError as error:
-        messages.error(request, error.message)
-    else:
-        messages.success(
-            request, "The samples are set up. The holders accept in a moment."
-        )
-    return redirect("studio:sandbox", tenant_id=tenant_id)
+    prepared = samples.prepare_samples(request.tenant, request)
+    samples.offer_samples(request.tenant, prepared)
+    return "The samples are set up. The holders accept in a moment."
 
 
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:sandbox")
-def new_holder(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:sandbox")
+def new_holder(request: MemberRequest) -> HttpResponse:
     """Make a simulated holder with its wallet and connection.
 
     One transaction with the audit entry. Errors, as in set_up_samples(), are shown
     above the form.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     form = HolderForm(request.POST or None)
     if form.is_valid():
-        create = partial(create_holder, tenant, **form.given)
-        try:
-            audit.recorded(create, "simulated_holder.created", by=request)()
-            return redirect("studio:sandbox", tenant_id=tenant_id)
-        except AgencyError as error:
-            form.add_error(None, error.message)
-    context = {"tenant": tenant, "form": form}
-    return render(request, "studio/simulated_holder.html", context)
+        create = audit.recorded(create_holder, "simulated_holder.created", by=request)
+        with refusals_above(form):
+            create(request.tenant, **form.given)
+            return redirect("studio:sandbox", request.tenant.pk)
+    return render(request, "studio/simulated_holder.html", {"form": form})
 
 
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:sandbox")
-def edit_holder(request: HttpRequest, tenant_id: UUID, holder_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:sandbox")
+def edit_holder(request: MemberRequest, holder_id: UUID) -> HttpResponse:
     """Change a holder, or delete it with its wallet by the other button of the page.
 
     Either is one transaction with its audit entry.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    holder = get_object_or_404(SimulatedHolder.live_rows(tenant), pk=holder_id)
+    holder = get_object_or_404(SimulatedHolder.live_rows(request.tenant), pk=holder_id)
     if "delete" in request.POST:
-        remove = partial(remove_holder, holder)
-        audit.recorded(remove, "simulated_holder.deleted", holder, by=request)()
+        action = "simulated_holder.deleted"
+        audit.recorded(remove_holder, action, holder, by=request)(holder)
         messages.success(request, f"{holder.wallet.owner_name} is deleted.")
-        return redirect("studio:sandbox", tenant_id=tenant_id)
-    form = HolderForm(
-        request.POST or None,
-        initial={
-            "name": holder.wallet.owner_name,
-            "behaviour": holder.behaviour,
-            "delay_seconds": holder.delay_seconds,
-        },
-    )
+        return redirect("studio:sandbox", request.tenant.pk)
+    first = {
+        "name": holder.wallet.owner_name,
+        "behaviour": holder.behaviour,
+        "delay_seconds": holder.delay_seconds,
+    }
+    form = HolderForm(request.POST or None, initial=first)
     if form.is_valid():
         change_holder(holder, **form.given, by=request)
-        return redirect("studio:sandbox", tenant_id=tenant_id)
-    context = {"tenant": tenant, "form": form, "holder": holder}
+        return redirect("studio:sandbox", request.tenant.pk)
+    context = {"form": form, "holder": holder}
     return render(request, "studio/simulated_holder.html", context)

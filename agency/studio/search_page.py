@@ -2,10 +2,9 @@
 
 import re
 from typing import Any
-from uuid import UUID
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -20,7 +19,7 @@ from agency.studio.lists import (
     WALLETS,
 )
 from agency.studio.objects import describe_rows
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_page
 from tenants.models import LoggedRequest, Membership, Permission, Tenant
 from wallets.models import Wallet
 from webhooks.models import Webhook
@@ -37,20 +36,16 @@ class SearchForm(forms.Form):
     q = forms.CharField(max_length=200)
 
 
-@studio_page("GET", "HEAD")
-def show_search(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    tenant = membership.tenant
+@member_page("GET")
+def show_search(request: MemberRequest) -> HttpResponse:
     form = SearchForm(request.GET)
     text = form.cleaned_data["q"] if form.is_valid() else ""
-    search = Search(Wallet.of_organization(tenant), text)
+    search = Search(Wallet.of_organization(request.tenant), text)
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "text": text,
         "kinds": find_objects(search) if text else [],
-        "webhooks": find_webhooks(search, membership) if text else [],
-        "call": find_call(tenant, text) if text else None,
+        "webhooks": find_webhooks(search, request.membership) if text else [],
+        "call": find_call(request.tenant, text) if text else None,
     }
     return render(request, "studio/search.html", context)
 

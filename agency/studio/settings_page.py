@@ -3,7 +3,6 @@
 from copy import copy
 from datetime import UTC
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
@@ -12,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 
 from agency.studio.forms import SettingsForm
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_page
 from core.errors import AgencyError
 from core.work import transactions
 from tenants import assets, quotas
@@ -28,22 +27,19 @@ QUOTAS = {
 }
 
 
-@studio_page("GET", "HEAD", "POST")
-def show_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.CONFIGURE)
+def show_settings(request: MemberRequest) -> HttpResponse:
     """Show the settings, or change them."""
-    membership = get_membership(request, tenant_id, Permission.CONFIGURE)
-    tenant = membership.tenant
+    tenant = request.tenant
     # A copy: the form writes what was typed into it, and the page shows the name.
     form = SettingsForm(
         request.POST or None, request.FILES or None, instance=copy(tenant)
     )
     if form.is_bound and form.is_valid() and save_settings(request, tenant, form):
         messages.success(request, "The settings are saved.")
-        return redirect("studio:settings", tenant_id=tenant_id)
+        return redirect("studio:settings", tenant.pk)
     today = timezone.now().astimezone(UTC).date()
     context = {
-        "membership": membership,
-        "tenant": tenant,
         "form": form,
         "months": daily_usage.usage_by_month(tenant, today),
         "quotas": quotas_of(tenant),

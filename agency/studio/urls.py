@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from allauth.account import views as account
+from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
@@ -18,7 +19,6 @@ from agency.studio import (
     invitations,
     keys,
     kiosks,
-    lists,
     members,
     new_connection,
     new_credential,
@@ -39,61 +39,46 @@ from agency.studio.accounts import mail_language, sessions
 from agency.studio.accounts.mail_required import require_mail
 from agency.studio.exchange import actions, chat, connection_actions
 from agency.studio.exchange import views as exchange
+from agency.studio.lists import (
+    CONNECTIONS,
+    CREDENTIALS,
+    VERIFICATIONS,
+    WALLETS,
+    list_page,
+)
 
 app_name = "studio"
 organization = "studio/organizations/<uuid:tenant_id>"
-member = f"{organization}/members/<uuid:member_id>"
-invitation = f"{organization}/invitations/<uuid:invitation_id>"
-key = f"{organization}/keys/<uuid:key_id>"
-webhook = f"{organization}/webhooks/<uuid:webhook_id>"
-wallet = f"{organization}/wallets/<uuid:wallet_id>"  # of its lists
-definition = f"{organization}/definitions/<uuid:object_id>"
-bulk = f"{organization}/credentials/bulk/<uuid:object_id>"
+RESET = "account_reset_password"  # a name of allauth
+Route = tuple[str, Callable[..., HttpResponseBase], str]
 
 
-def below(
-    base: str, *routes: tuple[str, Callable, str], **extra: str
-) -> list[URLPattern]:
-    """Routes of the same beginning: each what follows it, the view, and the name."""
-    return [path(base + end, view, extra, name=name) for end, view, name in routes]
+def routes(base: str, *rows: Route, **extra: str) -> list[URLPattern]:
+    """Routes of the same beginning: each what follows it, the view, and the name.
+
+    extra: arguments of all these views.
+    """
+    return [path(base + end, view, extra, name=name) for end, view, name in rows]
 
 
-def exchange_routes(kind: str) -> list[URLPattern]:
-    """The routes of the exchange page of one kind of object."""
+def exchange_routes(kind: str, *own: Route) -> list[URLPattern]:
+    """The routes of the exchange page of one kind of object. own: of this kind alone."""
     page = f"{organization}/{kind}s/<uuid:object_id>"
-    routes = below(
+    message = "/messages/<uuid:message_id>"
+    of_all = routes(
         page,
         ("", exchange.show_exchange, kind),
         ("/live", exchange.show_live, f"{kind}_live"),
-        (
-            "/messages/<uuid:message_id>/resend",
-            exchange.resend_message,
-            f"{kind}_resend",
-        ),
+        (f"{message}/resend", exchange.resend_message, f"{kind}_resend"),
         kind=kind,
     )
-    if kind == "connection":  # it has no values, and is deleted instead
-        return routes + below(
-            page,
-            ("/remove", exchange.remove_connection, "remove_connection"),
-            ("/accept", new_connection.accept_request, "accept_connection"),
-            ("/messages", chat.show_chat, "chat"),
-            ("/messages/live", chat.show_live, "chat_live"),
-            ("/ping", connection_actions.ping_connection, "ping_connection"),
-            ("/rotate", connection_actions.rotate_key, "rotate_connection"),
-            ("/end", connection_actions.end_connection, "end_connection"),
-        )
-    if kind == "credential":
-        routes += below(
-            page,
-            ("/issue", actions.issue_credential, "issue_credential"),
-            ("/check", card_check.check_card, "check_card"),
-            ("/revoke", actions.revoke_credential, "revoke_credential"),
-        )
-    if kind == "verification":
-        routes += below(page, ("/ask", ask_again.ask_again, "ask_again"))
-    return routes + below(
-        page,
+    return of_all + routes(page, *own)
+
+
+def value_routes(kind: str) -> list[URLPattern]:
+    """The routes of what has values, and may be accepted or cancelled."""
+    return routes(
+        f"{organization}/{kind}s/<uuid:object_id>",
         ("/accept", actions.accept_for_holder, f"{kind}_accept"),
         ("/reveal", exchange.reveal_values, f"{kind}_reveal"),
         ("/cancel", exchange.cancel_exchange, f"{kind}_cancel"),
@@ -102,32 +87,30 @@ def exchange_routes(kind: str) -> list[URLPattern]:
 
 
 urlpatterns = [
-    *below(
+    *routes(
         "accounts/",
         # Before the routes of allauth, whose names they have.
-        (
-            "password/reset/",
-            require_mail(account.password_reset),
-            "account_reset_password",
-        ),
+        ("password/reset/", require_mail(account.password_reset), RESET),
         ("email/", require_mail(account.email), "account_email"),
         ("language/", mail_language.show_language, "language"),
         ("sessions/", sessions.show_sessions, "sessions"),
         ("sessions/others/end", sessions.end_other_sessions, "end_other_sessions"),
         ("sessions/<int:session_id>/end", sessions.end_one_session, "end_session"),
     ),
-    path("", organizations.show_home, name="home"),
+    *routes(
+        "",
+        ("", organizations.show_home, "home"),
+        ("studio/", organizations.show_organizations, "organizations"),
+        (
+            "studio/organizations/new",
+            organizations.new_organization,
+            "new_organization",
+        ),
+        ("studio/invitation", invitations.show_invitation, "invitation"),
+        ("invitations/<str:token>", invitations.open_invitation, "open_invitation"),
+    ),
     path("studio", RedirectView.as_view(pattern_name="studio:organizations")),
-    *below(
-        "studio/",
-        ("", organizations.show_organizations, "organizations"),
-        ("organizations/new", organizations.new_organization, "new_organization"),
-        ("invitation", invitations.show_invitation, "invitation"),
-    ),
-    path(
-        "invitations/<str:token>", invitations.open_invitation, name="open_invitation"
-    ),
-    *below(
+    *routes(
         organization,
         ("", organizations.show_organization, "organization"),
         ("/live", overview.show_live, "organization_live"),
@@ -135,20 +118,19 @@ urlpatterns = [
         ("/deletion", organizations.show_deletion, "deletion"),
         ("/imported", imported.show_imported, "imported"),
         ("/settings", settings_page.show_settings, "settings"),
-        ("/keys", keys.new_key, "new_key"),
         ("/recipients", recipients.show_recipients, "recipients"),
         ("/search", search_page.show_search, "search"),
-        ("/wallets", lists.show_wallets, "wallets"),
+        ("/wallets", list_page(WALLETS), "wallets"),
         ("/wallets/new", wallet_page.new_wallet, "new_wallet"),
-        ("/connections", lists.show_connections, "connections"),
+        ("/connections", list_page(CONNECTIONS), "connections"),
         ("/connections/new", new_connection.new_connection, "new_connection"),
         ("/definitions", definitions.show_definitions, "definitions"),
         ("/definitions/new", definitions.new_definition, "new_definition"),
-        ("/credentials", lists.show_credentials, "credentials"),
+        ("/credentials", list_page(CREDENTIALS), "credentials"),
         ("/credentials/new", new_credential.new_credential, "new_credential"),
         # A file of up to MAX_BULK_BYTES is posted there (agency/server/middleware.py).
         ("/credentials/bulk", bulks.show_bulks, "bulks"),
-        ("/verifications", lists.show_verifications, "verifications"),
+        ("/verifications", list_page(VERIFICATIONS), "verifications"),
         ("/verifications/new", policies.new_verification, "new_verification"),
         ("/kiosks", kiosks.show_kiosks, "kiosks"),
         ("/kiosks/new", kiosks.new_kiosk, "new_kiosk"),
@@ -156,11 +138,7 @@ urlpatterns = [
         ("/sandbox", sandbox.show_sandbox, "sandbox"),
         ("/sandbox/samples", sandbox.set_up_samples, "set_up_samples"),
         ("/sandbox/holders/new", sandbox.new_holder, "new_simulated_holder"),
-        (
-            "/sandbox/holders/<uuid:holder_id>",
-            sandbox.edit_holder,
-            "simulated_holder",
-        ),
+        ("/sandbox/holders/<uuid:holder_id>", sandbox.edit_holder, "simulated_holder"),
         ("/policies", policies.show_policies, "policies"),
         ("/policies/new", policy_builder.new_policy, "new_policy"),
         ("/policies/<uuid:object_id>", policies.show_policy, "policy"),
@@ -171,19 +149,19 @@ urlpatterns = [
         ("/events/<uuid:event_id>", events.show_event, "event"),
         ("/members", members.show_members, "members"),
         ("/members/invite", members.invite_member, "invite"),
+        ("/members/<uuid:member_id>/role", members.change_role, "change_role"),
+        ("/members/<uuid:member_id>/remove", members.remove_member, "remove_member"),
         ("/second-factor", members.change_requirement, "change_requirement"),
         ("/leave", members.leave_organization, "leave"),
         ("/log", audit_log.show_log, "log"),
         ("/log.csv", audit_log.download_log, "log_csv"),
         ("/webhooks", webhooks.show_webhooks, "webhooks"),
         ("/webhooks/new", webhooks.new_webhook, "new_webhook"),
+        ("/keys", keys.new_key, "new_key"),
+        ("/keys/<uuid:key_id>/rotate", keys.rotate_key, "rotate_key"),
+        ("/keys/<uuid:key_id>/revoke", keys.revoke_key, "revoke_key"),
     ),
-    *below(
-        key,
-        ("/rotate", keys.rotate_key, "rotate_key"),
-        ("/revoke", keys.revoke_key, "revoke_key"),
-    ),
-    *below(
+    *routes(
         f"{organization}/wallets/<uuid:object_id>",
         ("", wallet_page.show_wallet, "wallet"),
         ("/connect", wallet_page.connect_wallet, "connect_wallet"),
@@ -192,46 +170,37 @@ urlpatterns = [
         ("/link", wallet_page.create_wallet_link, "create_wallet_link"),
         ("/link/revoke", wallet_page.revoke_wallet_link, "revoke_wallet_link"),
     ),
-    *below(
-        wallet,
-        ("/connections", lists.show_connections, "wallet_connections"),
-        ("/credentials", lists.show_credentials, "wallet_credentials"),
-        ("/verifications", lists.show_verifications, "wallet_verifications"),
+    *routes(
+        f"{organization}/wallets/<uuid:wallet_id>",
+        ("/connections", list_page(CONNECTIONS), "wallet_connections"),
+        ("/credentials", list_page(CREDENTIALS), "wallet_credentials"),
+        ("/verifications", list_page(VERIFICATIONS), "wallet_verifications"),
     ),
-    *below(
-        definition,
+    *routes(
+        f"{organization}/definitions/<uuid:object_id>",
         ("", definitions.show_definition, "definition"),
         ("/revoke", revoke_many.revoke_many, "definition_revocation"),
         ("/template.csv", bulks.download_template, "bulk_template"),
     ),
-    path(
-        f"{organization}/publications/<uuid:publication_id>/retry",
-        definitions.retry_publication,
-        name="retry_publication",
+    *routes(
+        f"{organization}/publications/<uuid:publication_id>",
+        ("/retry", definitions.retry_publication, "retry_publication"),
     ),
-    *below(
-        bulk,
+    *routes(
+        f"{organization}/credentials/bulk/<uuid:object_id>",
         ("", bulks.show_bulk, "bulk"),
         ("/live", bulks.show_live, "bulk_live"),
         ("/remove", bulks.remove_bulk, "remove_bulk"),
         ("/result.csv", bulks.download_result, "bulk_result"),
+        *((f"/{one}", bulks.change_with(one), f"{one}_bulk") for one in bulks.CHANGES),
     ),
-    *(
-        path(f"{bulk}/{one}", bulks.change_bulk, {"change": one}, name=f"{one}_bulk")
-        for one in bulks.CHANGES
-    ),
-    *below(
-        member,
-        ("/role", members.change_role, "change_role"),
-        ("/remove", members.remove_member, "remove_member"),
-    ),
-    *below(
-        invitation,
+    *routes(
+        f"{organization}/invitations/<uuid:invitation_id>",
         ("/resend", members.resend_invitation, "resend_invitation"),
         ("/withdraw", members.withdraw_invitation, "withdraw_invitation"),
     ),
-    *below(
-        webhook,
+    *routes(
+        f"{organization}/webhooks/<uuid:webhook_id>",
         ("", webhooks.show_webhook, "webhook"),
         ("/secret", webhooks.rotate_secret, "rotate_secret"),
         ("/enable", webhooks.enable_webhook, "enable_webhook"),
@@ -239,14 +208,29 @@ urlpatterns = [
         ("/example", webhooks.send_example, "send_example"),
         ("/recover", webhooks.recover_webhook, "recover_webhook"),
         ("/remove", webhooks.remove_webhook, "remove_webhook"),
-        ("/deliveries/<uuid:delivery_id>", webhooks.show_delivery, "delivery"),
-        (
-            "/deliveries/<uuid:delivery_id>/resend",
-            webhooks.resend_delivery,
-            "resend_delivery",
-        ),
     ),
-    *exchange_routes("connection"),
-    *exchange_routes("credential"),
-    *exchange_routes("verification"),
+    *routes(
+        f"{organization}/webhooks/<uuid:webhook_id>/deliveries/<uuid:delivery_id>",
+        ("", webhooks.show_delivery, "delivery"),
+        ("/resend", webhooks.resend_delivery, "resend_delivery"),
+    ),
+    *exchange_routes(
+        "connection",
+        ("/remove", exchange.remove_connection, "remove_connection"),
+        ("/accept", new_connection.accept_request, "accept_connection"),
+        ("/messages", chat.show_chat, "chat"),
+        ("/messages/live", chat.show_live, "chat_live"),
+        ("/ping", connection_actions.ping_connection, "ping_connection"),
+        ("/rotate", connection_actions.rotate_key, "rotate_connection"),
+        ("/end", connection_actions.end_connection, "end_connection"),
+    ),
+    *exchange_routes(
+        "credential",
+        ("/issue", actions.issue_credential, "issue_credential"),
+        ("/check", card_check.check_card, "check_card"),
+        ("/revoke", actions.revoke_credential, "revoke_credential"),
+    ),
+    *value_routes("credential"),
+    *exchange_routes("verification", ("/ask", ask_again.ask_again, "ask_again")),
+    *value_routes("verification"),
 ]

@@ -6,15 +6,20 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.studio.deliveries import add_badge, list_deliveries
-from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.form_tokens import OnceForm
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
-from agency.studio.pages import get_membership, lock_membership, studio_page
+from agency.studio.pages import (
+    MemberRequest,
+    lock_organization,
+    member_action,
+    member_page,
+)
 from agency.studio.webhook_forms import (
     DeliveryFilter,
     ExampleForm,
@@ -26,7 +31,7 @@ from core.errors import AgencyError
 from core.work import transactions
 from core.work.retention import days_ago
 from tenants import audit, vault
-from tenants.models import Membership, Permission, Tenant
+from tenants.models import Permission, Tenant
 from webhooks.delivery import examples, health
 from webhooks.models import Attempt, Delivery, Webhook
 
@@ -34,44 +39,40 @@ MAX_ANSWER_SHOWN = 500  # characters of a response
 MAX_COUNTED = 2000  # deliveries of the last day
 
 
-@studio_page("GET", "HEAD")
-def show_webhooks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return render_webhooks(request, get_membership(request, tenant_id))
+@member_page("GET")
+def show_webhooks(request: MemberRequest) -> HttpResponse:
+    return render_webhooks(request)
 
 
 def render_webhooks(
-    request: HttpRequest, membership: Membership, form: WebhookForm | None = None
+    request: MemberRequest, form: WebhookForm | None = None
 ) -> HttpResponse:
     context = {
-        "membership": membership,
-        "tenant": membership.tenant,
-        "webhooks": Webhook.for_tenant(membership.tenant).order_by("-pk"),
+        "webhooks": Webhook.for_tenant(request.tenant).order_by("-pk"),
         "form": form or WebhookForm(),
     }
     return render(request, "studio/webhooks.html", context)
 
 
-@studio_page("POST")
-@once_per_form(back="studio:webhooks")
-def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+@member_page("POST", needs=Permission.DEVELOP, once="studio:webhooks")
+def new_webhook(request: MemberRequest) -> HttpResponse:
     """Register a webhook, and show its secret in this response only.
 
     It is recorded in the same transaction, which locks the organization. 409
     `webhook_limit` is shown above the form.
     """
-    membership = get_membership(request, tenant_id, Permission.DEVELOP)
     form = WebhookForm(request.POST)
     if not form.is_valid():
-        return render_webhooks(request, membership, form)
+        return render_webhooks(request, form)
     options = {
         name: form.cleaned_data[name] for name in form.fields if name != "form_token"
     }
     register = audit.recorded(Webhook.register, "webhook.created", by=request)
     try:
         with transactions.atomic():
-            lock_membership(request, tenant_id, Permission.DEVELOP)
+            lock_organization(request, Permission.DEVELOP)
             webhook = register(
-                membership.tenant,
+                request.tenant,
                 # The usual ones of the API.
                 type=Webhook.Type.NOTIFICATION,
                 dialect=Webhook.Dialect.CLIENT,
@@ -80,7 +81,7 @@ def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
             )
     except AgencyError as error:
         form.add_error(None, error.message)
-        return render_webhooks(request, membership, form)
+        return render_webhooks(request, form)
     return render_secret(request, webhook, vault.unseal(webhook, "secret"))
 
 
@@ -88,7 +89,6 @@ def render_secret(
     request: HttpRequest, webhook: Webhook, secret: str, until: Any = None
 ) -> HttpResponse:
     context = {
-        "tenant": webhook.tenant,
         "webhook": webhook,
         "secrets": [{"kind": "webhook", "label": "Signing secret", "value": secret}],
         "until": until,
@@ -96,20 +96,16 @@ def render_secret(
     return render(request, "studio/webhook_secret.html", context)
 
 
-def get_webhook(membership: Membership, webhook_id: UUID) -> Webhook:
-    return get_object_or_404(
-        Webhook.for_tenant(membership.tenant).select_related("tenant"), pk=webhook_id
-    )
+def get_webhook(tenant: Tenant, webhook_id: UUID) -> Webhook:
+    rows = Webhook.for_tenant(tenant).select_related("tenant")
+    return get_object_or_404(rows, pk=webhook_id)
 
 
-@studio_page("GET", "HEAD")
-def show_webhook(
-    request: HttpRequest, tenant_id: UUID, webhook_id: UUID
-) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    found = get_webhook(membership, webhook_id)
+@member_page("GET")
+def show_webhook(request: MemberRequest, webhook_id: UUID) -> HttpResponse:
+    found = get_webhook(request.tenant, webhook_id)
     form = DeliveryFilter(request.GET)
-    deliveries = list_deliveries(membership.tenant).filter(webhook=found)
+    deliveries = list_deliveries(request.tenant).filter(webhook=found)
     if form.is_valid():
         deliveries = deliveries.filter(**form.lookups())
     page = read_page(request, deliveries)
@@ -117,8 +113,6 @@ def show_webhook(
         "filter": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
         "day": count_last_day(found),
-        "membership": membership,
-        "tenant": membership.tenant,
         "webhook": found,
         "deliveries": [add_badge(row) for row in page.rows],
         "example": ExampleForm(),
@@ -136,26 +130,21 @@ def count_last_day(webhook: Webhook) -> dict[str, int]:
     return {"all": statuses.total(), "delivered": statuses[Delivery.Status.DONE]}
 
 
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:webhooks")
-def rotate_secret(
-    request: HttpRequest, tenant_id: UUID, webhook_id: UUID
-) -> HttpResponse:
+@member_page("GET", "POST", needs=Permission.DEVELOP, once="studio:webhooks")
+def rotate_secret(request: MemberRequest, webhook_id: UUID) -> HttpResponse:
     """Replace the secret after a question, and show the new one in this response only.
 
     Calls are signed with the former one too for a while. One transaction locks the
     webhook and records it.
     """
-    found = get_webhook(
-        get_membership(request, tenant_id, Permission.DEVELOP), webhook_id
-    )
+    found = get_webhook(request.tenant, webhook_id)
     if request.method == "POST":
         rotate = audit.recorded(
             found.rotate_secret, "webhook.secret_rotated", found, by=request
         )
         secret, until = rotate()
         return render_secret(request, found, secret, until)
-    context = {"tenant": found.tenant, "webhook": found, "form": OnceForm()}
+    context = {"webhook": found, "form": OnceForm()}
     return render(request, "studio/rotate_secret.html", context)
 
 
@@ -172,28 +161,18 @@ def webhook_action(
     nothing.
     """
 
-    def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponse]:
-        @studio_page("POST")
-        @once_per_form(back="studio:webhooks")
-        def button(
-            request: HttpRequest, tenant_id: UUID, webhook_id: UUID
-        ) -> HttpResponse:
-            found = get_webhook(
-                get_membership(request, tenant_id, Permission.DEVELOP), webhook_id
-            )
+    def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponseBase]:
+        @member_action(
+            "studio:webhook", needs=Permission.DEVELOP, once="studio:webhooks"
+        )
+        def button(request: MemberRequest, webhook_id: UUID) -> HttpResponse | str:
+            found = get_webhook(request.tenant, webhook_id)
             form = form_class(request.POST)
-            try:
-                if form.is_valid():
-                    run = act
-                    if action:
-                        run = audit.recorded(act, action, found, by=request)
-                    run(found, form)
-                    messages.success(request, done)
-            except AgencyError as error:
-                messages.error(request, error.message)
-            return redirect(
-                "studio:webhook", tenant_id=tenant_id, webhook_id=webhook_id
-            )
+            if not form.is_valid():
+                return redirect("studio:webhook", request.tenant.pk, webhook_id)
+            run = audit.recorded(act, action, found, by=request) if action else act
+            run(found, form)
+            return done
 
         return button
 
@@ -224,23 +203,17 @@ def recover_webhook(found: Webhook, form: RecoveryForm) -> None:
     found.start_recovery(**form.recovery_options())
 
 
-@studio_page("GET", "HEAD", "POST")
-def remove_webhook(
-    request: HttpRequest, tenant_id: UUID, webhook_id: UUID
-) -> HttpResponse:
+@member_action("studio:webhooks", needs=Permission.DEVELOP, once="", asks=True)
+def remove_webhook(request: MemberRequest, webhook_id: UUID) -> HttpResponse | str:
     """Delete a webhook after a question, in one transaction with the audit entry.
 
     Its deliveries stay until their events are deleted, but no page lists them.
     """
-    found = get_webhook(
-        get_membership(request, tenant_id, Permission.DEVELOP), webhook_id
-    )
+    found = get_webhook(request.tenant, webhook_id)
     if request.method != "POST":
-        context = {"tenant": found.tenant, "webhook": found}
-        return render(request, "studio/remove_webhook.html", context)
+        return render(request, "studio/remove_webhook.html", {"webhook": found})
     audit.recorded(found.delete, "webhook.deleted", found, by=request)()
-    messages.success(request, "The webhook is deleted.")
-    return redirect("studio:webhooks", tenant_id=tenant_id)
+    return "The webhook is deleted."
 
 
 def get_delivery(tenant: Tenant, webhook_id: UUID, delivery_id: UUID) -> Delivery:
@@ -250,15 +223,12 @@ def get_delivery(tenant: Tenant, webhook_id: UUID, delivery_id: UUID) -> Deliver
     )
 
 
-@studio_page("GET", "HEAD")
+@member_page("GET")
 def show_delivery(
-    request: HttpRequest, tenant_id: UUID, webhook_id: UUID, delivery_id: UUID
+    request: MemberRequest, webhook_id: UUID, delivery_id: UUID
 ) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    found = get_delivery(membership.tenant, webhook_id, delivery_id)
+    found = get_delivery(request.tenant, webhook_id, delivery_id)
     context = {
-        "membership": membership,
-        "tenant": membership.tenant,
         "webhook": found.webhook,
         "delivery": add_badge(found),
         "event": found.event,
@@ -279,30 +249,13 @@ def attempt_context(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-@studio_page("POST")
-@once_per_form(back="studio:webhooks")
-def resend_delivery(
-    request: HttpRequest, tenant_id: UUID, webhook_id: UUID, delivery_id: UUID
-) -> HttpResponse:
+@member_action("studio:delivery", needs=Permission.DEVELOP, once="studio:webhooks")
+def resend_delivery(request: MemberRequest, webhook_id: UUID, delivery_id: UUID) -> str:
     """Make a delivery due now, in any status, in one transaction with the audit entry.
 
     409 `webhook_disabled` and `delivery_in_progress` are shown on the page.
     """
-    tenant = get_membership(request, tenant_id, Permission.DEVELOP).tenant
+    tenant = request.tenant
     found = get_delivery(tenant, webhook_id, delivery_id)
-    resend = audit.recorded(
-        found.resend, "delivery.resent", found, by=request, tenant=tenant
-    )
-    try:
-        resend()
-        messages.success(
-            request, "It is sent again, with the same webhook-id and body."
-        )
-    except AgencyError as error:
-        messages.error(request, error.message)
-    return redirect(
-        "studio:delivery",
-        tenant_id=tenant_id,
-        webhook_id=webhook_id,
-        delivery_id=delivery_id,
-    )
+    audit.recorded(found.resend, "delivery.resent", found, by=request, tenant=tenant)()
+    return "It is sent again, with the same webhook-id and body."

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from agency.mails.devices import device_name
-from agency.studio.pages import studio_page
+from agency.studio.pages import PersonRequest, personal_page
 from core.net.callers import client_address
 from core.work import transactions
 from tenants import audit, sessions
@@ -50,8 +50,8 @@ def end_former(sender: Any, request: HttpRequest, user: Any, **given: Any) -> No
     sessions.end_sessions(user, but=request.session.session_key)
 
 
-@studio_page("GET", "HEAD")
-def show_sessions(request: HttpRequest) -> HttpResponse:
+@personal_page("GET")
+def show_sessions(request: PersonRequest) -> HttpResponse:
     shown = [
         {
             "session": session,
@@ -66,8 +66,8 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
     return render(request, "account/sessions.html", context)
 
 
-@studio_page("POST")
-def end_one_session(request: HttpRequest, session_id: int) -> HttpResponse:
+@personal_page("POST")
+def end_one_session(request: PersonRequest, session_id: int) -> HttpResponse:
     """End one of the person's own sessions, in one transaction with its audit entry.
 
     404 if they have no such session, as when it has ended already.
@@ -80,8 +80,8 @@ def end_one_session(request: HttpRequest, session_id: int) -> HttpResponse:
     return redirect("studio:sessions")
 
 
-@studio_page("POST")
-def end_other_sessions(request: HttpRequest) -> HttpResponse:
+@personal_page("POST")
+def end_other_sessions(request: PersonRequest) -> HttpResponse:
     """End the person's other sessions, in one transaction with the audit entry."""
     with transactions.atomic():
         ended = sessions.end_sessions(request.user, but=request.session.session_key)

@@ -14,15 +14,15 @@ from django.shortcuts import redirect, render
 
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.views import get_object
-from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.form_tokens import OnceForm
 from agency.studio.newest_first import read_page
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_page
 from connections.models import BasicMessage, Connection
 from connections.protocols import basic_message
 from connections.protocols.basic_message import DeliveryState
 from core.errors import AgencyError
 from tenants import audit
-from tenants.models import Membership, Permission
+from tenants.models import Permission, Tenant
 
 TEMPLATE = "studio/chat.html"
 BADGES = {
@@ -45,16 +45,14 @@ class TextForm(OnceForm):
         return text.replace("\r\n", "\n")
 
 
-@studio_page("GET", "HEAD", "POST")
-@once_per_form(back="studio:chat", keep=("tenant_id", "object_id"))
-def show_chat(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
-    membership, row = get_own_connection(request, tenant_id, object_id)
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:chat")
+def show_chat(request: MemberRequest, object_id: UUID) -> HttpResponse:
+    row = get_own_connection(request.tenant, object_id)
     form = TextForm(request.POST or None)
     if form.is_valid():
         send_text(request, row, form.cleaned_data["text"])
-        return redirect("studio:chat", tenant_id=tenant_id, object_id=object_id)
-    context = chat_context(request, membership, row) | {"form": form}
-    return render(request, TEMPLATE, context)
+        return redirect("studio:chat", request.tenant.pk, object_id)
+    return render(request, TEMPLATE, chat_context(request, row) | {"form": form})
 
 
 def send_text(request: HttpRequest, row: Connection, text: str) -> None:
@@ -74,33 +72,27 @@ def send_text(request: HttpRequest, row: Connection, text: str) -> None:
         messages.error(request, error.message)
 
 
-@studio_page("GET", "HEAD")
-def show_live(request: HttpRequest, tenant_id: UUID, object_id: UUID) -> HttpResponse:
+@member_page("GET", needs=Permission.OPERATE)
+def show_live(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """The messages alone. 204 while they are what the page shows."""
-    membership, row = get_own_connection(request, tenant_id, object_id)
-    context = chat_context(request, membership, row)
+    context = chat_context(request, get_own_connection(request.tenant, object_id))
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
     return render(request, f"{TEMPLATE}#live", context)
 
 
-def get_own_connection(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> tuple[Membership, Connection]:
-    """Return the person's membership and a connection of the organization's own wallet.
+def get_own_connection(tenant: Tenant, object_id: UUID) -> Connection:
+    """Return a connection of the organization's own wallet.
 
     404 for a connection of a hosted wallet: its messages are the holder's.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    row = get_object(membership.tenant, KINDS["connection"], object_id)
+    row: Connection = get_object(tenant, KINDS["connection"], object_id)
     if not row.wallet.is_organization:
         raise Http404
-    return membership, row
+    return row
 
 
-def chat_context(
-    request: HttpRequest, membership: Membership, row: Connection
-) -> dict[str, Any]:
+def chat_context(request: MemberRequest, row: Connection) -> dict[str, Any]:
     """Return what the page shows: a page of messages, with the newest at its end.
 
     version: the browser asks for the version again and again while the newest page is
@@ -108,13 +100,11 @@ def chat_context(
     """
     page = read_page(request, BasicMessage.objects.filter(connection=row))
     for text in page.rows:
-        text.connection, text.tenant = row, membership.tenant
+        text.connection, text.tenant = row, request.tenant
     states = basic_message.read_states(page.rows)
     shown = [shown_text(text, states.get(text.pk)) for text in reversed(page.rows)]
     seen = [(text["row"].pk, text["state"]) for text in shown]
     return {
-        "membership": membership,
-        "tenant": membership.tenant,
         "connection": row,
         "name": row.name or row.connection_id,
         "texts": shown,

@@ -7,7 +7,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.db.models import Value
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
@@ -25,17 +25,16 @@ from agency.studio.exchange.page import exchange_context
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import masked_values, revealed_values
 from agency.studio.exchange.words import ROLES
-from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import DeletionForm
-from agency.studio.pages import get_membership, studio_page
+from agency.studio.pages import MemberRequest, member_action, member_page
 from connections import invitation_links
 from connections.api.serializers import was_started_by_link
 from connections.messaging import outbox
 from connections.protocols import held_requests
-from core.errors import AgencyError
 from core.work import transactions
 from tenants import audit
-from tenants.models import Membership, Permission, Tenant
+from tenants.models import Permission, Tenant
 from verifications.models import Verification, VerificationPolicy
 
 MAX_RELATED = 20
@@ -60,23 +59,17 @@ class RevealForm(OnceForm):
     )
 
 
-@studio_page("GET", "HEAD")
-def show_exchange(
-    request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
-) -> HttpResponse:
-    membership = get_membership(request, tenant_id)
-    row = get_object(membership.tenant, KINDS[kind], object_id)
-    return render_exchange(request, membership, row)
+@member_page("GET")
+def show_exchange(request: MemberRequest, kind: str, object_id: UUID) -> HttpResponse:
+    row = get_object(request.tenant, KINDS[kind], object_id)
+    return render_exchange(request, row)
 
 
-@studio_page("GET", "HEAD")
-def show_live(
-    request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
-) -> HttpResponse:
+@member_page("GET")
+def show_live(request: MemberRequest, kind: str, object_id: UUID) -> HttpResponse:
     """The part of the page that changes. 204 while it is what the page shows."""
-    membership = get_membership(request, tenant_id)
-    row = get_object(membership.tenant, KINDS[kind], object_id)
-    context = page_context(request, membership, row)
+    row = get_object(request.tenant, KINDS[kind], object_id)
+    context = page_context(request, row)
     if request.GET.get("seen") == context["version"]:
         return HttpResponse(status=204)
     return render(request, f"{TEMPLATE}#live", context | {"is_part": True})
@@ -93,30 +86,24 @@ def get_object(tenant: Tenant, kind: Kind, object_id: UUID) -> Any:
     return row
 
 
-def render_exchange(
-    request: HttpRequest, membership: Membership, row: Any, **more: Any
-) -> HttpResponse:
-    context = page_context(request, membership, row) | more
+def render_exchange(request: MemberRequest, row: Any, **more: Any) -> HttpResponse:
+    context = page_context(request, row) | more
     return render(request, TEMPLATE, context)
 
 
-def page_context(
-    request: HttpRequest, membership: Membership, row: Any
-) -> dict[str, Any]:
+def page_context(request: MemberRequest, row: Any) -> dict[str, Any]:
     """Return all that the studio shows of an object to this person.
 
     Adds to exchange_context() the values, masked, the links for those who may reveal
     values, and what the person and the state of the object allow.
     """
     name = f"studio:{row.OBJECT_TYPE}"
-    may_act = membership.may(Permission.OPERATE)
+    may_act = request.membership.may(Permission.OPERATE)
     # Whoever has the link of an offer can take it and read its values.
     link = link_of(row) if may_act else ""
     values = masked_values(row)
     verdict = has_verdict(row)
     return exchange_context(row) | {
-        "membership": membership,
-        "tenant": membership.tenant,
         "list_page": list_page(row),
         "may_act": may_act,
         **offered_actions(row),
@@ -249,110 +236,71 @@ def to_object_page(row: Any) -> HttpResponse:
     return redirect(name, tenant_id=row.tenant_id, object_id=row.pk)
 
 
-once_per_object = once_per_form(back="studio:{kind}", keep=("tenant_id", "object_id"))
-
-
-@studio_page("POST")
-@once_per_object
-def cancel_exchange(
-    request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
-) -> HttpResponse:
+@member_action("studio:{kind}", needs=Permission.OPERATE)
+def cancel_exchange(request: MemberRequest, kind: str, object_id: UUID) -> str:
     """Decline an open exchange, which tells the other side, as the API does.
 
     Both and the audit entry are one transaction. 409 `wrong_state`, if it is not open
     any more, is shown on the page.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    row = get_object(tenant, KINDS[kind], object_id)
-    try:
-        audit.recorded(row.decline, "exchange.cancelled", row, by=request)()
-        messages.success(request, "It is cancelled, and the other side is told.")
-    except AgencyError as error:
-        messages.error(request, error.message)
-    return to_object_page(row)
+    row = get_object(request.tenant, KINDS[kind], object_id)
+    audit.recorded(row.decline, "exchange.cancelled", row, by=request)()
+    return "It is cancelled, and the other side is told."
 
 
-@studio_page("POST")
-@once_per_object
-def reveal_values(
-    request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
-) -> HttpResponse:
+@member_page("POST", needs=Permission.OPERATE, once="studio:{kind}")
+def reveal_values(request: MemberRequest, kind: str, object_id: UUID) -> HttpResponse:
     """Show the values in this one answer, after the reason is in the log.
 
     The answer is not read again by the browser, as the page is: that would mask them.
     404 for objects of hosted wallets, whose values are the holder's.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    row = get_object(membership.tenant, KINDS[kind], object_id)
+    row = get_object(request.tenant, KINDS[kind], object_id)
     if not row.wallet.is_organization:
         raise Http404
     form = RevealForm(request.POST)
     if not form.is_valid():
-        return render_exchange(request, membership, row, reveal_form=form)
+        return render_exchange(request, row, reveal_form=form)
     values = revealed_values(row)
     if not any(value.text for value in values):
         messages.info(request, NO_VALUES)
         return to_object_page(row)
     audit.record("values.revealed", row, by=request, reason=form.cleaned_data["reason"])
     more = {"revealed": values, "is_watched": False}
-    return render_exchange(request, membership, row, **more)
+    return render_exchange(request, row, **more)
 
 
-@studio_page("POST")
-@once_per_object
+@member_action("studio:{kind}", needs=Permission.OPERATE)
 def resend_message(
-    request: HttpRequest,
-    tenant_id: UUID,
-    kind: str,
-    object_id: UUID,
-    message_id: UUID,
-) -> HttpResponse:
+    request: MemberRequest, kind: str, object_id: UUID, message_id: UUID
+) -> str:
     """Make a message to another agent due now, and record it, in one transaction.
 
     404 unless it is a message of this object. 409 `message_not_resendable` is shown on
     the page.
     """
-    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
-    row = get_object(tenant, KINDS[kind], object_id)
+    row = get_object(request.tenant, KINDS[kind], object_id)
     sent = get_object_or_404(sent_rows(row), pk=message_id)
-    try:
-        with transactions.atomic():
-            outbox.resend_message(sent)
-            audit.record("message.resent", sent, by=request)
-        messages.success(request, "The message is sent again now.")
-    except AgencyError as error:
-        messages.error(request, error.message)
-    return to_object_page(row)
+    with transactions.atomic():
+        outbox.resend_message(sent)
+        audit.record("message.resent", sent, by=request)
+    return "The message is sent again now."
 
 
-@studio_page("GET", "HEAD", "POST")
-def remove_connection(
-    request: HttpRequest, tenant_id: UUID, object_id: UUID
-) -> HttpResponse:
+@member_action("studio:connection", needs=Permission.OPERATE, once="", asks=True)
+def remove_connection(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """Delete a connection after its name is typed, as the API does.
 
     A request to connect that waits on it is refused first. All is one transaction with
     the audit entry.
     """
-    membership = get_membership(request, tenant_id, Permission.OPERATE)
-    row = get_object(membership.tenant, KINDS["connection"], object_id)
+    row = get_object(request.tenant, KINDS["connection"], object_id)
     name = row.name or row.connection_id
     form = DeletionForm(request.POST or None, name=name, of="connection")
     if not form.is_valid():
-        context = {
-            "membership": membership,
-            "tenant": membership.tenant,
-            "connection": row,
-            "form": form,
-        }
+        context = {"connection": row, "form": form}
         return render(request, "studio/remove_connection.html", context)
-    try:
-        remove = audit.recorded(
-            held_requests.refuse_or_remove, "connection.deleted", row, by=request
-        )
-        remove(row)
-    except AgencyError as error:
-        messages.error(request, error.message)
-        return to_object_page(row)
+    remove = held_requests.refuse_or_remove
+    audit.recorded(remove, "connection.deleted", row, by=request)(row)
     messages.success(request, "The connection is deleted.")
-    return redirect("studio:connections", tenant_id=tenant_id)
+    return redirect("studio:connections", request.tenant.pk)
