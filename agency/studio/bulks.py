@@ -42,8 +42,8 @@ CHANGES = {
     "resume": (Bulk.resume, "bulk.resumed", "It goes on."),
     "retry": (Bulk.retry_failed, "bulk.retried", "The failed rows are tried again."),
 }
-BADGES = {Bulk.State.PAUSED: "soon", Bulk.State.DONE: "good"}
-NEXT = {
+BADGES: dict[str, str] = {Bulk.State.PAUSED: "soon", Bulk.State.DONE: "good"}
+NEXT: dict[str, str] = {
     Bulk.State.RUNNING: "The offers are being made.",
     Bulk.State.PAUSED: "No further offers are made until you resume it.",
     Bulk.State.DONE: "Every row was tried.",

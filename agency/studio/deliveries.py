@@ -6,7 +6,7 @@ from tenants.models import Tenant
 from webhooks.api.serializers import SHOWN_STATUS
 from webhooks.models import Delivery
 
-BADGES = {
+BADGES: dict[str, str] = {
     Delivery.Status.DONE: "good",
     Delivery.Status.PENDING: "soon",
     Delivery.Status.UNCONFIRMED: "soon",
@@ -20,7 +20,7 @@ def list_deliveries(tenant: Tenant) -> Any:
     return rows.select_related("webhook", "event").order_by("-pk")
 
 
-def add_badge(delivery: Delivery) -> Delivery:
+def add_badge(delivery: Any) -> Any:
     """Add the status as text and the CSS class of its badge to a delivery."""
     delivery.shown_status = SHOWN_STATUS[delivery.status]
     delivery.badge = BADGES[delivery.status]

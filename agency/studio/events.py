@@ -32,7 +32,7 @@ def show_events(request: MemberRequest) -> HttpResponse:
     if form.is_valid():
         found = found.filter(**form.lookups())
     page = read_page(request, found)
-    context = {
+    context: dict[str, Any] = {
         "form": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
         "rows": with_deliveries_of_events(request.tenant, page.rows),

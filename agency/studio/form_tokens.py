@@ -4,11 +4,11 @@ Each page with such a form has a new token in it. The session stores the tokens 
 forms that were processed.
 """
 
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from django import forms
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest
 
@@ -38,7 +38,7 @@ def claim_form_token(request: HttpRequest) -> bool:
     of two concurrent requests gets the token.
     """
     with transaction.atomic():
-        get_user_model().objects.select_for_update().get(pk=request.user.pk)
+        User.objects.select_for_update().get(pk=cast(User, request.user).pk)
         claimed = request.session.load().get(CLAIMED_TOKENS, [])
         token = request.POST.get("form_token")
         is_new = bool(token) and token not in claimed

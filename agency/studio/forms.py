@@ -1,8 +1,8 @@
 """Forms of organizations, their settings and their keys."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.core.validators import URLValidator
@@ -26,6 +26,10 @@ KEPT_IF_LEFT_OUT = (
     "exchanges_kept_days",
 )
 NOT_ENGLISH = [item for item in branding.LANGUAGES.items() if item[0] != "en"]
+
+
+def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:
+    return cast(forms.ChoiceField, form.fields[name])
 
 
 def focus_field(form: forms.Form, name: str) -> None:
@@ -85,7 +89,7 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         focus_field(self, "name")
         networks = {LOCAL: "Local network (built in)"}
         networks |= dict(Network.objects.exclude(pk=LOCAL).values_list("pk", "name"))
-        self.fields["network_id"].choices = list(networks.items())
+        choice_field(self, "network_id").choices = list(networks.items())
         self.fields["network_id"].initial = LOCAL
         if len(networks) == 1:
             self.fields["network_id"].widget = forms.HiddenInput()
@@ -229,7 +233,7 @@ class SettingsForm(forms.ModelForm):
             )
         }
 
-    def __init__(self, *args: Any, instance: Tenant, **kwargs: Any) -> None:
+    def __init__(self, data: Any, files: Any, *, instance: Tenant) -> None:
         initial = {
             "wallet_apps": "\n".join(
                 " ".join([app["name"], *app["urls"]])
@@ -237,12 +241,12 @@ class SettingsForm(forms.ModelForm):
             ),
             "return_urls": "\n".join(instance.return_urls or []),
         }
-        super().__init__(*args, instance=instance, initial=initial, **kwargs)
+        super().__init__(data, files, instance=instance, initial=initial)
         for name in ("invalid_proof_answer", "invitation_protocol"):
             self.fields[name].required = False
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean()
+        given: dict[str, Any] = super().clean() or {}
         if "name" in self.data and not given.get("name") and "name" not in self.errors:
             self.add_error("name", "Give the organization a name.")
         for name in KEPT_IF_LEFT_OUT:
@@ -326,7 +330,7 @@ class KeyForm(OnceForm):
     def __init__(
         self,
         *args: Any,
-        kinds: list[str],
+        kinds: Sequence[str],
         scopes: list[str],
         live: dict[str, int],
         **kwargs: Any,
@@ -334,11 +338,11 @@ class KeyForm(OnceForm):
         """kinds, scopes: those available. live: the number of live keys by kind."""
         super().__init__(*args, **kwargs)
         self.live = live
-        self.fields["scopes"].choices = [
+        choice_field(self, "scopes").choices = [
             (scope, Scope(scope).label) for scope in scopes
         ]
         self.fields["scopes"].initial = scopes
-        self.fields["kind"].choices = [
+        choice_field(self, "kind").choices = [
             (kind, ApiKey.Kind(kind).label) for kind in kinds
         ]
 
@@ -353,7 +357,7 @@ class KeyForm(OnceForm):
 
     def clean(self) -> dict[str, Any]:
         """Leave `scopes` out for keys that have none, and require one of the others."""
-        given = super().clean()
+        given: dict[str, Any] = super().clean() or {}
         if given.get("kind") != ApiKey.Kind.ACCESS_TOKEN:
             given |= {"scopes": None, "strict": False}
         elif given.get("scopes") == []:

@@ -20,7 +20,7 @@ from tenants import audit
 from tenants.models import ApiKey, Permission
 from tenants.models.keys import ROTATION_OVERLAP
 
-HEADERS = {
+HEADERS: dict[str, str] = {
     ApiKey.Kind.ACCESS_TOKEN: "Authorization: Bearer",
     ApiKey.Kind.SUBSCRIPTION_KEY: "X-Service-Subscription-Key:",
     ApiKey.Kind.PROVIDER_KEY: "Authorization: Bearer",

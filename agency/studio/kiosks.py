@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, render
 
 from agency.studio.api_forms import read_parameters
 from agency.studio.form_tokens import OnceForm
+from agency.studio.forms import choice_field
 from agency.studio.pages import (
     MemberRequest,
     member_action,
@@ -53,7 +54,7 @@ class KioskForm(OnceForm):
         super().__init__(data, **options)
         self.policy = policy
         items = policy.unsealed_policy().attributes
-        self.fields["shown_items"].choices = [
+        choice_field(self, "shown_items").choices = [
             (item.policy_name, ", ".join(item.attribute_names)) for item in items
         ]
 

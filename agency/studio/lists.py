@@ -19,6 +19,7 @@ from django.utils.cache import patch_vary_headers
 
 from agency.studio import list_search
 from agency.studio.curl import example_call
+from agency.studio.forms import choice_field
 from agency.studio.list_search import Search
 from agency.studio.objects import (
     describe_rows,
@@ -216,9 +217,9 @@ class ListForm(forms.Form):
     def __init__(self, data: Any, kind: ObjectList) -> None:
         super().__init__(data)
         self.kind = kind
-        self.fields["sort"].choices = list(kind.sorts.items())
+        choice_field(self, "sort").choices = list(kind.sorts.items())
         states = [(label, label) for label in kind.states]
-        self.fields["state"].choices = [("", "All states"), *states]
+        choice_field(self, "state").choices = [("", "All states"), *states]
         if not states:
             del self.fields["state"]
 
@@ -231,7 +232,7 @@ class ListForm(forms.Form):
         if not self.is_valid():
             raise Invalid("invalid_request", NO_CHOICE)
         given = self.cleaned_data
-        data = {"limit": PAGE_SIZE} | self.kind.states.get(given.get("state"), {})
+        data = {"limit": PAGE_SIZE} | self.kind.states.get(given.get("state", ""), {})
         data["sort"] = given["sort"] or next(iter(self.kind.sorts))
         if cursor := given["before"] or given["after"]:
             data["cursor"] = cursor

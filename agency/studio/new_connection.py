@@ -50,12 +50,10 @@ class ConnectionForm(OnceForm):
         help_text="Yours, to find the connection again: the other side does not see "
         "it. Write no personal data that you do not need.",
     )
-    multi_party = forms.TypedChoiceField(
+    multi_party = forms.ChoiceField(
         label="Who may use it",
         choices=[("", "One person"), ("many", "Anybody who has it, as a poster")],
-        coerce=bool,
         required=False,
-        empty_value=False,
     )
     protocol = forms.ChoiceField(
         label="Format",
@@ -87,7 +85,7 @@ class ConnectionForm(OnceForm):
             return cleaned
         body = {
             "name": cleaned["name"],
-            "multiParty": cleaned["multi_party"],
+            "multiParty": bool(cleaned["multi_party"]),
             "confirmConnections": cleaned["confirm_connections"],
         }
         body["protocol"] = cleaned["protocol"] or BOTH

@@ -32,7 +32,7 @@ def render_organization(
     form: of a new key, with its errors. first_keys: what first_keys.html shows of a new
     organization.
     """
-    keys = list(list_keys(request.tenant))
+    keys: list[Any] = list(list_keys(request.tenant))
     for key in keys:
         if key.made_by:
             key.made_by.has_confirmed_email = key.has_confirmed_maker

@@ -70,7 +70,7 @@ def overview_context(request: MemberRequest, own: Wallet) -> dict[str, Any]:
     """
     days = 30 if request.GET.get("days") == "30" else 7
     counts = statistics.count_by_day(own, days, timezone.now())
-    shown = {
+    shown: dict[str, Any] = {
         "attention_items": list_attention_items(request.membership),
         "checklist": checklist_of(request.membership),
         "counts": counts,

@@ -160,7 +160,8 @@ def sources_of_webhooks(tenant: Tenant) -> dict[str, Source]:
     rows = Webhook.for_tenant(tenant).alias(is_called=is_called)
     rows = rows.order_by("is_called", "pk")
     enabled = rows.filter(is_called=True, is_enabled=True).last()
-    shown = rows.exclude(pk=enabled and enabled.pk).last() or enabled
+    others = rows.exclude(pk=enabled.pk) if enabled else rows
+    shown = others.last() or enabled
     return {
         examples.WEBHOOK_ENABLED: only(enabled, Webhook),
         examples.DELIVERY_TO_RESEND: Source(free.filter(webhook=enabled)),
@@ -274,8 +275,9 @@ def connections_of(wallet: Wallet) -> tuple[QuerySet[Any], QuerySet[Any]]:
     Of the latter those with credentials or verifications are last.
     """
     listed = wallet.connections.filter(connectionless=False).order_by("pk")
-    is_used = Exists(Credential.objects.filter(connection=OuterRef("pk")))
-    is_used |= Exists(Verification.objects.filter(connection=OuterRef("pk")))
+    credentials = Credential.objects.filter(connection=OuterRef("pk"))
+    verifications = Verification.objects.filter(connection=OuterRef("pk"))
+    is_used = Exists(credentials) | Exists(verifications)
     usable = listed.filter(Connection.USABLE).alias(is_used=is_used)
     return listed, usable.order_by("is_used", "pk")
 

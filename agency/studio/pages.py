@@ -17,7 +17,7 @@ from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import get_resolver, reverse
+from django.urls import URLPattern, get_resolver, reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -40,7 +40,7 @@ class PersonRequest(HttpRequest):
 
 
 class MemberRequest(PersonRequest):
-    """A request for a page of an organization, by a member: as page() passes it on."""
+    """A request for a page of an organization, as member_page() passes it on."""
 
     membership: Membership
     tenant: Tenant
@@ -50,11 +50,14 @@ def personal_page(*methods: str, once: str = "") -> Callable[[View], View]:
     """Decorator: a page for signed-in people, which no cache stores.
 
     An AgencyError becomes a page with its code and message. So does another method:
-    who signs in anew after sending a form is led to its address. once: as of member_page().
+    who signs in anew after sending a form is led to its address. once: as of
+    member_page().
     """
 
     def decorate(view: View) -> View:
-        allowed = methods + ("HEAD",) if "GET" in methods else methods
+        allowed = [*methods]
+        if "GET" in methods:
+            allowed.insert(1, "HEAD")
         processed = process_once(once)(view) if once else view
         bounded = require_http_methods(allowed)(processed)
 
@@ -131,7 +134,8 @@ def member_action(
 
     The view returns the sentence that is shown there, or an answer of its own. If it
     raises AgencyError, the message is shown there. asks: it has a page too, which asks
-    a question first. once: as of member_page(), usually `back`; "" for what may be done again.
+    a question first. once: as of member_page(), by default `back`; "" for a form that
+    may be sent again.
     """
     methods = ("GET", "POST") if asks else ("POST",)
 
@@ -169,8 +173,9 @@ def lead_back(name: str, ids: dict[str, Any]) -> HttpResponse:
 def ids_of_route(name: str) -> frozenset[str]:
     """The names of the ids in a route of the studio."""
     _, studio = get_resolver().namespace_dict["studio"]
-    routes = {f"studio:{one.name}": one.pattern for one in studio.url_patterns}
-    return frozenset(routes[name].converters)
+    routes = (one for one in studio.url_patterns if isinstance(one, URLPattern))
+    found = next(one for one in routes if f"studio:{one.name}" == name)
+    return frozenset(found.pattern.converters)
 
 
 @contextmanager
@@ -207,7 +212,7 @@ def to_page(name: str, tenant: Tenant, query: dict[str, UUID]) -> HttpResponse:
 
 def list_memberships(request: HttpRequest) -> QuerySet[Membership]:
     """Return the person's memberships, with organizations, in no order."""
-    found = Membership.objects.filter(user=request.user)
+    found = Membership.objects.filter(user=cast(User, request.user))
     return found.select_related("tenant__network", "tenant__provider")
 
 

@@ -257,7 +257,8 @@ def render_choice(
         return to_page("studio:new_policy", request.tenant, wanted)
     if len(rows) == 1 and "q" not in request.GET:
         definitions = CredentialDefinition.active_of(request.tenant)
-        definition = definitions.filter(pk=wanted.get("definition")).first()
+        key = wanted.get("definition")
+        definition = definitions.filter(pk=key).first() if key else None
         if definition is None or is_about(rows[0], definition):
             wanted |= {"policy": rows[0].pk}
             return redirect(f"{request.path}?{urlencode(wanted)}")
@@ -276,7 +277,7 @@ def lead_to_policy_about(tenant: Tenant, wanted: dict[str, UUID]) -> HttpRespons
     wanted: the key of the definition, as in the query. 404 if it was deleted.
     """
     rows = CredentialDefinition.active_of(tenant)
-    definition = get_object_or_404(rows, pk=wanted.get("definition"))
+    definition = get_object_or_404(rows, pk__in=wanted.values())
     if policy := find_policy_about(tenant, definition):
         return to_page("studio:new_verification", tenant, {"policy": policy.pk})
     return to_page("studio:new_policy", tenant, wanted)

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 
 from agency.studio.card_policies import (
@@ -146,7 +147,7 @@ def as_text(body: Json) -> str:
 
 @heavy
 @member_page("GET", "POST", needs=Permission.OPERATE)
-def new_policy(request: MemberRequest) -> HttpResponse:
+def new_policy(request: MemberRequest) -> HttpResponseBase:
     """Build a policy: anew, from a definition, as a new version or a copy of one.
 
     It can be asked for at once: over the connection in the query, else by a link.

@@ -210,7 +210,7 @@ def read_item(given: QueryDict, prefix: str) -> DraftItem:
         called=given.get(f"{prefix}called", ""),
         number=given.get(f"{prefix}number", ""),
         names=[
-            given[f"{prefix}name_{number}"]
+            given.get(f"{prefix}name_{number}", "")
             for number in range(MAX_DRAFT_NAMES)
             if f"{prefix}name_{number}" in given
         ],

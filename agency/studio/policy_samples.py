@@ -56,7 +56,7 @@ def read_samples(given: QueryDict) -> list[Sample]:
         found.append(
             Sample(
                 definition_id=given.get(f"{prefix}definition", "")[:300],
-                called=given[f"{prefix}called"][:300],
+                called=given.get(f"{prefix}called", "")[:300],
                 is_revoked=f"{prefix}revoked" in given,
                 values=list(zip(names, values, strict=False)),
             )

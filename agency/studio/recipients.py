@@ -10,6 +10,7 @@ from django.shortcuts import render
 
 from agency.studio.choices import find_choices, read_text
 from agency.studio.form_tokens import OnceForm
+from agency.studio.forms import choice_field
 from agency.studio.lists import CONNECTIONS
 from agency.studio.pages import MemberRequest, member_page
 from connections.models import Connection
@@ -60,10 +61,9 @@ class RecipientForm(OnceForm):
         if first and first not in rows:
             rows.insert(0, first)
         names = Counter(row.name for row in rows)
-        self.fields["connection_id"].choices = [
-            ("", NOBODY),
-            *((row.connection_id, label_of(row, names)) for row in rows),
-        ]
+        self.labels = {"": NOBODY}
+        self.labels |= {row.connection_id: label_of(row, names) for row in rows}
+        choice_field(self, "connection_id").choices = list(self.labels.items())
         self.initial["connection_id"] = first.connection_id if first else ""
         self.initial.setdefault("to", CONNECTION if first else LINK)
         self.has_choice = bool(rows or text or given.get("connection_id"))
@@ -72,8 +72,7 @@ class RecipientForm(OnceForm):
     def recipient_in_words(self) -> str:
         """Whom a valid form names, in words."""
         chosen = self.cleaned_data["connection_id"]
-        names = dict(self.fields["connection_id"].choices)
-        return names[chosen] if chosen else BY_LINK
+        return self.labels[chosen] if chosen else BY_LINK
 
     def clean(self) -> dict[str, Any]:
         """Who searched and chose nobody must not make a link, which anybody can take."""

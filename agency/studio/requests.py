@@ -6,6 +6,7 @@ from django import forms
 from django.conf import settings
 from django.http import HttpResponse
 
+from agency.studio.forms import choice_field
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
 from agency.studio.pages import MemberRequest, member_page
@@ -68,11 +69,11 @@ class RequestFilter(forms.Form):
         super().__init__(data)
         keys = tenant.keys.filter(kind=ApiKey.Kind.ACCESS_TOKEN).order_by("-pk")
         named = [(str(key.pk), f"{key.name} {key.hint}…") for key in keys[:MAX_KEYS]]
-        self.fields["key"].choices = [("", "All keys"), *named]
+        choice_field(self, "key").choices = [("", "All keys"), *named]
 
     def clean(self) -> dict[str, Any]:
         """Let the API judge what it takes, and keep its lookups."""
-        given = super().clean()
+        given: dict[str, Any] = super().clean() or {}
         asked = {PARAMETERS[name]: value for name, value in given.items() if value}
         query = RequestLogQuery(data=asked)
         if query.is_valid():

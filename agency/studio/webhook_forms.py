@@ -1,6 +1,6 @@
 """Forms of the studio's pages of events and webhooks."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -101,7 +101,7 @@ class RecoveryForm(OnceForm):
         label="Also what was never answered", required=False
     )
 
-    def recovery_options(self) -> dict[str, datetime | bool | None]:
+    def recovery_options(self) -> dict[str, Any]:
         _, ago = RECOVERY_PERIODS[self.cleaned_data["since"]]
         since = timezone.now() - ago if ago else None
         return {"since": since, "unconfirmed": self.cleaned_data["unconfirmed"]}

@@ -2,6 +2,7 @@
 
 import math
 import time
+from typing import cast
 
 # Not a public module. allauth has no public function for the time to wait. The version
 # is pinned, and tests/agency/studio/test_limits.py fails if it changes.
@@ -10,6 +11,7 @@ from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import ResolverMatch
 
 from core.api.exceptions import plain_error_response, wants_html
 from core.telemetry import metrics
@@ -29,7 +31,8 @@ RATE_LIMITED_ACTIONS = {  # by route: the rate limit that allauth checks first
 
 def handler429(request: HttpRequest) -> HttpResponse:
     """Respond to an exceeded rate limit of a route of allauth (see agency.urls)."""
-    action = RATE_LIMITED_ACTIONS[request.resolver_match.url_name]
+    match = cast(ResolverMatch, request.resolver_match)
+    action = RATE_LIMITED_ACTIONS[str(match.url_name)]
     mailbox = request.POST.get("email", "").strip().lower()
     return rate_limit_response(request, action, key=mailbox)
 

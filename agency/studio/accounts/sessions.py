@@ -37,7 +37,7 @@ def note_sign_in(sender: Any, request: HttpRequest, user: Any, **given: Any) -> 
         request.session.save()
     sessions.note_session(
         user,
-        request.session.session_key,
+        str(request.session.session_key),
         # Of IPv6, the network without its length.
         address=client_address(request.META).partition("/")[0] or UNKNOWN_ADDRESS,
         user_agent=request.META.get("HTTP_USER_AGENT", ""),

@@ -53,7 +53,7 @@ MESSAGES = {
     "trust-ping/ping-response": "Answer to a ping",
 }
 # By the type of an event.
-EVENTS = {
+EVENTS: dict[str, str] = {
     Type.NEW_CONNECTION: "Connected",
     Type.CREDENTIAL_REQUEST: "The holder has accepted the offer",
     Type.VERIFICATION: "The holder has answered, and the proof was judged",
@@ -110,7 +110,7 @@ ROLES = {
     "prover": "This side proves",
 }
 # What happens next, by kind, role and state.
-NEXT_STEPS = {
+NEXT_STEPS: dict[tuple[str, str, str], str] = {
     ("connection", "inviter", C.INVITED): (
         "Nobody has accepted the invitation yet. Send its link again if it was lost."
     ),

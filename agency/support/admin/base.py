@@ -25,7 +25,8 @@ class BoundedPaginator(Paginator):
 
     @cached_property
     def count(self) -> int:
-        return self.object_list.order_by()[: self.limit].count()
+        rows: Any = self.object_list
+        return rows.order_by()[: self.limit].count()
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
@@ -36,14 +37,12 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     show_facets = admin.ShowFacets.NEVER
     paginator = BoundedPaginator
     ordering = ["-pk"]
-    actions = None
+    actions: list[str] | None = None
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_change_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     def has_delete_permission(
@@ -59,7 +58,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
             context["support_actions"] = actions_for(request.user, row)
         return super().render_change_form(request, context, *args, **options)
 
-    def get_list_select_related(self, request: HttpRequest) -> list[str]:
+    def get_list_select_related(self, request: HttpRequest) -> Any:
         """The foreign keys in the list, unless the class names what else it reads."""
         return self.list_select_related or [
             column.name
@@ -89,7 +88,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
 
     form_fields: list[str]
 
-    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return self.fields if obj else self.form_fields
 
     def get_form(
@@ -104,9 +103,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
             kwargs["form"] = ModelForm
         return super().get_form(request, obj, change, **kwargs)
 
-    def create_row(
-        self, request: HttpRequest, form: ModelForm
-    ) -> tuple[Model, dict[str, str]]:
+    def create_row(self, request: HttpRequest, form: Any) -> tuple[Any, dict[str, str]]:
         """Create a row. Return it and its secrets by label."""
         raise NotImplementedError
 
@@ -143,7 +140,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
         """create_row() has saved it."""
 
     def response_add(
-        self, request: HttpRequest, obj: Model, post_url_continue: str | None = None
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
     ) -> HttpResponse:
         name = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
         context = self.admin_site.each_context(request) | {

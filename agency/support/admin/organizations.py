@@ -4,7 +4,7 @@ Staff with the permission may create organizations, issue keys and revoke them. 
 admin's log records each of these.
 """
 
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -53,10 +53,10 @@ class Inline(admin.TabularInline):
     ordering = ["-pk"]
     show_change_link = True
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return self.fields
 
-    def has_add_permission(self, request: HttpRequest, obj: Any) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -97,9 +97,7 @@ class TenantAdmin(ShownOnceAdmin):
     ]  # fmt: skip
     form_fields = ["name", "image_url", "network_id", "is_test", "form_token"]
 
-    def get_inlines(
-        self, request: HttpRequest, obj: Tenant | None
-    ) -> list[type[Inline]]:
+    def get_inlines(self, request: HttpRequest, obj: Tenant | None) -> Any:
         return [Members, Keys] if obj else []
 
     def change_view(
@@ -158,7 +156,7 @@ class IssueKeyForm(OnceForm, forms.ModelForm):
             self.fields[owner].required = False
 
     def clean(self) -> dict[str, Any]:
-        given = super().clean()
+        given: dict[str, Any] = super().clean() or {}
         is_provider_key = given.get("kind") == ApiKey.Kind.PROVIDER_KEY
         needed = "provider" if is_provider_key else "tenant"
         excluded = "tenant" if is_provider_key else "provider"
@@ -288,7 +286,7 @@ class DailyUsageAdmin(ReadOnlyAdmin):
     ]  # fmt: skip
     search_fields = ["tenant__name"]
     date_hierarchy = "day"
-    fields = list_display
+    fields: ClassVar[Any] = list_display
 
 
 @admin.register(LoggedRequest)
@@ -341,7 +339,7 @@ class NetworkForm(forms.ModelForm):
 
         The URL is called here, outside of a transaction (NetworkAdmin.changeform_view).
         """
-        given = super().clean()
+        given: dict[str, Any] = super().clean() or {}
         genesis = given.get("genesis", "")
         try:
             if file := given.get("file"):
@@ -366,7 +364,7 @@ class NetworkAdmin(ReadOnlyAdmin):
     @method_decorator(csrf_protect)
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
         """Run without the admin's transaction, because the form may call a URL."""
-        return self._changeform_view(*args, **kwargs)
+        return cast(Any, self)._changeform_view(*args, **kwargs)
 
     @transactions.atomic()
     def save_model(
@@ -377,7 +375,7 @@ class NetworkAdmin(ReadOnlyAdmin):
         action = "network.changed" if change else "network.added"
         audit.record(action, obj, by=request, name=obj.name)
 
-    def get_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
+    def get_fields(self, request: HttpRequest, obj: Network | None = None) -> Any:
         if obj is None:
             return self.form_fields
         may_change = self.has_change_permission(request, obj)
