@@ -6,7 +6,8 @@ from uuid import UUID
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 
-from agency.studio.exchange.views import find_policy, has_verdict, to_object_page
+from agency.studio.exchange.kinds import VerificationPage
+from agency.studio.exchange.views import to_object_page
 from agency.studio.pages import MemberRequest, member_action
 from connections.protocols import connectionless
 from core.api.views import heavy
@@ -45,13 +46,14 @@ def send_again(tenant: Tenant, row: Verification) -> Verification:
     if the earlier one was a link. It has the stored policy, or if that was deleted the
     policy of the earlier request, with its dates. 409 `wrong_state`, `connection_gone`.
     """
-    if not has_verdict(row):
+    page = VerificationPage(row)
+    if not page.has_verdict:
         raise WrongState(row, [row.State.ACCEPTED, row.State.REJECTED])
     kiosk = Kiosk.objects.filter(tenant=tenant, verification_id=row.pk).first()
     if kiosk and kiosks.replace_request(kiosk):
         kiosk.refresh_from_db(fields=["verification_id"])
         return Verification.objects.get(pk=kiosk.verification_id)
-    policy = find_policy(row)
+    policy = page.find_policy()
     asked = (policy or row).unsealed_policy()
     key = policy.pk if policy else None
     connection = row.require_connection()

@@ -14,8 +14,8 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from agency.studio.api_forms import read_parameters
-from agency.studio.exchange.kinds import KINDS
-from agency.studio.exchange.views import get_object, to_object_page
+from agency.studio.exchange.kinds import ConnectionPage
+from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import OnceForm
 from agency.studio.pages import (
     MemberRequest,
@@ -121,7 +121,7 @@ def accept_request(request: MemberRequest, object_id: UUID) -> str:
     The response that was held back is sent, and recorded, in one transaction. 409
     `nothing_to_confirm` is shown on the page.
     """
-    row = get_object(request.tenant, KINDS["connection"], object_id)
+    row = ConnectionPage.find(request.tenant, object_id).row
     accept = held_requests.accept_request
     audit.recorded(accept, "connection.accepted", row, by=request)(row)
     return "The request is accepted."

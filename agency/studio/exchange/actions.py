@@ -8,11 +8,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.studio.exchange.kinds import CREDENTIAL, KINDS
-from agency.studio.exchange.views import (
-    get_object,
-    may_accept,
-)
+from agency.studio.exchange.kinds import KINDS, CredentialPage
 from agency.studio.form_tokens import OnceForm
 from agency.studio.pages import MemberRequest, member_action
 from core.api.views import heavy
@@ -43,7 +39,7 @@ def issue_credential(request: MemberRequest, object_id: UUID) -> str:
     its own. The second transaction signs, locks the connection, sends the credential
     and records it.
     """
-    row = get_object(request.tenant, CREDENTIAL, object_id)
+    row = CredentialPage.find(request.tenant, object_id).row
     reserved = revocation.reserve_slot(row)
     sign = partial(row.issue, None, reserved)
     run_with_reads("credential.issued", request, row, sign)
@@ -60,7 +56,7 @@ def revoke_credential(request: MemberRequest, object_id: UUID) -> HttpResponse |
     `ledger_unavailable`), the page says so, but the credential is revoked and the list
     follows in the background.
     """
-    row = get_object(request.tenant, CREDENTIAL, object_id)
+    row = CredentialPage.find(request.tenant, object_id).row
     if request.method != "POST":
         context = {"credential": row, "form": OnceForm()}
         return render(request, "studio/revoke_credential.html", context)
@@ -79,8 +75,9 @@ def accept_for_holder(request: MemberRequest, kind: str, object_id: UUID) -> str
     A request is answered with the oldest credentials that fit. The answer is sent and
     recorded in one transaction, which runs again after each ledger read.
     """
-    row = get_object(request.tenant, KINDS[kind], object_id)
-    if not may_accept(row):
+    page = KINDS[kind].find(request.tenant, object_id)
+    row = page.row
+    if not page.may_accept:
         raise Conflict("wrong_state", "There is nothing to accept here any more.")
     if kind == "credential":
         run = partial(row.accept, revocation.reserve_for_issuer(row))

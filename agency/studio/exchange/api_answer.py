@@ -4,22 +4,9 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from django.http import HttpRequest
-
-from connections.api.serializers import (
-    ConnectionContract,
-    has_attachment,
-    has_free_text,
-)
-from credentials.api.serializers import CredentialContract
-from verifications.api.serializers import VerificationContract
+from connections.api.serializers import has_free_text
 
 MASK = "••••••"
-CONTRACTS: dict[str, Any] = {
-    "connection": ConnectionContract,
-    "credential": CredentialContract,
-    "verification": VerificationContract,
-}
 # The members whose texts are shown. All others are masked: a new member is no leak.
 READABLE = {
     "IssuedAtUtc", "acceptedAtUtc", "advice", "allowText", "attributeName",
@@ -42,13 +29,15 @@ INVITATIONS = ("invitation", "invitationUrl", "outOfBandInvitation")
 LINKS = (*INVITATIONS, "offerUrl", "verificationRequestUrl", "verificationUrl")
 
 
-def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
-    """The JSON of the API with each value masked, and without `links` each link."""
-    contract = CONTRACTS[row.OBJECT_TYPE](row, context={"request": request})
-    answer = mask_members(contract.data)
-    if row.OBJECT_TYPE == "connection" and (
-        row.carries_exchange or has_attachment(row)
-    ):
+def masked_json(
+    row: Any, answer: dict[str, Any], *, hides_invitation: bool, links: bool
+) -> str:
+    """The API's answer for a row with each value masked, and without `links` each link.
+
+    hides_invitation: whether it holds a message that names values.
+    """
+    answer = mask_members(answer)
+    if hides_invitation:
         answer |= {name: MASK for name in INVITATIONS if name in answer}
     if has_free_text(row):
         answer["problem"] = MASK

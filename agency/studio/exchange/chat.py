@@ -12,8 +12,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from agency.studio.exchange.kinds import KINDS
-from agency.studio.exchange.views import get_object
+from agency.studio.exchange.kinds import ConnectionPage
 from agency.studio.form_tokens import OnceForm
 from agency.studio.newest_first import read_page
 from agency.studio.pages import MemberRequest, member_page
@@ -86,7 +85,7 @@ def get_own_connection(tenant: Tenant, object_id: UUID) -> Connection:
 
     404 for a connection of a hosted wallet: its messages are the holder's.
     """
-    row: Connection = get_object(tenant, KINDS["connection"], object_id)
+    row: Connection = ConnectionPage.find(tenant, object_id).row
     if not row.wallet.is_organization:
         raise Http404
     return row

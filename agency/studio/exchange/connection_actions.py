@@ -5,15 +5,12 @@ from uuid import UUID
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from agency.studio.exchange.kinds import KINDS
-from agency.studio.exchange.views import get_object
+from agency.studio.exchange.kinds import ConnectionPage
 from agency.studio.form_tokens import OnceForm
 from agency.studio.pages import MemberRequest, member_action
 from connections.protocols import did_rotate, trust_ping
 from tenants import audit
 from tenants.models import Permission
-
-KIND = KINDS["connection"]
 
 
 @member_action("studio:connection", needs=Permission.OPERATE)
@@ -23,7 +20,7 @@ def ping_connection(request: MemberRequest, object_id: UUID) -> str:
     A wallet that is hosted here has answered before the commit: so the row is read
     again.
     """
-    row = get_object(request.tenant, KIND, object_id)
+    row = ConnectionPage.find(request.tenant, object_id).row
     audit.recorded(trust_ping.send_ping, "connection.pinged", row, by=request)(row)
     row.refresh_from_db(fields=["ping_answered_at"])
     if row.ping_answered_at:
@@ -38,7 +35,7 @@ def rotate_key(request: MemberRequest, object_id: UUID) -> str:
     Sent and recorded in one transaction. 409 `rotation_unknown` and `rotation_pending`
     are shown on the page.
     """
-    row = get_object(request.tenant, KIND, object_id)
+    row = ConnectionPage.find(request.tenant, object_id).row
     audit.recorded(did_rotate.rotate, "connection.key_rotated", row, by=request)(row)
     return "A new key is sent. It is used once the other side agrees."
 
@@ -50,7 +47,7 @@ def end_connection(request: MemberRequest, object_id: UUID) -> HttpResponse | st
     Its open exchanges end, the other side is told, and it is recorded, in one
     transaction.
     """
-    row = get_object(request.tenant, KIND, object_id)
+    row = ConnectionPage.find(request.tenant, object_id).row
     if request.method != "POST":
         context = {"connection": row, "form": OnceForm()}
         return render(request, "studio/end_connection.html", context)

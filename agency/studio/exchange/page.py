@@ -1,72 +1,224 @@
-"""What the exchange page shows to everybody: the studio's people and support."""
+"""What the exchange page says of one object: of any kind here, of each in kinds.py.
 
+It is the same for the studio's people and for support, without values and links.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar, Generic, Self, TypeVar
+from uuid import UUID
 
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils import timezone
 
-from agency.studio.exchange import steps, words
-from agency.studio.exchange.kinds import connection_of
+from agency.studio.exchange.api_answer import MASK, masked_json
 from agency.studio.exchange.timeline import Entry, timeline_of
+from agency.studio.exchange.values import Value, free_texts
+from agency.studio.exchange.words import ROLES
 from agency.studio.objects import badge_of, label_of, name_of
-from verifications.proofs import failures
+from connections.api.serializers import was_started_by_link
+from connections.models import Connection
+from tenants.models import Tenant
+from verifications.proofs.failures import CheckInWords
 
+Row = TypeVar("Row", bound=Model)
 # Seconds for which the page is read again after the last change: webhooks are called
 # soon after it.
 WATCHED_AFTER_CHANGE = 30
 
 
-def exchange_context(row: Any) -> dict[str, Any]:
-    """What the page shows of a connection, credential or verification.
+@dataclass(frozen=True)
+class Step:
+    label: str
+    is_past: bool = False
+    is_current: bool = False
 
-    For the studio and the admin: without values and links, which the studio's
-    page_context() adds. row: loaded as its Kind says. is_watched, version: the browser
-    asks for the version again and again while the page is watched, and reloads it when
-    that has changed.
+
+class ExchangePage(ABC, Generic[Row]):
+    """The page of one connection, credential or verification.
+
+    kind: its name, also that of the route. contract: of its answer in the API.
+    related: what is read with the row. next_steps: what happens next, by role and
+    state. cancel_labels: of the button that declines it, by role.
     """
-    entries = timeline_of(row)
-    return {
-        "object": row,
-        "kind": row.OBJECT_TYPE,
-        "title": name_of(row) or row.public_id,
-        "state": label_of(row),
-        "badge": badge_of(row),
-        "steps": steps.steps_of(row),
-        "next_step": words.next_step(row),
-        "problem": row.problem_in_words,
-        "role": words.ROLES[row.role],
-        "connection": connection_of(row),
-        "checks": checks_of(row),
-        "causes": row.list_causes() if row.OBJECT_TYPE == "verification" else [],
-        "timeline": entries,
-        "has_messages": any(entry.way != "event" for entry in entries),
-        "is_watched": is_watched(row),
-        "version": version_of(row, entries),
-    }
 
+    kind: ClassVar[str]
+    model: ClassVar[Any]
+    contract: ClassVar[Any]
+    related: ClassVar[tuple[str, ...]]
+    shown: ClassVar[dict[str, Any]] = {}  # the lookups of those that have a page
+    next_steps: ClassVar[dict[tuple[str, str], str]]
+    cancel_labels: ClassVar[dict[str, str]] = {}
 
-def checks_of(row: Any) -> dict[str, list[failures.CheckInWords]]:
-    """The verifier's checks by status. Empty without a verdict."""
-    if row.OBJECT_TYPE != "verification":
+    def __init__(self, row: Row) -> None:
+        self.row: Any = row
+
+    @classmethod
+    def rows(cls) -> QuerySet[Any]:
+        return cls.model.objects.select_related(*cls.related)
+
+    @classmethod
+    def find(cls, tenant: Tenant, object_id: UUID) -> Self:
+        """The page of an object of the organization. Raises Http404.
+
+        404 too for connections that the API does not list.
+        """
+        rows = cls.rows().filter(tenant=tenant, **cls.shown)
+        row = get_object_or_404(rows, pk=object_id)
+        row.tenant = tenant
+        return cls(row)
+
+    @property
+    def connection(self) -> Connection | None:
+        """The connection of an exchange; None once it was deleted."""
+        found: Connection | None = self.row.connection
+        return found
+
+    @property
+    def list_url(self) -> str:
+        """The address of the list in which the object is."""
+        row, name = self.row, f"{self.kind}s"
+        if row.wallet.is_organization:
+            return reverse(f"studio:{name}", args=[row.tenant_id])
+        return reverse(f"studio:wallet_{name}", args=[row.tenant_id, row.wallet_id])
+
+    @abstractmethod
+    def labels(self) -> list[str]:
+        """The labels of all steps in their order, for the way that this object took."""
+
+    def steps(self) -> list[Step]:
+        """The steps behind it, the current one, and those to come."""
+        labels = [str(label) for label in self.labels()]
+        current = labels.index(label_of(self.row))
+        return [
+            Step(label, is_past=number < current, is_current=number == current)
+            for number, label in enumerate(labels)
+        ]
+
+    def next_step(self) -> str:
+        """What happened last, and what has to happen next."""
+        return self.next_steps[self.row.role, self.row.state]
+
+    def has_ended(self) -> bool:
+        """Whether it has reached a state in which nothing more is waited for."""
+        return self.row.state not in self.row.OPEN
+
+    def is_watched(self) -> bool:
+        """Whether the page is read again. Deliveries follow soon after the last change."""
+        age = (timezone.now() - self.row.updated_at).total_seconds()
+        return not self.has_ended() or age < WATCHED_AFTER_CHANGE
+
+    def checks(self) -> dict[str, list[CheckInWords]]:
+        """The verifier's checks by status. Empty without a verdict."""
         return {}
-    found: dict[str, list[failures.CheckInWords]] = {}
-    for check in row.unsealed_checks() or []:
-        found.setdefault(check["status"], []).append(failures.in_words(check))
-    return found
 
+    def causes(self) -> list[Any]:
+        return []
 
-def is_watched(row: Any) -> bool:
-    """Whether the page is read again. Deliveries follow soon after the last change."""
-    if row.OBJECT_TYPE == "connection" and row.multi_party:
+    def actions(self) -> dict[str, bool]:
+        """What its state lets people do now."""
+        return {"can_cancel": self.row.state in self.row.OPEN}
+
+    @property
+    def may_accept(self) -> bool:
+        """Whether a hosted wallet has an open offer or request."""
         return False
-    age = (timezone.now() - row.updated_at).total_seconds()
-    return not steps.has_ended(row) or age < WATCHED_AFTER_CHANGE
 
+    @property
+    def has_verdict(self) -> bool:
+        return False
 
-def version_of(row: Any, entries: list[Entry]) -> str:
-    """A digest of all on the page that can change."""
-    shown: list[Any] = [row.state, row.sequence, is_watched(row)]
-    for entry in entries:
-        shown.append((entry.row.pk, entry.status, entry.failures))
-        shown += [(one.pk, one.status, one.calls) for one in entry.deliveries]
-    return sha256(repr(shown).encode()).hexdigest()[:16]
+    def find_policy(self) -> Any:
+        """The policy by which it was asked, with which the next one can be asked."""
+
+    def link(self) -> str:
+        """The short link while somebody can use it, or "".
+
+        It is the link that the exchange began with; not the link by which its
+        connection was made before.
+        """
+        connection = self.connection
+        if connection is None or not connection.is_open or self.has_ended():
+            return ""
+        is_its_own = was_started_by_link(connection)
+        return connection.invitation_url or "" if is_its_own else ""
+
+    def invitation(self) -> dict[str, str]:
+        """The deep link and the JSON of an invitation that link() shows.
+
+        Not of an offer or a request: their messages name values.
+        """
+        return {}
+
+    def exchanges(self) -> list[dict[str, Any]]:
+        """The newest exchanges over a connection."""
+        return []
+
+    def reason(self) -> str | None:
+        """Why it ended, in the words of somebody."""
+        found: str | None = self.row.unsealed_reason()
+        return found
+
+    @abstractmethod
+    def attributes(self) -> Iterator[Value]:
+        """What it is about, with the values."""
+
+    def values(self) -> list[Value]:
+        """All names with their values. The caller records who reads them, and why."""
+        return [*self.attributes(), *free_texts(self.row, self.reason())]
+
+    def masked_values(self) -> list[Value]:
+        """All names, with masks in place of values."""
+        return [replace(one, text=MASK) if one.text else one for one in self.values()]
+
+    @property
+    def hides_invitation(self) -> bool:
+        """Whether the invitation holds a message that names values."""
+        return False
+
+    def masked_json(self, request: HttpRequest, *, links: bool) -> str:
+        """The JSON of the API with each value masked, and without `links` each link."""
+        answer = self.contract(self.row, context={"request": request}).data
+        return masked_json(
+            self.row, answer, hides_invitation=self.hides_invitation, links=links
+        )
+
+    def context(self) -> dict[str, Any]:
+        """What the page shows to everybody.
+
+        is_watched, version: the browser asks for the version again and again while the
+        page is watched, and reloads it when that has changed.
+        """
+        row = self.row
+        entries = timeline_of(row, self.connection)
+        return {
+            "object": row,
+            "kind": self.kind,
+            "title": name_of(row) or row.public_id,
+            "state": label_of(row),
+            "badge": badge_of(row),
+            "steps": self.steps(),
+            "next_step": self.next_step(),
+            "problem": row.problem_in_words,
+            "role": ROLES[row.role],
+            "connection": self.connection,
+            "checks": self.checks(),
+            "causes": self.causes(),
+            "timeline": entries,
+            "has_messages": any(entry.way != "event" for entry in entries),
+            "is_watched": self.is_watched(),
+            "version": self.version(entries),
+        }
+
+    def version(self, entries: list[Entry]) -> str:
+        """A digest of all on the page that can change."""
+        shown: list[Any] = [self.row.state, self.row.sequence, self.is_watched()]
+        for entry in entries:
+            shown.append((entry.row.pk, entry.status, entry.failures))
+            shown += [(one.pk, one.status, one.calls) for one in entry.deliveries]
+        return sha256(repr(shown).encode()).hexdigest()[:16]

@@ -13,7 +13,6 @@ from django.db.models import OuterRef, Q, QuerySet
 from django.db.models.functions import JSONObject
 
 from agency.studio.deliveries import add_badge, list_deliveries
-from agency.studio.exchange.kinds import KEYS, connection_of
 from agency.studio.exchange.words import (
     EVENTS,
     MESSAGES,
@@ -30,6 +29,7 @@ from connections.models import (
 )
 from webhooks.models import Attempt, Delivery, Event
 
+KEYS = ("my_key", "other_key", "invitation_key")  # of a connection
 MAX_MESSAGES = 50  # in each direction
 MAX_EVENTS = 50
 MAX_DELIVERIES = 100
@@ -64,17 +64,17 @@ class Entry:
     deliveries: list[Delivery] = field(default_factory=list)
 
 
-def timeline_of(row: Any) -> list[Entry]:
-    """The newest entry first. `row` is loaded as its Kind says."""
-    sent = [sent_entry(one) for one in sent_rows(row).order_by("-pk")[:MAX_MESSAGES]]
-    messages = [*sent, *received_messages(row), *hosted_texts(row)]
+def timeline_of(row: Any, connection: Connection | None) -> list[Entry]:
+    """The newest entry first. row: with its connection, which may be itself."""
+    rows = sent_rows(row, connection).order_by("-pk")
+    sent = [sent_entry(one) for one in rows[:MAX_MESSAGES]]
+    messages = [*sent, *received_messages(row, connection), *hosted_texts(row)]
     entries = [*messages, *event_entries(row)]
     return sorted(entries, key=lambda entry: entry.time, reverse=True)
 
 
-def sent_rows(row: Any) -> QuerySet[OutboundMessage]:
+def sent_rows(row: Any, connection: Connection | None) -> QuerySet[OutboundMessage]:
     """The messages of an object to another agent that are still stored."""
-    connection = connection_of(row)
     if connection is None:
         return OutboundMessage.objects.none()
     rows = OutboundMessage.objects.filter(connection=connection)
@@ -106,8 +106,7 @@ def message_entry(
     )
 
 
-def received_messages(row: Any) -> list[Entry]:
-    connection = connection_of(row)
+def received_messages(row: Any, connection: Connection | None) -> list[Entry]:
     if connection is None:
         return []
     rows = InboundMessage.objects.filter(received_on(connection))

@@ -4,13 +4,11 @@ A stranger's text about why it ended is a value too.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from agency.studio.exchange.api_answer import MASK
 from connections.api.serializers import has_free_text
 from connections.didcomm.reasons import find_code
-from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
 from verifications.proofs.failures import BOUND_UNANSWERED, UNANSWERED
@@ -23,7 +21,7 @@ REASON = "Reason, in their words"
 class Value:
     """An attribute of a credential or of a proof.
 
-    item: of the policy, "" for a credential. text: MASK, or the value as people read
+    item: of the policy, "" for a credential. text: a mask, or the value as people read
     it; "" if there is none. condition: of a comparison, which has no value, in words;
     is_unanswered: whether nothing came for it.
     """
@@ -35,28 +33,11 @@ class Value:
     is_unanswered: bool = False
 
 
-def masked_values(row: Any) -> list[Value]:
-    """All names, with masks in place of values."""
-    return [
-        replace(one, text=MASK) if one.text else one for one in revealed_values(row)
-    ]
-
-
-def revealed_values(row: Any) -> list[Value]:
-    """All names with their values. The caller records who reads them, and why."""
-    values: list[Value] = []
-    if isinstance(row, Credential):
-        values += values_of_credential(row)
-    if isinstance(row, Verification):
-        values += values_of_verification(row)
-    return values + [Value("", REASON, text) for text in free_texts(row)]
-
-
-def free_texts(row: Any) -> list[str]:
+def free_texts(row: Any, reason: str | None) -> list[Value]:
     """Why it ended, in words of a person or agent that are in no list of ours."""
-    reason = None if isinstance(row, Connection) else row.unsealed_reason()
     problem = row.problem if has_free_text(row) else ""
-    return [text for text in (problem, reason) if text and not find_code(text)]
+    texts = [text for text in (problem, reason) if text and not find_code(text)]
+    return [Value("", REASON, text) for text in texts]
 
 
 def values_of_credential(row: Credential) -> Iterator[Value]:

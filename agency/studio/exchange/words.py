@@ -1,11 +1,6 @@
-"""What the exchange page says: states, messages and transport errors in words."""
-
-from typing import Any
+"""What the exchange page says: roles, messages and transport errors in words."""
 
 from connections.messaging.outbox import THREAD_ENDED
-from connections.models import Connection
-from credentials.models import Credential
-from verifications.models import Verification
 from webhooks.events.types import Type
 
 # By protocol and name of the message, for all versions of a protocol.
@@ -100,7 +95,6 @@ def message_in_words(message_type: str) -> str:
     return MESSAGES.get(f"{protocol}/{name}", message_type)
 
 
-C, D, V = Connection.State, Credential.State, Verification.State
 ROLES = {
     "inviter": "This side invited",
     "invitee": "This side accepted an invitation",
@@ -109,128 +103,3 @@ ROLES = {
     "verifier": "This side verifies",
     "prover": "This side proves",
 }
-# What happens next, by kind, role and state.
-NEXT_STEPS: dict[tuple[str, str, str], str] = {
-    ("connection", "inviter", C.INVITED): (
-        "Nobody has accepted the invitation yet. Send its link again if it was lost."
-    ),
-    ("connection", "inviter", C.NEGOTIATING): (
-        "The other side has accepted, and the two agents exchange keys. If this takes "
-        "longer than a minute, look at the last message below."
-    ),
-    ("connection", "inviter", C.CONNECTED): (
-        "Both sides can offer credentials, ask for proofs and send messages."
-    ),
-    ("connection", "invitee", C.INVITED): (
-        "The invitation is being answered. If this takes longer than a minute, look "
-        "at the last message below."
-    ),
-    ("connection", "invitee", C.NEGOTIATING): (
-        "The inviter has not answered yet. Look at the last message below; if it was "
-        "sent, ask the inviter."
-    ),
-    ("connection", "invitee", C.CONNECTED): (
-        "Both sides can offer credentials, ask for proofs and send messages."
-    ),
-    ("credential", "issuer", D.PROPOSED): (
-        "The holder proposes what to issue. Answer with an offer through the API, or "
-        "cancel."
-    ),
-    ("credential", "issuer", D.OFFERED): (
-        "The offer is in the wallet of the holder, who has not accepted it yet."
-    ),
-    ("credential", "issuer", D.REQUESTED): (
-        "The holder has accepted. Issue it through the API, unless it is issued "
-        "automatically."
-    ),
-    ("credential", "issuer", D.ISSUED): "The holder has the credential.",
-    ("credential", "issuer", D.REJECTED): (
-        "It was ended before it was issued. Make a new offer if it is still wanted."
-    ),
-    ("credential", "issuer", D.REVOKED): (
-        "The credential is revoked. Issue a new one if the holder needs one."
-    ),
-    ("credential", "holder", D.PROPOSED): "The issuer has to answer with an offer.",
-    ("credential", "holder", D.OFFERED): (
-        "The owner of this wallet has to accept the offer or decline it."
-    ),
-    ("credential", "holder", D.REQUESTED): "The issuer has to issue it.",
-    ("credential", "holder", D.ISSUED): "The credential is in this wallet.",
-    ("credential", "holder", D.REJECTED): (
-        "It was ended before it was issued. Ask the issuer for a new offer."
-    ),
-    ("credential", "holder", D.REVOKED): (
-        "The issuer has revoked the credential. Ask the issuer for a new one."
-    ),
-    ("verification", "verifier", V.PROPOSED): (
-        "The holder proposes what to show. Answer with a request through the API, or "
-        "cancel."
-    ),
-    ("verification", "verifier", V.REQUESTED): (
-        "The request is in the wallet of the holder, who has not answered yet."
-    ),
-    ("verification", "verifier", V.ACCEPTED): "The holder has answered.",
-    ("verification", "verifier", V.REJECTED): (
-        "It was ended before a proof came. Ask again if it is still needed."
-    ),
-    ("verification", "prover", V.PROPOSED): (
-        "The verifier has to answer with a request."
-    ),
-    ("verification", "prover", V.REQUESTED): (
-        "The owner of this wallet has to choose credentials or decline."
-    ),
-    ("verification", "prover", V.ACCEPTED): (
-        "The proof was sent. The verifier has not said yet whether it is valid."
-    ),
-    ("verification", "prover", V.REJECTED): (
-        "It was ended before a proof was sent. Ask the verifier for a new request."
-    ),
-}
-# Of what waits behind a link, in the same way.
-BY_LINK = {
-    ("credential", "issuer", D.OFFERED): "Nobody has accepted it yet.",
-    ("verification", "verifier", V.REQUESTED): "Nobody has answered yet.",
-}
-MULTI_PARTY = (
-    "The invitation stays open for everybody who has its link. Each one who accepts "
-    "becomes a connection of its own."
-)
-HELD = (
-    "A request to connect waits for an answer. Accept it, or refuse it by deleting the "
-    "connection."
-)
-VALID = "The proof is valid: it shows what was asked for."
-NOT_VALID = "The proof is not valid."
-PROVER_TOLD = "The verifier has found the proof not valid."
-PROVER_VALID = "The verifier has found the proof valid."
-PROVER_NOT_VALID = (
-    "The verifier has found the proof not valid. Only the verifier knows why."
-)
-
-
-def next_step(row: Any) -> str:
-    """What happened last, and what has to happen next."""
-    if row.OBJECT_TYPE == "connection":
-        return next_step_of_connection(row)
-    if row.OBJECT_TYPE == "verification" and row.is_valid is not None:
-        if row.role == Verification.Role.VERIFIER:
-            return VALID if row.is_valid else NOT_VALID
-        if row.is_valid:
-            return PROVER_VALID
-        return PROVER_TOLD if row.problem else PROVER_NOT_VALID
-    place = (row.OBJECT_TYPE, row.role, row.state)
-    if place in BY_LINK and row.connection and row.connection.is_open:
-        return BY_LINK[place]
-    return NEXT_STEPS[place]
-
-
-def next_step_of_connection(row: Connection) -> str:
-    if row.left_at:
-        return "One side has ended the connection: nothing more goes over it."
-    if row.problem:
-        return "The other agent refused the handshake. Make a new invitation."
-    if row.multi_party:
-        return MULTI_PARTY
-    if row.is_held:
-        return HELD
-    return NEXT_STEPS["connection", row.role, row.state]

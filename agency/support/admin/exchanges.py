@@ -7,7 +7,6 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 
 from agency.studio.exchange.kinds import KINDS
-from agency.studio.exchange.page import exchange_context
 from agency.support.admin.base import ReadOnlyAdmin
 from core.api.views import parse_uuid
 
@@ -25,8 +24,7 @@ class ExchangeAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Model | None:
         """Load the row with what the page and the fields show of other rows."""
-        kind = KINDS[self.model.OBJECT_TYPE]
-        rows = kind.with_related().select_related(*kind.related, "tenant")
+        rows = KINDS[self.model.OBJECT_TYPE].rows().select_related("tenant")
         key = parse_uuid(object_id)
         return rows.filter(pk=key).first() if key else None
 
@@ -40,7 +38,7 @@ class ExchangeAdmin(ReadOnlyAdmin):
         obj: Model | None = None,
     ) -> HttpResponse:
         if obj is not None:
-            shown = exchange_context(obj)
+            shown = KINDS[self.model.OBJECT_TYPE](obj).context()
             # The admin's own template has a `title`.
             shown["exchange_title"] = shown.pop("title")
             context |= shown | {"in_admin": True}

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 from django.utils import timezone
 
-from agency.studio.exchange.kinds import KINDS, connection_of
+from agency.studio.exchange.kinds import KINDS
 from connections.models import Connection, OutboundMessage
 from core.errors import Conflict
 from credentials.models import Credential
@@ -217,8 +217,8 @@ def test_who_reveals_no_values_gets_no_link_to_take_part(browser, faber, role):
     faber.post("/credentials", body)
     faber.post("/verifications/policy", policy(attribute("name")))
     for kind in KINDS.values():
-        row = kind.with_related().earliest("pk")
-        link = connection_of(row).invitation_url
+        row = kind.rows().earliest("pk")
+        link = kind(row).connection.invitation_url
         assert link in text(browser.get(url_of(row)))
         for path in (url_of(row), f"{url_of(row)}/live"):
             page = unescape(text(other.get(path)))
