@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from agency.studio.exchange import steps
+from agency.studio.exchange.kinds import KINDS
 from connections.exchange import Exchange
 from connections.models import Connection
 from core.states import move
@@ -99,7 +99,7 @@ def exchanges(model):
 def test_the_steps_of_the_studio_follow_each_other_in_the_table(model):
     follows = table(model)
     for row in filter(is_possible, exchanges(model)):
-        for before, after in pairwise(steps.labels_of(row)):
+        for before, after in pairwise(map(str, KINDS[row.OBJECT_TYPE](row).labels())):
             assert after in follows[row.role, before], (row.role, before, after)
 
 

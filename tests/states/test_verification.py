@@ -12,6 +12,7 @@ from tests.support import state_diagrams, walks
 from verifications import messages
 from verifications.models import Verification
 from verifications.present_proof import endings, prover, verifier
+from verifications.proofs.policy import Policy
 
 pytestmark = pytest.mark.usefixtures("met")
 EMPTY = {"proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": []}}}
@@ -54,7 +55,7 @@ def receive_proposal(row):
 
 DECLINE, AUTO, ACK = Verification.decline, prover.answer_request, receive_ack
 AGAIN = walks.received({"@type": f"{PREFIX}present-proof/1.0/any", "@id": "again"})
-POLICY = {"name": "P", "version": "1", "attributes": []}
+POLICY = Policy("P", "1", (), ())
 STEPS = {  # how each method of the diagram is come to
     "answer_proposal": (verifier.answer_proposal,),
     "decline": (DECLINE,),
