@@ -69,18 +69,18 @@ def exchange_routes(kind: str, *own: Route) -> list[URLPattern]:
         page,
         ("", exchange.show_exchange, kind),
         ("/live", exchange.show_live, f"{kind}_live"),
+        ("/reveal", exchange.reveal_values, f"{kind}_reveal"),
         (f"{message}/resend", exchange.resend_message, f"{kind}_resend"),
         kind=kind,
     )
     return of_all + routes(page, *own)
 
 
-def value_routes(kind: str) -> list[URLPattern]:
-    """The routes of what has values, and may be accepted or cancelled."""
+def accept_routes(kind: str) -> list[URLPattern]:
+    """The routes of what may be accepted or cancelled."""
     return routes(
         f"{organization}/{kind}s/<uuid:object_id>",
         ("/accept", actions.accept_for_holder, f"{kind}_accept"),
-        ("/reveal", exchange.reveal_values, f"{kind}_reveal"),
         ("/cancel", exchange.cancel_exchange, f"{kind}_cancel"),
         kind=kind,
     )
@@ -230,7 +230,7 @@ urlpatterns = [
         ("/check", card_check.check_card, "check_card"),
         ("/revoke", actions.revoke_credential, "revoke_credential"),
     ),
-    *value_routes("credential"),
+    *accept_routes("credential"),
     *exchange_routes("verification", ("/ask", ask_again.ask_again, "ask_again")),
-    *value_routes("verification"),
+    *accept_routes("verification"),
 ]

@@ -252,6 +252,7 @@ NO_PAGES: dict[str, str] = {
     "studio:connection_live": DATA,
     "studio:credential_live": DATA,
     "studio:verification_live": DATA,
+    "studio:connection_reveal": ACTION,
     "studio:credential_reveal": ACTION,
     "studio:verification_reveal": ACTION,
     "studio:credential_cancel": ACTION,

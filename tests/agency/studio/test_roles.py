@@ -38,7 +38,7 @@ ROUTES = {
     (OPERATE, "GET"): "bulk_result recipients chat_live",
     (OPERATE, "POST"): """
         connection_resend credential_resend verification_resend
-        accept_connection ping_connection rotate_connection
+        connection_reveal accept_connection ping_connection rotate_connection
         credential_accept credential_cancel credential_reveal
         verification_accept verification_cancel verification_reveal ask_again
         retry_publication issue_credential check_card

@@ -14,6 +14,7 @@ from connections.models import Connection
 from credentials.models import Credential
 from tenants.models import AuditEntry
 from tests.agency.studio.exchange.conftest import text, url_of
+from tests.support import walks
 from tests.support.policies import attribute, policy, predicate
 from verifications.models import Verification
 
@@ -192,6 +193,13 @@ def test_a_code_of_no_list_is_free_text(browser, faber, code):
     page = text(browser.get(url_of(row)))
     assert UNKNOWN in page and code not in page
     assert code in text(browser.send(f"{url_of(row)}/reveal", reason=REASON))
+
+
+def test_so_is_one_that_refuses_a_handshake(browser, walk):
+    row = walks.connection(walk, "inviter", "Negotiating")
+    Connection.objects.update(problem="e.p.none")
+    assert "e.p.none" not in text(browser.get(url_of(row)))
+    assert "e.p.none" in text(browser.send(f"{url_of(row)}/reveal", reason=REASON))
 
 
 def test_an_invalid_proof_has_a_cross_and_the_reason_on_top(browser, faber, alice):
