@@ -1,8 +1,10 @@
 """One call: what its code shares without passing it on. This page lists all of it.
 
 A call is a request, a job that a worker has leased, or a command. Each thread has one at
-a time. What the product is about travels in arguments; only what belongs to the call
-itself stands here, each member with the module that uses it.
+a time: a web process begins one for each request, other threads keep theirs, and each
+member is put back by the block that has set it. What the product is about travels in
+arguments; only what belongs to the call itself stands here, each member with the module
+that uses it.
 """
 
 import threading

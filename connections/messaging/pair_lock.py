@@ -55,7 +55,9 @@ Row = TypeVar("Row", bound=Any)  # a Connection, whose module imports this one
 
 
 def lock_pair(connection: Any, is_shared: bool = False) -> bool:
-    """Lock and reload both rows of a connection. Return False if it was deleted.
+    """Lock and reload both rows of a connection. Return False if it is gone.
+
+    True for one that is hidden already (`deleted_at`), while its organization is there.
 
     is_shared: others may lock it so at the same time; it only cannot be deleted. This
     transaction cannot lock it fully later. 503 `organization_frozen`.

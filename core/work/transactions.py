@@ -117,8 +117,8 @@ def locked_rows() -> dict[Hashable, Any]:
     """Return the one object of each row that this transaction uses, by what finds it.
 
     Connections in it are locked, or were created here; exchanges are guarded by the
-    lock of their connection; definitions never change. The caller may add to it. Empty
-    outside of atomic(). A rollback to a savepoint empties it.
+    lock of their connection. The caller may add to it. Empty outside of atomic(). A
+    rollback to a savepoint empties it.
     """
     current = current_call().transaction
     return current.locked_rows if current else {}

@@ -79,16 +79,21 @@ class PreparedIssuance(PreparedResults):
     """
 
     def __init__(
-        self, definition: CredentialDefinition, slot: RegistrySlot | None
+        self,
+        thread_id: str,
+        definition: CredentialDefinition,
+        slot: RegistrySlot | None,
     ) -> None:
         super().__init__()
+        self.thread_id = thread_id
         self.definition = definition
         self.slot = slot
 
     def is_for(self, credential: "Credential") -> bool:
         """Whether it is for this credential, of the issuer's side."""
         definition = self.definition
-        return (definition.tenant_id, definition.definition_id) == (
+        return (self.thread_id, definition.tenant_id, definition.definition_id) == (
+            credential.thread_id,
             credential.tenant_id,
             credential.definition_id,
         )
@@ -424,7 +429,7 @@ class Credential(Exchange):
             slot = None
         elif slot is None or slot.registry.definition_id != definition.pk:
             return None
-        prepared = PreparedIssuance(definition, slot)
+        prepared = PreparedIssuance(self.thread_id, definition, slot)
         # If this cannot be signed, issue() will find out.
         with suppress(AgencyError):
             signed = definition.sign_credential(

@@ -44,7 +44,10 @@ class Candidate:
     @cached_property
     def names(self) -> dict[str, str]:
         """The attributes as the credential writes them, by normalised name."""
-        return {normalise_name(name): name for name in self.values}
+        found: dict[str, str] = {}
+        for name in self.values:  # the first of two that are compared as one
+            found.setdefault(normalise_name(name), name)
+        return found
 
     @cached_property
     def facts(self) -> dict[str, str]:

@@ -35,9 +35,11 @@ def connect_signals() -> None:
 def note_sign_in(sender: Any, request: HttpRequest, user: Any, **given: Any) -> None:
     if request.session.session_key is None:  # another person was signed in before
         request.session.save()
+    key = request.session.session_key
+    assert key, "a saved session has one"
     sessions.note_session(
         user,
-        str(request.session.session_key),
+        key,
         # Of IPv6, the network without its length.
         address=client_address(request.META).partition("/")[0] or UNKNOWN_ADDRESS,
         user_agent=request.META.get("HTTP_USER_AGENT", ""),

@@ -149,7 +149,7 @@ def operation(
     scope: of the access token (View.check_call() asks for it); None where none is sent.
     request, response: a serializer or schema; None: no body.
     parameters: serializers of the query, or OpenApiParameters.
-    irreversible: refuses what it does not read, as every DELETE does (View.initial).
+    irreversible: refuses what it does not read, as every DELETE does (View.check_call).
     """
     texts = all_texts().get(operation_id)
     if texts is None:
