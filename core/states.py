@@ -29,7 +29,7 @@ class MovedRow(Protocol):
 
     @property
     def sequence(self) -> int:
-        """How many transitions there were, for the guard of move()."""
+        """How many changes there were, the first one included: the guard of move()."""
         ...
 
     @property

@@ -1,7 +1,7 @@
 """What may be wrong with the settings, the static files and the database.
 
 Each check is one of `manage.py check`, with an id that stays. Those of the database are
-run by `migrate`, at the start of each process and for readiness too.
+run by `migrate` too, and CHECKS_AT_START at the start of each process.
 """
 
 import logging

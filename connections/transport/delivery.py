@@ -34,7 +34,7 @@ from core.work.network_reads import ReadNeeded
 from wallets.models import Key
 
 logger = logging.getLogger(__name__)
-MAX_HANDLED_BEFORE_COMMIT = 16  # messages of one transaction; the rest become rows
+MAX_HANDLED_BEFORE_COMMIT = 16  # of what a transaction puts off; the rest become rows
 MAX_ROWS_PER_CALL = 16  # after the commit
 FIRST_TIMEOUT_SECONDS = 3.0  # for an endpoint that has never answered
 

@@ -37,7 +37,7 @@ def heavy(handler):
 
 
 class View(viewsets.ViewSet):
-    """A view of the credentials API, which acts on the organization's own wallet."""
+    """The base of all views. Those of organizations act on the wallet of their own."""
 
     idempotent_request = None  # set while a write with an Idempotency-Key runs
     ignored: tuple[str, ...] = ()  # members and parameters that no field reads
@@ -55,8 +55,8 @@ class View(viewsets.ViewSet):
     def dispatch(self, request, *args, **kwargs):
         """Respond to a call by the handler that its route names, or by an error.
 
-        This is REST framework's own, but for the Idempotency-Key: with one, the handler
-        runs inside `respond_once`.
+        This is REST framework's own, but for check_call() and the Idempotency-Key: with
+        one, the handler runs inside `respond_once`.
         """
         self.request = request = self.initialize_request(request, *args, **kwargs)
         self.headers = self.default_response_headers
@@ -85,9 +85,9 @@ class View(viewsets.ViewSet):
     def check_call(self, request, handler):
         """Refuse a call that its key or its headers do not allow.
 
-        403 `missing_scope` unless the key has the scope of the operation, and 400
-        `invalid_request` for a query parameter that an irreversible call, or a list by
-        a strict key, does not read.
+        403 `missing_scope` unless the key has the scope of the operation, 400
+        `unknown_api_version`, and 400 `invalid_request` for a query parameter that an
+        irreversible call, or a list by a strict key, does not read.
         """
         wanted = request.headers.get(API_VERSION_HEADER, API_VERSION)
         if wanted != API_VERSION:
@@ -157,9 +157,9 @@ class View(viewsets.ViewSet):
         request is sent again, the function is not run, and the object that it made is
         returned. Without a key the function is called; its transaction is its own.
 
-        Code after `perform()` must have no effects: if a process dies after the write
-        and before the response is stored, a retry runs that code again to rebuild the
-        response.
+        Code after `perform()` must have no effect that may not be repeated: if a process
+        dies after the write and before the response is stored, a retry runs that code
+        again to rebuild the response.
 
         prepare: does what takes long or commits by itself; its result becomes the last
         argument without a name. shown_once: the response holds secrets and is not stored.

@@ -224,6 +224,8 @@ class CredentialPage(ExchangePage[Credential]):
 
 
 class VerificationPage(ExchangePage[Verification]):
+    """It has a verdict, with the checks behind it."""
+
     kind = "verification"
     model = Verification
     contract = VerificationContract

@@ -1,6 +1,6 @@
 """What the exchange page says of one object: of any kind here, of each in kinds.py.
 
-It is the same for the studio's people and for support, without values and links.
+context() is the same for the studio's people and for support, without values and links.
 """
 
 from abc import ABC, abstractmethod
