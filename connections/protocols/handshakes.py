@@ -535,7 +535,9 @@ def _query_features(connection: Connection) -> None:
     Peers of connections/1.0 are asked when needed: discover_features.choose_format().
     """
     if connection.handshake != CONNECTIONS_1_0 and not connection.is_hosted:
-        outbox.enqueue(
+        # A wallet hosted here that has deleted its connection is not hosted any more:
+        # what it wrote before still counts.
+        outbox.enqueue_if_possible(
             connection, discover_features.build_queries(connection.message_prefix)
         )
 

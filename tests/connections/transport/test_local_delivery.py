@@ -406,6 +406,26 @@ def test_a_whole_story_survives_a_crash_after_every_commit(faber, monkeypatch):
     assert alice.newest("verifications")["isValid"] is True
 
 
+def test_a_first_text_arrives_though_its_writer_has_deleted_the_connection(
+    faber, monkeypatch
+):
+    """The inviter then asks nothing of an agent that is gone."""
+    waiting = queues.crash_before_the_drain(monkeypatch)
+    alice, terms = faber.hosts(), {"protocol": "out-of-band"}
+    alice.accepts_invitation(faber.invites(**terms)["invitation"])
+    for _ in ("request", "response"):
+        delivery.deliver(waiting.pop(0))
+    mine = Connection.objects.get(role="invitee")
+    basic_message.send_text(mine, "Hello")
+    assert [row.type.partition("/")[0] for row in waiting] == [
+        "didexchange", "basicmessage"
+    ]  # fmt: skip
+    alice.delete(f"/connections/{mine.connection_id}")
+    queues.worker_catches_up()
+    assert Connection.objects.get().state == "Connected"
+    assert BasicMessage.objects.get().unseal_text() == "Hello"
+
+
 @by_either
 def test_offers_at_once_need_no_worker(faber, alice, badge, monkeypatch, by_rows):
     if by_rows:
