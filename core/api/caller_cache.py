@@ -77,7 +77,7 @@ def find_caller(secrets: dict[str, str]) -> Caller | None:
     digests = tuple(ApiKey.digest_all(secrets))
     if not digests:
         return None
-    if not shortcuts.are_used():
+    if not shortcuts.are_used:
         return load_caller(secrets)
     # Read before the rows: a change between the two is noticed by the next request.
     versions = run_as_check(lambda: read_versions(digests))

@@ -102,7 +102,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         the statement does.
         """
         self.ensure_connection()
-        if self.queries_logged or self.execute_wrappers or not shortcuts.are_used():
+        if self.queries_logged or self.execute_wrappers or not shortcuts.are_used:
             cursor = self.cursor()
             cursor.execute(sql, parameters)
             return cursor
@@ -129,7 +129,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().connect()
 
     def _savepoint(self, sid: str) -> None:
-        if shortcuts.are_used():
+        if shortcuts.are_used:
             self._due_savepoints.append(sid)
         else:
             super()._savepoint(sid)  # type: ignore[misc]

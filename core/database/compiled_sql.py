@@ -50,7 +50,7 @@ class CompiledQuery(Generic[Row]):
 
     def all(self, *values: Any) -> list[Row]:
         """The rows for these values of the parameters."""
-        if not shortcuts.are_used():
+        if not shortcuts.are_used:
             return list(self.build(*values))
         plan = self._plan
         rows = fetch_rows(plan.sql, plan.parameters(values))
@@ -142,7 +142,7 @@ def insert_row(row: models.Model, ignore_conflict: bool = False) -> bool:
     ignore_conflict: insert nothing and return False if a unique value is taken. No
     savepoint is needed for that. Without it IntegrityError, as Django's.
     """
-    if not shortcuts.are_used():
+    if not shortcuts.are_used:
         return _insert_by_django(row, ignore_conflict)
     sql, fields = _insert_statement(type(row))
     if ignore_conflict:
@@ -173,7 +173,7 @@ def update_rows(
     where: the value of each column, or the list of its values. changes: by the names of
     the fields.
     """
-    if not shortcuts.are_used():
+    if not shortcuts.are_used:
         conditions = {
             f"{name}__in" if isinstance(value, list) else name: value
             for name, value in where.items()

@@ -18,19 +18,16 @@ are private and used for this are listed there too.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_are_used = True
-
-
-def are_used() -> bool:
-    return _are_used
+# Read by each of them; a call in place of it would cost what Row.from_db saves.
+are_used = True
 
 
 @contextmanager
 def without() -> Iterator[None]:
     """Let Django do the work itself in the block, in all threads. For tests."""
-    global _are_used
-    _are_used = False
+    global are_used
+    are_used = False
     try:
         yield
     finally:
-        _are_used = True
+        are_used = True

@@ -25,7 +25,7 @@ class Row(models.Model):
 
         What is not among the names is not in `__dict__`, so it is deferred.
         """
-        if not shortcuts.are_used():
+        if not shortcuts.are_used:
             return super().from_db(db, list(field_names), list(values))
         row = cls.__new__(cls)
         row.__dict__.update(zip(field_names, values, strict=True))

@@ -1,5 +1,8 @@
 """The shortcuts around Django do what Django does, and its private names are there."""
 
+import re
+from pathlib import Path
+
 import pytest
 from django.db import connection, models
 from django.db.backends.base import base as any_base
@@ -11,8 +14,10 @@ from django.db.transaction import atomic
 from psycopg import Connection
 from psycopg._preparing import PrepareManager
 
-from core.database import shortcuts
+from core.api import caller_cache
+from core.database import base, compiled_sql, shortcuts
 from credentials.models import Credential
+from tenants.models import record
 from verifications.models import Verification
 
 ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
@@ -45,15 +50,32 @@ def story_of(faber):
     return states, shown["isValid"], alice.get(f"/credentials/{issued}")["values"]
 
 
+def refuse(*given, **named):
+    raise AssertionError("a shortcut is used")
+
+
 @pytest.mark.parametrize("are_used", [True, False])
-def test_a_story_is_the_same_without_them(faber, are_used):
+def test_a_story_is_the_same_without_them(faber, monkeypatch, are_used):
     if are_used:
         found = story_of(faber)
     else:
+        monkeypatch.setattr(compiled_sql, "fetch_rows", refuse)
+        monkeypatch.setattr(compiled_sql, "count_rows", refuse)
+        monkeypatch.setattr(base.DatabaseWrapper, "_kept_cursor", refuse)
+        monkeypatch.setattr(record, "ModelState", refuse)
+        monkeypatch.setattr(caller_cache, "read_versions", refuse)
         with shortcuts.without():
             found = story_of(faber)
     assert found == (["Revoked", "Accepted"], True, VALUES)
     assert Credential.objects.count() == Verification.objects.count() == 2
+
+
+def test_each_private_name_that_is_called_above_is_listed():
+    source = "".join(
+        path.read_text() for path in Path(base.__file__).parent.glob("*.py")
+    )
+    called = set(re.findall(r"super\(\)\.(_[a-z]\w*)", source))
+    assert called and called <= PRIVATE_NAMES[postgresql.DatabaseWrapper]
 
 
 @pytest.mark.parametrize("owner", PRIVATE_NAMES, ids=lambda one: one.__name__)
