@@ -1,4 +1,4 @@
-"""The ground: what knows nothing of the product. Each folder is a layer (LAYERS).
+"""What knows nothing of the product, and all else uses. Each folder is a layer.
 
 text/        JSON that others sent, CSV, days, formats/ (Django's FORMAT_MODULE_PATH)
 telemetry/   logs, metrics

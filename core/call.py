@@ -16,7 +16,7 @@ from typing import Any
 _thread = threading.local()
 
 
-@dataclass
+@dataclass(repr=False)  # some of it is not for logs
 class Call:
     # core/telemetry/logs.py: the id of the request, for log lines and new rows, and the
     # id of the organization whose keys it has.

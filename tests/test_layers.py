@@ -171,7 +171,7 @@ def test_no_two_rooms_import_each_other():
     assert source.two_way_pairs(graph()) == set()
 
 
-def test_no_app_imports_the_roof():
+def test_no_app_imports_what_stands_above_it():
     found = [pair for pair in import_pairs() if source.is_below(pair[1], "agency")]
     assert {name.partition(".")[0] for name, _ in found} == {"agency"}
 

@@ -19,7 +19,7 @@ from agency.studio.pages import (
     list_memberships,
     may_create_organizations,
     member_page,
-    personal_page,
+    person_page,
 )
 from core.errors import Forbidden
 from core.work import transactions
@@ -42,7 +42,7 @@ def show_home(request: HttpRequest) -> HttpResponse:
     return render(request, "studio/home.html", context)
 
 
-@personal_page("GET")
+@person_page("GET")
 def show_organizations(request: PersonRequest) -> HttpResponse:
     memberships = list_memberships(request).order_by("tenant__name", "pk")
     if not memberships:
@@ -57,7 +57,7 @@ def show_organizations(request: PersonRequest) -> HttpResponse:
     return render(request, "studio/organizations.html", context)
 
 
-@personal_page("GET", "POST", once="studio:organizations")
+@person_page("GET", "POST", once="studio:organizations")
 def new_organization(request: PersonRequest) -> HttpResponse:
     """Create an organization, and show its first keys in this answer only.
 

@@ -46,7 +46,7 @@ class MemberRequest(PersonRequest):
     tenant: Tenant
 
 
-def personal_page(*methods: str, once: str = "") -> Callable[[View], View]:
+def person_page(*methods: str, once: str = "") -> Callable[[View], View]:
     """Decorator: a page for signed-in people, which no cache stores.
 
     An AgencyError becomes a page with its code and message. So does another method:
@@ -96,25 +96,34 @@ def process_once(back: str) -> Callable[[View], View]:
 
 def member_page(
     *methods: str,
-    needs: Permission = Permission.READ,
+    needs: Permission | None = None,
     once: str = "",
     until_deleted: bool = False,
 ) -> Callable[[View], View]:
     """Decorator: a page of an organization, for members with the permission `needs`.
 
+    Which roles have it says ROLES_WITH in tenants/models/people.py. A page that only
+    shows something needs READ; one that takes a form must say what it needs: else
+    RuntimeError, at its definition.
+
     The view gets a MemberRequest, and the ids in the route but that of the organization.
     once: process its form once, and lead to the page of this name if it is sent again.
     until_deleted: as of enter_organization().
     """
+    if needs is None and "POST" in methods:
+        raise RuntimeError("say which permission a page with a form needs")
 
     def decorate(view: View) -> View:
-        @personal_page(*methods, once=once)
+        @person_page(*methods, once=once)
         @wraps(view)
         def enter(
             request: HttpRequest, tenant_id: UUID, **ids: Any
         ) -> HttpResponseBase:
             entered = enter_organization(
-                request, tenant_id, needs, until_deleted=until_deleted
+                request,
+                tenant_id,
+                needs or Permission.READ,
+                until_deleted=until_deleted,
             )
             return view(entered, **ids)
 
@@ -233,19 +242,19 @@ def may_create_organizations(user: Any) -> bool:
 def enter_organization(
     request: HttpRequest,
     tenant_id: UUID,
-    permission: Permission = Permission.READ,
+    needs: Permission = Permission.READ,
     *,
     until_deleted: bool = False,
 ) -> MemberRequest:
     """Add the person's membership in the organization to the request, and return it.
 
     until_deleted: also of one that is deleted soon. 404 for strangers, 403 if the role
-    lacks the permission, 503 `organization_frozen` while it moves to another
+    lacks the permission `needs`, 503 `organization_frozen` while it moves to another
     installation, `organization_deleted_soon`. If it requires a second factor and the
     person has none, they are led to the page where they set one up.
     """
     membership = get_object_or_404(list_memberships(request), tenant_id=tenant_id)
-    if not membership.may(permission):
+    if not membership.may(needs):
         raise PermissionDenied
     if not (until_deleted and membership.tenant.deletion_due_at):
         membership.tenant.require_thawed()
@@ -258,13 +267,13 @@ def enter_organization(
     return entered
 
 
-def lock_organization(request: MemberRequest, permission: Permission) -> None:
+def lock_organization(request: MemberRequest, needs: Permission) -> None:
     """Lock the organization in the caller's transaction, and read the membership again.
 
     Who was removed, or got a lesser role, while this waited is refused.
     """
     request.tenant.lock_row()
-    enter_organization(request, request.tenant.pk, permission)
+    enter_organization(request, request.tenant.pk, needs)
 
 
 def member_context(request: HttpRequest) -> dict[str, Any]:

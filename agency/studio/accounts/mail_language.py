@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 
 from agency.holders.links.languages import choose_language
 from agency.mails.languages import choose_mail_language, language_for
-from agency.studio.pages import PersonRequest, personal_page
+from agency.studio.pages import PersonRequest, person_page
 from tenants.branding import LANGUAGES
 
 
@@ -29,7 +29,7 @@ def note_language(sender: Any, request: HttpRequest, user: Any, **given: Any) ->
     choose_mail_language(user, choose_language(request))
 
 
-@personal_page("GET", "POST")
+@person_page("GET", "POST")
 def show_language(request: PersonRequest) -> HttpResponse:
     initial = {"language": language_for(request.user, request)}
     form = LanguageForm(request.POST or None, initial=initial)

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from agency.mails.devices import device_name
-from agency.studio.pages import PersonRequest, personal_page
+from agency.studio.pages import PersonRequest, person_page
 from core.net.callers import client_address
 from core.work import transactions
 from tenants import audit, sessions
@@ -52,7 +52,7 @@ def end_former(sender: Any, request: HttpRequest, user: Any, **given: Any) -> No
     sessions.end_sessions(user, but=request.session.session_key)
 
 
-@personal_page("GET")
+@person_page("GET")
 def show_sessions(request: PersonRequest) -> HttpResponse:
     shown = [
         {
@@ -68,7 +68,7 @@ def show_sessions(request: PersonRequest) -> HttpResponse:
     return render(request, "account/sessions.html", context)
 
 
-@personal_page("POST")
+@person_page("POST")
 def end_one_session(request: PersonRequest, session_id: int) -> HttpResponse:
     """End one of the person's own sessions, in one transaction with its audit entry.
 
@@ -82,7 +82,7 @@ def end_one_session(request: PersonRequest, session_id: int) -> HttpResponse:
     return redirect("studio:sessions")
 
 
-@personal_page("POST")
+@person_page("POST")
 def end_other_sessions(request: PersonRequest) -> HttpResponse:
     """End the person's other sessions, in one transaction with the audit entry."""
     with transactions.atomic():

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import resolve, reverse
 
 from agency.studio import urls
+from agency.studio.pages import member_page
 from connections.models import OutboundMessage
 from credentials.models import Publication
 from tenants.lifecycle.provisioning import create_organization
@@ -204,3 +205,9 @@ def test_no_page_leads_to_what_its_reader_may_not_do(world, role):
     wrong = {one for one in seen if role not in ALLOWED[PAGES[one[1]][0]]}
     # The page of a file names the page of all, which only operators may open.
     assert wrong <= {("bulk", "bulks")} and len(seen) > 100
+
+
+def test_a_page_with_a_form_says_what_it_needs():
+    with pytest.raises(RuntimeError, match="which permission"):
+        member_page("GET", "POST")
+    member_page("GET")
