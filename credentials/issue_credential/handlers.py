@@ -33,7 +33,6 @@ from credentials.messages import ISSUE_CREDENTIAL
 from credentials.models.credential import (
     Credential,
     PreparedIssuance,
-    RegistrySlot,
 )
 from tenants import vault
 from wallets import anoncreds
@@ -135,26 +134,21 @@ def _schedule_issuance(
     commit too: a slot is reserved outside of the transaction. prepared: by the holder's
     accept(), a PreparedIssuance.
     """
-    if isinstance(prepared, PreparedIssuance) and prepared.is_for(credential):
-        credential.definition = prepared.definition
-    else:
+    if not isinstance(prepared, PreparedIssuance) or not prepared.is_for(credential):
         prepared = None
-    slot = prepared.slot if prepared else None
-    if credential.definition.supports_revocation and not slot:
+    else:
+        credential.definition = prepared.definition
+    if credential.definition.supports_revocation and not (prepared and prepared.slot):
         _issue_after_commit(credential)
     else:
-        transactions.before_commit(
-            partial(_issue_before_commit, credential, slot, prepared)
-        )
+        transactions.before_commit(partial(_issue_before_commit, credential, prepared))
 
 
 def _issue_before_commit(
-    credential: Credential,
-    slot: RegistrySlot | None,
-    prepared: PreparedIssuance | None,
+    credential: Credential, prepared: PreparedIssuance | None
 ) -> None:
     try:
-        issue_automatically(credential, slot, prepared)
+        issue_automatically(credential, prepared)
     except Exception as error:  # what was received stands
         logger.warning("not issued before the commit: %r", error, exc_info=True)
         _issue_after_commit(credential)
@@ -171,9 +165,7 @@ def _issue_after_commit(credential: Credential) -> None:
 
 
 def issue_automatically(
-    credential: Credential,
-    slot: RegistrySlot | None = None,
-    prepared: PreparedIssuance | None = None,
+    credential: Credential, prepared: PreparedIssuance | None = None
 ) -> None:
     """Issuer: issue the requested credential. Decline if it cannot be signed.
 
@@ -181,7 +173,7 @@ def issue_automatically(
     the slot is lost.
     """
     try:
-        _issue_or_decline(credential, slot, prepared)
+        _issue_or_decline(credential, prepared)
     except Conflict as error:
         # Either side has ended the exchange in the meantime.
         if error.code not in ("wrong_state", "connection_gone"):
@@ -189,10 +181,9 @@ def issue_automatically(
 
 
 def _issue_or_decline(
-    credential: Credential,
-    slot: RegistrySlot | None,
-    prepared: PreparedIssuance | None,
+    credential: Credential, prepared: PreparedIssuance | None
 ) -> None:
+    slot = prepared.slot if prepared else None
     try:
         credential.issue(
             slot=slot or revocation.reserve_slot(credential), prepared=prepared
