@@ -10,6 +10,7 @@ from connections.models import Connection
 from core.database.base import is_outage
 from core.errors import Conflict
 from core.work import transactions
+from core.work.leases import attempt
 
 logger = logging.getLogger(__name__)
 LINK_EXPIRED = "link_expired"
@@ -47,22 +48,14 @@ def end_expired_links() -> int:
             pk=connection.pk, expiry_due_at=connection.expiry_due_at
         )
         if row.update(expiry_due_at=now + RETRY_DELAY):
-            ended += try_link(connection)
+            ended += attempt(connection, end_link, log_failure)
     return ended
 
 
-def try_link(connection: Connection) -> bool:
-    """Call end_link(). Return whether it succeeded; an outage is raised."""
-    try:
-        end_link(connection)
-    except Exception as error:  # one link must not hold up the others
-        if is_outage(error):
-            raise
-        logger.exception(
-            "the expired link of connection %s was not ended", connection.pk
-        )
-        return False
-    return True
+def log_failure(connection: Connection, error: Exception) -> None:
+    if is_outage(error):
+        raise error
+    logger.exception("the expired link of connection %s was not ended", connection.pk)
 
 
 @transactions.atomic()

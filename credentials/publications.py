@@ -18,7 +18,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.errors import AgencyError, Conflict, Unavailable
-from core.telemetry import logs
 from core.work.notify import notify_worker
 from core.work.waiting import seconds_left
 from credentials.models.publication import Publication, PublishedElsewhere
@@ -43,40 +42,22 @@ def publisher(kind: str) -> Callable[[Publisher], Publisher]:
     return register
 
 
-def run_job(job: Publication) -> None:
-    """Make one attempt at a job that is leased to the caller. Raise its error.
+def publish(job: Publication) -> None:
+    """Make one attempt at a job that is leased to the caller, and raise its error."""
+    _publishers[job.kind](job, job.payload())
+    logger.info("%s is published", job)
 
-    Before that, the job is put back for a later attempt. A refusal of the ledger ends
-    a job for which a caller may wait (CALLER_VISIBLE).
+
+def run_job(job: Publication) -> None:
+    """As publish(), for a call that waits for the job.
+
+    Before an AgencyError is raised, the job is put back for a later attempt.
     """
     try:
-        _publishers[job.kind](job, job.payload())
-    except Unavailable as error:
-        job.put_back(error.code)
-        raise
+        publish(job)
     except AgencyError as error:
-        reason = f"{error.code}: {error.message}"
-        if job.kind in job.CALLER_VISIBLE:
-            job.exhaust(reason, material=None)
-        else:
-            job.put_back(reason)
+        job.put_back(error)
         raise
-
-
-def try_job(job: Publication) -> None:
-    """Run a leased job for which no call waits.
-
-    Errors are logged, and the job is retried later, unless run_job() has ended it.
-    """
-    with logs.continue_request(job.request_id):
-        try:
-            run_job(job)
-            logger.info("%s is published", job)
-        except AgencyError as error:
-            logger.warning("%s is not published: %s", job, error.code)
-        except Exception as error:  # a bug must not stop the worker or end the job
-            logger.exception("%s is not published", job)
-            job.put_back(type(error).__name__)
 
 
 def wait_for_job(job: Publication, is_ours: bool) -> Publication:

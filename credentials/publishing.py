@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from core.errors import Conflict, Invalid, Unavailable
 from core.work import transactions
+from core.work.leases import work_on
 from core.work.waiting import seconds_left
 from credentials import definition_rates
 from credentials.ledgers import ledger_of
@@ -34,10 +35,10 @@ from credentials.models.publication import Publication, request_digest
 from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema, build_schema_body
 from credentials.publications import (
+    publish,
     publisher,
     retry_now,
     run_job,
-    try_job,
     wait_for_job,
     waiting_deadline,
 )
@@ -81,7 +82,7 @@ def enqueue_did(tenant: Tenant, did: str, verkey: str) -> None:
         raise Conflict(
             "did_taken", f"The DID {did} is on the network already."
         ) from None
-    transaction.on_commit(lambda: try_job(job), robust=True)
+    transaction.on_commit(lambda: work_on(job, publish), robust=True)
 
 
 @publisher(Kind.DID)
@@ -113,7 +114,7 @@ def publish_endpoint(tenant: Tenant, endpoint: str) -> None:
         tenant, Kind.ENDPOINT, wallet.did, {"endpoint": endpoint}, request=endpoint
     )
     if job.ledger.is_remote:
-        transaction.on_commit(lambda: try_job(job), robust=True)
+        transaction.on_commit(lambda: work_on(job, publish), robust=True)
     else:
         run_job(job)
 

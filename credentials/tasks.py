@@ -1,7 +1,6 @@
 """Background tasks for credentials. They take no arguments: they query the rows."""
 
 import logging
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -12,12 +11,13 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from core.errors import AgencyError
+from core.work.leases import attempt, work_on
 from credentials import retention
 from credentials.bulk import issuing
 from credentials.bulk import retention as bulk_retention
 from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential, CredentialDefinition, Publication
-from credentials.publications import try_job
+from credentials.publications import publish
 from credentials.registries import begin_next_registry
 from credentials.revocation import publish_and_notify
 
@@ -31,12 +31,12 @@ def finish_what_was_left_behind() -> None:
     """Finish issues and revocations whose process stopped in the middle."""
     unissued = left_behind(state=Credential.State.REQUESTED, automatic_issuance=True)
     for credential in unissued:
-        finish(credential, issue_automatically)
+        attempt(credential, issue_automatically, try_later)
     unpublished = left_behind(
         state=Credential.State.REVOKED, revocation_published_at=None
     )
     for credential in unpublished:
-        finish(credential, publish_and_notify)
+        attempt(credential, publish_and_notify, try_later)
 
 
 def left_behind(**filters: Any) -> QuerySet[Credential]:
@@ -55,16 +55,13 @@ def left_behind(**filters: Any) -> QuerySet[Credential]:
     return rows.order_by("updated_at")[:AT_ONCE]
 
 
-def finish(credential: Credential, step: Callable[[Credential], None]) -> None:
-    """Run the step. If it fails, the credential is tried again after the others."""
-    try:
-        step(credential)
-        return
-    except AgencyError as error:
+def try_later(credential: Credential, error: Exception) -> None:
+    """After a failure it is tried again after the others."""
+    if isinstance(error, AgencyError):
         logger.warning(
             "credential %s is still left behind: %s", credential.pk, error.code
         )
-    except Exception:  # a bug must not stop the other credentials
+    else:
         logger.exception("credential %s is still left behind", credential.pk)
     Credential.objects.filter(pk=credential.pk).update(updated_at=timezone.now())
 
@@ -79,14 +76,14 @@ def build_registries() -> None:
             continue
         job, is_ours = started
         if is_ours:  # else publish_on_ledgers() runs it
-            try_job(job)
+            work_on(job, publish)
 
 
 @shared_task
 def publish_on_ledgers() -> None:
     """Run the jobs that calls did not finish, one by one, until none is due."""
     while jobs := Publication.claim(1):
-        try_job(jobs[0])
+        work_on(jobs[0], publish)
 
 
 @shared_task

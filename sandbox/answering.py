@@ -1,6 +1,6 @@
 """The queue of simulated answers: written with what arrives, taken by the worker."""
 
-import logging
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -9,10 +9,9 @@ from django.utils import timezone
 
 from connections.exchange import PARTIES, Exchange
 from core import faults
-from core.database.base import is_outage
-from core.errors import AgencyError, Unavailable, WrongState
-from core.telemetry import logs
+from core.errors import WrongState
 from core.work.dispatcher import NotifiedLoop
+from core.work.leases import work_on
 from core.work.notify import notify_worker
 from credentials.models import Credential
 from sandbox.behaviours import answer_exchange
@@ -20,7 +19,6 @@ from sandbox.models import SimulatedAnswer, SimulatedHolder
 from verifications.models import Verification
 from webhooks.events.emit import EventSource, follow_test_wallet
 
-logger = logging.getLogger(__name__)
 Kind = SimulatedAnswer.Kind
 # What a holder has to answer: the states in which an exchange waits for one.
 AWAITED: dict[type[Exchange], tuple[str, str, str]] = {
@@ -79,46 +77,27 @@ class AnswerLoop(NotifiedLoop):
             if not answer:
                 return
             last = answer.tenant_id
-            try_answer(answer)
+            work_on(answer, answer_now)
 
 
 loop = AnswerLoop()
 
 
-def try_answer(answer: SimulatedAnswer) -> None:
+def answer_now(answer: SimulatedAnswer) -> None:
     """Take the step of a row that is leased to the caller, and delete the row.
 
     The exchange is answered as its holder behaves now, if it still waits for that, by
-    the methods and in the transactions of the wallet API. Unavailable and bugs are
-    retried, other errors end the row. Raises only if the database is out of reach.
+    the methods and in the transactions of the wallet API.
     """
-    with logs.continue_request(answer.request_id):
-        try:
-            model = MODELS[answer.kind]
-            _, role, state = AWAITED[model]
-            rows = model.objects.filter(
-                pk=answer.exchange_id,
-                wallet=answer.holder.wallet_id,
-                role=role,
-                state=state,
-            )
-            if found := rows.select_related(*PARTIES).first():
-                answer_exchange(answer.holder.behaviour, found)
-        except WrongState:  # answered or withdrawn meanwhile
-            pass
-        except Unavailable as error:
-            answer.retry(error.code)
-            return
-        except AgencyError as error:
-            answer.exhaust(error.code)
-            return
-        except Exception as error:  # a bug must not stop the other holders
-            if is_outage(error):
-                raise
-            logger.exception("simulated answer %s failed", answer.pk)
-            answer.retry("internal_error")
-            return
-        faults.fault_point("before_answer_is_done")
-        SimulatedAnswer.objects.filter(
-            pk=answer.pk, lease_owner=answer.lease_owner
-        ).delete()
+    model = MODELS[answer.kind]
+    _, role, state = AWAITED[model]
+    rows = model.objects.filter(
+        pk=answer.exchange_id, wallet=answer.holder.wallet_id, role=role, state=state
+    )
+    with suppress(WrongState):  # answered or withdrawn meanwhile
+        if found := rows.select_related(*PARTIES).first():
+            answer_exchange(answer.holder.behaviour, found)
+    faults.fault_point("before_answer_is_done")
+    SimulatedAnswer.objects.filter(
+        pk=answer.pk, lease_owner=answer.lease_owner
+    ).delete()

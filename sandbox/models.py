@@ -7,7 +7,9 @@ from django.db import models
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from connections.models import Connection
-from core.work.queued_jobs import CausedJob
+from core.database.base import is_outage
+from core.errors import AgencyError, Unavailable
+from core.work.leases import CausedJob
 from tenants.models import Record, Tenant
 from wallets.models import Wallet
 
@@ -108,6 +110,18 @@ class SimulatedAnswer(Record, CausedJob):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.exchange_id}"
+
+    def put_back(self, error: Exception) -> None:
+        """Unavailable and bugs are retried, other errors end the row.
+
+        An outage of the database is raised.
+        """
+        if is_outage(error):
+            raise error
+        if isinstance(error, AgencyError) and not isinstance(error, Unavailable):
+            self.exhaust(error.code)
+        else:
+            super().put_back(error)
 
     @classmethod
     def claim_after(cls, tenant_id: UUID | None) -> Self | None:

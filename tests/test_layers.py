@@ -57,20 +57,14 @@ CATCH_ALL = {
     "core/api/views.py": {
         "dispatch"
     },  # REST framework's: what is no AgencyError goes on
+    # One row must not stop the others: put_back() of each queue says what becomes of it.
+    "core/work/leases.py": {"attempt"},
     # Whatever the broker does, the rows are safe.
     "core/work/notify.py": {"notify_worker"},
     # What the sender did stands, whatever the handler does.
     "connections/transport/delivery.py": {"handle_hosted"},
-    "connections/transport/leases.py": {"run_leased"},  # the worker's loop
     # What was received stands, and a later attempt issues.
     "credentials/issue_credential/handlers.py": {"_issue_before_commit"},
-    "connections/link_expiry.py": {"try_link"},  # one link must not stop the others
-    "credentials/bulk/issuing.py": {"try_row"},  # one row must not stop the others
-    "credentials/publications.py": {"try_job"},  # the worker's loop
-    "credentials/tasks.py": {"finish"},  # the worker's loop
-    "tenants/lifecycle/deletion.py": {"end_due_deletions"},  # the worker's loop
-    "tenants/lifecycle/erasure.py": {"try_job"},  # the worker's loop
-    "sandbox/answering.py": {"try_answer"},  # the worker's loop
     "webhooks/delivery/call.py": {"call_webhook"},  # the worker's loop
     "webhooks/delivery/recording.py": {"record_all"},  # the worker's loop
     "webhooks/events/stream.py": {"run"},  # the loop that serves all listeners

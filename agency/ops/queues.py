@@ -2,7 +2,7 @@
 
 They are cheap enough to be read every few seconds: no figure counts more than
 MAX_COUNTED rows, and no statement runs longer than STATEMENT_TIMEOUT_MS. A queue is
-the table of a QueuedJob (core/work/queued_jobs.py).
+the table of a QueuedJob (core/work/leases.py).
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from connections.models import OutboundMessage
-from core.work.queued_jobs import QueuedJob
+from core.work.leases import QueuedJob
 from credentials.models import CredentialDefinition
 from wallets import key_queue
 from webhooks.delivery.endpoints import SLOW_LIMIT

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from connections.live_connection import ConnectionForeignKey
 from core.database.base import fetch_rows
-from core.work.queued_jobs import QueuedJob
+from core.work.leases import QueuedJob
 from tenants.models import Record, Tenant
 from wallets.models import Key
 

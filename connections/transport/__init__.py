@@ -6,5 +6,4 @@ delivery        deliver: to peers hosted here within the call, to others by HTTP
 posting_queue   the shares of endpoints and organizations in the worker's calls
 return_route    answers in the response to the peer's own request
 completion      what a delivered message completes
-leases          attempts that take at most a lease, and are repeated
 """

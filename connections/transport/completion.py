@@ -10,7 +10,7 @@ from connections.messaging.models import OutboundMessage
 from connections.messaging.outbox import HostedMessage
 from connections.models import Connection
 from connections.protocols import connections_1_0, handshakes
-from connections.transport.leases import LostLease
+from core.work.leases import LostLease
 
 
 def mark_sent(row: OutboundMessage, **changes: Any) -> None:

@@ -24,12 +24,12 @@ from connections.messaging.models import InboundMessage, OutboundMessage
 from connections.messaging.outbox import HostedMessage
 from connections.models import Connection
 from connections.transport import completion, inbox
-from connections.transport.leases import LostLease, run_leased
 from core import faults
 from core.call import current_call
 from core.errors import Conflict, PeerError, Unavailable
 from core.net import addresses, http
 from core.work import network_reads, transactions
+from core.work.leases import LostLease, work_on
 from core.work.network_reads import ReadNeeded
 from wallets.models import Key
 
@@ -117,8 +117,8 @@ def deliver_committed(row: OutboundMessage) -> None:
 
 
 def deliver(row: OutboundMessage) -> None:
-    """Make one attempt at a row that is leased to the caller. Never raises."""
-    run_leased(row, _deliver)
+    """Make one attempt at a row that is leased to the caller."""
+    work_on(row, _deliver)
 
 
 def _deliver(row: OutboundMessage) -> None:
@@ -129,7 +129,7 @@ def _deliver(row: OutboundMessage) -> None:
     to 2 s; else, or after that, the row is released to a worker.
 
     If the key of a hosted recipient was retired, the row is exhausted, and our exchange
-    in its thread ends (_give_up). Other errors are for run_leased().
+    in its thread ends (_give_up). Other errors are for work_on().
     """
     try:
         if not row.wait_for_turn():

@@ -33,13 +33,13 @@ from connections.protocols import (
 )
 from connections.protocols.refusals import send_problem_report
 from connections.transport import return_route
-from connections.transport.leases import LostLease, run_leased
 from core import faults
 from core.database.compiled_sql import CompiledQuery, insert_row
 from core.errors import AgencyError, Conflict, PeerError
 from core.net.callers import site_of
 from core.valkey import rate_limits
 from core.work import network_reads, transactions
+from core.work.leases import LostLease, work_on
 from tenants import vault
 from wallets.models import Key
 
@@ -156,15 +156,15 @@ def _handle_in_this_call(key: Key, received: Message) -> bytes | None:
 
 
 def process(row: InboundMessage) -> None:
-    """Make one attempt at a message that is leased to the caller. Never raises."""
-    run_leased(row, _process)
+    """Make one attempt at a message that is leased to the caller."""
+    work_on(row, _process)
 
 
 def _process(row: InboundMessage) -> None:
     """Open the stored message and handle it. Finish the row in the same transaction.
 
     A refusal (PeerError, Conflict) rolls that transaction back; a second one finishes
-    the row and enqueues the problem report. Any other exception goes to run_leased(),
+    the row and enqueues the problem report. Any other exception goes to work_on(),
     which retries the row, except after LostLease.
     """
     key = Key.find(row.recipient_key)

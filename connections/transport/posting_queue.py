@@ -16,7 +16,6 @@ from django.db.models import F, Q, QuerySet
 
 from connections.messaging.models import OutboundMessage
 from connections.transport import delivery
-from core.work import transactions
 from core.work.dispatcher import Dispatcher
 
 SLOW_SECONDS = 5.0  # from which an attempt counts as slow
@@ -138,23 +137,10 @@ def claim_due(
                 chosen.append(row)
         if not chosen:
             break
-        claimed += lease_chosen(chosen)
+        # Except those that another process has taken.
+        wanted = OutboundMessage.due().filter(pk__in=[row.pk for row in chosen])
+        claimed += OutboundMessage.lease_rows(wanted.select_related("connection"))
     return claimed
-
-
-@transactions.atomic()
-def lease_chosen(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
-    """Lease the chosen rows, except those that another process has taken."""
-    wanted = OutboundMessage.due().filter(pk__in=[row.pk for row in chosen])
-    rows = list(
-        wanted.select_related("connection").select_for_update(
-            skip_locked=True, of=["self"]
-        )
-    )
-    for row in rows:
-        row.lease()
-    OutboundMessage.objects.bulk_update(rows, ["lease_owner", "lease_until"])
-    return rows
 
 
 def send_and_time(row: OutboundMessage) -> None:

@@ -1,7 +1,7 @@
 """How work is done: one call or job, rows as queues, threads and their shares.
 
 one call            transactions, network_reads, prepared_results, waiting
-rows as queues      queued_jobs, notify, dispatcher, retention
+rows as queues      leases, loop, shares, notify, retention
 rooms above         hooks
 threads             fair_pool, sibling_processes, processors
 commands            progress

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from django.db import connection
 
-from core.work.queued_jobs import QueuedJob
+from core.work.leases import QueuedJob
 
 logger = logging.getLogger(__name__)
 POLL_SECONDS = 1.0  # between two claims while calls run and nobody notifies the loop

@@ -18,7 +18,7 @@ from core.errors import Unavailable
 from core.work import transactions
 
 # For all reads of one transaction. TIMEOUT_SECONDS plus one read stays below
-# queued_jobs.LEASE.
+# leases.LEASE.
 TIMEOUT_SECONDS = 25.0
 Result = TypeVar("Result")
 Given = ParamSpec("Given")

@@ -1,9 +1,8 @@
 """The worker's side: offer the rows of bulks, a few of each in turn."""
 
 import logging
-from datetime import timedelta
+from functools import partial
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 
@@ -12,9 +11,9 @@ from connections.protocols import connectionless
 from core import faults
 from core.database.base import is_outage
 from core.errors import AgencyError, NotFound, Unavailable
-from core.telemetry import logs
 from core.work import network_reads
 from core.work.dispatcher import NotifiedLoop
+from core.work.leases import attempt, work_on
 from credentials.bulk.checking import CONNECTION_NOT_FOUND, WALLET_NOT_FOUND
 from credentials.models import Bulk, BulkRow, Credential
 from tenants import vault
@@ -22,7 +21,6 @@ from wallets.models import Wallet
 
 logger = logging.getLogger(__name__)
 ROWS_PER_TURN = 20
-RETRY_DELAY = timedelta(seconds=30)
 
 
 class BulkLoop(NotifiedLoop):
@@ -34,50 +32,24 @@ class BulkLoop(NotifiedLoop):
             bulk = Bulk.claim_next()
             if not bulk:
                 return
-            take_turn(bulk)
+            work_on(bulk, take_turn)
 
 
 loop = BulkLoop()
 
 
 def take_turn(bulk: Bulk) -> None:
-    """Offer the next rows of a bulk that is leased to the caller.
-
-    If something that an offer needs does not respond (Unavailable), the whole bulk
-    waits for RETRY_DELAY.
-    """
-    with logs.continue_request(bulk.request_id):
-        try:
-            rows = bulk.rows.filter(status=BulkRow.Status.WAITING).order_by("number")
-            for key in rows.values_list("pk", flat=True)[:ROWS_PER_TURN]:
-                try_row(bulk, key)
-            bulk.end_turn()
-        except Unavailable as error:
-            bulk.try_later(RETRY_DELAY, error.code)
-
-
-def try_row(bulk: Bulk, key: UUID) -> None:
-    """Offer a row. If that fails, the error is stored with the row.
-
-    Unavailable and an outage of the database are raised: the row stays waiting.
-    """
-    try:
-        offer_row(bulk, key)
-    except Unavailable:
-        raise
-    except AgencyError as error:
-        fail_row(key, error.code, error.message)
-    except Exception as error:  # one row must not stop the others
-        if is_outage(error):
-            raise
-        logger.exception("row %s of bulk %s failed", key, bulk.pk)
-        fail_row(key, "internal_error", "Something broke on our side. Try again.")
+    """Offer the next rows of a bulk that is leased to the caller."""
+    rows = bulk.rows.filter(status=BulkRow.Status.WAITING).order_by("number")
+    for row in rows.only("pk")[:ROWS_PER_TURN]:
+        attempt(row, partial(offer_row, bulk), fail_row)
+    bulk.end_turn()
 
 
 @network_reads.atomic_with_reads
-def offer_row(bulk: Bulk, key: UUID) -> None:
-    """Offer and mark the row in one transaction, unless somebody else does."""
-    waiting = BulkRow.objects.filter(pk=key, status=BulkRow.Status.WAITING)
+def offer_row(bulk: Bulk, found: BulkRow) -> None:
+    """Offer and mark a waiting row in one transaction, unless somebody else does."""
+    waiting = BulkRow.objects.filter(pk=found.pk, status=BulkRow.Status.WAITING)
     row = waiting.select_for_update(skip_locked=True, no_key=True).first()
     if not row:
         return
@@ -118,8 +90,19 @@ def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
     return Credential.offer(connection, **options)
 
 
-def fail_row(key: UUID, code: str, message: str) -> None:
-    rows = BulkRow.objects.filter(pk=key, status=BulkRow.Status.WAITING)
+def fail_row(row: BulkRow, error: Exception) -> None:
+    """Store the error of an offer with its row.
+
+    Unavailable and an outage of the database are raised: the row stays waiting.
+    """
+    if isinstance(error, Unavailable) or is_outage(error):
+        raise error
+    if isinstance(error, AgencyError):
+        code, message = error.code, error.message
+    else:
+        logger.exception("row %s of a bulk failed", row.pk)
+        code, message = "internal_error", "Something broke on our side. Try again."
+    rows = BulkRow.objects.filter(pk=row.pk, status=BulkRow.Status.WAITING)
     rows.update(
         status=BulkRow.Status.FAILED,
         errors=[{"column": "", "code": code, "message": message}],

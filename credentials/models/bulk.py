@@ -1,15 +1,16 @@
 """Many offers of one definition at once: a job, and a row for each offer."""
 
+from datetime import timedelta
 from typing import Any, ClassVar, Self
 
 from django.db import connection, models, transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
-from core.errors import Conflict, WrongState
+from core.errors import Conflict, Unavailable, WrongState
 from core.work import transactions
+from core.work.leases import CausedJob
 from core.work.notify import notify_worker
-from core.work.queued_jobs import LEASE, CausedJob
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
 from tenants.models import NotedRow, Record, Tenant
@@ -21,6 +22,7 @@ CLAIM_LOCK = 0x62756C6B  # the advisory lock of the one claim that runs at a tim
 MAX_UNFINISHED = 10  # of one organization
 MAX_KEPT_ROWS = 1_000_000  # of all bulks of one organization
 MAX_ERRORS = 10  # kept of one row
+RETRY_DELAY = timedelta(seconds=30)
 
 
 class Bulk(Record, CausedJob):
@@ -119,13 +121,8 @@ class Bulk(Record, CausedJob):
             leased = cls.objects.filter(lease_until__gt=timezone.now())
             rows = cls.due().exclude(tenant__in=leased.values("tenant"))
             rows = rows.select_related("definition__schema", "tenant__network")
-            rows = rows.defer("definition__private_key")
-            rows = rows.select_for_update(skip_locked=True, of=("self",), no_key=True)
-            bulk = rows.order_by("due_at").first()
-            if bulk:
-                bulk.lease(LEASE)
-                bulk.save(update_fields=["lease_owner", "lease_until"])
-        return bulk
+            rows = rows.defer("definition__private_key").order_by("due_at")
+            return next(iter(cls.lease_rows(rows[:1])), None)
 
     @classmethod
     def require_room(cls, tenant: Tenant) -> None:
@@ -196,6 +193,15 @@ class Bulk(Record, CausedJob):
             status=self.Status.PENDING, finished_at=None, due_at=now, updated_at=now
         )
         self._notify_worker()
+
+    def put_back(self, error: Exception) -> None:
+        """If what an offer needs does not respond, the whole bulk waits RETRY_DELAY.
+
+        Another error is raised.
+        """
+        if not isinstance(error, Unavailable):
+            raise error
+        self.try_later(RETRY_DELAY, error.code)
 
     @transactions.atomic()
     def end_turn(self) -> None:

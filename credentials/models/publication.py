@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -9,13 +10,15 @@ from django.db import models
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from core.errors import Unavailable
+from core.errors import AgencyError, Unavailable
 from core.work import transactions
-from core.work.queued_jobs import LEASE, CausedJob
+from core.work.leases import LEASE, CausedJob
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Ledger
 from tenants import vault
 from tenants.models import Record, Tenant
+
+logger = logging.getLogger(__name__)
 
 
 class PublishedElsewhere(Unavailable):
@@ -156,12 +159,24 @@ class Publication(Record, CausedJob):
         self._update_leased(self.finish, **changes)
         self.status = self.Status.DONE
 
-    def put_back(self, reason: str) -> None:
-        """Schedule the next attempt, or end the job after the last one."""
-        if self.attempts < len(self.SCHEDULE):
-            self.retry(reason)
+    def exhaust(self, error: str, **changes: Any) -> bool:
+        return super().exhaust(error, material=None, **changes)
+
+    def put_back(self, error: Exception) -> None:
+        """Schedule the next attempt, or end the job.
+
+        A refusal of the ledger ends a job for which a caller may wait (CALLER_VISIBLE).
+        """
+        if isinstance(error, AgencyError):
+            logger.warning("%s is not published: %s", self, error.code)
+        if isinstance(error, Unavailable) or not isinstance(error, AgencyError):
+            super().put_back(error)
+            return
+        reason = f"{error.code}: {error.message}"
+        if self.kind in self.CALLER_VISIBLE:
+            self.exhaust(reason)
         else:
-            self.exhaust(reason, material=None)
+            self.retry(reason)
 
     def _update_leased(self, update: Callable[..., bool], **changes: Any) -> None:
         if not update(**changes):

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from core.errors import Conflict
 from core.work import transactions
+from core.work.leases import attempt
 from tenants import audit
 from tenants.lifecycle import freezing
 from tenants.lifecycle.provisioning import remove_organization
@@ -84,11 +85,12 @@ def end_due_deletions() -> None:
     """Delete what is due, and hold what was enqueued since for what is not."""
     soon = Tenant.objects.filter(deletion_due_at__isnull=False)
     for tenant in soon.filter(deletion_due_at__lte=timezone.now()):
-        try:
-            end_if_due(tenant)
-        except Exception:  # a bug must not keep the others
-            logger.exception("the deletion of %s failed", tenant.pk)
+        attempt(tenant, end_if_due, log_failure)
     hold_queues(list(soon))
+
+
+def log_failure(tenant: Tenant, error: Exception) -> None:
+    logger.exception("the deletion of %s failed", tenant.pk)
 
 
 @transactions.atomic()

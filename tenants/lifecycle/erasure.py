@@ -8,11 +8,10 @@ so that the feeds of others, which wait for the oldest transaction that writes, 
 A process that is killed loses at most one batch; the next run continues.
 """
 
-import logging
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from graphlib import TopologicalSorter
 from typing import Any
 from uuid import UUID
@@ -26,6 +25,7 @@ from django.utils import timezone
 from connections import removal
 from connections.models import BasicMessage, Connection, OutboundMessage, SeenMessage
 from core.work import retention, transactions
+from core.work.leases import work_on
 from core.work.retention import BatchBudget, TimeBudget, delete_in_batches
 from credentials.models import Credential
 from tenants.lifecycle import freezing
@@ -34,13 +34,11 @@ from verifications.models import Verification
 from wallets.models import Key, Wallet
 from webhooks.models import Attempt, Delivery, Event
 
-logger = logging.getLogger(__name__)
 # Of one run. Shorter than the interval of the task, so that it keeps no worker busy,
 # and than the lease.
 RUN_SECONDS = 4
 CONNECTIONS_AT_ONCE = 50
 KEYS_AT_ONCE = 50  # each with the digests of what it has received
-RETRY_DELAY = timedelta(minutes=1)
 ALL_ROWS = Q()
 Tables = dict[type[models.Model], Q]
 # Of a wallet: what nobody has to be told of. Without it, connections end in small
@@ -56,25 +54,21 @@ def erase_due() -> None:
     """Go on with what was deleted first. The next run does the rest."""
     budget = TimeBudget(RUN_SECONDS)
     while budget.take_batch() and (jobs := Erasure.claim(1)):
-        try_job(jobs[0], budget)
+        work_on(jobs[0], partial(erase, budget=budget))
 
 
-def try_job(job: Erasure, budget: BatchBudget) -> None:
-    """Go on with a job that is leased to the caller. Never raises."""
-    try:
-        erase = {
-            Erasure.Kind.ORGANIZATION: erase_organization,
-            Erasure.Kind.WALLET: erase_wallet,
-            Erasure.Kind.IMPORT: erase_import,
-            Erasure.Kind.CONNECTION: erase_connection,
-        }[Erasure.Kind(job.kind)]
-        if erase(job.object_key, budget):
-            job.delete()
-        else:
-            job.try_later(timedelta(0))
-    except Exception:  # a bug must not stop the worker
-        logger.exception("the erasure of %s failed", job)
-        job.try_later(RETRY_DELAY, "internal_error")
+def erase(job: Erasure, budget: BatchBudget) -> None:
+    """Go on with a job that is leased to the caller."""
+    erase_kind = {
+        Erasure.Kind.ORGANIZATION: erase_organization,
+        Erasure.Kind.WALLET: erase_wallet,
+        Erasure.Kind.IMPORT: erase_import,
+        Erasure.Kind.CONNECTION: erase_connection,
+    }[Erasure.Kind(job.kind)]
+    if erase_kind(job.object_key, budget):
+        job.delete()
+    else:
+        job.try_later(timedelta(0))
 
 
 def erase_organization(key: UUID, budget: BatchBudget) -> bool:

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from connections.models import InboundMessage, OutboundMessage
 from core.work import transactions
-from core.work.queued_jobs import QueuedJob
+from core.work.leases import QueuedJob
 from credentials.models import Bulk, Publication
 from sandbox.models import SimulatedAnswer
 from tenants import audit

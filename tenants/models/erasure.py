@@ -1,12 +1,17 @@
 """What was deleted and waits for a worker to remove its rows."""
 
+import logging
+from datetime import timedelta
 from typing import Any
 
 from django.db import models, transaction
 
+from core.work.leases import QueuedJob
 from core.work.notify import notify_worker
-from core.work.queued_jobs import QueuedJob
 from tenants.models.record import Record
+
+logger = logging.getLogger(__name__)
+RETRY_DELAY = timedelta(minutes=1)
 
 
 class Erasure(Record, QueuedJob):
@@ -37,6 +42,11 @@ class Erasure(Record, QueuedJob):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.object_key}"
+
+    def put_back(self, error: Exception) -> None:
+        """It is never given up."""
+        logger.exception("the erasure of %s failed", self)
+        self.try_later(RETRY_DELAY, "internal_error")
 
     @classmethod
     def start(cls, kind: str, deleted: Any) -> None:

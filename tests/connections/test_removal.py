@@ -105,7 +105,7 @@ def finish():
     for number in range(100):
         if not (job := Erasure.objects.first()):
             return
-        erasure.try_job(job.lease(), Batches(number))
+        erasure.erase(job.lease(), Batches(number))
     pytest.fail("it does not come to an end")
 
 

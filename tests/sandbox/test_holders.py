@@ -5,6 +5,7 @@ import time
 import pytest
 
 from core.errors import Conflict
+from core.work.leases import work_on
 from credentials.models import Credential
 from sandbox import answering, holders
 from sandbox.models import SimulatedAnswer, SimulatedHolder
@@ -150,7 +151,7 @@ def test_an_answer_that_two_workers_give_is_given_once(faber):
     offered = offers(faber, simulates(faber))
     [answer] = SimulatedAnswer.claim(1)
     copies = [SimulatedAnswer.objects.get(pk=answer.pk) for _ in range(2)]
-    at_once(*[lambda copy=copy: answering.try_answer(copy) for copy in copies])
+    at_once(*[lambda copy=copy: work_on(copy, answering.answer_now) for copy in copies])
     assert read_credential(faber, offered)["state"] == "Issued"
     assert Credential.objects.filter(role="holder").count() == 1
     assert not SimulatedAnswer.objects.filter(status="pending").exists()

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from core.work.queued_jobs import LEASE
+from core.work.leases import LEASE
 from webhooks.delivery.claim import per_tenant_limit, per_webhook_limit
 from webhooks.delivery.models import Delivery
 from webhooks.delivery.outcomes import Outcome

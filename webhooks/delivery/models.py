@@ -12,7 +12,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from core.errors import Conflict
-from core.work.queued_jobs import LEASE, CausedJob
+from core.work.leases import LEASE, CausedJob
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook
 from webhooks.events.models import Event

@@ -161,7 +161,7 @@ def test_a_list_finds_definitions_by_name_and_id(browser, url, api):
 def job(college):
     Kind = Publication.Kind
     job = Publication.create_leased(college.tenant, Kind.SCHEMA, "schema-7", {})
-    job.put_back("ledger_unavailable")
+    job.retry("ledger_unavailable")
     return job
 
 

@@ -339,10 +339,10 @@ def test_an_organization_has_one_worker_at_a_time(faber, acme, licence):
 def test_a_worker_that_lost_its_lease_offers_and_tells_nothing_twice(faber, licence):
     bulk = sent(faber, licence, ["Al,1", "Bo,2"])
     paused = Bulk.claim_next()
-    keys = list(paused.rows.order_by("number").values_list("pk", flat=True))
+    rows = list(paused.rows.order_by("number"))
     worker_issues()
-    for key in keys:
-        issuing.try_row(paused, key)
+    for row in rows:
+        issuing.offer_row(paused, row)
     paused.end_turn()
     assert read(faber, bulk)["state"] == "Done"
     assert Credential.objects.count() == 2
@@ -471,8 +471,8 @@ def test_a_bulk_at_rest_is_deleted_and_what_it_offered_stays(faber, acme, licenc
 def test_a_bulk_deleted_in_a_turn_is_offered_no_further(faber, licence, monkeypatch):
     path = f"/credentials/bulk/{sent(faber, licence, ['Al,1', 'Bo,2'])['bulkId']}"
     turn = Bulk.claim_next()
-    keys = list(turn.rows.order_by("number").values_list("pk", flat=True))
-    issuing.try_row(turn, keys[0])
+    first, second = turn.rows.order_by("number")
+    issuing.offer_row(turn, first)
     faber.post(f"{path}/pause")
     monkeypatch.setattr(retention, "DISCARD_SECONDS", -1)
     faber.delete(path)
@@ -483,7 +483,7 @@ def test_a_bulk_deleted_in_a_turn_is_offered_no_further(faber, licence, monkeypa
     assert not Event.objects.filter(type="bulk_finished").exists()
     Bulk.objects.update(created_at=timezone.now() - timedelta(hours=2))
     retention.delete_old_bulks()
-    issuing.try_row(turn, keys[1])
+    issuing.offer_row(turn, second)
     assert not Bulk.objects.exists() and Credential.objects.count() == 1
 
 

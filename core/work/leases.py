@@ -1,11 +1,17 @@
 """Database rows as a queue: due, claimed under a lease, then finished or retried.
 
+    for row in InboundMessage.claim(10):  # leased to this process for LEASE
+        work_on(row, handle)              # handle() finishes the row
+
+If handle() fails, put_back() of the row schedules the next attempt or gives the row up.
 Celery only notifies a worker that there may be due rows (core/work/notify.py).
 """
 
+import logging
 import random
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 from uuid import UUID
 
 from django.db import models, transaction
@@ -13,9 +19,17 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from core.telemetry.logs import current_request_id
+from core.errors import Unavailable
+from core.telemetry.logs import continue_request, current_request_id
 
+logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)
+Row = TypeVar("Row", bound=models.Model)
+Job = TypeVar("Job", bound="QueuedJob")
+
+
+class LostLease(Exception):
+    """Another process took over the row: this attempt must be rolled back."""
 
 
 class QueuedJob(models.Model):
@@ -95,15 +109,20 @@ class QueuedJob(models.Model):
         Opens a transaction, and waits for no lock: rows that others claim now are left
         out. conditions, filters: further ones of the rows.
         """
-        with transaction.atomic():
-            due = (
-                cls.due()
-                .filter(*conditions, **filters)
-                .select_for_update(skip_locked=True)
-            )
-            rows = list(due.order_by("pk")[:limit])
-            for row in rows:
-                row.lease(duration)
+        due = cls.due().filter(*conditions, **filters).order_by("pk")
+        return cls.lease_rows(due[:limit], duration)
+
+    @classmethod
+    def lease_rows(
+        cls, due: models.QuerySet[Self], duration: timedelta = LEASE
+    ) -> list[Self]:
+        """Lease these due rows, except those that others claim now, and return them.
+
+        Opens a transaction, and waits for no lock.
+        """
+        due = due.select_for_update(skip_locked=True, of=("self",), no_key=True)
+        with transaction.atomic(savepoint=False):
+            rows = [row.lease(duration) for row in due]
             cls.objects.bulk_update(rows, ["lease_owner", "lease_until"])
         return rows
 
@@ -116,14 +135,10 @@ class QueuedJob(models.Model):
         So those that a column names take turns, however many rows each of them has.
         Opens a transaction, and waits for no lock.
         """
-        with transaction.atomic():
-            due = due.select_for_update(skip_locked=True, of=("self",), no_key=True)
-            due = due.order_by(column, "due_at")
-            later = due.filter(**{f"{column}__gt": last}).first() if last else None
-            found = later or due.first()
-            if found:
-                found.lease().save(update_fields=["lease_owner", "lease_until"])
-        return found
+        due = due.order_by(column, "due_at")
+        later = due.filter(**{f"{column}__gt": last}) if last else due.none()
+        found = cls.lease_rows(later[:1]) or cls.lease_rows(due[:1])
+        return found[0] if found else None
 
     def finish(self, **changes: Any) -> bool:
         """Mark the row as done. Return False if its lease was lost.
@@ -174,6 +189,17 @@ class QueuedJob(models.Model):
         due_at = timezone.now() + timedelta(seconds=delay)
         return {"attempts": self.attempts + 1, "due_at": due_at}
 
+    def put_back(self, error: Exception) -> None:
+        """End an attempt that has failed, in an `except` block.
+
+        By default the row is retried; what is not Unavailable is a bug, and logged.
+        """
+        if isinstance(error, Unavailable):
+            self.retry(error.code)
+        else:
+            logger.exception("%s %s failed", self._meta.verbose_name, self.pk)
+            self.retry("internal_error")
+
     def renew_lease(self, duration: timedelta = LEASE) -> bool:
         """Prolong the lease. Return False if it was lost."""
         return self._fenced(lease_until=timezone.now() + duration)
@@ -220,3 +246,35 @@ class CausedJob(QueuedJob):
 
     class Meta:
         abstract = True
+
+
+def work_on(job: Job, work: Callable[[Job], object]) -> bool:
+    """Make one attempt at a job that is leased to the caller. Return if it succeeded.
+
+    `work` finishes the job itself. If it fails, job.put_back() decides what becomes of
+    the job; what that raises is raised. Does nothing after the end of the lease.
+    """
+    if not job.is_leased:
+        return False
+    with continue_request(job.request_id if isinstance(job, CausedJob) else ""):
+        return attempt(job, work, type(job).put_back)
+
+
+def attempt(
+    row: Row,
+    work: Callable[[Row], object],
+    put_back: Callable[[Row, Exception], object],
+) -> bool:
+    """Work on a row, so that one that fails stops no other. Return if it succeeded.
+
+    put_back: called in the `except` block, with any error but LostLease.
+    """
+    try:
+        work(row)
+    except LostLease:
+        logger.info("%s %s was taken over", row._meta.verbose_name, row.pk)
+    except Exception as error:
+        put_back(row, error)
+    else:
+        return True
+    return False

@@ -7,7 +7,10 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from connections.models import InboundMessage
-from core.work.queued_jobs import LEASE, QueuedJob
+from core.errors import Unavailable
+from core.telemetry.logs import current_request_id
+from core.work.leases import LEASE, LostLease, QueuedJob, work_on
+from credentials.models import Publication
 from tests.factories import InboundMessageFactory
 from tests.support.races import at_once
 
@@ -124,3 +127,41 @@ def test_a_released_row_is_due_at_once_and_has_lost_no_attempt(rows):
     row.release()
     [again] = InboundMessage.claim(limit=1)
     assert (again.pk, again.attempts) == (row.pk, 0)
+
+
+def given(error):
+    def work(row):
+        raise error
+
+    return work
+
+
+def test_a_failed_attempt_puts_the_row_back_and_only_a_bug_is_logged(rows, caplog):
+    [row] = InboundMessage.claim(limit=1)
+    assert not work_on(row, given(Unavailable("ledger_unavailable", "Later.")))
+    assert (fresh(row).last_error, fresh(row).attempts) == ("ledger_unavailable", 1)
+    assert not caplog.records
+    [other] = InboundMessage.claim(limit=1)
+    assert not work_on(other, given(ValueError("broken")))
+    assert (fresh(other).last_error, fresh(other).lease_owner) == (
+        "internal_error",
+        None,
+    )
+    assert f"inbound message {other.pk} failed" in caplog.text
+
+
+def test_who_lost_the_lease_changes_nothing(rows):
+    [slow] = InboundMessage.claim(limit=1)
+    before = InboundMessage.objects.filter(pk=slow.pk).values().get()
+    assert not work_on(slow, given(LostLease()))
+    slow.lease_until = past()
+    assert not work_on(slow, lambda row: row.finish()), "it is not even begun"
+    assert InboundMessage.objects.filter(pk=slow.pk).values().get() == before
+
+
+def test_an_attempt_has_the_request_that_caused_its_job(faber):
+    fields = {"kind": Publication.Kind.DID, "request_id": "order-1"}
+    job = Publication(tenant=faber.tenant, **fields).lease()
+    found = []
+    assert work_on(job, lambda _: found.append(current_request_id()))
+    assert found == ["order-1"]
