@@ -11,18 +11,13 @@ from connections.api.connections import (
 )
 from connections.api.pings import Pings, WalletPings
 from connections.api.protocols import Protocols, WalletProtocols
-from core.api.views import route
+from core.api.views import DETAIL, route
 
 credentials_api = [
     route("connections", Connections, get="list", post="create"),
     route("connections/requests", Connections, post="request_by_did"),
     route(
-        "connections/<str:connectionId>",
-        Connections,
-        get="retrieve",
-        put="confirm_request",
-        patch="update",
-        delete="destroy",
+        "connections/<str:connectionId>", Connections, **DETAIL, put="confirm_request"
     ),
     route(
         "connections/<str:connectionId>/protocols",
@@ -45,10 +40,8 @@ in_wallet = [
     route(
         "connections/<str:connectionId>",
         WalletConnections,
-        get="retrieve",
+        **DETAIL,
         put="confirm_request",
-        patch="update",
-        delete="destroy",
     ),
     route(
         "connections/<str:connectionId>/protocols",

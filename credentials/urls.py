@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from core.api.views import route
+from core.api.views import DETAIL, route
 from credentials.api.bulk import Bulks
 from credentials.api.definitions import CredentialDefinitions, Schemas
 from credentials.api.holder import WalletCredentials
@@ -16,9 +16,7 @@ credentials_api = [
     route(
         "definitions/credentials/<str:definitionId>",
         CredentialDefinitions,
-        get="retrieve",
-        delete="destroy",
-        patch="update",
+        **DETAIL,
         post="create_for_schema",
     ),
     route("credentials", Credentials, get="list", post="create"),
@@ -50,14 +48,7 @@ in_wallet = [
     ),
     route("credentials/propose/<str:connectionId>", WalletCredentials, put="propose"),
     route("credentials/fromData", WalletCredentials, put="accept_data"),
-    route(
-        "credentials/<str:credentialId>",
-        WalletCredentials,
-        get="retrieve",
-        post="accept",
-        patch="update",
-        delete="destroy",
-    ),
+    route("credentials/<str:credentialId>", WalletCredentials, **DETAIL, post="accept"),
     route("credentials/<str:credentialId>/decline", WalletCredentials, post="decline"),
     route("credentials/<str:credentialId>/propose", WalletCredentials, put="counter"),
 ]

@@ -1,6 +1,6 @@
 """Routes of policies and verifications: below the prefix of an API or a wallet."""
 
-from core.api.views import route
+from core.api.views import DETAIL, route
 from verifications.api.kiosks import Kiosks
 from verifications.api.lab import PolicyTrials
 from verifications.api.legacy_definitions import (
@@ -14,13 +14,7 @@ from verifications.api.verifier import Verifications
 credentials_api = [
     route("verificationPolicies", VerificationPolicies, get="list", post="create"),
     route("verificationPolicies/try", PolicyTrials, post="create"),
-    route(
-        "verificationPolicies/<str:policyId>",
-        VerificationPolicies,
-        get="retrieve",
-        patch="update",
-        delete="destroy",
-    ),
+    route("verificationPolicies/<str:policyId>", VerificationPolicies, **DETAIL),
     route("kiosks", Kiosks, get="list", post="create"),
     route("kiosks/<str:kioskId>", Kiosks, get="retrieve", delete="destroy"),
     route("verifications", OldVerifications, get="list", post="create"),
@@ -51,13 +45,7 @@ credentials_api = [
         Verifications,
         put="send_policy",
     ),
-    route(
-        "verifications/<str:verificationId>",
-        Verifications,
-        get="retrieve",
-        patch="update",
-        delete="destroy",
-    ),
+    route("verifications/<str:verificationId>", Verifications, **DETAIL),
     route("verifications/<str:verificationId>/verify", Verifications, get="verify"),
 ]
 in_wallet = [
@@ -87,10 +75,8 @@ in_wallet = [
     route(
         "verifications/<str:verificationId>",
         WalletVerifications,
-        get="retrieve",
+        **DETAIL,
         put="submit",
-        patch="update",
-        delete="destroy",
     ),
     route("verification/<str:verificationId>", WalletVerifications, get="retrieve"),
     route(

@@ -1,6 +1,6 @@
 """URL patterns of webhooks, for each prefix of the credentials API."""
 
-from core.api.views import route
+from core.api.views import DETAIL, route
 from webhooks.api.events import STREAM, Events
 from webhooks.api.webhooks import Deliveries, Webhooks
 
@@ -8,13 +8,7 @@ credentials_api = [
     route(STREAM, Events, get="stream"),
     route("events", Events, get="list"),
     route("webhooks", Webhooks, get="list", post="create"),
-    route(
-        "webhooks/<str:webhookId>",
-        Webhooks,
-        get="retrieve",
-        patch="update",
-        delete="destroy",
-    ),
+    route("webhooks/<str:webhookId>", Webhooks, **DETAIL),
     route("webhooks/<str:webhookId>/enable", Webhooks, put="enable"),
     route("webhooks/<str:webhookId>/disable", Webhooks, put="disable"),
     route("webhooks/<str:webhookId>/secret", Webhooks, post="rotate_secret"),

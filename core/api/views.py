@@ -26,6 +26,9 @@ MISSING_SCOPE = (
 
 API_VERSION_HEADER = "X-Agency-Api-Version"
 
+# What most views do with one object, for route().
+DETAIL = {"get": "retrieve", "patch": "update", "delete": "destroy"}
+
 
 def heavy(handler):
     """Mark a handler with long cryptography, and return it.
