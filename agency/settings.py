@@ -501,28 +501,6 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": None,
 }
 
-# The groups of operations in the OpenAPI document, in their order.
-API_TAGS = {
-    "Wallets": "Hosted wallets for holders without a phone.",
-    "Wallet connections": "What one hosted wallet is connected to.",
-    "Wallet messages": "Text messages of a hosted wallet.",
-    "Wallet credentials": "Offers and credentials of a hosted wallet.",
-    "Wallet verifications": "Proof requests a hosted wallet answers.",
-    "Connections": "The organization's invitations and connections.",
-    "Definitions": "Schemas and credential definitions.",
-    "Credentials": "Offer, issue, read.",
-    "Policies": "What a verification asks for.",
-    "Verifications": "Proof requests and their results.",
-    "Kiosks": "Pages that verify at a counter.",
-    "Sandbox": "Simulated holders of a test organization.",
-    "Messages": "Texts between the organization and a connection.",
-    "Webhooks": "Where the organization is told what happened.",
-    "Ledger": "Public objects of the local network.",
-    "Health": "For load balancers.",
-    "Provider": "Organizations made and kept by a provider account, with its key.",
-    # Last, as the last operation deletes what all others need.
-    "Organizations": "The organization itself, the networks, public pictures.",
-}
 SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
     "VERSION": __version__,
@@ -574,7 +552,6 @@ SPECTACULAR_SETTINGS = {
         "TrialReason": "verifications.api.lab.TRIAL_REASONS",
         "DeliveryStatus": "webhooks.api.serializers.STATUSES",
     },
-    "TAGS": [{"name": name, "description": text} for name, text in API_TAGS.items()],
 }
 
 AUTHENTICATION_BACKENDS = [

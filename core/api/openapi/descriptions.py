@@ -1,7 +1,7 @@
-"""What each parameter and property of the OpenAPI document means: descriptions.yaml.
+"""What each tag, parameter and property of the OpenAPI document means.
 
-Most names mean the same everywhere. The file lists those that do not by path or by
-schema.
+Most names mean the same everywhere. descriptions.yaml lists those that do not by path
+or by schema.
 """
 
 from pathlib import Path
@@ -13,6 +13,7 @@ import yaml
 SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 FILE = Path(__file__).with_suffix(".yaml")
 TEXTS = yaml.load(FILE.read_text(encoding="utf-8"), SafeLoader)
+TAGS: dict[str, str] = TEXTS["tags"]
 PARAMETERS: dict[str, str] = TEXTS["parameters"]
 PARAMETERS_BELOW: dict[str, dict[str, str]] = TEXTS["parameters_below"]
 PROPERTIES: dict[str, str] = TEXTS["properties"]

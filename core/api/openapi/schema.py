@@ -189,11 +189,14 @@ def operations_of(result):
 
 
 def add_descriptions(result, generator, request, public):
-    """Add descriptions to parameters and properties, and examples to required ones.
+    """Add descriptions to tags, parameters and properties, and examples to required ones.
 
     In a form each field has an example. The example of a JSON body is one of the
     operation's.
     """
+    result["tags"] = [
+        {"name": name, "description": text} for name, text in descriptions.TAGS.items()
+    ]
     contracts = {one.__name__: one for one in subclasses_of(Contract)}
     for name, schema in result["components"]["schemas"].items():
         texts = descriptions.PROPERTIES | descriptions.PROPERTIES_OF.get(name, {})
