@@ -4,17 +4,15 @@ Read-only, with explicit lists of columns: no list has columns with sealed value
 digests, tokens or messages. Staff create organizations and keys (organizations.py), and
 what they may do for a customer is in agency/support/actions.py.
 
-base.py and exchanges.py have the base classes, and the other modules the records of the
-app of their name. `people` has accounts, and `log` the admin's own log.
+base.py has the base classes, and the other modules the records of the app of their
+name. `wallets` has simulated holders too, and `people` accounts and the admin's log.
 """
 
 from agency.support.admin import (  # noqa: F401
     connections,
     credentials,
-    log,
     organizations,
     people,
-    sandbox,
     verifications,
     wallets,
     webhooks,

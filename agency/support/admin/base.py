@@ -14,8 +14,10 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
+from agency.studio.exchange.kinds import KINDS
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.support.actions import actions_for
+from core.api.views import parse_uuid
 
 
 class BoundedPaginator(Paginator):
@@ -29,8 +31,21 @@ class BoundedPaginator(Paginator):
         return rows.order_by()[: self.limit].count()
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
-    """Lists and shows rows. `fields` must name the columns. Ids can be searched."""
+class ReadOnly:
+    """Nobody adds, changes or deletes these rows here."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    has_change_permission = has_delete_permission = has_add_permission
+
+
+class ReadOnlyAdmin(ReadOnly, admin.ModelAdmin):
+    """Lists and shows rows, and finds them by their ids.
+
+    The page of a row has the columns of the list, those of `details`, and its times,
+    unless `fields` names all of them. Nothing else of a row is shown.
+    """
 
     list_per_page = 50
     show_full_result_count = False
@@ -38,17 +53,19 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     paginator = BoundedPaginator
     ordering = ["-pk"]
     actions: list[str] | None = None
+    details: tuple[str, ...] | list[str] = ()
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: Model | None = None
-    ) -> bool:
-        return False
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The columns of the page in the order of the model, its times last."""
+        if self.fields:
+            return self.fields
+        times = ("created_at", "updated_at")
+        named = [one for one in [*self.list_display, *self.details] if one not in times]
+        columns = [column.name for column in self.opts.concrete_fields]
+        key = self.opts.pk.name
+        shown = [one for one in columns if one == key or one in named]
+        shown += [one for one in named if one not in shown]
+        return shown + [one for one in times if one in columns]
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
@@ -79,6 +96,41 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         return (by_id, False) if by_id.exists() else found
 
 
+class DatedAdmin(ReadOnlyAdmin):
+    """Also leads to the rows of a year, a month, a day."""
+
+    date_hierarchy = "created_at"
+
+
+class ExchangeAdmin(DatedAdmin):
+    """Base of the admin of connections, credentials and verifications."""
+
+    change_form_template = "admin/exchange.html"
+
+    @admin.display(description="problem")
+    def problem_in_words(self, row: Any) -> str:
+        return row.problem_in_words
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Model | None:
+        """Load the row with what the page and the fields show of other rows."""
+        rows = KINDS[self.model.OBJECT_TYPE].rows().select_related("tenant")
+        key = parse_uuid(object_id)
+        return rows.filter(pk=key).first() if key else None
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        """Add the exchange page of the studio, without values, above the fields."""
+        if row := options.get("obj"):
+            shown = KINDS[self.model.OBJECT_TYPE](row).context()
+            # The admin's own template has a `title`.
+            shown["exchange_title"] = shown.pop("title")
+            context |= shown | {"in_admin": True}
+        return super().render_change_form(request, context, *args, **options)
+
+
 class ShownOnceAdmin(ReadOnlyAdmin):
     """Staff with the add permission may create rows, whose secrets are shown once.
 
@@ -107,7 +159,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
         """Create a row. Return it and its secrets by label."""
         raise NotImplementedError
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def add_view(

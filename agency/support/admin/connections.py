@@ -2,8 +2,7 @@
 
 from django.contrib import admin
 
-from agency.support.admin.base import ReadOnlyAdmin
-from agency.support.admin.exchanges import ExchangeAdmin
+from agency.support.admin.base import DatedAdmin, ExchangeAdmin
 from connections.models import (
     BasicMessage,
     Connection,
@@ -20,52 +19,37 @@ class ConnectionAdmin(ExchangeAdmin):
     ]  # fmt: skip
     list_filter = ["state", "role", "multi_party", "connectionless"]
     search_fields = ["connection_id", "name", "their_did", "tenant__name"]
-    date_hierarchy = "created_at"
-    fields = [
-        "id", "tenant", "wallet", "connection_id", "role", "state", "multi_party",
-        "connectionless", "name", "image_url", "my_key", "their_did", "their_key",
-        "their_endpoint", "thread_id", "handshake", "exchange_version", "problem_in_words",
-        "left_at", "created_at", "updated_at",
+    details = [
+        "multi_party", "connectionless", "image_url", "my_key", "their_did",
+        "their_key", "their_endpoint", "thread_id", "handshake", "exchange_version",
+        "left_at",
     ]  # fmt: skip
 
 
 @admin.register(BasicMessage)
-class BasicMessageAdmin(ReadOnlyAdmin):
+class BasicMessageAdmin(DatedAdmin):
     list_display = ["id", "tenant", "connection", "direction", "sent_at"]
     list_filter = ["direction"]
     search_fields = ["connection__connection_id", "tenant__name"]
-    date_hierarchy = "created_at"
-    fields = [
-        "id", "tenant", "wallet", "connection", "direction", "sent_at", "created_at",
-    ]  # fmt: skip
-
-
-DELIVERY = ["status", "attempts", "due_at", "lease_until", "last_error", "created_at"]
+    details = ["wallet"]
 
 
 @admin.register(InboundMessage)
-class InboundMessageAdmin(ReadOnlyAdmin):
+class InboundMessageAdmin(DatedAdmin):
     list_display = [
         "type", "tenant", "status", "attempts", "due_at", "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status", "type"]
     search_fields = ["message_id", "recipient_key", "sender_key"]
-    date_hierarchy = "created_at"
-    fields = [
-        "id", "tenant", "type", "message_id", "recipient_key", "sender_key", *DELIVERY,
-    ]  # fmt: skip
+    details = ["message_id", "recipient_key", "sender_key", "lease_until"]
 
 
 @admin.register(OutboundMessage)
-class OutboundMessageAdmin(ReadOnlyAdmin):
+class OutboundMessageAdmin(DatedAdmin):
     list_display = [
         "type", "tenant", "connection", "is_hosted", "status", "attempts", "due_at",
         "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status", "is_hosted", "type"]
     search_fields = ["thread_id", "recipient_key", "connection__connection_id"]
-    date_hierarchy = "created_at"
-    fields = [
-        "id", "tenant", "connection", "type", "thread_id", "recipient_key", "endpoint",
-        "is_hosted", *DELIVERY,
-    ]  # fmt: skip
+    details = ["thread_id", "recipient_key", "endpoint", "lease_until"]

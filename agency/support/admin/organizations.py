@@ -4,7 +4,7 @@ Staff with the permission may create organizations, issue keys and revoke them. 
 admin's log records each of these.
 """
 
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -17,7 +17,12 @@ from django.views.decorators.csrf import csrf_protect
 
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import OrganizationForm
-from agency.support.admin.base import ReadOnlyAdmin, ShownOnceAdmin
+from agency.support.admin.base import (
+    DatedAdmin,
+    ReadOnly,
+    ReadOnlyAdmin,
+    ShownOnceAdmin,
+)
 from agency.support.views import show_customer
 from core.errors import AgencyError
 from core.work import transactions
@@ -45,7 +50,7 @@ from tenants.models import (
 from wallets.models import Wallet
 
 
-class Inline(admin.TabularInline):
+class Inline(ReadOnly, admin.TabularInline):
     """Records that belong to the one of the page. They are changed nowhere here."""
 
     template = "admin/related.html"
@@ -55,15 +60,6 @@ class Inline(admin.TabularInline):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return self.fields
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 class Members(Inline):
@@ -232,13 +228,12 @@ class ApiKeyAdmin(ShownOnceAdmin):
 
 
 @admin.register(Provider)
-class ProviderAdmin(ReadOnlyAdmin):
+class ProviderAdmin(DatedAdmin):
     """Staff with the permission may set or remove the quotas of an account."""
 
     list_display = ["name", "has_quotas", "person", "created_at"]
     list_filter = ["has_quotas"]
     search_fields = ["name"]
-    date_hierarchy = "created_at"
     fields = ["id", "name", "has_quotas", "person", "created_at", "updated_at"]
     readonly_fields = ["id", "name", "person", "created_at", "updated_at"]
     inlines = [Keys]
@@ -264,7 +259,6 @@ class MembershipAdmin(ReadOnlyAdmin):
     list_display = ["user", "tenant", "role", "created_at"]
     list_filter = ["role"]
     search_fields = ["user__email", "tenant__name"]
-    fields = ["id", "tenant", "user", "role", "created_at"]
 
 
 @admin.register(Invitation)
@@ -273,7 +267,6 @@ class InvitationAdmin(ReadOnlyAdmin):
 
     list_display = ["email", "tenant", "role", "invited_by", "expires_at"]
     search_fields = ["email", "tenant__name"]
-    fields = ["id", "tenant", "email", "role", "invited_by", "created_at", "expires_at"]
 
 
 @admin.register(DailyUsage)
@@ -286,7 +279,6 @@ class DailyUsageAdmin(ReadOnlyAdmin):
     ]  # fmt: skip
     search_fields = ["tenant__name"]
     date_hierarchy = "day"
-    fields: ClassVar[Any] = list_display
 
 
 @admin.register(LoggedRequest)
@@ -381,7 +373,7 @@ class NetworkAdmin(ReadOnlyAdmin):
         may_change = self.has_change_permission(request, obj)
         return [*self.fields, "file", "address"] if may_change else self.fields
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_change_permission(
@@ -406,41 +398,30 @@ class AgreementAcceptanceAdmin(ReadOnlyAdmin):
     list_filter = ["network"]
     search_fields = ["tenant__name", "version"]
     date_hierarchy = "accepted_at"
-    fields = ["id", "network", "tenant", "version", "mechanism", "accepted_at"]
 
 
 @admin.register(Asset)
-class AssetAdmin(ReadOnlyAdmin):
+class AssetAdmin(DatedAdmin):
     list_display = ["name", "provider", "size", "created_at"]
     search_fields = ["name", "provider__name"]
-    date_hierarchy = "created_at"
-    fields = ["id", "name", "provider", "size", "created_at"]
 
 
 @admin.register(IdempotencyKey)
-class IdempotencyKeyAdmin(ReadOnlyAdmin):
+class IdempotencyKeyAdmin(DatedAdmin):
     """The writes with idempotency keys. The responses are sealed, and not shown."""
 
     list_display = ["key", "operation", "tenant", "provider", "created_at"]
     search_fields = ["key", "tenant__name", "provider__name"]
-    date_hierarchy = "created_at"
-    fields = [
-        "id", "key", "operation", "tenant", "provider", "object_model", "object_id",
-        "shown_once", "created_at", "updated_at",
-    ]  # fmt: skip
+    details = ["object_model", "object_id", "shown_once"]
 
 
 @admin.register(Erasure)
-class ErasureAdmin(ReadOnlyAdmin):
+class ErasureAdmin(DatedAdmin):
     """What was deleted, while a worker removes its rows."""
 
     list_display = ["kind", "object_key", "created_at", "due_at", "last_error"]
     list_filter = ["kind"]
-    date_hierarchy = "created_at"
-    fields = [
-        "id", "kind", "object_key", "status", "due_at", "lease_until", "last_error",
-        "created_at", "updated_at",
-    ]  # fmt: skip
+    details = ["status", "lease_until"]
 
 
 @admin.register(DataKey)
@@ -450,9 +431,7 @@ class DataKeyAdmin(ReadOnlyAdmin):
     list_display = ["id", "tenant", "generation", "master_key_id", "created_at"]
     list_filter = ["master_key_id"]
     search_fields = ["tenant__name", "master_key_id"]
-    fields = [
-        "id", "tenant", "generation", "master_key_id", "created_at", "rotated_at"
-    ]  # fmt: skip
+    details = ["rotated_at"]
 
 
 @admin.register(FormerDataKey)
@@ -462,9 +441,6 @@ class FormerDataKeyAdmin(ReadOnlyAdmin):
     list_display = ["id", "tenant", "generation", "master_key_id", "retired_at"]
     list_filter = ["master_key_id"]
     search_fields = ["tenant__name", "master_key_id"]
-    fields = [
-        "id", "tenant", "generation", "master_key_id", "created_at", "retired_at"
-    ]  # fmt: skip
 
 
 @admin.register(AuditEntry)

@@ -1,4 +1,7 @@
-"""Accounts of people in the admin. Each look at one is in the audit log."""
+"""Accounts of people in the admin, and Django's log of what staff changed in it.
+
+Each look at an account is in the audit log.
+"""
 
 from typing import Any
 
@@ -6,12 +9,14 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from agency.support.actions import actions_for
+from agency.support.admin.base import ReadOnlyAdmin
 from agency.support.admin.organizations import Inline
 from core.work import transactions
 from tenants import audit
@@ -128,3 +133,25 @@ class PersonAdmin(UserAdmin):
             audit.record("record.viewed", person, by=request)
             context["support_actions"] = actions_for(request.user, person)
         return super().render_change_form(request, context, *args, **options)
+
+
+@admin.register(LogEntry)
+class LogEntryAdmin(ReadOnlyAdmin):
+    list_display = [
+        "action_time", "user", "content_type", "object_repr", "action_flag", "what",
+    ]  # fmt: skip
+    list_filter = ["action_flag", "content_type"]
+    search_fields = ["object_repr", "object_id", "user__email"]
+    date_hierarchy = "action_time"
+    fields = ["action_time", "user", "content_type", "object_id", "object_repr", "what"]
+
+    @admin.display(description="change")
+    def what(self, entry: LogEntry) -> str:
+        return entry.get_change_message()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        # Not as ReadOnlyAdmin does: primary keys of the log are numbers, and ids of
+        # records are found as texts, in `object_id`.
+        return admin.ModelAdmin.get_search_results(self, request, queryset, search_term)

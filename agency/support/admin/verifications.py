@@ -7,29 +7,22 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
-from agency.support.admin.base import ReadOnlyAdmin
-from agency.support.admin.exchanges import ExchangeAdmin
+from agency.support.admin.base import DatedAdmin, ExchangeAdmin
 from agency.support.reasons import add_reasons
 from verifications.models import Kiosk, Verification, VerificationPolicy
 
 
 @admin.register(VerificationPolicy)
-class VerificationPolicyAdmin(ReadOnlyAdmin):
+class VerificationPolicyAdmin(DatedAdmin):
     list_display = ["name", "version", "tenant", "created_at"]
     search_fields = ["name", "tenant__name"]
-    date_hierarchy = "created_at"
-    fields = ["id", "tenant", "name", "version", "created_at", "updated_at"]
 
 
 @admin.register(Kiosk)
-class KioskAdmin(ReadOnlyAdmin):
+class KioskAdmin(DatedAdmin):
     list_display = ["name", "policy", "tenant", "last_seen_at", "created_at"]
     search_fields = ["name", "tenant__name"]
-    date_hierarchy = "created_at"
-    fields = [
-        "id", "tenant", "policy", "name", "seconds", "last_seen_at", "created_at",
-        "updated_at",
-    ]  # fmt: skip
+    details = ["seconds"]
 
 
 @admin.register(Verification)
@@ -44,7 +37,6 @@ class VerificationAdmin(ExchangeAdmin):
         ("wallet__is_organization", admin.BooleanFieldListFilter),
     ]
     search_fields = ["thread_id__exact", "tenant__name"]
-    date_hierarchy = "created_at"
     fields = [
         "id", "tenant", "wallet", "connection", "role", "state", "thread_id",
         "policy_id", "is_valid", "verified_at", "problem_in_words", "created_at", "updated_at",

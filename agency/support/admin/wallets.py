@@ -1,27 +1,26 @@
-"""Wallets and their public keys in the admin. Seeds and link secrets are not shown."""
+"""Wallets, their public keys, and simulated holders with the queue of their answers.
+
+Seeds and link secrets are not shown.
+"""
 
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 
-from agency.support.admin.base import ReadOnlyAdmin
+from agency.support.admin.base import DatedAdmin, ReadOnlyAdmin
+from sandbox.models import SimulatedAnswer, SimulatedHolder
 from tenants import audit
 from wallets.models import Key, KeyFiller, KeyRequest, SpareKey, Wallet
 
 
 @admin.register(Wallet)
-class WalletAdmin(ReadOnlyAdmin):
+class WalletAdmin(DatedAdmin):
     list_display = [
         "wallet_id", "owner_name", "tenant", "is_organization", "did", "created_at",
     ]  # fmt: skip
     list_filter = ["is_organization"]
     search_fields = ["wallet_id", "owner_name", "did", "tenant__name"]
-    date_hierarchy = "created_at"
-    fields = [
-        "id", "tenant", "wallet_id", "owner_name", "is_organization", "did",
-        "created_at", "updated_at",
-    ]  # fmt: skip
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
@@ -38,23 +37,35 @@ class KeyAdmin(ReadOnlyAdmin):
     list_display = ["verkey", "tenant", "wallet", "retired_at", "created_at"]
     list_filter = [("retired_at", admin.EmptyFieldListFilter)]
     search_fields = ["verkey", "tenant__name"]
-    fields = ["id", "tenant", "wallet", "verkey", "did", "retired_at", "created_at"]
+    details = ["did"]
 
 
 @admin.register(SpareKey)
 class SpareKeyAdmin(ReadOnlyAdmin):
     list_display = ["id", "leased_until", "created_at"]
-    fields = ["id", "leased_until", "created_at"]
 
 
 @admin.register(KeyRequest)
 class KeyRequestAdmin(ReadOnlyAdmin):
     list_display = ["id", "organization", "is_waiting", "alive_until", "served_at"]
     list_filter = [("served_at", admin.EmptyFieldListFilter)]
-    fields = ["id", "organization", "is_waiting", "alive_until", "served_at"]
 
 
 @admin.register(KeyFiller)
 class KeyFillerAdmin(ReadOnlyAdmin):
     list_display = ["host", "leased_until"]
-    fields = ["host", "leased_until"]
+
+
+@admin.register(SimulatedHolder)
+class SimulatedHolderAdmin(DatedAdmin):
+    list_display = ["wallet", "behaviour", "delay_seconds", "tenant", "created_at"]
+    list_filter = ["behaviour"]
+    search_fields = ["wallet__wallet_id", "tenant__name"]
+
+
+@admin.register(SimulatedAnswer)
+class SimulatedAnswerAdmin(DatedAdmin):
+    list_display = ["id", "kind", "status", "due_at", "attempts", "tenant"]
+    list_filter = ["status", "kind"]
+    search_fields = ["exchange_id__exact", "tenant__name"]
+    details = ["holder", "exchange_id", "lease_until", "last_error", "request_id"]

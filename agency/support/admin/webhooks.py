@@ -5,25 +5,21 @@ import json
 from django.contrib import admin
 
 from agency.studio.exchange.api_answer import MASK
-from agency.support.admin.base import ReadOnlyAdmin
+from agency.support.admin.base import DatedAdmin, ReadOnlyAdmin
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
 
 @admin.register(Webhook)
-class WebhookAdmin(ReadOnlyAdmin):
+class WebhookAdmin(DatedAdmin):
     list_display = [
         "type", "tenant", "masked_url", "dialect", "is_enabled", "disabled_reason",
         "failing_since", "created_at",
     ]  # fmt: skip
     list_filter = ["type", "is_enabled", "disabled_reason", "dialect"]
     search_fields = ["tenant__name"]
-    date_hierarchy = "created_at"
-    fields = [
-        "id", "tenant", "type", "masked_url", "dialect", "message_types",
-        "retry_unconfirmed",
-        "is_enabled", "has_answered", "strikes", "timeouts", "failing_since",
-        "disabled_reason", "lost_since", "recover_since", "notice_due_at",
-        "created_at", "updated_at",
+    details = [
+        "message_types", "retry_unconfirmed", "has_answered", "strikes", "timeouts",
+        "lost_since", "recover_since", "notice_due_at",
     ]  # fmt: skip
 
 
@@ -34,10 +30,7 @@ class EventAdmin(ReadOnlyAdmin):
     ]  # fmt: skip
     list_filter = ["type", "is_example"]
     search_fields = ["object_id", "tenant__name"]
-    fields = [
-        "id", "tenant", "type", "object_type", "object_id", "sequence", "masked_body",
-        "is_example", "transaction_id", "request_id", "created_at",
-    ]  # fmt: skip
+    details = ["masked_body", "is_example", "transaction_id", "request_id"]
 
     @admin.display(description="body")
     def masked_body(self, event: Event) -> str:
@@ -54,10 +47,7 @@ class DeliveryAdmin(ReadOnlyAdmin):
     ]  # fmt: skip
     list_filter = ["status"]
     search_fields = ["event__object_id"]
-    fields = [
-        "id", "event", "webhook", "status", "attempts", "calls", "due_at",
-        "lease_until", "blocks_until", "last_error", "finished_at", "created_at",
-    ]  # fmt: skip
+    details = ["attempts", "lease_until", "blocks_until", "finished_at"]
 
 
 @admin.register(Attempt)
@@ -67,6 +57,3 @@ class AttemptAdmin(ReadOnlyAdmin):
     ]  # fmt: skip
     list_filter = ["status_code"]
     search_fields = ["error"]
-    fields = [
-        "id", "delivery", "number", "started_at", "duration_ms", "status_code", "error",
-    ]  # fmt: skip
