@@ -12,7 +12,7 @@ from agency.studio.error_codes import show_error_codes
 from agency.support.views import show_queues
 from connections import urls as connections
 from core.api import error_pages
-from core.api.openapi import document, page
+from core.api.openapi import document
 from core.api.views import route
 from credentials import urls as credentials
 from sandbox import urls as sandbox
@@ -81,8 +81,8 @@ urlpatterns = [
     *connections.pages,
     path("metrics", monitoring.metrics_page),
     path(security_contact.PATH, security_contact.security_page),
-    path("docs", page.docs_page, name="docs"),
-    path("docs/examples.json", page.example_ids, name="docs_examples"),
+    path("docs", document.docs_page, name="docs"),
+    path("docs/examples.json", document.example_ids, name="docs_examples"),
     path("docs/errors", show_error_codes, name="error_codes"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
     path("", include("agency.holders.links.urls")),

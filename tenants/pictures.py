@@ -1,14 +1,23 @@
-"""Pictures from untrusted sources, re-encoded. Only this module imports Pillow."""
+"""Pictures of provider accounts: re-encoded, as nobody trusts their sources, and stored
+under random names, to be served publicly. Only this module imports Pillow.
+"""
 
 import io
+import secrets
 import struct
 import zlib
 
 from django.conf import settings
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.db import transaction
 from PIL import Image, ImageOps
 
-from core.errors import Invalid
+from core.errors import Conflict, Invalid
+from tenants import quotas
+from tenants.models import Asset, Provider
 
+FOLDER = "assets"
 EXTENSIONS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "GIF": "gif"}
 MAX_PIXELS = 4_000_000
 MAX_STORED_BYTES = 2 * 1024 * 1024
@@ -70,3 +79,27 @@ def bad_image(reason: str) -> Invalid:
         "`uploadedFiles`; convert an SVG to a PNG first."
     )
     return Invalid("bad_image", message, {"uploadedFiles": [message]})
+
+
+@transaction.atomic
+def store_picture(provider: Provider, data: bytes) -> Asset:
+    """Re-encode a picture and store it: its file at once, its row in a transaction.
+
+    Return the row. The transaction locks the account. 409 `asset_limit`.
+    """
+    picture, extension = reencode_picture(data)
+    # Lock the row, so that concurrent uploads cannot exceed the limit.
+    provider = Provider.objects.select_for_update(no_key=True).get(pk=provider.pk)
+    if provider.assets.count() >= Asset.LIMIT:
+        message = f"You have {Asset.LIMIT} pictures; no more are kept."
+        raise Conflict("asset_limit", message)
+    quotas.require_room_for_picture(provider, len(picture))
+    name = f"{secrets.token_urlsafe(16)}.{extension}"
+    # If the transaction fails after this, retention.py deletes the file.
+    default_storage.save(storage_path(name), ContentFile(picture))
+    return provider.assets.create(name=name, size=len(picture))
+
+
+def storage_path(name: str) -> str:
+    """Return the path of a picture's file in the storage."""
+    return f"{FOLDER}/{name}"

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from core.telemetry import metrics
 from core.work.retention import BATCH_ROWS, BatchBudget, days_ago, delete_in_batches
-from tenants.assets import FOLDER, storage_path
 from tenants.models import ApiKey, Asset, Tenant
+from tenants.pictures import FOLDER, storage_path
 
 UPLOAD_DAYS = 1  # a newer picture may belong to an unfinished upload
 

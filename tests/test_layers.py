@@ -53,7 +53,7 @@ LIBRARY_BOUNDARIES = {
 # The functions that catch every exception, each for the reason beside it.
 CATCH_ALL = {
     "agency/management/commands/deliver.py": {"run_job"},  # one job of the process
-    "agency/ops/probes.py": {"run"},  # whatever breaks is what it reports
+    "agency/ops/health.py": {"run"},  # whatever breaks is what it reports
     "core/api/views.py": {
         "dispatch"
     },  # REST framework's: what is no AgencyError goes on

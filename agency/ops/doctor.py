@@ -31,8 +31,8 @@ from django.db.models import Q
 from django.http.request import validate_host
 
 from agency.ops import checks, health, heartbeats, stored_files
+from agency.ops.health import Probe
 from agency.ops.models import Heartbeat
-from agency.ops.probes import Probe
 from core.database.base import is_outage
 from core.errors import AgencyError
 from core.telemetry.logs import without_secrets

@@ -1,6 +1,12 @@
-"""What is checked for readiness and status (agency/ops/api/health.py)."""
+"""What is checked for readiness and status (agency/ops/api/health.py).
 
+Each check is a Probe, with a time limit for services that hang.
+"""
+
+from collections.abc import Callable
 from concurrent.futures import Future, wait
+from threading import Lock, Thread
+from typing import Generic, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -9,21 +15,56 @@ from django.db.migrations.executor import MigrationExecutor
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from agency.ops import checks, database_schema, heartbeats, probes, stored_files
-from agency.ops.probes import Probe
+from agency.ops import checks, database_schema, heartbeats, stored_files
 from agency.ops.queues import read_queues
 from core.database import refused_writes
 from core.version import __version__
+
+# Readiness and metrics must respond within two seconds.
+TIMEOUT_SECONDS = 1.5
+
+T = TypeVar("T")
+
+
+class Probe(Generic[T]):
+    """Runs a check in a thread of its own, and never twice at the same time.
+
+    So a service that hangs costs one thread. It is a daemon thread, which does not
+    prevent the process from ending.
+    """
+
+    def __init__(self, check: Callable[[], T]) -> None:
+        self.check = check
+        self.future: Future[T] | None = None
+        self.lock = Lock()
+
+    def start(self) -> Future[T]:
+        """Return the future of the result. Wait for it at most TIMEOUT_SECONDS."""
+        with self.lock:
+            if self.future is None or self.future.done():
+                self.future = Future()
+                Thread(target=self.run, args=[self.future], daemon=True).start()
+            return self.future
+
+    def run(self, future: Future[T]) -> None:
+        try:
+            result = self.check()
+        except Exception as error:  # raised again by future.result()
+            connection.close()
+            future.set_exception(error)
+        else:
+            connection.close()
+            future.set_result(result)
 
 
 def run_probes() -> dict[str, str]:
     """Return the results of all probes by name: `ok`, or what is wrong.
 
-    Takes at most `probes.TIMEOUT_SECONDS`.
+    Takes at most `TIMEOUT_SECONDS`.
     """
     pool = heartbeats.pool_figures()  # before the probes take connections from it
     futures = {name: probe.start() for name, probe in PROBES.items()}
-    wait(futures.values(), probes.TIMEOUT_SECONDS)
+    wait(futures.values(), TIMEOUT_SECONDS)
     found = {name: describe_result(future) for name, future in futures.items()}
     found["pool"] = "ok"
     if pool.get("pool_waiting"):
@@ -36,7 +77,7 @@ def run_probes() -> dict[str, str]:
 
 def describe_result(future: Future[str | None]) -> str:
     if not future.done():
-        return f"no answer within {probes.TIMEOUT_SECONDS} s"
+        return f"no answer within {TIMEOUT_SECONDS} s"
     error = future.exception()
     if isinstance(error, ImproperlyConfigured):
         return str(error)

@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from agency.ops import health, heartbeats, queues
-from agency.ops.probes import TIMEOUT_SECONDS, Probe
+from agency.ops.health import TIMEOUT_SECONDS, Probe
 from core.telemetry import metrics
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from django.core.files.storage import default_storage
 
 from credentials.tails import TAILS_FOLDER, needed_tails
-from tenants.assets import FOLDER, storage_path
 from tenants.models import Asset
+from tenants.pictures import FOLDER, storage_path
 
 FOLDERS = (TAILS_FOLDER.rstrip("/"), FOLDER)
 CHECK_SECONDS = 30.0  # for so long a process remembers what is missing

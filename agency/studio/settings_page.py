@@ -14,7 +14,7 @@ from agency.studio.forms import SettingsForm
 from agency.studio.pages import MemberRequest, member_page
 from core.errors import AgencyError
 from core.work import transactions
-from tenants import assets, quotas
+from tenants import pictures, quotas
 from tenants.lifecycle import daily_usage
 from tenants.lifecycle.provisioning import change_organization
 from tenants.models import Permission, Tenant
@@ -69,7 +69,7 @@ def store_logo(tenant: Tenant, form: SettingsForm) -> bool:
     if not (logo := form.cleaned_data.pop("logo")):
         return True
     try:
-        stored = assets.store_picture(tenant.provider, logo.read())
+        stored = pictures.store_picture(tenant.provider, logo.read())
     except AgencyError as error:
         form.add_error("logo", error.message)
         return False

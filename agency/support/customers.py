@@ -1,6 +1,7 @@
 """What support sees of one organization on one page, with few queries.
 
-Each section is read only for staff who may view its records.
+Each section is read only for staff who may view its records. Counts stop at a limit, so
+that large tables stay cheap to look at.
 """
 
 from datetime import timedelta
@@ -9,11 +10,18 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractUser, AnonymousUser
-from django.db.models import F, Model, OuterRef, QuerySet, Subquery, Value
+from django.db.models import (
+    F,
+    IntegerField,
+    Model,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+)
 from django.urls import reverse
 from django.utils import timezone
 
-from agency.support.bounded import BoundedCount, count_text
 from agency.support.reasons import add_reasons
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, Publication
@@ -29,10 +37,26 @@ MAX_STUCK = 10
 MAX_WEBHOOKS = 20
 MAX_PEOPLE = 20
 MAX_KEYS = 20
+MAX_COUNTED = 10_000
 MAX_LOST = 100  # counted per webhook, and per queue of messages
 Staff = AbstractUser | AnonymousUser
 # An organization with the annotations of find_customer().
 Customer = Any
+
+
+class BoundedCount(Subquery):
+    """The number of rows of a subquery, at most `limit`. It may use OuterRef."""
+
+    template = "(SELECT COUNT(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+    def __init__(self, rows: QuerySet, limit: int = MAX_COUNTED) -> None:
+        super().__init__(rows.order_by().values("pk")[:limit])
+
+
+def count_text(number: int, limit: int = MAX_COUNTED) -> str:
+    """Return a bounded count as people read it: `10,000+` at the limit."""
+    return f"{number:,}+" if number >= limit else f"{number:,}"
 
 
 class Figure(NamedTuple):

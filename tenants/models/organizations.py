@@ -15,7 +15,7 @@ from tenants.models.record import LiveRows, Record
 
 PICTURE = re.compile(
     r"[A-Za-z0-9_-]+\.(?:png|jpg|webp|gif)"
-)  # as tenants/assets.py names it
+)  # as tenants/pictures.py names it
 MAX_VISITOR_WALLETS = 100_000  # a day, by one link
 
 

@@ -6,9 +6,9 @@ Whoever has the move key can: the seal of a file says nothing of what is in it.
 import json
 from contextlib import suppress
 
+from agency.ops.moving import MoveRefused
 from agency.ops.moving.exporting import PartWriter
 from agency.ops.moving.header import read_header, read_move_key
-from agency.ops.moving.refusals import MoveRefused
 from agency.ops.moving.sealed_stream import OpeningReader, SealingWriter
 from agency.ops.moving.tables import PARTS
 

@@ -13,9 +13,9 @@ from django.utils import timezone
 from core.telemetry.metrics import registry
 from core.work import retention as batches
 from tenants import audit, retention, tasks
-from tenants.assets import storage_path
 from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import ApiKey, Asset
+from tenants.pictures import storage_path
 from tests.factories import ProviderFactory, UserFactory
 from tests.support.people import Organization
 from tests.support.pictures import picture, storage, uploads

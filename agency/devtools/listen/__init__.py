@@ -5,6 +5,7 @@ It uses the API with the organization's keys, and does not import Django.
 
 import argparse
 import hashlib
+import json
 import os
 import sys
 import time
@@ -18,7 +19,7 @@ from agency.devtools.listen.client import (
     Unreachable,
 )
 from agency.devtools.listen.handler import Handler
-from agency.devtools.listen.state_file import StateFile
+from agency.devtools.var import write_private
 from webhooks.delivery.signing import new_secret
 
 HELP = "post the organization's events to a local address, as webhooks would be"
@@ -31,6 +32,22 @@ ACCESS_TOKEN and SUBSCRIPTION_KEY, and WEBHOOK_SECRET if the handler knows one
 already, from the environment.
 """
 RETRY_DELAYS = (1.0, 2.0, 5.0, 10.0)  # seconds between attempts to reach the agency
+
+
+class StateFile:
+    """The state of `listen` between runs: a small file that only its owner can read."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.values = json.loads(path.read_text()) if path.exists() else {}
+
+    def get(self, name: str) -> str:
+        return self.values.get(name, "")
+
+    def put(self, **values: str) -> None:
+        self.values |= values
+        write_private(self.path, json.dumps(self.values))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from agency.ops.moving import MoveRefused
 from agency.ops.moving.exporting import (
     ACTOR,
     export_organization,
     find_organization,
 )
-from agency.ops.moving.refusals import MoveRefused
 from core.errors import OrganizationFrozen
 from tenants.lifecycle import freezing
 

@@ -12,7 +12,7 @@ from typing import Any
 from django.contrib.auth.hashers import identify_hasher
 from django.db import models
 
-from agency.ops.moving.refusals import MoveRefused
+from agency.ops.moving import MoveRefused
 from agency.ops.moving.tables import (
     BULK,
     IS_OWN_OBJECT,

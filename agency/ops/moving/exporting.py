@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from agency.ops.backups.copying import read_chunks
 from agency.ops.backups.writing import read_snapshot
+from agency.ops.moving import MoveRefused
 from agency.ops.moving.header import (
     FORMAT,
     SALT_BYTES,
@@ -25,7 +26,6 @@ from agency.ops.moving.header import (
     read_move_key,
     schema_digest,
 )
-from agency.ops.moving.refusals import MoveRefused
 from agency.ops.moving.sealed_stream import SealingWriter
 from agency.ops.moving.tables import IS_NAMED, IS_OWN_OBJECT, PARTS, Part
 from core import faults
@@ -34,9 +34,9 @@ from core.version import __version__
 from core.work.progress import Progress
 from credentials.tails import tails_name
 from tenants import audit, vault
-from tenants.assets import storage_path
 from tenants.lifecycle import freezing
 from tenants.models import Asset, DataKey, FormerDataKey, Membership, Tenant
+from tenants.pictures import storage_path
 from webhooks.models import Event
 
 ACTOR = audit.actor_of_command("export_organization")

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.dateparse import parse_datetime
 
 from agency.ops.database_schema import expected_schema, find_differences, read_schema
-from agency.ops.moving.refusals import MoveRefused
+from agency.ops.moving import MoveRefused
 from agency.ops.moving.tables import PARTS
 from core.master_keys import read_master_key
 from core.version import __version__

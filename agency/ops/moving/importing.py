@@ -26,9 +26,8 @@ from django.db import DatabaseError, connection
 from django.db.models import SmallIntegerField
 from django.utils.dateparse import parse_datetime
 
-from agency.ops.moving import checks
+from agency.ops.moving import MoveRefused, checks
 from agency.ops.moving.header import Header, read_header, read_move_key, require_key
-from agency.ops.moving.refusals import MoveRefused
 from agency.ops.moving.sealed_stream import MAX_BLOCK_BYTES, OpeningReader, damaged
 from agency.ops.moving.tables import BULK, CLOSING, OF_PROVIDER, OPENING, PARTS, Part
 from core import faults
@@ -37,7 +36,6 @@ from core.work.progress import Progress
 from core.work.retention import TimeBudget
 from credentials.tails import TAILS_FOLDER, TAILS_HASH, hash_of, tails_name
 from tenants import audit, vault
-from tenants.assets import storage_path
 from tenants.lifecycle import erasure, freezing
 from tenants.lifecycle.provisioning import LOCAL, require_network
 from tenants.models import (
@@ -51,6 +49,7 @@ from tenants.models import (
     Tenant,
 )
 from tenants.models.organizations import PICTURE
+from tenants.pictures import storage_path
 
 ACTOR = audit.actor_of_command("import_organization")
 # Of one transaction: well below a second.

@@ -10,7 +10,7 @@ import struct
 import zlib
 from typing import IO
 
-from agency.ops.moving.refusals import MoveRefused
+from agency.ops.moving import MoveRefused
 from tenants import vault
 
 CHUNK_BYTES = 64 * 1024  # of the compressed stream

@@ -1,4 +1,7 @@
-"""`GET /openapi.json`: made once for each process, compressed, with an ETag."""
+"""`GET /openapi.json`, made once for each process, and its page at /docs: Swagger UI.
+
+PAGE_POLICY allows no scripts inside the page.
+"""
 
 import gzip
 import json
@@ -6,10 +9,14 @@ from functools import cache
 from hashlib import sha256
 from typing import NamedTuple
 
-from django.http import HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import condition, require_safe
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.views import SpectacularSwaggerView
+
+docs_page = SpectacularSwaggerView.as_view(url_name="openapi")
 
 
 class Document(NamedTuple):
@@ -41,3 +48,12 @@ def serve_document(request: HttpRequest) -> HttpResponse:
     )
     patch_vary_headers(answer, ["Accept-Encoding"])
     return answer
+
+
+def example_ids(request: HttpRequest) -> JsonResponse:
+    """The demo organization's ids by those of examples.py; empty if no demo ran here."""
+    try:
+        ids = json.loads(settings.DEMO_FILE.read_text()).get("examples", {})
+    except (OSError, ValueError):
+        ids = {}
+    return JsonResponse(ids)

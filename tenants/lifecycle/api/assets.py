@@ -8,8 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from rest_framework.parsers import MultiPartParser
 
-from tenants.assets import storage_path
-from tenants.pictures import bad_image
+from tenants.pictures import bad_image, storage_path
 
 CONTENT_TYPES = {
     "png": "image/png",

@@ -11,7 +11,7 @@ from core.api.pagination import list_parameters
 from core.api.views import View, get_or_404
 from core.errors import NotFound
 from credentials.ledgers import ledger_of
-from tenants import assets, audit
+from tenants import audit, pictures
 from tenants.lifecycle.api.assets import PictureFormParser, read_upload
 from tenants.lifecycle.api.serializers import (
     SETTINGS,
@@ -209,7 +209,7 @@ class Pictures(View):
     def create(self, request: Request) -> Response:
         data = read_upload(request.data)
         return Response(
-            self.perform(assets.store_picture, self.tenant.provider, data).address
+            self.perform(pictures.store_picture, self.tenant.provider, data).address
         )
 
 

@@ -11,7 +11,7 @@ from core.api.negotiation import JSONParser
 from core.api.openapi.operation import operation
 from core.api.pagination import list_parameters
 from core.api.views import View, get_or_404
-from tenants import assets, audit
+from tenants import audit, pictures
 from tenants.lifecycle import provider_keys, usage
 from tenants.lifecycle.api.assets import PictureFormParser, read_upload
 from tenants.lifecycle.api.organizations import (
@@ -160,7 +160,7 @@ class ProviderAssets(ProviderView):
     )
     def create(self, request: Request) -> Response:
         picture = read_upload(request.data)
-        asset = self.perform(assets.store_picture, self.provider, picture)
+        asset = self.perform(pictures.store_picture, self.provider, picture)
         return self.to_response(AssetContract, asset)
 
 

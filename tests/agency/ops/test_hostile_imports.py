@@ -21,8 +21,7 @@ from uuid_utils.compat import uuid7
 
 from agency.holders.links.models import ClosedLink
 from agency.holders.wallet import links
-from agency.ops.moving import checks, header, importing
-from agency.ops.moving.refusals import MoveRefused
+from agency.ops.moving import MoveRefused, checks, header, importing
 from agency.ops.moving.tables import PARTS, model_of
 from connections.models import SeenMessage
 from core.work import transactions

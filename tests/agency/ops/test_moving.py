@@ -17,8 +17,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from agency.holders.wallet import links
-from agency.ops.moving import header, importing
-from agency.ops.moving.refusals import EXIT_CODES, MoveRefused
+from agency.ops.moving import EXIT_CODES, MoveRefused, header, importing
 from agency.ops.moving.tables import CLOSING, HELD, LEFT_BEHIND, PARTS, model_of
 from connections.messaging import outbox
 from connections.messaging.outbox import HostedMessage

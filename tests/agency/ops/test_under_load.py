@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from agency.devtools.embedded.home import new_master_key
 from agency.management.commands.verify_keys import unwraps
-from agency.ops.moving.refusals import EXIT_CODES
+from agency.ops.moving import EXIT_CODES
 from tenants import vault
 from tenants.data_key_rotation import delete_retired_data_keys
 from tenants.master_key_rotation import count_by_master_key
