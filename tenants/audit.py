@@ -232,7 +232,7 @@ def person_of(request: Any) -> Any:
 
 
 def actor_of_person(user: Any, request: Any) -> Actor:
-    """Return this person as the actor. request: None if there is none."""
+    """Return this person as the actor, who may act without a request."""
     Kind = AuditEntry.ActorKind
     in_admin = request is not None and request.path.startswith(ADMIN_PATH)
     return Actor(

@@ -125,8 +125,7 @@ class IdempotentRequest:
 
         Outside of transactions. The function is called again after each network read
         that it needs. 409 `already_created` if the object of the first request was
-        deleted, `idempotency_in_progress`; 503 `too_many_reads`; the errors of prepare
-        and function.
+        deleted.
         """
         assert not self.has_performed, "a handler calls perform() once"
         if self.row:

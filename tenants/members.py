@@ -159,9 +159,7 @@ def change_role(
 ) -> None:
     """Give a person another role. The same role again changes nothing.
 
-    The open invitations of a person who may not invite any more are withdrawn. Raises
-    Conflict `last_owner` if nobody would own the organization any more, and NotFound
-    `not_found` if the person is not a member any more.
+    The open invitations of a person who may not invite any more are withdrawn.
     """
     membership.tenant.lock_row()
     row = lock_membership(membership)

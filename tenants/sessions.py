@@ -68,7 +68,7 @@ def end_sessions(person: User, but: str | None = None) -> int:
 
 
 def end_session(person: User, session_id: int) -> int:
-    """End one session of the person. Return 0 if there is none with this id."""
+    """End one session of the person. Return 0 if no session has this id."""
     return delete_sessions(rows_of(person).filter(pk=session_id))
 
 

@@ -136,7 +136,7 @@ def seal_text(value: Any, purpose: str) -> str:
 
     It is sealed under the system's data key, and encoded as base64url without padding.
     purpose: what unseal_text() must name. The first call in an installation creates
-    that key; ImproperlyConfigured if no master key opens it.
+    that key.
     """
     return encode_text(json.dumps(value).encode(), purpose, newest_generation(None))
 
@@ -156,7 +156,7 @@ def unseal_text(text: str, purpose: str) -> Any:
     """Return the value that seal_text() sealed for this purpose, or None.
 
     None for any other text, such as one that was changed or is of another
-    installation. ImproperlyConfigured if no master key opens the system's data key.
+    installation.
     """
     try:
         blob = decode_text(text)
@@ -208,7 +208,7 @@ def keyed_digest(secret: str) -> bytes:
     """Return the HMAC-SHA-256 (32 bytes). It prevents guessing on a stolen table.
 
     The same secret has the same digest under each master key. A process reads the key
-    once; ImproperlyConfigured if no master key opens it.
+    once.
     """
     return hmac.digest(digest_key(), secret.encode(), "sha256")
 

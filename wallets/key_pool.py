@@ -75,11 +75,11 @@ def reserve_key(
     organization: UUID,
     seconds: float = key_queue.WAIT_SECONDS,
 ) -> ReservedKey:
-    """Make the key of a definition from a spare key. Wait while there is none.
+    """Make the key of a definition from a spare key. Wait until there is one.
 
     organization: whose turn it waits for, `seconds` at most. Call it outside of
-    transactions and locks, in a thread for long cryptography. 503 `key_not_ready`, also
-    if the spare key is damaged; 400 `invalid_definition`.
+    transactions and locks, in a thread for long cryptography. 503 `key_not_ready`
+    also if the spare key is damaged.
     """
     spare = key_queue.lease_key(organization, seconds)
     reserved = None

@@ -218,7 +218,7 @@ def not_valid_url(tenant: Customer) -> str:
 def list_failures(tenant: Customer) -> list[Verification]:
     """Return the last verifications that failed or were declined, with `reasons`.
 
-    Of its own wallet as the verifier. `reasons`: sentences without values, with advice.
+    The organization was the verifier. `reasons`: sentences without values, with advice.
     """
     rows = Verification.objects.filter(
         wallet=tenant.wallet_key, role=Verification.Role.VERIFIER

@@ -121,7 +121,7 @@ def run_action(request: HttpRequest, name: str, key: str) -> HttpResponse:
 
 
 def get_record(action: Action, key: str) -> Any:
-    """Return the record of an action. 404 if there is none."""
+    """Return the record of an action, or 404."""
     rows = action.model._default_manager.select_related(*action.related)
     try:
         return get_object_or_404(rows, pk=key)

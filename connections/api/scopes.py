@@ -22,9 +22,8 @@ def find_in_scope(
 ) -> Connection | None:
     """Find a connection of the organization's own wallet or of a hosted one, or None.
 
-    By one query. wallet_id: of the hosted wallet; None for the organization's own.
-    None too for a connection of another wallet than that, and for that of a
-    connectionless exchange.
+    This takes one query. wallet_id: of the hosted wallet; None for the organization's
+    own. A connection of another wallet, or of a connectionless exchange, is not found.
     """
     found = _connection_by_id.first(tenant_id, connection_id)
     if not found:

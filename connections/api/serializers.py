@@ -183,7 +183,7 @@ class LinkParameters(Parameters):
 
 
 class ExchangeLinkParameters(LinkParameters):
-    """Of an offer or request."""
+    """What a link to an offer or request takes."""
 
     aliases = LinkParameters.aliases | {
         "exchange_version": "exchangeVersion",

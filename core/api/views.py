@@ -288,7 +288,7 @@ def lock_for_token(token):
 def get_or_404(rows, given, column="pk"):
     """Return the row of a queryset with this UUID in the column.
 
-    404 `not_found` if there is none, or if the identifier is no UUID.
+    404 `not_found` if no row has it, or if what is given is no UUID.
     """
     parsed = parse_uuid(given)
     row = rows.filter(**{column: parsed}).first() if parsed else None
@@ -296,7 +296,7 @@ def get_or_404(rows, given, column="pk"):
 
 
 def parse_uuid(text):
-    """Return the UUID, or None if it is none."""
+    """Return the UUID, or None for another text."""
     try:
         return uuid.UUID(str(text))
     except ValueError:

@@ -34,7 +34,7 @@ def client_address(meta: Mapping[str, object]) -> str:
 
 @lru_cache(maxsize=MAX_CALLERS)
 def network_of(reported: str) -> str | None:
-    """Return the IP address or, for IPv6, its /64 network. None if it is none."""
+    """Return the IP address or, for IPv6, its /64 network; else None."""
     try:
         address = ip_address(ADDRESS_WITH_PORT.sub(r"\1\2", reported))
     except ValueError:

@@ -144,10 +144,7 @@ def post(
     timeout: float = TIMEOUT_SECONDS,
     max_bytes: int = MAX_BODY_BYTES,
 ) -> Response:
-    """Send a POST. Return the response with any status, redirects included.
-
-    Raises CallFailed.
-    """
+    """Send a POST. Return the response with any status, redirects included."""
     sent = {"Content-Type": content_type, "Content-Length": str(len(body))}
     sent |= headers or {}
     return send_request("POST", url, sent, body, Deadline(timeout), max_bytes)
@@ -165,8 +162,7 @@ def get(
     timeout: seconds for all of it. Redirects to http and https are followed, each
     checked like the first URL. max_bytes: of the body; a longer one is truncated.
 
-    Raises CallFailed, which is 503 if nobody catches it; RuntimeError in a
-    transaction.
+    CallFailed is 503 if nobody catches it.
     """
     deadline = Deadline(timeout)
     headers = {"Accept": accept}
@@ -258,9 +254,9 @@ def describe_failure(error: Exception) -> str:
 
 
 def send_on_idle(request: Request, deadline: Deadline) -> Connection | None:
-    """Send the request on a kept connection. Return None if there is none.
+    """Send the request on a kept connection. Return None if all are gone.
 
-    One that turns out to be dead before it took a byte is passed over.
+    A connection that turns out to be dead before it took a byte is passed over.
     """
     while request.keeps_connection:
         connection = idle_connections.take(request.target.origin)

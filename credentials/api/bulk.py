@@ -120,7 +120,7 @@ class BulkSummary(Contract):
 
 
 class BulkContract(BulkSummary):
-    """Of one bulk or of a dry run, which has neither id nor state nor times."""
+    """Describes one bulk, or a dry run, which has neither id nor state nor times."""
 
     bulkId = serializers.CharField(source="pk", required=False, help_text="The bulk.")
     state = serializers.ChoiceField(STATES, required=False)

@@ -62,7 +62,7 @@ class NameField(serializers.CharField):
 
 
 class VersionField(serializers.RegexField):
-    """Of a schema: numbers with dots between them."""
+    """A schema's version has numbers with dots between them."""
 
     def __init__(self, **options):
         wrong = {"invalid": "Give numbers with dots between them, as 1.0."}
@@ -346,8 +346,6 @@ class CredentialValues(Parameters):
 
 
 class ConnectionCredentialQuery(ChangingQuery, NotesQuery):
-    """Of one connection's credentials."""
-
     sorts = ChangingQuery.sorts | BY_REFERENCE
 
     state = serializers.ChoiceField(STATES, required=False)

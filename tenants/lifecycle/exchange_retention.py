@@ -60,8 +60,8 @@ def finished_rows(
 ) -> list[QuerySet[Any]]:
     """Exchanges that ended so many days ago, the oldest first, in two parts.
 
-    Of the organization's own wallet, without the credentials that it holds. A change of
-    notes puts nothing off. None: none.
+    They are of the organization's own wallet, without the credentials that it holds. A
+    change of notes puts nothing off. Without `days` nothing is too old.
     """
     if days is None:
         return []

@@ -81,7 +81,7 @@ def thaw(tenant: Tenant, by: Any) -> None:
     """Let an organization work here again. A second call does nothing.
 
     In one transaction with the lock on it, what is held becomes due, and the audit
-    entry is written. 503 `organization_deleted_soon`.
+    entry is written.
     """
     row = lock_movable(tenant)
     if not row.frozen_at:
@@ -92,7 +92,7 @@ def thaw(tenant: Tenant, by: Any) -> None:
 
 
 def lock_movable(tenant: Tenant) -> Tenant:
-    """Lock and read it. 503 `organization_deleted_soon`."""
+    """Lock and read an organization that may be moved."""
     row = Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     require_movable(row)
     return row

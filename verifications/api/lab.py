@@ -144,7 +144,7 @@ def review_policy(
 ) -> tuple[Trial, list[Finding]]:
     """Try a policy on samples, and list what may be a mistake in it.
 
-    400 `invalid_sample`. Call it outside of transactions: it reads the ledger.
+    Call it outside of transactions: it reads the ledger.
     """
     ledger, now = ReadOnce(ledger_of(tenant.network)), int(time.time())
     integers = declared_integers(policy, tenant.pk)

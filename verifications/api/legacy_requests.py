@@ -19,7 +19,7 @@ NON_REVOKED = {"nonRevoked": "non_revoked"}
 
 
 def to_policy(body: dict) -> Policy:
-    """The policy of a request. Raises Invalid (`invalid_policy`)."""
+    """The policy of a request."""
     attributes, predicates = (body.get(part, {}) for part in REQUEST)
     policy: dict = {
         "name": body.get("name"),

@@ -101,7 +101,7 @@ class VerificationPolicyRestriction(CredentialFilter):
 
 
 class ItemRevocationRequirement(Parameters):
-    """Of one item, in place of that of the policy."""
+    """What one item asks for in place of the policy."""
 
     validFrom = serializers.DateTimeField(required=False, help_text=VALID_FROM)
     validAt = serializers.DateTimeField(required=False)
@@ -400,8 +400,6 @@ def as_uuid(text):
 
 
 class ConnectionVerificationQuery(ChangingQuery, NotesQuery):
-    """Of one connection's verifications."""
-
     sorts = ChangingQuery.sorts | BY_REFERENCE
 
     state = serializers.ChoiceField(STATES, required=False)

@@ -157,8 +157,6 @@ class Webhooks(View):
 
 
 class Deliveries(View):
-    """Of one webhook of the organization."""
-
     @property
     def rows(self):
         webhook = get_or_404(Webhook.for_tenant(self.tenant), self.kwargs["webhookId"])

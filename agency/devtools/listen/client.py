@@ -98,7 +98,7 @@ class AgencyClient:
 
 
 def read_json(answer: http.client.HTTPResponse) -> Any:
-    """Read the JSON of a response. Unreachable if it breaks off, or is none."""
+    """Read the JSON of a response. Unreachable if it breaks off, or is not JSON."""
     try:
         return json.load(answer)
     except (OSError, http.client.HTTPException, ValueError) as error:

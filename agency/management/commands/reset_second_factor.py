@@ -23,9 +23,9 @@ class Command(BaseCommand):
 
 @transactions.atomic()
 def remove_second_factors(email: str) -> None:
-    """Remove those of the accounts with a mail address, and record it.
+    """Remove the factors of the accounts with a mail address, and record it.
 
-    CommandError if there is no account, or none with a second factor.
+    CommandError if no account has the address, or no such account a second factor.
     """
     users = get_user_model().objects.filter(email__iexact=email)
     if not users:

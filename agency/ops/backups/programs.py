@@ -56,7 +56,7 @@ def libpq_environment() -> dict[str, str]:
 def dump_database(snapshot: str) -> Iterator[IO[bytes]]:
     """Yield the dump of a snapshot, as SQL that gzip has compressed.
 
-    snapshot: of pg_export_snapshot(). Raises CommandError.
+    snapshot: of pg_export_snapshot().
     """
     options = ["--no-owner", "--no-privileges", "--compress=1"]
     with run_program("pg_dump", *options, f"--snapshot={snapshot}") as process:

@@ -57,7 +57,7 @@ def restore_backup(folder: Path, replace: bool, stream: Any) -> None:
     replace: whether the database may have tables; they are dropped. The files come
     first, so that no committed row lacks its file. The database follows in one
     transaction, with a new epoch of the event feed: cursors from before are refused.
-    The spare keys of the backup are forgotten. Raises CommandError.
+    The spare keys of the backup are forgotten.
     """
     manifest = read_manifest(folder)
     manifest.require_usable()
@@ -115,8 +115,7 @@ def load_database(
 ) -> None:
     """Run the dump with psql, and the statements `after` it, in one transaction.
 
-    replace: drop all tables and functions first, in the same transaction. Raises
-    CommandError.
+    replace: drop all tables and functions first, in the same transaction.
     """
     progress = Progress(stream, "Database: {:,} bytes are restored.")
 

@@ -122,7 +122,7 @@ def list_conditions(part: Part) -> list[tuple[str, str]]:
 
 
 def check_of(part: Part, field: "models.Field[Any, Any]") -> str:
-    """Return the condition on a column of `moved`, or "" if there is none."""
+    """Return the condition on a column of `moved`, or "" if it needs none."""
     column = f'moved."{field.column}"'
     conditions = []
     if field.related_model:

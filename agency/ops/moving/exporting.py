@@ -108,8 +108,7 @@ def write_file(
 ) -> Header:
     """Write header and parts, in the order in which importing.py reads them.
 
-    Reads the database in the snapshot of the caller. Raises MoveRefused `tails_missing`
-    if the storage lacks a file.
+    Reads the database in the snapshot of the caller.
     """
     parameters = read_parameters(tenant)
     header = describe_export(tenant, parameters, key, is_moved)

@@ -245,7 +245,7 @@ def copy_in_batches(part: Part, load: Load) -> None:
     """Copy the rows of a table, each batch in a transaction of its own.
 
     Each renews the lease of the import, whose row it so locks: no worker removes the
-    rows meanwhile. Raises MoveRefused `organization_busy` if the lease was lost.
+    rows meanwhile.
     """
     load.reader.begin_table(part)
     rows = load.reader.read_blocks()
@@ -269,8 +269,7 @@ def take_batch(rows: Iterator[bytes]) -> list[bytes]:
 def complete_organization(load: Load) -> Imported:
     """Insert what makes it usable, and show it, in one transaction.
 
-    From the commit on it works here: its API keys work, its queues are due. Raises
-    MoveRefused `organization_busy` if the lease of the import was lost.
+    From the commit on it works here: its API keys work, its queues are due.
     """
     load.renew_lease()
     checks.require_own_did(load.header.organization)
@@ -344,8 +343,7 @@ def insert_rows(part: Part, given: Iterable[bytes], load: Load) -> None:
 
     In the caller's transaction, through a temporary table. What the export leaves out
     is left out again, and nothing is younger than now. Of those that may exist, what is
-    not here yet is inserted. Raises MoveRefused `foreign_row`, `foreign_objects`,
-    `object_differs`.
+    not here yet is inserted.
     """
     columns = names_of(part)
     with connection.cursor() as cursor:

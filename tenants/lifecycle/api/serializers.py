@@ -348,14 +348,12 @@ class TenantContract(Contract):
 
 
 class TenantKeysContract(Contract):
-    """Of a KeyPair."""
-
     accessToken = serializers.CharField(source="access_token")
     subscriptionKey = serializers.CharField(source="subscription_key")
 
 
 class IssuerStatusContract(Contract):
-    """Of an IssuerStatus, with the `endorser` of the organization in the context.
+    """Describes an IssuerStatus. The context has the organization's `endorser`.
 
     On the local network nothing is asked, and every DID writes for itself.
 
@@ -394,7 +392,7 @@ class IssuerStatusContract(Contract):
 
 
 class NetworkAgreementContract(Contract):
-    """The transaction author agreement in force; empty where there is none."""
+    """The transaction author agreement in force; empty where a network has none."""
 
     text = serializers.CharField(required=False)
     version = serializers.CharField(required=False)
