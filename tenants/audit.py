@@ -118,8 +118,6 @@ Result = TypeVar("Result")
 
 
 class Actor(NamedTuple):
-    """Who acts, from where."""
-
     kind: AuditEntry.ActorKind
     id: str = ""
     name: str = ""

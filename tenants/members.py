@@ -79,7 +79,6 @@ def resend_invitation(invitation: Invitation, *, by: Any) -> str:
 
 @transactions.atomic()
 def withdraw_invitation(invitation: Invitation, *, by: Any) -> None:
-    """Delete the invitation, so that its link ends."""
     invitation.tenant.lock_row()
     row = lock_invitation(invitation)
     audit.record("invitation.withdrawn", row, by=by)

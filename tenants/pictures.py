@@ -101,5 +101,4 @@ def store_picture(provider: Provider, data: bytes) -> Asset:
 
 
 def storage_path(name: str) -> str:
-    """Return the path of a picture's file in the storage."""
     return f"{FOLDER}/{name}"

@@ -135,7 +135,6 @@ def require_room(quota: Quota, tenant: Tenant) -> None:
 
 
 def has_room(quota: Quota, tenant: Tenant) -> bool:
-    """Whether the organization may have one more."""
     limit = getattr(settings, quota.setting)
     if not (limit and applies(tenant)):
         return True
@@ -143,7 +142,6 @@ def has_room(quota: Quota, tenant: Tenant) -> bool:
 
 
 def applies(tenant: Tenant) -> bool:
-    """Whether the organization has quotas."""
     return bool(tenant.provider and tenant.provider.has_quotas)
 
 

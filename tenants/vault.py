@@ -323,7 +323,6 @@ def newest_generation(tenant_id: Any) -> int:
 
 
 def forget_keys() -> None:
-    """Forget the keys that this process has opened."""
     data_key.cache_clear()
     digest_key.cache_clear()
     _newest.clear()
@@ -424,7 +423,6 @@ def encrypt_bytes(
 
 
 def decrypt_bytes(key: bytes, blob: bytes, associated: bytes) -> bytes:
-    """Decrypt a sealed value. Raises InvalidTag."""
     if blob[:1] not in (FIRST_VERSION, GENERATION_VERSION):
         raise InvalidTag
     start = 1 if blob[:1] == FIRST_VERSION else 1 + GENERATION_BYTES

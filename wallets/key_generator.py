@@ -164,7 +164,6 @@ def generator_process() -> Iterator["subprocess.Popen[str]"]:
 
 
 def store_key(parts: dict[str, Any]) -> SpareKey:
-    """Store a new key, for ATTRIBUTES, in the pool."""
     with transaction.atomic():
         spare = SpareKey(attributes=ATTRIBUTES)
         vault.seal(spare, "parts", parts)

@@ -226,7 +226,6 @@ def start_valkey(cleanup: contextlib.ExitStack) -> str:
 
 @contextlib.contextmanager
 def print_duration(what: str) -> Iterator[None]:
-    """Print the step, and how long the block took."""
     print_line(f"{what} ... ", end="")
     started = time.monotonic()
     try:
@@ -307,7 +306,6 @@ def print_welcome(supervisor: Supervisor) -> None:
 
 
 def delete_all_data() -> None:
-    """Delete all data and keys."""
     with checkout_lock():
         end_leftovers(Supervisor(mark=str(VAR_FOLDER)))
         shutil.rmtree(VAR_FOLDER)

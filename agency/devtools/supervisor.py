@@ -69,7 +69,6 @@ class Supervisor:
         )
 
     def raise_if_ended(self) -> None:
-        """Raise ProcessEnded if a service has ended."""
         for name, process in self.services.items():
             if process.poll() is not None:
                 raise ProcessEnded(
@@ -94,7 +93,6 @@ class Supervisor:
             end_processes([process], grace=5)
 
     def capture(self, command: str) -> tuple[int, str]:
-        """Run a command. Return its exit code and output."""
         process = self.start_process(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )

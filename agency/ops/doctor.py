@@ -282,7 +282,6 @@ def check_disk() -> Findings:
 
 
 def check_address() -> Findings:
-    """PUBLIC_URL, without a call."""
     public = urlsplit(settings.PUBLIC_URL)
     host = public.hostname or ""
     if not validate_host(host, settings.ALLOWED_HOSTS):

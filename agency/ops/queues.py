@@ -115,7 +115,6 @@ def count_spare_keys() -> int:
 
 
 def count_key_requests() -> int:
-    """Return how many calls wait for the key of a definition."""
     return key_queue.waiting_requests().count()
 
 

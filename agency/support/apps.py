@@ -3,8 +3,6 @@ from django.contrib.admin.apps import AdminConfig
 
 
 class SupportAdminConfig(AdminConfig):
-    """Django's admin, with our site."""
-
     default = False
     default_site = "agency.support.site.SupportSite"
 

@@ -76,13 +76,11 @@ class Figure(NamedTuple):
 
 
 def list_url(model: type[Model], filters: dict[str, Any]) -> str:
-    """Return the address of a list of the admin, filtered."""
     name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
     return f"{reverse(name)}?{urlencode(filters)}"
 
 
 def record_url(model: type[Model], key: Any) -> str:
-    """Return the address of a record's page in the admin."""
     name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
     return reverse(name, args=[key])
 

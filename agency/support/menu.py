@@ -100,7 +100,6 @@ PAGES = {"queues": "All queues"}
 
 
 def name_of(model: Any) -> str:
-    """Return what the menu calls the records of a model."""
     plural = str(model._meta.verbose_name_plural)
     return NAMES.get(model._meta.label_lower, plural[:1].upper() + plural[1:])
 

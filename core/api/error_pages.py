@@ -24,7 +24,6 @@ from core.errors import DatabaseAway
 def bad_request(
     request: HttpRequest, exception: Exception | None = None
 ) -> HttpResponse:
-    """400 for a request that Django refuses to read."""
     wrong_host = isinstance(exception, DisallowedHost)
     if wants_html(request):
         context = {"wrong_host": wrong_host, "code": CODES[400]}
@@ -51,7 +50,6 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """404 outside of any view."""
     if wants_html(request):
         return render(request, "404.html", {"code": CODES[404]}, status=404)
     hint = hints.suggest_address(request.path_info[:200])

@@ -234,5 +234,4 @@ LINK = OpenApiParameter(
 
 
 def list_parameters(query: type[ListQuery]) -> list[Any]:
-    """Return the parameters of a list for OpenAPI."""
     return [query, LINK]

@@ -170,7 +170,6 @@ def count_unlogged(reason: str, number: int = 1) -> None:
 
 
 def set_stream_listeners(number: int) -> None:
-    """Set the number of streams that this process has open."""
     LISTENERS.set(number)
 
 

@@ -59,7 +59,6 @@ def find_belongings(membership: Membership, role: str | None) -> Belongings:
 
 @transactions.atomic()
 def remove_member(membership: Membership, choice: Choice, *, by: Any) -> None:
-    """Remove a person, and end what they made."""
     end_belongings(membership, None, choice, by=by)
     members.remove_member(membership, by=by)
 

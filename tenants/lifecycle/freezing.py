@@ -112,7 +112,6 @@ def hold_rows(model: type[QueuedJob], tenant: Tenant) -> None:
 
 
 def release_rows(tenant: Tenant) -> None:
-    """Make due again what is held."""
     for model in QUEUES:
         release(rows_of(model, [tenant]).filter(status=model.Status.PENDING))
 

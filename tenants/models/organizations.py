@@ -228,7 +228,6 @@ class Asset(Record):
 
     @property
     def address(self) -> str:
-        """The public URL of the picture."""
         return f"{settings.PUBLIC_URL}/assets/{self.name}"
 
     @staticmethod

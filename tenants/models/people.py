@@ -23,8 +23,6 @@ class Role(models.TextChoices):
 
 
 class Permission(models.TextChoices):
-    """What members may do in the studio."""
-
     READ = "read", "See the organization, its exchanges, events and webhooks"
     OPERATE = "operate", "Issue and verify, cancel and send again, reveal values"
     DEVELOP = "develop", "Create, rotate and revoke keys; change webhooks"
@@ -52,8 +50,6 @@ SCOPES_OF_OWNERS = frozenset({Scope.VALUES, Scope.LINKS, Scope.ADMINISTRATION})
 
 
 class Membership(Record):
-    """A person in an organization."""
-
     Role = Role
 
     tenant = models.ForeignKey(
@@ -150,7 +146,6 @@ class Invitation(Record):
 
     @property
     def is_expired(self) -> bool:
-        """Whether it is too late to accept it."""
         return self.expires_at <= timezone.now()
 
     @property

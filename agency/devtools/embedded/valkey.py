@@ -72,7 +72,6 @@ def is_ready(port: int, password: str) -> bool:
 
 
 def stop(home: Path) -> None:
-    """Stop the server of `home` if it is running."""
     pid_file = home / "pid"
     for send_signal in (psutil.Process.terminate, psutil.Process.kill):
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS

@@ -39,7 +39,6 @@ class Manifest(NamedTuple):
         (folder / NAME).write_text(text + "\n")
 
     def storage_names(self) -> list[str]:
-        """The names of its files in the storage."""
         return [
             name.removeprefix(STORAGE)
             for name in self.files

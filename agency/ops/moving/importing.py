@@ -376,7 +376,6 @@ def insert_rows(part: Part, given: Iterable[bytes], load: Load) -> None:
 
 
 def find_account(cursor: Any, load: Load) -> None:
-    """Read which provider account it is: there is one."""
     cursor.execute("SELECT id FROM moved")
     found = cursor.fetchall()
     if len(found) != 1:
@@ -387,7 +386,6 @@ def find_account(cursor: Any, load: Load) -> None:
 
 
 def copy_rows(cursor: Any, part: Part, given: Iterable[bytes]) -> int:
-    """Copy rows of a part into `moved`. Return how many."""
     copying = f"COPY moved ({names_of(part)}) FROM STDIN"
     with connection.wrap_database_errors, cursor.copy(copying) as rows:
         for data in given:

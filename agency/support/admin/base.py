@@ -150,7 +150,6 @@ class ShownOnceAdmin(ReadOnlyAdmin):
         change: bool = False,
         **kwargs: Any,
     ) -> type[ModelForm]:
-        """Use the form for new rows only."""
         if obj:
             kwargs["form"] = ModelForm
         return super().get_form(request, obj, change, **kwargs)

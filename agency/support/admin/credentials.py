@@ -85,8 +85,6 @@ class StatusListAdmin(DatedAdmin):
 
 @admin.register(DidEndpoint)
 class DidEndpointAdmin(DatedAdmin):
-    """Published endpoints of DIDs on the local network."""
-
     list_display = ["did", "endpoint", "network", "created_at"]
     search_fields = ["did"]
 

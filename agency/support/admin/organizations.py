@@ -271,8 +271,6 @@ class InvitationAdmin(ReadOnlyAdmin):
 
 @admin.register(DailyUsage)
 class DailyUsageAdmin(ReadOnlyAdmin):
-    """What each organization did on each day in UTC."""
-
     list_display = [
         "tenant", "day", "connections", "credentials", "verifications", "webhook_calls",
         "offers", "valid_proofs", "invalid_proofs",
@@ -283,8 +281,6 @@ class DailyUsageAdmin(ReadOnlyAdmin):
 
 @admin.register(LoggedRequest)
 class LoggedRequestAdmin(ReadOnlyAdmin):
-    """The newest API calls of each organization."""
-
     list_display = [
         "created_at", "tenant", "method", "route", "status", "error_code",
         "milliseconds", "request_id",

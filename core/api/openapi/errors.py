@@ -31,7 +31,6 @@ def read_file() -> dict[str, dict[str, Errors]]:
 
 
 def groups_of(operation: dict[str, Any], has_key: bool) -> list[str]:
-    """The groups of an operation, by what it takes."""
     security = {name for one in operation.get("security", []) for name in one}
     groups = {
         "caller": bool(security),

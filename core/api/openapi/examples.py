@@ -147,7 +147,6 @@ BY_FORM_FIELD = {
 
 
 def find_parameter_example(path: str, operation_id: str, name: str) -> str | None:
-    """The example of a parameter that this operation requires."""
     if name == "objectId":
         return next(
             (text for part, text in BY_LEDGER_PATH.items() if part in path), None

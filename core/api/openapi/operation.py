@@ -85,7 +85,6 @@ TextLoader.add_constructor("!id", TextLoader.construct_id)
 
 @cache
 def all_texts() -> dict[str, Texts]:
-    """The texts of all files, by operation id."""
     texts: dict[str, Texts] = {}
     for path in sorted(FOLDER.glob("*.yaml")):
         added = read_texts(path)

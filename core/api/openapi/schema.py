@@ -99,7 +99,6 @@ def base_classes():
 
 
 def subclasses_of(base):
-    """The class and all below it."""
     found = [base]
     for one in found:  # grows while it is read: the classes below each class too
         found += one.__subclasses__()
@@ -254,7 +253,6 @@ def schemas_in(value, schemas):
 
 
 def describe_errors(bodies):
-    """The response with one of these errors, by their codes."""
     content = {
         "schema": {"$ref": "#/components/schemas/Error"},
         "examples": {

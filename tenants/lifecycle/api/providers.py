@@ -145,7 +145,6 @@ class ProviderTenants(ProviderView):
         return tenant
 
     def find_tenant(self, tenant_id: str) -> Tenant:
-        """The organization, frozen or not, or 404."""
         return get_or_404(self.rows, tenant_id, "public_id")
 
 

@@ -67,7 +67,6 @@ class Command(BaseCommand):
 
 
 def read_genesis(source: str) -> str:
-    """Return the text of a file or of a URL."""
     if source.startswith(("http://", "https://")):
         return fetch_genesis(source)
     try:
