@@ -95,7 +95,8 @@ def join_queue(organization: UUID) -> KeyRequest:
     Raises KeyNotReady if MAX_REQUESTS of the organization wait already.
     """
     with lock_queue():
-        forget_served_requests()
+        old = KeyRequest.objects.filter(alive_until__lt=timezone.now() - RETENTION)
+        old.delete()
         queue = read_queue()
         ours = [one for one in queue if one.organization == organization]
         for request in ours:
@@ -184,11 +185,6 @@ def read_queue() -> list[KeyRequest]:
         last = last_served.get(organization, NEVER)
         ranks.append((calls[organization], last, request.pk, request))
     return [request for *_, request in sorted(ranks, key=lambda rank: rank[:3])]
-
-
-def forget_served_requests() -> None:
-    end = timezone.now() - RETENTION
-    KeyRequest.objects.filter(alive_until__lt=end).delete()
 
 
 def free_keys() -> QuerySet[SpareKey]:

@@ -184,7 +184,9 @@ def build_environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str
     if not is_set("DATABASE_URL"):
         values["DATABASE_URL"] = start_postgres(cleanup)
     if not is_set("REDIS_URL"):
-        values["REDIS_URL"] = start_valkey(cleanup)
+        cleanup.callback(valkey.stop, VAR_FOLDER / "valkey")
+        with print_duration("Starting Valkey"):
+            values["REDIS_URL"] = valkey.start(VAR_FOLDER / "valkey")
     return {
         name: value
         for name, value in values.items()
@@ -215,13 +217,6 @@ def start_postgres(cleanup: contextlib.ExitStack) -> str:
     cleanup.callback(postgres.stop, POSTGRES_HOME)
     with print_duration("Starting PostgreSQL"):
         return postgres.start(POSTGRES_HOME)
-
-
-def start_valkey(cleanup: contextlib.ExitStack) -> str:
-    home = VAR_FOLDER / "valkey"
-    cleanup.callback(valkey.stop, home)
-    with print_duration("Starting Valkey"):
-        return valkey.start(home)
 
 
 @contextlib.contextmanager

@@ -79,11 +79,6 @@ class Action:
             f"support.{self.permission}"
         )
 
-    def require_applies(self, row: Any) -> None:
-        """Raise Conflict `action_does_not_apply` where no page offers the action."""
-        if not self.applies(row):
-            raise Conflict("action_does_not_apply", self.otherwise)
-
 
 def actions_for(user: Staff, row: Model) -> list[dict[str, str]]:
     """Return the actions that the person may do with this record now."""

@@ -17,7 +17,7 @@ from agency.support.actions import ACTIONS, Action, actions_for
 from agency.support.customers import may_view, record_url
 from agency.support.search import find_records
 from core.api.views import parse_uuid
-from core.errors import AgencyError
+from core.errors import AgencyError, Conflict
 from core.work import transactions
 from tenants.models import ApiKey, Membership, Tenant
 from verifications.models import Verification
@@ -96,7 +96,8 @@ def run_action(request: HttpRequest, name: str, key: str) -> HttpResponse:
             return redirect(record_url(action.model, row.pk))
         try:
             with transactions.atomic():
-                action.require_applies(row)
+                if not action.applies(row):
+                    raise Conflict("action_does_not_apply", action.otherwise)
                 action.run(request, row, form)
         except AgencyError as error:
             form.add_error(None, error.message)

@@ -177,7 +177,7 @@ def import_organization(
                 pass
         for part, rows in zip(PARTS, header.rows, strict=True):
             reader.begin_table(part)
-            if reader.skip_blocks() != rows:  # each block is a row
+            if sum(1 for _ in reader.read_blocks()) != rows:  # each block is a row
                 raise damaged()
         reader.read_people()
         return load_file(Load(header, read_again(), stream, trusts_issuers))
@@ -524,10 +524,6 @@ class PartReader:
             if size > largest:
                 raise damaged()
             yield data
-
-    def skip_blocks(self) -> int:
-        """Read a table. Return the number of its blocks."""
-        return sum(1 for _ in self.read_blocks())
 
     def read_block(self) -> bytes:
         size = int.from_bytes(self.source.read(4))
