@@ -1,12 +1,13 @@
 """No page of the admin shows a secret."""
 
 import base64
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
 from django.apps import apps
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 
 from agency.support.actions import ACTIONS
@@ -39,7 +40,8 @@ def our_admins():
 
 def columns_of(site):
     """The columns that an admin shows or searches."""
-    names = [*site.get_fields(None, obj=True), *site.list_display]
+    request = SimpleNamespace(user=AnonymousUser())
+    names = [*site.get_fields(request, site.model()), *site.list_display]
     names += [*site.list_filter, *site.search_fields]
     return {name if isinstance(name, str) else name[0] for name in names}
 
