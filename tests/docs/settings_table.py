@@ -1,0 +1,77 @@
+"""The table of docs/settings.md, made from agency/settings.py.
+
+`python -m tests.docs.settings_table` writes it. Each variable has a comment above it,
+which is its text in the table. A default that is no literal stands in the comment's
+last words, as `Default: ...`.
+"""
+
+import ast
+import re
+
+from tests.support.paths import ROOT
+
+PAGE = ROOT / "docs" / "settings.md"
+SOURCE = ROOT / "agency" / "settings.py"
+# Rows of variables that only programs beside Agency read, by the row that they follow.
+OTHERS = {
+    "WEB_PROCESSES": "| `GRANIAN_HOST` | `127.0.0.1`; in the image `0.0.0.0` | Address "
+    "that web server and event streams listen on; a variable of granian, as are others "
+    "(`granian --help`). |"
+}
+TABLE = re.compile(r"^\| variable .*?(?=\n\n)", re.MULTILINE | re.DOTALL)
+
+
+def make_table():
+    rows = ["| variable | default | what |", "|---|---|---|"]
+    source = SOURCE.read_text()
+    lines = source.splitlines()
+    for node in ast.parse(source).body:
+        calls = [one for one in ast.walk(node) if is_read(one)]
+        if not calls:
+            continue
+        [call] = calls
+        name = call.args[0].value
+        text, _, words = comment_above(lines, node.lineno).partition(" Default: ")
+        default = words.removesuffix(".") or show_default(call)
+        rows.append(f"| `{name}` | {default} | {text} |")
+        rows += [OTHERS[name]] if name in OTHERS else []
+    return "\n".join(rows)
+
+
+def is_read(node):
+    """Whether this is a call that reads a variable, such as `env.str("PORT")`."""
+    return isinstance(node, ast.Call) and re.fullmatch(
+        r"env\.(str|int|float|bool|list|dict|json)", ast.unparse(node.func)
+    )
+
+
+def comment_above(lines, number):
+    """The text of the comment right above a statement in this line."""
+    found = []
+    while lines[number - 2].startswith("# "):
+        number -= 1
+        found.insert(0, lines[number - 1].removeprefix("# "))
+    assert found, f"no comment above: {lines[number - 1]}"
+    return " ".join(found)
+
+
+def show_default(call):
+    """The default of a variable as an operator would write it."""
+    [given] = [one.value for one in call.keywords if one.arg == "default"]
+    value = eval(compile(ast.Expression(given), "default", "eval"), {})
+    if isinstance(value, dict):
+        value = ",".join(f"{name}={text}" for name, text in value.items())
+    if isinstance(value, list):
+        value = ",".join(value)
+    if isinstance(value, str):
+        return f"`{value}`" if value else "–"
+    return str(int(value))
+
+
+def make_page():
+    table = make_table().replace("\\", "\\\\")
+    return TABLE.sub(table, PAGE.read_text())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(make_page())
