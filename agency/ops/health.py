@@ -134,7 +134,7 @@ def check_broker() -> str | None:
 def describe_late_queues() -> str | None:
     """Return which queues are late, or None. This process can serve nevertheless."""
     late = [
-        f"{queue.name} is {queue.oldest:.0f} s late"
+        f"{queue.name} is {queue.oldest_seconds:.0f} s late"
         for queue in read_queues()
         if queue.is_late
     ]

@@ -1,7 +1,7 @@
 """Monitoring for operators: `GET /metrics`."""
 
 import hmac
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from typing import Any
@@ -49,15 +49,7 @@ def queue_gauges() -> list[GaugeMetricFamily]:
         "oldest_seconds": "Since when the oldest due row is due.",
         "exhausted": "Rows that were given up.",
     }
-    gauges = {
-        name: GaugeMetricFamily(f"agency_queue_{name}", text, labels=["queue"])
-        for name, text in texts.items()
-    }
-    for queue in queues.read_queues():
-        found = (queue.waiting, queue.due, queue.oldest, queue.exhausted)
-        for gauge, figure in zip(gauges.values(), found, strict=True):
-            gauge.add_metric([queue.name], figure)
-    return list(gauges.values())
+    return make_gauges("agency_queue", "queue", texts, queues.read_queues())
 
 
 def process_gauges() -> list[GaugeMetricFamily]:
@@ -67,14 +59,20 @@ def process_gauges() -> list[GaugeMetricFamily]:
         "pool_busy": "Those of them that are in use.",
         "pool_waiting": "Calls that wait for one.",
     }
-    gauges = {
-        name: GaugeMetricFamily(f"agency_{name}", text, labels=["kind"])
-        for name, text in texts.items()
-    }
-    for kind in heartbeats.read_kinds():
-        for name, gauge in gauges.items():
-            gauge.add_metric([kind.name], getattr(kind, name))
-    return list(gauges.values())
+    return make_gauges("agency", "kind", texts, heartbeats.read_kinds())
+
+
+def make_gauges(
+    prefix: str, label: str, texts: dict[str, str], rows: Sequence[Any]
+) -> list[GaugeMetricFamily]:
+    """One gauge for each text, with the member of its name of each row."""
+    gauges = []
+    for name, text in texts.items():
+        gauge = GaugeMetricFamily(f"{prefix}_{name}", text, labels=[label])
+        for row in rows:
+            gauge.add_metric([row.name], getattr(row, name))
+        gauges.append(gauge)
+    return gauges
 
 
 def database_metrics() -> bytes:

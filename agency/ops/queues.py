@@ -40,18 +40,18 @@ webhook_id = ANY(ARRAY(
 class Queue(NamedTuple):
     """The figures of one queue.
 
-    oldest: seconds since the oldest due row became due.
+    oldest_seconds: since the oldest due row became due.
     """
 
     name: str
     waiting: int
     due: int
-    oldest: float
+    oldest_seconds: float
     exhausted: int
 
     @property
     def is_late(self) -> bool:
-        return self.oldest > LATE_AFTER_SECONDS
+        return self.oldest_seconds > LATE_AFTER_SECONDS
 
 
 def read_queues() -> list[Queue]:

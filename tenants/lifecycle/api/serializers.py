@@ -59,7 +59,7 @@ INVITATION_PROTOCOL = (
     "link."
 )
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
-# The members of BrandingParameters and their columns.
+# The members of OrganizationOptions for the pages of holders, and their columns.
 BRANDING = {
     "primaryColor": "primary_color",
     "secondaryColor": "secondary_color",
@@ -159,9 +159,27 @@ class LanguageField(serializers.ChoiceField):
     """The code of a language; empty: none."""
 
 
-class BrandingParameters(Parameters):
-    """For the pages that holders see."""
+class OrganizationOptions(Parameters):
+    """What an organization may choose when it is made, and change later."""
 
+    aliases = {"image_url": "imageUrl"}
+
+    imageUrl = WebAddressField(required=False, allow_blank=True)
+    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
+    invalidProofAnswer = serializers.ChoiceField(
+        INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
+    )
+    invitationProtocol = serializers.ChoiceField(
+        INVITATION_PROTOCOLS, required=False, help_text=INVITATION_PROTOCOL
+    )
+    ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
+    visitorWallets = serializers.BooleanField(required=False, help_text=VISITOR_WALLETS)
+    visitorWalletsPerDay = IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_VISITOR_WALLETS,
+        help_text=VISITOR_WALLETS_A_DAY,
+    )
     primaryColor = ColorField(
         required=False,
         allow_blank=True,
@@ -190,61 +208,26 @@ class BrandingParameters(Parameters):
     )
 
 
-class TenantParameters(BrandingParameters):
-    aliases = {
+class TenantParameters(OrganizationOptions):
+    aliases = OrganizationOptions.aliases | {
         "issuer_seed": "issuerSeed",
-        "image_url": "imageUrl",
         "network_id": "networkId",
         "endorser_type": "endorserType",
     }
 
     name = serializers.CharField(max_length=200)
-    imageUrl = WebAddressField(required=False, allow_blank=True)
     networkId = serializers.CharField(required=False, max_length=50)
     issuerSeed = SeedField(required=False)
     endorserType = EndorserField(ENDORSERS, required=False)
     tenantId = TenantIdField(required=False)
     region = serializers.CharField(required=False, max_length=100, allow_blank=True)
-    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
-    invalidProofAnswer = serializers.ChoiceField(
-        INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
-    )
-    invitationProtocol = serializers.ChoiceField(
-        INVITATION_PROTOCOLS, required=False, help_text=INVITATION_PROTOCOL
-    )
-    ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
-    visitorWallets = serializers.BooleanField(required=False, help_text=VISITOR_WALLETS)
-    visitorWalletsPerDay = IntegerField(
-        required=False,
-        min_value=1,
-        max_value=MAX_VISITOR_WALLETS,
-        help_text=VISITOR_WALLETS_A_DAY,
-    )
     isTest = serializers.BooleanField(required=False, help_text=IS_TEST)
 
 
-class TenantUpdateParameters(BrandingParameters):
+class TenantUpdateParameters(OrganizationOptions):
     """What is absent stays; an empty imageUrl takes the picture away."""
 
-    aliases = {"image_url": "imageUrl"}
-
     name = serializers.CharField(required=False, max_length=200)
-    imageUrl = WebAddressField(required=False, allow_blank=True)
-    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
-    invalidProofAnswer = serializers.ChoiceField(
-        INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
-    )
-    invitationProtocol = serializers.ChoiceField(
-        INVITATION_PROTOCOLS, required=False, help_text=INVITATION_PROTOCOL
-    )
-    ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
-    visitorWallets = serializers.BooleanField(required=False, help_text=VISITOR_WALLETS)
-    visitorWalletsPerDay = IntegerField(
-        required=False,
-        min_value=1,
-        max_value=MAX_VISITOR_WALLETS,
-        help_text=VISITOR_WALLETS_A_DAY,
-    )
 
 
 class NetworkContract(Contract):
