@@ -24,8 +24,7 @@ from core.net import http
 from tenants.lifecycle.provisioning import create_organization
 from tests.support import http_endpoints
 from webhooks.delivery import call, claim, examples
-from webhooks.delivery.call_queue import MAX_DEPTH
-from webhooks.delivery.worker import DeliveryLoop
+from webhooks.delivery.worker import MAX_DEPTH, DeliveryLoop
 from webhooks.events.emit import emit_event
 from webhooks.models import Attempt, Delivery, Event, Webhook
 

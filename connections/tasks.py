@@ -1,9 +1,6 @@
 """The tasks of messages and links. They take no arguments: they claim due rows."""
 
-from typing import Any
-
 from celery import shared_task
-from celery.signals import worker_shutting_down
 
 from connections import link_expiry, retention, strangers
 from connections.models import InboundMessage, OutboundMessage
@@ -23,12 +20,7 @@ def sweep() -> None:
 @shared_task
 def deliver() -> None:
     """Post due messages to other agents, in the worker of outgoing calls."""
-    posting_queue.dispatcher.run()
-
-
-@worker_shutting_down.connect
-def stop_dispatcher(**signal: Any) -> None:
-    posting_queue.dispatcher.stop()
+    posting_queue.loop.run()
 
 
 def deliver_some() -> int:

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_shutting_down
 from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -95,11 +94,6 @@ def delete_copied_lists() -> None:
 def issue_bulks() -> None:
     """Offer the rows of bulks until none waits."""
     issuing.loop.run()
-
-
-@worker_shutting_down.connect
-def stop_issuing_bulks(**signal: Any) -> None:
-    issuing.loop.stop()
 
 
 @shared_task

@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from datetime import timedelta
-from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -10,8 +9,8 @@ from django.utils import timezone
 from connections.exchange import PARTIES, Exchange
 from core import faults
 from core.errors import WrongState
-from core.work.dispatcher import NotifiedLoop
 from core.work.leases import work_on
+from core.work.loop import Loop
 from core.work.notify import notify_worker
 from credentials.models import Credential
 from sandbox.behaviours import answer_exchange
@@ -66,23 +65,6 @@ def enqueue_answer(source: EventSource) -> None:
         transaction.on_commit(lambda: notify_worker("sandbox.tasks.answer_exchanges"))
 
 
-class AnswerLoop(NotifiedLoop):
-    """One in each process: simulated holders occupy one of its threads at most."""
-
-    def run_loop(self) -> None:
-        last: UUID | None = None
-        while not self.is_stopped:
-            self.notified.clear()
-            answer = SimulatedAnswer.claim_after(last)
-            if not answer:
-                return
-            last = answer.tenant_id
-            work_on(answer, answer_now)
-
-
-loop = AnswerLoop()
-
-
 def answer_now(answer: SimulatedAnswer) -> None:
     """Take the step of a row that is leased to the caller, and delete the row.
 
@@ -101,3 +83,10 @@ def answer_now(answer: SimulatedAnswer) -> None:
     SimulatedAnswer.objects.filter(
         pk=answer.pk, lease_owner=answer.lease_owner
     ).delete()
+
+
+# Simulated holders occupy one thread of a process at most. Organizations take turns.
+loop: Loop[SimulatedAnswer] = Loop(
+    claim=lambda last: SimulatedAnswer.claim_after(last.tenant_id if last else None),
+    work=lambda answer: work_on(answer, answer_now),
+)

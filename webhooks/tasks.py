@@ -1,26 +1,18 @@
 """Celery tasks of webhooks. They have no arguments: the work is stored in the rows."""
 
-from typing import Any
-
 from celery import shared_task
-from celery.signals import worker_shutting_down
 
 from webhooks import retention
 from webhooks.delivery import recovery
 from webhooks.delivery.worker import DeliveryLoop
 
-dispatcher = DeliveryLoop()
+loop = DeliveryLoop()
 
 
 @shared_task
 def deliver() -> None:
     """Make the calls that are due. Runs in a separate worker, see the Procfile."""
-    dispatcher.run()
-
-
-@worker_shutting_down.connect
-def stop_dispatcher(**signal: Any) -> None:
-    dispatcher.stop()
+    loop.run()
 
 
 @shared_task

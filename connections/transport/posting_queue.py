@@ -6,7 +6,7 @@ those that answer slowly, share a few threads, of which an organization gets hal
 """
 
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Sequence
 from threading import Lock
 from uuid import UUID
@@ -16,7 +16,8 @@ from django.db.models import F, Q, QuerySet
 
 from connections.messaging.models import OutboundMessage
 from connections.transport import delivery
-from core.work.dispatcher import Dispatcher
+from core.work.loop import ThreadedLoop
+from core.work.shares import Key, Limits, Shares
 
 SLOW_SECONDS = 5.0  # from which an attempt counts as slow
 # After so many slow attempts in a row, an endpoint gets one of the threads for slow
@@ -59,57 +60,37 @@ class SlowEndpoints:
 slow_endpoints = SlowEndpoints()
 
 
-class Load:
-    """The attempts in progress, counted by endpoint and by organization."""
+def limits_of(row: OutboundMessage) -> Limits:
+    """The shares of an attempt."""
+    is_known_slow = row.endpoint in slow_endpoints
+    limits: dict[Key, int] = {
+        ("endpoint", row.endpoint): 1 if is_known_slow else PER_ENDPOINT,
+        ("tenant", row.tenant_id): PER_TENANT,
+    }
+    if is_known_slow or not row.endpoint_has_answered:
+        limits |= {
+            ("slow", None): FOR_SLOW,
+            ("slow of tenant", row.tenant_id): SLOW_PER_TENANT,
+        }
+    return limits
 
-    def __init__(self, rows: Sequence[OutboundMessage]) -> None:
-        self.by_endpoint: Counter[str] = Counter()
-        self.by_tenant: Counter[UUID | None] = Counter()
-        self.slow_by_tenant: Counter[UUID | None] = Counter()
-        for row in rows:
-            self.add(row)
 
-    def add(self, row: OutboundMessage) -> None:
-        self.by_endpoint[row.endpoint] += 1
-        self.by_tenant[row.tenant_id] += 1
-        self.slow_by_tenant[row.tenant_id] += is_slow(row)
+def due_within(shares: Shares) -> QuerySet[OutboundMessage]:
+    """Return due rows, longest due first, whose shares are not used up.
 
-    def endpoint_has_room(self, endpoint: str) -> bool:
-        limit = 1 if endpoint in slow_endpoints else PER_ENDPOINT
-        return self.by_endpoint[endpoint] < limit
-
-    def has_room_for(self, row: OutboundMessage) -> bool:
-        return (
-            self.endpoint_has_room(row.endpoint)
-            and self.by_tenant[row.tenant_id] < PER_TENANT
-            and (self._slow_has_room(row.tenant_id) or not is_slow(row))
-        )
-
-    def _slow_has_room(self, tenant: UUID | None) -> bool:
-        all_slow = self.slow_by_tenant.total()
-        return all_slow < FOR_SLOW and self.slow_by_tenant[tenant] < SLOW_PER_TENANT
-
-    def candidates(self) -> QuerySet[OutboundMessage]:
-        """Return due rows, longest due first, that have room now.
-
-        Without those whose endpoint or organization has none. Nothing is leased.
-        """
-        endpoints = [
-            name for name in self.by_endpoint if not self.endpoint_has_room(name)
-        ]
-        tenants = [
-            one for one, count in self.by_tenant.items() if one and count >= PER_TENANT
-        ]
-        rows = OutboundMessage.due().filter(is_hosted=False)
-        rows = rows.exclude(endpoint__in=endpoints).exclude(tenant__in=tenants)
-        slow = [
-            one for one in self.slow_by_tenant if one and not self._slow_has_room(one)
-        ]
-        if self.slow_by_tenant.total() >= FOR_SLOW:
-            rows = rows.filter(quick_rows())
-        elif slow:
-            rows = rows.filter(~Q(tenant__in=slow) | quick_rows())
-        return rows.select_related("connection").order_by("due_at", "pk")
+    Nothing is leased.
+    """
+    # Rows of deleted organizations, which have none, are left to limits_of().
+    tenants = [one for one in shares.full("tenant") if one]
+    slow = [one for one in shares.full("slow of tenant") if one]
+    rows = OutboundMessage.due().filter(is_hosted=False)
+    rows = rows.exclude(endpoint__in=shares.full("endpoint"))
+    rows = rows.exclude(tenant__in=tenants)
+    if shares.full("slow"):
+        rows = rows.filter(quick_rows())
+    elif slow:
+        rows = rows.filter(~Q(tenant__in=slow) | quick_rows())
+    return rows.select_related("connection").order_by("due_at", "pk")
 
 
 def quick_rows() -> Q:
@@ -118,36 +99,40 @@ def quick_rows() -> Q:
     return known & ~Q(endpoint__in=slow_endpoints.names())
 
 
-def is_slow(row: OutboundMessage) -> bool:
-    """Whether the endpoint of the row is slow or has never answered."""
-    return row.endpoint in slow_endpoints or not row.endpoint_has_answered
-
-
 def claim_due(
     limit: int, in_progress: Sequence[OutboundMessage]
 ) -> list[OutboundMessage]:
     """Lease due rows for which there is room beside the attempts in progress."""
-    load = Load(in_progress)
+    shares = Shares()
+    for row in in_progress:
+        shares.take(limits_of(row))
     claimed: list[OutboundMessage] = []
     while len(claimed) < limit:
-        chosen: list[OutboundMessage] = []
-        for row in load.candidates()[: 4 * THREADS]:
-            if len(claimed) + len(chosen) < limit and load.has_room_for(row):
-                load.add(row)
-                chosen.append(row)
+        chosen: list[UUID] = []
+        for row in due_within(shares)[: 4 * THREADS]:
+            limits = limits_of(row)
+            if len(claimed) + len(chosen) < limit and shares.have_room(limits):
+                shares.take(limits)
+                chosen.append(row.pk)
         if not chosen:
             break
         # Except those that another process has taken.
-        wanted = OutboundMessage.due().filter(pk__in=[row.pk for row in chosen])
+        wanted = OutboundMessage.due().filter(pk__in=chosen)
         claimed += OutboundMessage.lease_rows(wanted.select_related("connection"))
     return claimed
 
 
-def send_and_time(row: OutboundMessage) -> None:
-    """Make one attempt and record how long it took. Never raises."""
-    started = time.monotonic()
-    delivery.deliver(row)
-    slow_endpoints.record(row.endpoint, time.monotonic() - started)
+class PostingLoop(ThreadedLoop[OutboundMessage, None]):
+    """Posts due messages to other agents."""
+
+    def claim(self, at_work: list[OutboundMessage]) -> list[OutboundMessage]:
+        return claim_due(self.threads - len(at_work), at_work)
+
+    def work(self, row: OutboundMessage) -> None:
+        """Make one attempt and record how long it took."""
+        started = time.monotonic()
+        delivery.deliver(row)
+        slow_endpoints.record(row.endpoint, time.monotonic() - started)
 
 
-dispatcher = Dispatcher("messages", THREADS, claim_due, send_and_time)
+loop = PostingLoop("messages", THREADS)

@@ -12,8 +12,8 @@ from core import faults
 from core.database.base import is_outage
 from core.errors import AgencyError, NotFound, Unavailable
 from core.work import network_reads
-from core.work.dispatcher import NotifiedLoop
 from core.work.leases import attempt, work_on
+from core.work.loop import Loop
 from credentials.bulk.checking import CONNECTION_NOT_FOUND, WALLET_NOT_FOUND
 from credentials.models import Bulk, BulkRow, Credential
 from tenants import vault
@@ -21,21 +21,6 @@ from wallets.models import Wallet
 
 logger = logging.getLogger(__name__)
 ROWS_PER_TURN = 20
-
-
-class BulkLoop(NotifiedLoop):
-    """One in each process, so that bulks occupy one of its threads at most."""
-
-    def run_loop(self) -> None:
-        while not self.is_stopped:
-            self.notified.clear()
-            bulk = Bulk.claim_next()
-            if not bulk:
-                return
-            work_on(bulk, take_turn)
-
-
-loop = BulkLoop()
 
 
 def take_turn(bulk: Bulk) -> None:
@@ -108,3 +93,9 @@ def fail_row(row: BulkRow, error: Exception) -> None:
         errors=[{"column": "", "code": code, "message": message}],
         updated_at=timezone.now(),
     )
+
+
+# Bulks occupy one thread of a process at most.
+loop: Loop[Bulk] = Loop(
+    claim=lambda _: Bulk.claim_next(), work=lambda bulk: work_on(bulk, take_turn)
+)

@@ -2,7 +2,7 @@
 
 A share limits the calls that all workers make at the same time. A worker may lease
 more deliveries than that, so that its threads need not wait for the database: then
-`CallQueue` keeps to the share, and no other worker gets deliveries of the same webhook
+its loop keeps to the share, and no other worker gets deliveries of the same webhook
 or organization meanwhile. Where several workers have some, they lease no more than one
 share together.
 """

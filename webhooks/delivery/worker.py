@@ -1,85 +1,83 @@
 """The worker's loop that calls webhooks."""
 
-import time
-from concurrent.futures import ThreadPoolExecutor
+from collections import OrderedDict
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
 
 from core import faults
-from core.work.dispatcher import NotifiedLoop
+from core.work.loop import ThreadedLoop
+from core.work.shares import Limits
 from webhooks.delivery.call import call_webhook
-from webhooks.delivery.call_queue import ALL_CALLS, CallQueue, CallTimes
-from webhooks.delivery.claim import claim_due, per_webhook_limit
+from webhooks.delivery.claim import claim_due, per_tenant_limit, per_webhook_limit
 from webhooks.delivery.models import Delivery
-from webhooks.delivery.recording import record_all
+from webhooks.delivery.outcomes import Outcome
+from webhooks.delivery.recording import Finished, record_all
 
-POLL_SECONDS = 1.0  # between two claims while calls run and nobody notifies the loop
-# Where calls end quickly and others wait, outcomes are collected for so long, and
-# recorded together.
-COLLECT_SECONDS = 0.05
+QUEUE_SECONDS = 1.0  # of calls are leased ahead
+MAX_DEPTH = 32  # leased deliveries per call at a time
+MEAN_WEIGHT = 0.2  # of the last call in the mean
+MAX_KNOWN = 10_000  # webhooks and organizations whose mean is remembered
+ALL_CALLS = UUID(int=0)  # the key of the mean of all calls
 
 
-class DeliveryLoop(NotifiedLoop):
-    """Claims due deliveries, calls their webhooks in threads, records the outcomes.
+class CallTimes:
+    """The mean duration of recent calls of this process.
 
-    The thread of the loop alone claims and records: many rows in one transaction.
-    Deliveries that wait for their record are still leased, and block later ones of
-    their objects.
+    The keys are the ids of webhooks and of organizations, and ALL_CALLS.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.threads = settings.WEBHOOK_THREADS
-        self.queue = CallQueue(self.threads)
+        self._means: OrderedDict[UUID, float] = OrderedDict()
+
+    def record(self, delivery: Delivery, seconds: float) -> None:
+        """Count the duration of a call into the means that it belongs to."""
+        for key in (delivery.webhook_id, delivery.tenant_id, ALL_CALLS):
+            mean = self._means.pop(key, seconds)
+            self._means[key] = mean + MEAN_WEIGHT * (seconds - mean)
+        while len(self._means) > MAX_KNOWN:
+            self._means.popitem(last=False)
+
+    def depth(self, key: UUID) -> int:
+        """How many deliveries to lease per call at a time.
+
+        One, unless recent calls show that more of them are called within a second.
+        """
+        mean = self._means.get(key, QUEUE_SECONDS)
+        return max(1, min(MAX_DEPTH, int(QUEUE_SECONDS / max(mean, 0.001))))
+
+
+class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
+    """Claims due deliveries, calls their webhooks in threads, records the outcomes.
+
+    Webhooks take turns. Deliveries that wait for their record block later ones of their
+    objects.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("webhooks", settings.WEBHOOK_THREADS)
         self.times = CallTimes()
         self.last_webhook_id: UUID | None = None
-        self.recorded = 0  # outcomes in the last turn
 
-    def run_loop(self) -> None:
-        try:
-            with ThreadPoolExecutor(self.threads, "webhooks") as threads:
-                self._work(threads)
-        finally:
-            # Calls that were running when the loop was stopped, or failed.
-            self._record()
-            connection.close()
+    def line_of(self, row: Delivery) -> UUID:
+        return row.webhook_id
 
-    def _work(self, threads: ThreadPoolExecutor) -> None:
-        """Record, claim and start calls, until there are none."""
-        try:
-            while True:
-                self.notified.clear()
-                try:
-                    self.queue.return_waiting(even_new=self.is_stopped)
-                    self._record()
-                    if not self.is_stopped:
-                        self._claim()
-                finally:
-                    connection.close()  # back to the pool while the calls run
-                while delivery := self.queue.start_next():
-                    threads.submit(self._call, delivery)
-                if not self.queue.at_work():
-                    return
-                self.notified.wait(POLL_SECONDS)
-                # Not where calls wait for one that hangs: it would delay other claims.
-                if self.recorded >= self.threads // 2 and self.queue.has_waiting:
-                    time.sleep(COLLECT_SECONDS)
-        finally:
-            self.queue.return_waiting(even_new=True)
+    def limits_of(self, row: Delivery) -> Limits:
+        return {
+            ("webhook", row.webhook_id): per_webhook_limit(),
+            ("tenant", row.tenant_id): per_tenant_limit(),
+        }
 
-    def _claim(self) -> None:
-        """Lease due deliveries and add them to the queue, as many as there is room for.
+    def claim(self, at_work: list[Delivery]) -> list[Delivery]:
+        """Lease as many due deliveries as there is room for.
 
         There is room for `depth` deliveries for each thread: where calls end quickly,
         several are leased ahead. claim_due() commits the leases.
         """
-        at_work = self.queue.at_work()
         free = self.threads * self.times.depth(ALL_CALLS) - len(at_work)
         slow = sum(delivery.webhook.is_slow for delivery in at_work)
         if free <= 0:
-            return
+            return []
         rows = claim_due(
             free,
             slow_limit=max(0, per_webhook_limit() - slow),
@@ -91,22 +89,13 @@ class DeliveryLoop(NotifiedLoop):
         if rows:
             self.last_webhook_id = rows[-1].webhook_id
             faults.fault_point("after_claim")
-            self.queue.add(rows)
+        return rows
 
-    def _record(self) -> None:
-        finished = self.queue.take_finished()
-        self.recorded = len(finished)
+    def work(self, row: Delivery) -> Outcome:
+        return call_webhook(row)
+
+    def record(self, finished: list[Finished]) -> None:
         for delivery, outcome in finished:
             if outcome and outcome.was_made:
                 self.times.record(delivery, outcome.seconds)
-        if finished:
-            record_all(finished)
-
-    def _call(self, first: Delivery) -> None:
-        """Make this call, and then others while there are any to make."""
-        delivery: Delivery | None = first
-        while delivery:
-            outcome = call_webhook(delivery)
-            self.queue.finish(delivery, outcome)
-            self.notified.set()
-            delivery = self.queue.start_next()
+        record_all(finished)

@@ -13,6 +13,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from agency.ops import checks, heartbeats
 from connections import tasks as messages
 from core.telemetry.logs import log_start, log_uncaught
+from core.work.loop import stop_loops
 from webhooks import tasks as webhooks
 
 logger = logging.getLogger(__name__)
@@ -49,8 +50,7 @@ class Command(BaseCommand):
 
 def stop_all(over: Event) -> None:
     over.set()
-    for tasks in (messages, webhooks):
-        tasks.stop_dispatcher()
+    stop_loops()
 
 
 def run_job(job: Callable[[], None], over: Event) -> None:

@@ -143,9 +143,9 @@ def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
         assert not OutboundMessage.objects.filter(
             connection__in=held, attempts__gt=0
         ).exists()
-    posting_queue.dispatcher.stop()
+    posting_queue.loop.stop()
     worker.join(30)
-    posting_queue.dispatcher.is_stopped = False
+    posting_queue.loop.is_stopped = False
 
 
 class Strangers:

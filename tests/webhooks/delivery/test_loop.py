@@ -12,13 +12,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from core.work import loop as loops
 from tests.support.races import at_once, wait_until
 from tests.support.webhook_receiver import receiving, time_passes, worker_calls
-from webhooks.delivery import call_queue, claim, recording
-from webhooks.delivery.call_queue import MAX_DEPTH, CallQueue, CallTimes
+from webhooks.delivery import claim, recording, worker
 from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.delivery.outcomes import Outcome, Result
-from webhooks.delivery.worker import DeliveryLoop
+from webhooks.delivery.worker import MAX_DEPTH, CallTimes, DeliveryLoop
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -143,7 +143,7 @@ def test_only_quick_webhooks_are_leased_ahead_and_only_so_many_remembered(monkey
     for _ in range(50):
         times.record(row, 30.0)
     assert times.depth(row.webhook_id) == 1
-    monkeypatch.setattr(call_queue, "MAX_KNOWN", 5)
+    monkeypatch.setattr(worker, "MAX_KNOWN", 5)
     times = CallTimes()
     for row in rows:
         times.record(row, 0.001)
@@ -169,10 +169,14 @@ def test_busy_threads_lease_nothing(acme, examples, registers, receiver, setting
         receiver.over.set()
 
 
-def test_webhooks_take_turns_within_the_queue_and_its_threads(examples, registers):
+def test_webhooks_take_turns_within_the_queue_and_its_threads(
+    examples, registers, settings
+):
     first, second = registers(), registers()
     examples(first, 4), examples(second, 4)
-    rows, queue, started = deep_claim(), CallQueue(threads=1), []
+    rows, started = deep_claim(), []
+    settings.WEBHOOK_THREADS = 1
+    queue = DeliveryLoop().rows
     queue.add(rows)
     while row := queue.start_next():
         started.append(row)
@@ -184,10 +188,10 @@ def test_webhooks_take_turns_within_the_queue_and_its_threads(examples, register
 
 def test_what_waits_too_long_goes_back(examples, registers, receiver, monkeypatch):
     examples(registers(), 3)
-    queue = CallQueue(threads=8)
+    queue = DeliveryLoop().rows
     queue.add(deep_claim())
     with monkeypatch.context() as patched:
-        patched.setattr(call_queue, "MAX_WAIT", timedelta(0))
+        patched.setattr(loops, "MAX_WAIT", timedelta(0))
         assert queue.start_next() is None
     finished = queue.take_finished()
     assert [outcome for _, outcome in finished] == [None] * 3
@@ -200,7 +204,7 @@ def test_what_waits_too_long_goes_back(examples, registers, receiver, monkeypatc
 
 def test_stopped_it_only_ends_what_runs(examples, registers, receiver, monkeypatch):
     monkeypatch.setattr(CallTimes, "depth", lambda times, key: DEPTH)
-    monkeypatch.setattr(call_queue, "MAX_WAIT", timedelta(seconds=59))
+    monkeypatch.setattr(loops, "MAX_WAIT", timedelta(seconds=59))
     receiver.silent = True
     examples(registers(), 8)
     loop = DeliveryLoop()
