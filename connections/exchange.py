@@ -137,12 +137,8 @@ class Exchange(EventSource, NotedRow):
         was deleted. This row is not read again: move() notices if it has changed. 503
         `organization_frozen` while either party is being moved.
         """
-        if self.connection is None:
-            return
-        if not self.connection.lock():
-            self.connection = None  # deleted meanwhile
-            return
-        self._use_locked_connection()
+        connection = self.connection
+        self._use_locked(connection and connection.lock())
 
     def lock_to_act(self) -> None:
         """Lock it as lock() does, for a step that a party takes by itself.
@@ -158,9 +154,11 @@ class Exchange(EventSource, NotedRow):
     def _lock_open(self) -> None:
         """Lock it, unless the other party has ended it (EndedByPeer)."""
         self.lock()
-        waiting = pair_lock.find_waiting(Connection, self.thread_id)
-        if waiting and self._is_ended_by(waiting):
-            raise EndedByPeer(self)
+        if self.connection:
+            locked = self.connection.locked_with
+            waiting = pair_lock.find_waiting(locked, self.thread_id)
+            if waiting and self._is_ended_by(waiting):
+                raise EndedByPeer(self)
 
     def _is_ended_by(self, connections: list[Connection]) -> bool:
         rows = type(self).objects.filter(connection__in=connections)
@@ -182,14 +180,17 @@ class Exchange(EventSource, NotedRow):
             return True  # nothing to lock: the sequence alone decides
         return self.connection.is_locked
 
-    def _use_locked_connection(self) -> None:
-        """Take the parties from the connection, and be found by find_on_connection()."""
-        connection = self.connection
-        assert connection and connection.is_locked, "call lock() first"
-        self.wallet = connection.wallet
-        self.tenant = connection.wallet.tenant
-        key = (type(self), connection.pk, self.thread_id)
-        transactions.locked_rows()[key] = self
+    def _use_locked(self, connection: Connection | None) -> None:
+        """Refer to the locked row of the connection, or to none, and to its parties.
+
+        From now on find_on_connection() finds this object.
+        """
+        self.connection = connection
+        if connection:
+            assert connection.is_locked, "call lock() first"
+            self.wallet = connection.wallet
+            self.tenant = connection.wallet.tenant
+            connection.locked_exchanges[type(self), self.thread_id] = self
 
     @classmethod
     def find_on_connection(cls, connection: Connection, thread_id: str) -> Self | None:
@@ -197,8 +198,8 @@ class Exchange(EventSource, NotedRow):
 
         It is the same object for all code of this transaction.
         """
-        known = transactions.locked_rows().get((cls, connection.pk, thread_id))
-        if known:
+        assert connection.is_locked, "call lock() first"
+        if known := connection.locked_exchanges.get((cls, thread_id)):
             return known
         found = compiled_thread(cls).first(connection.pk, thread_id)
         return found and cls._shared(found, connection)
@@ -206,12 +207,11 @@ class Exchange(EventSource, NotedRow):
     @classmethod
     def _shared(cls, row: Self, connection: Connection) -> Self:
         """The object of this row that all code of this transaction uses."""
-        key = (cls, connection.pk, row.thread_id)
-        if known := transactions.locked_rows().get(key):
-            return known
-        row.connection = connection
-        row._use_locked_connection()
-        return row
+        known = connection.locked_exchanges.get((cls, row.thread_id))
+        if known is None:
+            known = row
+            row._use_locked(connection)
+        return known
 
     @classmethod
     def require_in_thread(
@@ -330,7 +330,7 @@ class Exchange(EventSource, NotedRow):
         object from now on.
         """
         if self.connection and self.connection.is_locked:
-            self._use_locked_connection()
+            self._use_locked(self.connection)
         quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant)
         self._limit_stranger()
         self.save(force_insert=True)

@@ -65,8 +65,9 @@ def end_link(connection: Connection) -> None:
     In one transaction, with the lock of the connection. Nobody is told, as there is no
     peer. Either way the link is not looked at again (expiry_due_at).
     """
-    if not connection.lock():
+    locked = connection.lock()
+    if locked is None:
         return
-    if connection.is_open and connection.is_expired:
-        router.expire_exchanges(connection)
-    connection.update_columns(expiry_due_at=None)
+    if locked.is_open and locked.is_expired:
+        router.expire_exchanges(locked)
+    locked.update_columns(expiry_due_at=None)

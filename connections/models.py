@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+from uuid import UUID
 
 from django.conf import settings
 from django.contrib.postgres.indexes import HashIndex
@@ -230,8 +232,13 @@ class Connection(EventSource, NotedRow):
 
     objects = LiveRows()
 
-    # Set by lock(): whether messages of this side wait in the outbox.
+    # Of a locked row: all that are locked with it, by their ids, itself among them; none
+    # once the locks are released.
+    locked_with: Mapping[UUID, Connection] = MappingProxyType({})
+    # Whether messages of this side wait in the outbox.
     has_waiting_messages = False
+    # The one object of each exchange that this transaction uses, by model and thread.
+    locked_exchanges: dict[tuple[type[Any], str], Any]
 
     class Meta:
         constraints = [
@@ -353,32 +360,34 @@ class Connection(EventSource, NotedRow):
         if not self.connectionless and self.stranger is None:
             quotas.require_room(quotas.CONNECTIONS, self.tenant)
         self.save(force_insert=True)
-        pair_lock.add_inserted(self)
+        pair_lock.add_locked(self, transactions.locked_rows())
 
-    def lock(self, is_shared: bool = False) -> bool:
-        """Lock and reload this row and the peer's. Return False if it was deleted.
+    def lock(self, is_shared: bool = False, with_deleted: bool = False) -> Self | None:
+        """Lock this row and the peer's. Return the locked row, or None if deleted.
 
         Comes before anything is read, decided or changed on this connection and its
-        exchanges; move() requires it. See pair_lock. is_shared: of a multi-party
-        invitation, which does not change when it is accepted.
+        exchanges. Whoever has locked it uses the returned object, which is the same for
+        all code of the transaction: this one stays as it was read, and move() refuses
+        it. See pair_lock. is_shared: of a multi-party invitation, which does not change
+        when it is accepted. with_deleted: also one that is hidden, and of which a worker
+        ends and removes the rest (removal.py).
 
         In transactions.atomic(), until it ends; RuntimeError without one. It waits for
         others who have the lock. 503 `organization_frozen`.
-
-        Afterwards all objects of the row on which this was called share their
-        attributes; unsaved changes of this one are lost.
         """
-        return pair_lock.lock_pair(self, is_shared) and not self.deleted_at
+        row = self if self.is_locked else pair_lock.lock_pair(self, is_shared)
+        return None if row and row.deleted_at and not with_deleted else row
 
-    def lock_deleted(self) -> bool:
-        """Lock a deleted row as lock() does. Return False if it is gone by now.
+    def lock_deleted(self) -> Self | None:
+        """Lock a deleted row as lock() does. Return None if it is gone by now.
 
-        On this object `deleted_at` is None then, so that the steps that end the
+        On the returned object `deleted_at` is None then, so that the steps that end the
         connection take it for a live one; in the database it stays set.
         """
-        is_there = pair_lock.lock_pair(self)
-        self.deleted_at = None
-        return is_there
+        row = self.lock(with_deleted=True)
+        if row:
+            row.deleted_at = None
+        return row
 
     @classmethod
     def lock_all(cls, rows: Iterable[Connection]) -> None:
@@ -391,10 +400,10 @@ class Connection(EventSource, NotedRow):
 
     @property
     def is_locked(self) -> bool:
-        """Whether this transaction has locked it, or has created it."""
-        return (type(self), self.pk) in transactions.locked_rows()
+        """Whether this object is the row that this transaction has locked or made."""
+        return self.locked_with.get(self.pk) is self
 
-    def lock_for_exchange(self) -> None:
+    def lock_for_exchange(self) -> Self:
         """Lock the connection as lock() does, for an exchange that begins on it.
 
         An exchange begins with the connected peer, or as the content of a new link.
@@ -404,11 +413,13 @@ class Connection(EventSource, NotedRow):
         409 `connection_gone` if it was ended or deleted, `wrong_state` before it is
         connected, `quota_exceeded` as adopt(); 503 `organization_frozen`.
         """
-        if not self.lock() or self.left_at:
+        connection = self.lock()
+        if connection is None or connection.left_at:
             raise outbox.connection_gone()
-        if not self.is_new_link and self.state != self.State.CONNECTED:
-            raise WrongState(self, [self.State.CONNECTED])
-        self.adopt()
+        if not connection.is_new_link and connection.state != self.State.CONNECTED:
+            raise WrongState(connection, [self.State.CONNECTED])
+        connection.adopt()
+        return connection
 
     def adopt(self) -> None:
         """Count a connection of a stranger as the organization's own from now on.
@@ -426,8 +437,8 @@ class Connection(EventSource, NotedRow):
 
         The errors of NotedRow.change_notes(), lock() and adopt().
         """
-        if self.lock():
-            self.adopt()
+        if connection := self.lock():
+            connection.adopt()
         super().change_notes(notes)
 
     # The transitions. Like move(), each needs the lock and may raise WrongState.
@@ -648,18 +659,20 @@ class Connection(EventSource, NotedRow):
         deletes it. Later calls do nothing. 409 `wrong_state` before it is connected,
         `connection_gone` if it was deleted; 503 `organization_frozen`.
         """
-        if not self.lock():
+        connection = self.lock()
+        if connection is None:
             raise outbox.connection_gone()
-        if self.left_at:
+        if connection.left_at:
             return
-        if self.state != self.State.CONNECTED:
-            raise WrongState(self, [self.State.CONNECTED])
+        if connection.state != self.State.CONNECTED:
+            raise WrongState(connection, [self.State.CONNECTED])
         # Before mark_ended(), after which nothing is sent to the peer.
-        router.end_exchanges(self)
+        router.end_exchanges(connection)
         # Other agents may not know the message.
-        if self.supports_rotation or self.is_hosted:
-            outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
-        self.mark_ended()
+        if connection.supports_rotation or connection.is_hosted:
+            hangup = build(HANGUP, connection.message_prefix)
+            outbox.enqueue_if_possible(connection, hangup)
+        connection.mark_ended()
 
     @property
     def own_keys(self) -> list[Key]:
@@ -674,37 +687,41 @@ class Connection(EventSource, NotedRow):
         use removal.remove_connection() for one of unknown size. 503
         `organization_frozen`.
         """
-        if self.give_up():
-            pair_lock.forget_deleted(self)
-            self.delete()
+        if connection := self.give_up():
+            pair_lock.forget_deleted(connection)
+            connection.delete()
             # A retired key receives nothing more, so its digests are not needed.
-            SeenMessage.objects.filter(key__in=self.own_keys).delete()
+            SeenMessage.objects.filter(key__in=connection.own_keys).delete()
 
-    def give_up(self) -> bool:
+    def give_up(self) -> Self | None:
         """End the open exchanges, tell the peer, and replace the keys by tombstones.
 
         In the caller's transaction, with the pair lock; the caller deletes or hides the
-        row. Return False if it was deleted before.
+        row that is returned. None if it was deleted before.
         """
-        if not self.lock():
-            return False
+        connection = self.lock()
+        if connection is None:
+            return None
         # A hosted peer handles what is sent in this block at its end, while this row
         # exists.
         with transactions.run_at_end():
-            router.end_exchanges(self)
+            router.end_exchanges(connection)
             # A hosted peer finds the tombstones. Tell another agent if it knows
             # `hangup`.
-            is_open = self.state == self.State.CONNECTED and not self.connectionless
-            if is_open and self.supports_rotation and not self.is_hosted:
-                outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
+            is_connected = connection.state == self.State.CONNECTED
+            is_open = is_connected and not connection.connectionless
+            if is_open and connection.supports_rotation and not connection.is_hosted:
+                hangup = build(HANGUP, connection.message_prefix)
+                outbox.enqueue_if_possible(connection, hangup)
         # Again: if the peer's handler failed, its rollback has forgotten the lock.
-        if not self.lock():
-            return False
+        connection = connection.lock()
+        if connection is None:
+            return None
         # A retired key can pack nothing more.
-        outbox.pack_pending(self.own_keys)
-        for key in self.own_keys:
+        outbox.pack_pending(connection.own_keys)
+        for key in connection.own_keys:
             key.retire()
-        return True
+        return connection
 
     @property
     def is_hosted(self) -> bool:
@@ -712,7 +729,7 @@ class Connection(EventSource, NotedRow):
 
         One query, unless the peer's row is locked with this one.
         """
-        if pair_lock.find_locked_by_key(type(self), self.their_key):
+        if pair_lock.find_by_key(self.locked_with, self.their_key):
             return True
         return Key.find_live(self.their_key) is not None
 

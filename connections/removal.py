@@ -37,8 +37,10 @@ def remove_connection(connection: Connection) -> None:
     later. With many open exchanges or waiting messages, even that is done later.
     Later calls do nothing. 503 `organization_frozen`.
     """
-    if not connection.lock():
+    locked = connection.lock()
+    if locked is None:
         return
+    connection = locked
     exchanges = Exchange.__subclasses__()
     # What ends with the connection, by its keys.
     ends = [
@@ -79,15 +81,17 @@ def end_some(key: UUID) -> int:
     giving it up; 0 if that was done before.
     """
     found = Connection._base_manager.filter(pk=key).first()
-    if not found or not found.lock_deleted():
+    connection = found and found.lock_deleted()
+    if connection is None:
         return 0
-    if all(own_key.retired_at for own_key in found.own_keys):
+    if all(own_key.retired_at for own_key in connection.own_keys):
         return 0
     ended = sum(
-        model.decline_open(found, MAX_IN_CALL) for model in Exchange.__subclasses__()
+        model.decline_open(connection, MAX_IN_CALL)
+        for model in Exchange.__subclasses__()
     )
-    ended = ended or outbox.pack_pending(found.own_keys, MAX_IN_CALL)
-    return ended or int(found.give_up())
+    ended = ended or outbox.pack_pending(connection.own_keys, MAX_IN_CALL)
+    return ended or int(connection.give_up() is not None)
 
 
 @transactions.atomic()

@@ -54,7 +54,7 @@ def origin_of_request(
     """
     if origin:
         return origin
-    locked = pair_lock.find_locked_by_key(Connection, verkey)
+    locked = pair_lock.find_by_key(invitation.locked_with, verkey)
     hosted = locked[1] if locked else Key.find(verkey)
     if hosted and hosted.tenant_id == invitation.tenant_id:
         return None
@@ -127,11 +127,12 @@ def remove_oldest(rows: QuerySet[Connection]) -> bool:
 def remove_unused(connection: Connection) -> bool:
     """Remove a connection, unless it is gone or the organization has used it just now."""
     try:
-        if not connection.lock() or connection.stranger is None:
-            return False
+        locked = connection.lock()
     except OrganizationFrozen:  # the peer's, which is being moved
         return False
-    remove_connection(connection)
+    if locked is None or locked.stranger is None:
+        return False
+    remove_connection(locked)
     logger.info("connection %s of a stranger made room", connection.pk)
     return True
 

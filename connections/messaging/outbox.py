@@ -6,12 +6,13 @@ that could not be handled at once. connections/transport/delivery.py handles and
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -60,8 +61,15 @@ class PeerConnection(Protocol):
     @property
     def peer(self) -> Party: ...
 
-    def lock(self) -> bool:
-        """Lock and reload it. Return False if it was deleted."""
+    @property
+    def locked_with(self) -> Mapping[UUID, Any]:
+        """The connections that are locked with it, if it is the locked row."""
+        ...
+
+    def lock(
+        self, is_shared: bool = False, with_deleted: bool = False
+    ) -> "PeerConnection | None":
+        """Return the locked row. None if it was deleted."""
         ...
 
     def with_decorators(self, body: dict[str, Any]) -> dict[str, Any]: ...
@@ -176,15 +184,18 @@ def enqueue_leased(sent: HostedMessage) -> None:
     """Enqueue a message to a wallet hosted here as a row.
 
     The row is leased to this thread, which delivers it after the commit. The messages
-    that follow on the connection do the same, so that none overtakes.
+    that follow on the connection do the same, so that none overtakes. In the transaction
+    of the sender, which may have to lock the connection again: a rollback to a savepoint
+    has released it.
     """
     party = Party("", sent.recipient_key.verkey, "", [])
-    row = _build_row(party, sent.body, sent.my_key, sent.connection)
+    connection = sent.connection and sent.connection.lock(with_deleted=True)
+    row = _build_row(party, sent.body, sent.my_key, connection)
     row.is_hosted = True
     row.lease()
     row.save(force_insert=True)
-    if sent.connection:
-        sent.connection.has_waiting_messages = True
+    if connection:
+        connection.has_waiting_messages = True
     transaction.on_commit(partial(deliver_committed, row))
 
 
@@ -221,7 +232,7 @@ def _find_hosted_key(verkey: str, connection: PeerConnection | None) -> Key | No
     """
     # Usually the peer's row is locked with ours, and no query is needed.
     if connection:
-        found = pair_lock.find_locked_by_key(type(connection), verkey)
+        found = pair_lock.find_by_key(connection.locked_with, verkey)
         if found:
             return found[1]
     key = Key.find(verkey)

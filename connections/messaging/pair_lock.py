@@ -4,7 +4,7 @@ Either party locks both rows before it reads, decides and changes anything, so w
 both do at once happens one after the other, and both sides agree at the end.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 from uuid import UUID
@@ -54,44 +54,39 @@ LOADED_WITH_ROW = (
 Row = TypeVar("Row", bound=Any)  # a Connection, whose module imports this one
 
 
-def lock_pair(connection: Any, is_shared: bool = False) -> bool:
-    """Lock and reload both rows of a connection. Return False if it is gone.
+def lock_pair(connection: Row, is_shared: bool = False) -> Row | None:
+    """Lock both rows of a connection. Return its locked row, or None if it is gone.
 
-    True for one that is hidden already (`deleted_at`), while its organization is there.
+    Also one that is hidden already (`deleted_at`), while its organization is there.
 
     is_shared: others may lock it so at the same time; it only cannot be deleted. This
     transaction cannot lock it fully later. 503 `organization_frozen`.
 
     Until the transaction ends or the savepoint is rolled back, nobody else can change,
-    end or delete either. Objects on which this was called share one `__dict__`.
+    end or delete either, and each call in this transaction returns the same object. The
+    given one stays as it was read.
     """
-    model = type(connection)
-    row = find_locked(model, connection.pk)
-    if row is None:
-        lock_pairs(model, [connection], FOR_READING if is_shared else FOR_CHANGES)
-        row = find_locked(model, connection.pk)
-    if row is None:
-        return False
-    # From now on this object is the locked row: whoever changes one changes the other.
-    connection.__dict__ = row.__dict__
-    return True
+    locked = transactions.locked_rows()
+    if connection.pk not in locked:
+        mode = FOR_READING if is_shared else FOR_CHANGES
+        lock_pairs(type(connection), [connection], mode)
+    return locked.get(connection.pk)
 
 
 def lock_pairs(
-    model: type[Any], connections: Iterable[Any], mode: str = FOR_CHANGES
+    model: type[Row], connections: Iterable[Row], mode: str = FOR_CHANGES
 ) -> None:
     """Lock all these connections and their peers, in one order.
 
     Whoever locks several must lock all at once, else two of them wait for each other.
     """
-    if not transactions.is_active():
-        raise RuntimeError("a lock needs core.work.transactions.atomic()")
-    ids = [row.pk for row in connections]
-    locked = [row[0] for row in fetch_rows(LOCK_SQL + mode, {"ids": ids})]
+    locked = transactions.locked_rows()
+    given = {"ids": [row.pk for row in connections]}
+    ids = [pk for (pk,) in fetch_rows(LOCK_SQL + mode, given)]
     # A statement of its own: it sees what was committed during the wait.
-    for row in _read(model, locked):
+    for row in _read(model, ids):
         row.wallet.tenant.require_thawed()
-        transactions.locked_rows().setdefault((model, row.pk), row)
+        add_locked(row, locked)
 
 
 def _read(model: Any, ids: list[UUID]) -> Iterable[Any]:
@@ -133,40 +128,39 @@ def lock_requester(invitation: Any, verkey: str) -> None:
     fetch_rows(LOCK_REQUESTER_SQL, [f"{invitation.pk} {verkey}"])
 
 
-def add_inserted(connection: Any) -> None:
-    """Count a row that this transaction has inserted as locked: nobody else sees it."""
-    transactions.locked_rows()[type(connection), connection.pk] = connection
+def add_locked(connection: Row, locked: dict[UUID, Any]) -> None:
+    """Let this object be the locked row, unless there is one already.
+
+    locked: transactions.locked_rows().
+    """
+    if locked.setdefault(connection.pk, connection) is connection:
+        connection.locked_with = locked
+        connection.locked_exchanges = {}
 
 
 def forget_deleted(connection: Any) -> None:
     """Call this before the row is deleted."""
-    transactions.locked_rows().pop((type(connection), connection.pk), None)
+    transactions.locked_rows().pop(connection.pk, None)
 
 
-def find_locked(model: type[Row], pk: Any) -> Row | None:
-    return transactions.locked_rows().get((model, pk))
-
-
-def find_waiting(model: type[Row], thread_id: str) -> list[Row]:
-    """The locked connections on which a message of this thread waits to be handled."""
+def find_waiting(locked: Mapping[UUID, Row], thread_id: str) -> list[Row]:
+    """Those of the locked connections on which a message of this thread waits."""
     return [
         row
-        for row in transactions.locked_rows().values()
-        if isinstance(row, model)
-        and row.has_waiting_messages
+        for row in locked.values()
+        if row.has_waiting_messages
         and _waiting(row.pk).filter(thread_id=thread_id).exists()
     ]
 
 
-def find_locked_by_key(model: type[Row], verkey: str) -> tuple[Row, Key] | None:
+def find_by_key(locked: Mapping[UUID, Row], verkey: str) -> tuple[Row, Key] | None:
     """Find the locked row with this key of its own party. Return the row and the key.
 
     Asks no database. The key of a deleted connection is retired. None for a deleted
     wallet. None too if very many rows are locked: then the database finds it faster.
     """
-    locked = transactions.locked_rows()
     for row in locked.values() if len(locked) <= MAX_SEARCHED else ():
-        if isinstance(row, model) and not row.wallet.deleted_at:
+        if not row.wallet.deleted_at:
             for key in (row.my_key, row.other_key, row.invitation_key):
                 if key and key.verkey == verkey:
                     if row.deleted_at:

@@ -55,7 +55,7 @@ def send_text(connection: Connection, content: str) -> BasicMessage:
 
     409 `wrong_state` before it is connected, `connection_gone`.
     """
-    connection.lock_for_exchange()
+    connection = connection.lock_for_exchange()
     row = _save_text(
         connection, BasicMessage.Direction.OUTGOING, content, timezone.now()
     )

@@ -97,11 +97,12 @@ def accept_shared(wallet: Wallet, message: Message) -> Connection:
     starter = read_service(message)
     wallet.lock_or_404()
     known, hosted = find_shared(wallet, message)
-    if known and known.lock():
-        return known
-    if hosted and not hosted.lock():
-        raise link_gone_error()
+    if known and (locked := known.lock()):
+        return locked
     if hosted:
+        hosted = hosted.lock()
+        if hosted is None:
+            raise link_gone_error()
         _require_open(hosted)
     connection = Connection(
         tenant=wallet.tenant,

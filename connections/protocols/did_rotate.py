@@ -32,7 +32,7 @@ def rotate(connection: Connection) -> None:
     409 `rotation_pending` while the last rotation is not answered, or messages to the
     key before the last one may be on their way.
     """
-    connection.lock_for_exchange()
+    connection = connection.lock_for_exchange()
     if not (connection.supports_rotation or connection.is_hosted):
         message = "The peer has not said that it speaks did-rotate/1.0."
         raise Conflict("rotation_unknown", message)
@@ -43,7 +43,7 @@ def rotate(connection: Connection) -> None:
     # The key before the last rotation: it has received late messages until now.
     if connection.other_key:
         # A hosted peer's waiting messages may be addressed to the key erased here.
-        peer = pair_lock.find_locked_by_key(Connection, connection.their_key)
+        peer = pair_lock.find_by_key(connection.locked_with, connection.their_key)
         if peer and peer[0].has_waiting_messages:
             raise Conflict(
                 "rotation_pending", "Messages of the peer are on their way: try again."

@@ -91,8 +91,9 @@ def ask_once(connection_id: UUID) -> datetime | None:
     In a transaction of its own, with the lock of the connection, so that one of several
     calls asks. It is RFC 0031's: agents of connections/1.0 may not know its successor.
     """
-    connection = Connection.objects.filter(pk=connection_id).first()
-    if not connection or not connection.lock() or connection.left_at:
+    found = Connection.objects.filter(pk=connection_id).first()
+    connection = found and found.lock()
+    if connection is None or connection.left_at:
         return None
     if connection.features_asked_at is None:
         connection.update_columns(features_asked_at=timezone.now())

@@ -166,11 +166,12 @@ def accept_invitation(
         return known
     # Locked after everything else: a multi-party invitation only against deletion, so
     # that many accept it at once.
-    if hosted and not hosted.lock(is_shared=hosted.multi_party):
-        raise invitation_gone_error()
-    if hosted and hosted.state != State.INVITED:
-        raise invitation_used_error()
     if hosted:
+        hosted = hosted.lock(is_shared=hosted.multi_party)
+        if hosted is None:
+            raise invitation_gone_error()
+        if hosted.state != State.INVITED:
+            raise invitation_used_error()
         require_unexpired(hosted)
     if hosted and hosted.multi_party and hosted.tenant_id != wallet.tenant_id:
         place = strangers.origin_of_organization(hosted.tenant_id, wallet.tenant_id)
@@ -216,7 +217,8 @@ def lock_known_connection(
         known = rows.first()
     else:  # the usual inviter has no public DID
         known = known_connection.first(wallet.pk, inviter_key, same_invitation)
-    return known if known and known.lock() and not known.left_at else None
+    locked = known and known.lock()
+    return locked if locked and not locked.left_at else None
 
 
 def connect(
@@ -350,7 +352,7 @@ def answer_request(invitation: Connection, message: Message) -> None:
     party = read_requester(message, invitation.wallet.tenant)
     # The order of what follows is the contract: no connection changes before the last
     # check. A requester hosted here, whose row its own call has locked, is not counted.
-    if not pair_lock.find_locked_by_key(Connection, party.verkey):
+    if not pair_lock.find_by_key(invitation.locked_with, party.verkey):
         _limit_undelivered(invitation)
     same_invitation = {"@id": invitation.invitation["@id"]}
     answered = answered_connection.first(

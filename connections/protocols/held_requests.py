@@ -26,18 +26,19 @@ def accept_request(connection: Connection) -> None:
     409 `nothing_to_confirm` if no request waits, `connection_gone` if the connection
     or the peer is gone, `quota_exceeded` as Connection.adopt().
     """
-    if not connection.lock():
+    locked = connection.lock()
+    if locked is None:
         raise outbox.connection_gone()
-    response = vault.unseal(connection, "held_response")
+    response = vault.unseal(locked, "held_response")
     if response is None:
         raise Conflict(
             "nothing_to_confirm",
             "No request waits on this connection: it was accepted already, or nobody "
             "has answered the invitation yet.",
         )
-    connection.adopt()
-    connection.update_columns(held_response=None, updated_at=timezone.now())
-    outbox.enqueue(connection, response)
+    locked.adopt()
+    locked.update_columns(held_response=None, updated_at=timezone.now())
+    outbox.enqueue(locked, response)
 
 
 @transactions.atomic()
@@ -46,17 +47,20 @@ def refuse_or_remove(connection: Connection) -> None:
 
     In one transaction, with the pair lock. Later calls do nothing.
     """
-    if connection.lock() and connection.held_response is not None:
+    locked = connection.lock()
+    if locked is None:
+        return
+    if locked.held_response is not None:
         # Stands in for the request, which is not stored: a report needs only these.
         request = Message(
-            f"{connection.handshake}/request",
-            connection.message_prefix,
-            connection.thread_id,
-            connection.thread_id,
+            f"{locked.handshake}/request",
+            locked.message_prefix,
+            locked.thread_id,
+            locked.thread_id,
             {},
         )
         # A hosted peer handles the report while this row and its key exist.
         with transactions.run_at_end():
             for report in connection_requests.refusal_reports(request, REFUSED):
-                outbox.enqueue_if_possible(connection, report)
-    remove_connection(connection)
+                outbox.enqueue_if_possible(locked, report)
+    remove_connection(locked)

@@ -319,9 +319,8 @@ def _lock_open_invitation(wallet: Wallet, invitation_id: str) -> Connection | No
         pk=pk, connectionless=False, role=Connection.Role.INVITER
     )
     found = rows.first()
-    if not found or not found.lock():
-        return None
-    return found if found.is_open and not found.is_expired else None
+    locked = found and found.lock()
+    return locked if locked and locked.is_open and not locked.is_expired else None
 
 
 @handles("out-of-band/1.0/handshake-reuse-accepted", "1.1")

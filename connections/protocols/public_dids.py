@@ -204,7 +204,9 @@ def request_connection(
         return known
     hosted = find_for_request(key, parent) if key else None
     # The DID has a key of a wallet here, which accepts no requests.
-    if key and not (hosted and hosted.lock(is_shared=True)):
+    if hosted:
+        hosted = hosted.lock(is_shared=True)
+    if key and not hosted:
         raise Conflict(
             "requests_not_accepted",
             f"{did} accepts no requests to connect. Ask its owner for an invitation.",

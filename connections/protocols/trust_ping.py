@@ -19,7 +19,7 @@ def send_ping(connection: Connection) -> None:
     In one transaction, with the pair lock. 409 `wrong_state` before it is connected,
     `connection_gone`.
     """
-    connection.lock_for_exchange()
+    connection = connection.lock_for_exchange()
     body = build(PING, connection.message_prefix, response_requested=True)
     connection.update_columns(
         ping_id=body["@id"], pinged_at=timezone.now(), ping_answered_at=None

@@ -31,8 +31,8 @@ def mark_handled(sent: HostedMessage) -> None:
     """Like mark_sent(), for a message that was handled before the commit."""
     is_response = didcomm.read(sent.body).type == connections_1_0.RESPONSE
     connection: Any = sent.connection
-    if is_response and connection and connection.lock():
-        handshakes.connect_inviter(connection)
+    if is_response and connection and (inviter := connection.lock()):
+        handshakes.connect_inviter(inviter)
 
 
 def lock_inviter(row: OutboundMessage) -> Connection | None:
@@ -51,4 +51,4 @@ def lock_connection(row: OutboundMessage) -> Connection | None:
     Deleting a connection locks in the same order, so neither deadlocks.
     """
     connection = Connection.objects.filter(outboundmessage=row).first()
-    return connection if connection and connection.lock() else None
+    return connection and connection.lock()

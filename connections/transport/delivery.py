@@ -51,9 +51,7 @@ def handle_hosted(sent: HostedMessage) -> None:
     row that is delivered after the commit. So does what follows it on the connection,
     and what comes after MAX_HANDLED_BEFORE_COMMIT messages.
     """
-    connection = sent.connection
-    if connection:
-        connection.lock()  # sets has_waiting_messages too
+    connection = sent.connection and sent.connection.lock(with_deleted=True)
     # An earlier message of this connection is a row already, so this one must wait.
     must_wait = connection and connection.has_waiting_messages
     if must_wait or transactions.count_deferred_run() > MAX_HANDLED_BEFORE_COMMIT:
@@ -64,9 +62,6 @@ def handle_hosted(sent: HostedMessage) -> None:
     except Exception as error:  # what the sender did stands, whatever the handler does
         level = logging.INFO if isinstance(error, ReadNeeded) else logging.WARNING
         logger.log(level, "not handled before the commit: %r", error, exc_info=True)
-        if connection:
-            # Again: the rollback to the savepoint has dropped it (transactions.py).
-            connection.lock()
         outbox.enqueue_leased(sent)
 
 

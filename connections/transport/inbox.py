@@ -249,11 +249,12 @@ def handle(key: Key, received: Message) -> None:
     the peer or of ours is adopted, and the first responder to a link becomes its
     peer.
     """
-    connection = find_connection(key, received.parent_id)
+    found = find_connection(key, received.parent_id)
     # A request to a public DID answers no invitation.
-    if not connection and received.major_type in didcomm.CONNECTION_REQUESTS:
-        connection = public_dids.find_for_request(key, received.parent_id)
-    if not connection or not _lock_for_handler(connection, received):
+    if not found and received.major_type in didcomm.CONNECTION_REQUESTS:
+        found = public_dids.find_for_request(key, received.parent_id)
+    connection = found and _lock_for_handler(found, received)
+    if connection is None:
         raise PeerError("unknown_connection", "unknown recipient key")
     if connection.left_at:
         raise PeerError("connection_gone", "this connection was ended")
@@ -277,13 +278,13 @@ def handle(key: Key, received: Message) -> None:
     router.dispatch(connection, received)
 
 
-def _lock_for_handler(connection: Connection, received: Message) -> bool:
+def _lock_for_handler(connection: Connection, received: Message) -> Connection | None:
     """Lock the connection, and with it the others that the handler will change.
 
     All by one statement: two that lock one after the other may wait for each other.
     A sender that is hosted here has locked the connection already, and its messages
     change no other one. A request does not change a multi-party invitation, so many are
-    handled at once. Returns False if the connection was deleted.
+    handled at once. Returns the locked row, or None if the connection was deleted.
     """
     if connection.is_locked:
         return connection.lock()
@@ -303,7 +304,7 @@ def find_connection(key: Key, parent_id: str = "") -> Connection | None:
     key. The row is not locked here, unless this transaction has locked it before.
     """
     # Before the commit of a hosted sender, both rows are locked already.
-    if locked := pair_lock.find_locked_by_key(Connection, key.verkey):
+    if locked := pair_lock.find_by_key(transactions.locked_rows(), key.verkey):
         return locked[0]
     found = connection_by_key.first(key.pk)
     return found or handshakes.find_by_public_key(key, parent_id)

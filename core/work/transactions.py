@@ -6,10 +6,10 @@ long as the transaction lasts:
 - work that was put off until the end (`before_commit`), such as handling a message to
   a wallet hosted here;
 - the rows that the transaction has locked (`locked_rows`), so that all code that comes
-  across such a row uses the same state and asks the database once.
+  across such a row uses the same object and asks the database once.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,7 @@ class _Transaction:
     def __init__(self) -> None:
         self.deferred: list[Callable[[], object]] = []
         self.done = 0
-        self.locked_rows: dict[Hashable, Any] = {}
+        self.locked_rows: dict[Any, Any] = {}
 
     def run_deferred(self) -> None:
         while self.deferred:
@@ -74,6 +74,7 @@ def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
                 this.run_deferred()
             finally:
                 call.transaction = None
+                this.locked_rows.clear()
         return
     count = len(outer.deferred)
     try:
@@ -113,19 +114,17 @@ def count_deferred_run() -> int:
     return current.done if current else 0
 
 
-def locked_rows() -> dict[Hashable, Any]:
-    """Return the one object of each row that this transaction uses, by what finds it.
+def locked_rows() -> dict[Any, Any]:
+    """Return the one object of each row that this transaction has locked, by its id.
 
-    Connections in it are locked, or were created here; exchanges are guarded by the
-    lock of their connection. The caller may add to it. Empty outside of atomic(). A
-    rollback to a savepoint empties it.
+    Whoever locks or inserts one adds it. The end of the transaction and a rollback to a
+    savepoint empty the dict, which releases the locks too. RuntimeError outside of
+    atomic().
     """
     current = current_call().transaction
-    return current.locked_rows if current else {}
-
-
-def is_active() -> bool:
-    return current_call().transaction is not None
+    if current is None:
+        raise RuntimeError("a lock needs core.work.transactions.atomic()")
+    return current.locked_rows
 
 
 def database_time() -> datetime:

@@ -43,7 +43,7 @@ def propose(
 
     exchange_version: instead of that of Connection.message_format_for().
     """
-    connection.lock_for_exchange()
+    connection = connection.lock_for_exchange()
     message_format = discover_features.choose_format(
         connection, messages.ISSUE_CREDENTIAL, exchange_version
     )

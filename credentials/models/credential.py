@@ -310,7 +310,7 @@ class Credential(Exchange):
         `wrong_state` if not connected, `quota_exceeded`; 503 `organization_frozen`,
         `too_many_reads`. Inside of another transaction ReadNeeded.
         """
-        connection.lock_for_exchange()
+        connection = connection.lock_for_exchange()
         definition.check_offer(values, automatic_issuance)
         message_format = discover_features.choose_format(
             connection, messages.ISSUE_CREDENTIAL

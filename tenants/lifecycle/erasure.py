@@ -258,7 +258,7 @@ def part_connections(tenant: UUID) -> int:
     keys = [key for row in connections for key in (row.my_key, row.other_key) if key]
     verkeys = {key.verkey for key in keys}
     for peer in list(transactions.locked_rows().values()):
-        if isinstance(peer, Connection) and peer.their_key in verkeys:
+        if peer.their_key in verkeys:
             Credential.abandon_open(peer)
             Verification.abandon_open(peer)
     Connection._base_manager.filter(pk__in=[row.pk for row in connections]).delete()

@@ -4,6 +4,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from core.call import current_call
 from core.work import transactions
 from tenants.models import Network
 from tests.support.races import at_once, elsewhere
@@ -16,11 +17,15 @@ def done():
     return []
 
 
+def is_active():
+    return current_call().transaction is not None
+
+
 def put_off(done, name, *following):
     """Put off a function that records its name, then puts off those that follow."""
 
     def run():
-        assert connection.in_atomic_block and transactions.is_active()
+        assert connection.in_atomic_block and is_active()
         done.append(name)
         for one in following:
             put_off(done, one)
@@ -38,7 +43,7 @@ def exists(name):
 
 def test_what_is_put_off_runs_in_order_before_the_commit(done):
     with transactions.atomic():
-        transaction.on_commit(lambda: done.append(transactions.is_active()))
+        transaction.on_commit(lambda: done.append(is_active()))
         put_off(done, "first", "put off by the first")
         put_off(done, "second")
         done.append("last line")
@@ -52,7 +57,7 @@ def test_it_writes_in_the_same_transaction_and_a_failure_stops_the_rest(done):
         transactions.before_commit(lambda: 1 / 0)
         put_off(done, "never")
     assert done == [True]
-    assert not exists("one") and not transactions.is_active()
+    assert not exists("one") and not is_active()
 
 
 def test_only_the_outermost_runs_it(done):
@@ -71,7 +76,7 @@ def test_the_outermost_of_ours_runs_it_also_inside_of_djangos(done):
         with transactions.atomic():
             put_off(done, "ours")
         assert done == ["ours"]
-        assert not transactions.is_active()
+        assert not is_active()
 
 
 def test_a_savepoint_that_is_rolled_back_drops_what_it_put_off(done):
@@ -107,7 +112,7 @@ def test_an_exception_drops_everything_and_the_next_transaction_is_a_new_one(
         put_off(done, "dropped")
         transactions.locked_rows()["row"] = object()
         raise error
-    assert not transactions.is_active()
+    assert not is_active()
     with transactions.atomic():
         assert transactions.locked_rows() == {}
         put_off(done, "of the next")
@@ -164,10 +169,14 @@ def test_the_functions_that_have_begun_are_counted():
     assert counts == [0, 1, 2] * 2
 
 
-def test_outside_and_after_a_rollback_to_a_savepoint_no_locked_rows_are_kept():
-    """Its locks are released, and the objects may have changed in memory only."""
-    transactions.locked_rows()["row"] = object()
-    assert transactions.locked_rows() == {}
+def test_after_the_end_or_a_rollback_to_a_savepoint_no_locked_rows_are_kept():
+    """The locks are released, and the objects may have changed in memory only."""
+    with pytest.raises(RuntimeError, match="atomic"):
+        transactions.locked_rows()
+    with transactions.atomic():
+        kept = transactions.locked_rows()
+        kept["row"] = object()
+    assert kept == {}
     with transactions.atomic():
         transactions.locked_rows()["row"] = object()
         with transactions.atomic():

@@ -19,7 +19,7 @@ OPTIONS = out_of_band.OutOfBandOptions(("didexchange/1.1",))
 
 
 def receive_hangup(row):
-    row.lock()
+    row = row.lock()
     did_rotate.receive_hangup(row, None)
 
 
@@ -41,7 +41,7 @@ def count_sent(kind):
 
 
 def peer_rotates(row):
-    row.lock()
+    row = row.lock()
     party, _ = walks.outsider()
     to_did = dids.peer_4(party.verkey, party.endpoint)
     body = message.build(did_rotate.ROTATE, to_did=to_did)
@@ -49,7 +49,7 @@ def peer_rotates(row):
 
 
 def request(row, outsider=None):
-    row.lock()
+    row = row.lock()
     party, seed = outsider or walks.outsider()
     terms = ("1.1", "Phone", party, seed, row.message_prefix, row.invitation["@id"])
     body = did_exchange.build_request(*terms)
@@ -92,9 +92,8 @@ def test_an_agreement_that_nobody_waits_for_changes_nothing(walk):
         for thread in ("", "unknown"):
             told = Message(did_rotate.ACK, message.PREFIX, "1", thread, {})
             with transactions.atomic():
-                row.lock()
                 try:
-                    handler(row, told)
+                    handler(row.lock(), told)
                 except PeerError as error:
                     assert error.code == "unknown_thread"
     assert walks.everything() == before
@@ -126,8 +125,7 @@ def test_a_second_requester_of_did_exchange_is_refused(invited, state):
         request(invited)
     if state == "Connected":
         with transactions.atomic():
-            invited.lock()
-            handshakes.connect_inviter(invited)
+            handshakes.connect_inviter(invited.lock())
     walks.refuses(lambda: request(walks.fresh(invited)))
 
 

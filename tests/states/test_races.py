@@ -196,8 +196,7 @@ def test_stale_copies_that_confirm_at_once_all_succeed(walk):
     row = walks.connection(walk, "inviter", "Negotiating")
 
     def confirm(copy):
-        copy.lock()
-        handshakes.connect_inviter(copy)
+        handshakes.connect_inviter(copy.lock())
 
     assert error_codes(transitions(row, *[confirm] * N)) == []
     walks.arrived(row, "Connected")

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import count
 from urllib.parse import quote
 
-from django.db import transaction
-
 from connections.protocols import connectionless
 from connections.protocols.connections_1_0 import build_invitation
 from connections.protocols.out_of_band import OutOfBandOptions
+from core.work import transactions
 from credentials.bulk import issuing
 from tenants import vault
 from tests.factories import LoggedRequestFactory
@@ -256,7 +255,7 @@ class World:
     def share_links(self):
         self.offer_by_link()
         self.request_by_link()
-        with transaction.atomic():
+        with transactions.atomic():
             wallet = Wallet.of_organization(self.faber.tenant)
             connection = connectionless.create_link(wallet, options=OutOfBandOptions())
             message = {"@type": "https://didcomm.org/test/1.0/test", "@id": "1"}

@@ -71,7 +71,7 @@ def send_proposal(
 
     exchange_version: instead of that of Connection.message_format_for().
     """
-    connection.lock_for_exchange()
+    connection = connection.lock_for_exchange()
     policy = policy.resolve_dates(network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = previews.build_preview(resolved)

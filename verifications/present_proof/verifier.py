@@ -47,7 +47,7 @@ def send_request(
     stores it for the link if the connection is a new one. 400 `not_yet_due`, 409 if the
     connection is gone or not connected, `quota_exceeded`.
     """
-    connection.lock_for_exchange()
+    connection = connection.lock_for_exchange()
     policy = policy.resolve_dates(network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     proof_request = build_request_now(resolved, connection.tenant_id)

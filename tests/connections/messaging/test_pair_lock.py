@@ -79,7 +79,7 @@ def test_both_rows_are_locked_from_either_side(alice, role):
     with transactions.atomic():
         assert read(role).lock()
         assert [is_free(pk) for pk in rows] == [False, False]
-        assert all(Connection(pk=pk).is_locked for pk in rows)
+        assert set(transactions.locked_rows()) == set(rows)
     assert [is_free(pk) for pk in rows] == [True, True]
 
 
@@ -118,7 +118,7 @@ def test_several_pairs_are_locked_in_one_order_too(faber, alice):
     rows = list(Connection.objects.order_by("?"))
     with transactions.atomic():
         Connection.lock_all(rows)
-        locked = [pk for _, pk in transactions.locked_rows()]
+        locked = list(transactions.locked_rows())
     assert sorted(locked) == sorted(row.pk for row in rows)
     with database.cursor() as cursor:
         given = {"ids": [row.pk for row in rows]}
@@ -145,7 +145,7 @@ def test_a_connection_with_another_agent_is_one_row(faber, phone):
     faber.hosts("Alice").meets(faber)
     with transactions.atomic():
         assert row.lock()
-        assert list(transactions.locked_rows()) == [(Connection, row.pk)]
+        assert list(transactions.locked_rows()) == [row.pk]
 
 
 def test_an_invitation_for_many_is_kept_from_deletion_and_a_new_one_locked(faber):
@@ -158,22 +158,38 @@ def test_an_invitation_for_many_is_kept_from_deletion_and_a_new_one_locked(faber
     wallet = Wallet.objects.get(is_organization=True)
     with transactions.atomic():
         made = handshakes.invite(wallet)
-        assert made.is_locked and made.lock()
-        assert pair_lock.find_locked(Connection, made.pk) is made
+        assert made.is_locked and made.lock() is made
 
 
-def test_nothing_moves_without_the_lock(faber, alice):
-    faber.offers(alice, faber.defines("name", "level"), VALUES)
-    row, credential = read("inviter"), Credential.objects.get(role="holder")
-    connected, offered = row.State.CONNECTED, credential.State.OFFERED
-    for obj, state in ((row, connected), (credential, offered)):
-        with transactions.atomic():
+def test_a_connection_moves_only_as_the_locked_row(alice):
+    row = read("inviter")
+    connected = row.State.CONNECTED
+    with transactions.atomic():
+        with pytest.raises(RuntimeError, match="lock"):
+            move(row, [connected], connected)
+        locked = row.lock()
+        for unlocked in (row, read("inviter")):
             with pytest.raises(RuntimeError, match="lock"):
-                move(obj, [state], state)
-            obj.lock()
-            move(obj, [state], state)
-        with transactions.atomic(), pytest.raises(RuntimeError, match="lock"):
-            move(obj, [state], state)  # the lock of an earlier transaction
+                move(unlocked, [connected], connected)
+        move(locked, [connected], connected)
+    with transactions.atomic(), pytest.raises(RuntimeError, match="lock"):
+        move(locked, [connected], connected)  # the lock of an earlier transaction
+
+
+def test_an_exchange_moves_only_on_the_locked_row_of_its_connection(faber, alice):
+    faber.offers(alice, faber.defines("name", "level"), VALUES)
+    row, credential = read("invitee"), Credential.objects.get(role="holder")
+    offered = credential.State.OFFERED
+    with transactions.atomic():
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="lock"):
+                move(credential, [offered], offered)
+            locked = row.lock()
+        credential.lock()
+        assert credential.connection is locked
+        move(credential, [offered], offered)
+    with transactions.atomic(), pytest.raises(RuntimeError, match="lock"):
+        move(credential, [offered], offered)  # the lock of an earlier transaction
 
 
 def test_nothing_moves_with_a_lock_that_a_savepoint_released(alice):
@@ -183,29 +199,31 @@ def test_nothing_moves_with_a_lock_that_a_savepoint_released(alice):
     connected = row.State.CONNECTED
     with transactions.atomic():
         with pytest.raises(ZeroDivisionError), transactions.atomic():
-            row.lock()
+            locked = row.lock()
             raise ZeroDivisionError
         assert is_free(row.pk)
         with pytest.raises(RuntimeError, match="lock"):
-            move(row, [connected], connected)
+            move(locked, [connected], connected)
+        again = row.lock()
+        assert again is not locked and not locked.is_locked
+        move(again, [connected], connected)
 
 
-def test_all_objects_of_a_locked_row_share_their_attributes(faber, alice):
+def test_all_code_of_a_transaction_gets_one_object_of_a_locked_row(faber, alice):
     one, same, peer = read("inviter"), read("inviter"), read("invitee")
     offered = faber.offers(alice, faber.defines("name", "level"), VALUES)
     credential = Credential.objects.get(pk=offered["credentialId"])
     with transactions.atomic():
-        for row in (one, same, peer):
-            assert row.lock()
+        locked = one.lock()
+        assert same.lock() is locked.lock() is locked
         credential.lock()
-        one.name = "changed by one"
-        assert same.name == credential.connection.name == "changed by one"
-        assert peer.name != "changed by one"
-        same.their_key = "changed by the other"
-        assert one.their_key == "changed by the other"
-        found, key = pair_lock.find_locked_by_key(Connection, peer.my_key.verkey)
-        found.name = "of the peer"
-        assert (peer.name, key) == ("of the peer", peer.my_key)
+        assert credential.connection is locked
+        locked.name = "changed"
+        assert one.name != "changed", "it stays as it was read"
+        theirs, key = pair_lock.find_by_key(locked.locked_with, peer.my_key.verkey)
+        assert theirs is peer.lock() and key == peer.my_key
+        assert theirs.locked_with is locked.locked_with
+    assert not locked.is_locked and not locked.locked_with
 
 
 def test_all_code_of_a_transaction_uses_one_object_of_a_thread(faber, alice):
@@ -213,8 +231,7 @@ def test_all_code_of_a_transaction_uses_one_object_of_a_thread(faber, alice):
     first = Credential.objects.get(role="issuer")
     with transactions.atomic():
         first.lock()
-        connection = read("inviter")
-        assert connection.lock()
+        connection = read("inviter").lock()
         found = Credential.find_on_connection(connection, first.thread_id)
         assert found is first
         found.receive_problem(received(found.build_decline("No")))
@@ -225,8 +242,7 @@ def test_what_was_committed_before_the_lock_is_read(alice):
     stale = read("inviter")
     Connection.objects.filter(pk=stale.pk).update(name="changed meanwhile")
     with transactions.atomic():
-        assert stale.lock()
-        assert stale.name == "changed meanwhile"
+        assert stale.lock().name == "changed meanwhile"
 
 
 @either_side
@@ -240,8 +256,7 @@ def test_what_is_committed_during_the_wait_is_read(alice, role):
 
     def wait():
         with transactions.atomic():
-            assert stale.lock()
-        return stale.name
+            return stale.lock().name
 
     assert while_locked(rename, wait) == "changed meanwhile"
 
@@ -255,8 +270,8 @@ def test_keys_that_are_rotated_during_the_wait_are_found(alice, role, rotates):
 
     def wait():
         with transactions.atomic():
-            assert stale.lock()
-            return {pk for _, pk in transactions.locked_rows()}
+            locked = stale.lock()
+            return locked, set(locked.locked_with)
 
     # Twice: then the peer's row has none of the keys that were read.
     def rotate():
@@ -264,11 +279,12 @@ def test_keys_that_are_rotated_during_the_wait_are_found(alice, role, rotates):
             with transactions.run_at_end():
                 did_rotate.rotate(read(rotates))
 
-    assert while_locked(rotate, wait) == rows
+    locked, found = while_locked(rotate, wait)
+    assert found == rows
     former.refresh_from_db()
     assert former.retired_at
     fresh = read(role)
-    assert (stale.my_key, stale.their_key) == (fresh.my_key, fresh.their_key)
+    assert (locked.my_key, locked.their_key) == (fresh.my_key, fresh.their_key)
 
 
 @either_side
@@ -278,8 +294,7 @@ def test_keys_that_were_rotated_since_the_row_was_read_are_found(alice, role):
     for _ in range(2):
         did_rotate.rotate(read(other(role)))
     with transactions.atomic():
-        assert stale.lock()
-        assert {pk for _, pk in transactions.locked_rows()} == rows
+        assert set(stale.lock().locked_with) == rows
         assert [is_free(pk) for pk in rows] == [False, False]
 
 
@@ -289,9 +304,9 @@ def test_a_row_that_is_deleted_during_the_wait_is_not_locked(alice, role):
 
     def wait():
         with transactions.atomic():
-            return stale.lock(), list(transactions.locked_rows())
+            return stale.lock()
 
-    assert while_locked(lambda: read(role).remove(), wait)[0] is False
+    assert while_locked(lambda: read(role).remove(), wait) is None
 
 
 def test_the_rows_of_a_pair_are_found_by_indexes(alice):

@@ -158,8 +158,7 @@ def dispatch_again(connection, message):
     """Dispatch a message once more under another id, as the inbox does."""
     with transactions.atomic():
         found = Connection.objects.get(pk=connection.pk)
-        assert found.lock()
-        router.dispatch(found, replace(message, id="another-id"))
+        router.dispatch(found.lock(), replace(message, id="another-id"))
 
 
 def states():
