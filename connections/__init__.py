@@ -1,6 +1,6 @@
 """Connections, and the messages that travel on them.
 
-the row             models, live_connection (foreign keys to it), removal, retention
+the row             models, removal, retention
 links               invitation_links, link_expiry
 peers               resolver (from a DID to key and endpoint), hosted_peers
 exchanges           exchange: the base of credentials and verifications, both above

@@ -16,7 +16,6 @@ from connections.didcomm import reasons
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
 from connections.didcomm.message import Message, problem_text
 from connections.link_expiry import LINK_EXPIRED
-from connections.live_connection import ConnectionForeignKey
 from connections.messaging import outbox, pair_lock, router
 from connections.models import Connection
 from core.database.compiled_sql import CompiledQuery
@@ -53,7 +52,8 @@ class Exchange(EventSource, NotedRow):
     tenant: Any
     problem: Any
 
-    connection = ConnectionForeignKey()
+    # Also to a deleted one, until a worker has removed its row: see live_connection.
+    connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
     thread_id = models.CharField(max_length=128)
     wire_version = models.CharField(max_length=3, default="1.0")
     wire_format = models.CharField(max_length=9, default=HLINDY)
@@ -101,7 +101,7 @@ class Exchange(EventSource, NotedRow):
     def message_format(self) -> MessageFormat:
         """The format for the next message: that of the last one received.
 
-        Without a prefix if the connection was deleted.
+        Without a prefix if there is no connection any more.
         """
         prefix = self.connection.message_prefix if self.connection else ""
         return MessageFormat(prefix, self.wire_version, self.wire_format)
@@ -121,23 +121,31 @@ class Exchange(EventSource, NotedRow):
         return {**super().event_data(wallet), "thread_id": self.thread_id}
 
     @property
+    def live_connection(self) -> Connection | None:
+        """The connection. None as soon as it is deleted, also while its row exists."""
+        connection = self.connection
+        return None if connection is None or connection.deleted_at else connection
+
+    @property
     def public_connection_id(self) -> str | None:
         """The id of the connection as the API shows it.
 
         None for a connectionless exchange, and once the connection was deleted.
         """
-        if self.connection is None:
+        connection = self.connection
+        # Events of what a worker ends on a deleted one (removal.py) name it still.
+        if connection is None or (connection.deleted_at and not connection.is_locked):
             return None
-        return self.connection.public_connection_id
+        return connection.public_connection_id
 
     def lock(self) -> None:
         """Lock the connection and the peer's, before this exchange changes.
 
-        In transactions.atomic(), until it ends. `connection` is None afterwards if it
-        was deleted. This row is not read again: move() notices if it has changed. 503
-        `organization_frozen` while either party is being moved.
+        In transactions.atomic(), until it ends. `connection` is the locked row
+        afterwards, or None if it was deleted. This row is not read again: move() notices
+        if it has changed. 503 `organization_frozen` while either party is being moved.
         """
-        connection = self.connection
+        connection = self.live_connection
         self._use_locked(connection and connection.lock())
 
     def lock_to_act(self) -> None:
@@ -373,9 +381,10 @@ class Exchange(EventSource, NotedRow):
 
     def require_connection(self) -> Connection:
         """Return the connection. 409 `connection_gone` if it was deleted."""
-        if self.connection is None:
+        connection = self.live_connection
+        if connection is None:
             raise Conflict("connection_gone", f"The connection of {self} was deleted.")
-        return self.connection
+        return connection
 
 
 @cache

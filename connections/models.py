@@ -378,17 +378,6 @@ class Connection(EventSource, NotedRow):
         row = self if self.is_locked else pair_lock.lock_pair(self, is_shared)
         return None if row and row.deleted_at and not with_deleted else row
 
-    def lock_deleted(self) -> Self | None:
-        """Lock a deleted row as lock() does. Return None if it is gone by now.
-
-        On the returned object `deleted_at` is None then, so that the steps that end the
-        connection take it for a live one; in the database it stays set.
-        """
-        row = self.lock(with_deleted=True)
-        if row:
-            row.deleted_at = None
-        return row
-
     @classmethod
     def lock_all(cls, rows: Iterable[Connection]) -> None:
         """Lock these connections and their peers, before they are locked one by one.
@@ -693,13 +682,13 @@ class Connection(EventSource, NotedRow):
             # A retired key receives nothing more, so its digests are not needed.
             SeenMessage.objects.filter(key__in=connection.own_keys).delete()
 
-    def give_up(self) -> Self | None:
+    def give_up(self, with_deleted: bool = False) -> Self | None:
         """End the open exchanges, tell the peer, and replace the keys by tombstones.
 
         In the caller's transaction, with the pair lock; the caller deletes or hides the
-        row that is returned. None if it was deleted before.
+        row that is returned. None if it was deleted before. with_deleted: see lock().
         """
-        connection = self.lock()
+        connection = self.lock(with_deleted=with_deleted)
         if connection is None:
             return None
         # A hosted peer handles what is sent in this block at its end, while this row
@@ -714,7 +703,7 @@ class Connection(EventSource, NotedRow):
                 hangup = build(HANGUP, connection.message_prefix)
                 outbox.enqueue_if_possible(connection, hangup)
         # Again: if the peer's handler failed, its rollback has forgotten the lock.
-        connection = connection.lock()
+        connection = connection.lock(with_deleted=with_deleted)
         if connection is None:
             return None
         # A retired key can pack nothing more.

@@ -81,7 +81,7 @@ def end_some(key: UUID) -> int:
     giving it up; 0 if that was done before.
     """
     found = Connection._base_manager.filter(pk=key).first()
-    connection = found and found.lock_deleted()
+    connection = found and found.lock(with_deleted=True)
     if connection is None:
         return 0
     if all(own_key.retired_at for own_key in connection.own_keys):
@@ -91,7 +91,7 @@ def end_some(key: UUID) -> int:
         for model in Exchange.__subclasses__()
     )
     ended = ended or outbox.pack_pending(connection.own_keys, MAX_IN_CALL)
-    return ended or int(connection.give_up() is not None)
+    return ended or int(connection.give_up(with_deleted=True) is not None)
 
 
 @transactions.atomic()

@@ -63,7 +63,7 @@ def reserve_for_issuer(credential: Credential) -> RegistrySlot | None:
     remote ledger must be read first: then it is issued after accept(), if at all.
     Raises nothing: accept() finds out what is wrong.
     """
-    connection = credential.connection
+    connection = credential.live_connection
     is_offered = credential.state == Credential.State.OFFERED
     if not (is_offered and connection and connection.seems_hosted):
         return None
@@ -146,7 +146,8 @@ def mark_revoked(credentials: QuerySet[Credential]) -> None:
     issued = credentials.filter(state=Credential.State.ISSUED).select_related(*PARTIES)
     chosen = list(issued.order_by("pk")[:REVOKED_AT_ONCE])
     with transactions.atomic():
-        Connection.lock_all([one.connection for one in chosen if one.connection])
+        found = [one.live_connection for one in chosen]
+        Connection.lock_all([connection for connection in found if connection])
         for credential in chosen:
             credential.lock()  # takes the row of the connection that is locked above
             with suppress(WrongState):

@@ -161,7 +161,7 @@ def state_of(verification: Verification) -> State:
         # `declined` is our own code: somebody here has withdrawn it.
         is_ours = verification.problem in ("declined", LINK_EXPIRED)
         return State.OVER if is_ours else State.DECLINED
-    link = verification.connection
+    link = verification.live_connection
     is_old = verification.created_at + REQUEST_LIFETIME <= timezone.now()
     return State.OVER if is_old or link is None else State.ASKING
 

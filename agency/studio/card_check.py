@@ -46,7 +46,7 @@ def check_card(request: MemberRequest, object_id: UUID) -> HttpResponse:
         wanted = read_policy(card_of_definition(definition).to_draft().body())
         create = audit.recorded(VerificationPolicy.create, "policy.created", by=request)
         policy = create(tenant, wanted)
-    issued_over = credential.connection
+    issued_over = credential.live_connection
     if issued_over and issued_over.connectionless:
         return ask_for_policy(request, policy, None)
     usable = issued_over and find_chosen(tenant, None, str(issued_over.pk))

@@ -63,8 +63,8 @@ def describe_rows(tenant: Tenant, rows: Iterable[Any]) -> list[Any]:
         if hasattr(row, "state"):
             row.shown_state = label_of(row)
             row.badge = badge_of(row)
-        if getattr(row, "connection", None):
-            row.peer = row.connection
+        if peer := getattr(row, "live_connection", None):
+            row.peer = peer
             row.peer.page = page_of(row.peer)
     return found
 

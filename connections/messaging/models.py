@@ -10,7 +10,6 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from connections.live_connection import ConnectionForeignKey
 from core.database.base import fetch_rows
 from core.work.leases import QueuedJob
 from tenants.models import Record, Tenant
@@ -138,7 +137,9 @@ class OutboundMessage(Record, QueuedJob):
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
-    connection = ConnectionForeignKey()
+    connection = models.ForeignKey(
+        "connections.Connection", on_delete=models.SET_NULL, null=True
+    )
     my_key = models.ForeignKey(Key, on_delete=models.CASCADE)
     recipient_key = models.CharField(max_length=44)
     routing_keys = models.JSONField(default=list)

@@ -107,7 +107,7 @@ def may_be_anonymous(sent: OutboundMessage) -> bool:
     a rotation that the peer has not used yet: an anonymous reply does not prove it.
     """
     connection = sent.connection
-    if sent.routing_keys or connection is None:
+    if sent.routing_keys or connection is None or connection.deleted_at:
         return False
     if sent.recipient_key != connection.their_proven_key:
         return False

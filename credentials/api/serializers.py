@@ -416,7 +416,7 @@ class CredentialContract(NotesContract):
 
     def to_representation(self, credential):
         issued_at = format_utc(credential.issued_at or credential.created_at)
-        connection = credential.connection
+        connection = credential.live_connection
         is_by_link = was_started_by_link(connection)
         slot = {}
         if credential.role == Credential.Role.ISSUER:

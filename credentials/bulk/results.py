@@ -44,7 +44,7 @@ def write_results(bulk: Bulk, with_links: bool = True) -> Iterator[str]:
 
 def result_of(row: BulkRow, with_links: bool) -> list[str]:
     credential = row.credential
-    connection = credential.connection if credential else None
+    connection = credential.live_connection if credential else None
     errors = (
         f"{one['column']}: {one['code']}" if one["column"] else one["code"]
         for one in row.errors

@@ -334,8 +334,8 @@ def find_connections_of_revoked(
 ) -> list[Connection]:
     """Holder: the other connections of the credential that is said to be revoked."""
     found = _find_named(connection, *messages.read_revocation(message))
-    others = found.exclude(connection=connection)
-    return [credential.connection for credential in others if credential.connection]
+    others = [one.live_connection for one in found.exclude(connection=connection)]
+    return [other for other in others if other]
 
 
 @handles("revocation_notification/1.0/revoke")

@@ -419,7 +419,8 @@ class Credential(Exchange):
         Nobody gets this signature unless issue() asks for the same one. None if nothing
         is issued here, or not by itself, or not in this transaction.
         """
-        if not self.connection or not self.connection.seems_hosted:
+        connection = self.live_connection
+        if not connection or not connection.seems_hosted:
             return None
         definition = automatic_definitions.first(self.thread_id, self.definition_id)
         values = self.unsealed_values()
@@ -512,7 +513,8 @@ class Credential(Exchange):
             raise Invalid("values_missing", message)
         self.definition.check_values(values)
         # Other agents may refuse a credential that differs from the offer.
-        is_hosted = self.connection and self.connection.is_hosted
+        connection = self.live_connection
+        is_hosted = connection and connection.is_hosted
         if offered != values and not is_hosted:
             raise Conflict(
                 "values_fixed",

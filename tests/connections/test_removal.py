@@ -133,9 +133,16 @@ def test_many_open_exchanges_end_after_the_call(faber, alice, open_offers):
     deletes(faber, open_offers)
     assert states_of(alice) == ["Offered"] * 3
     assert_error(error_of(alice.accepts_offer), 409, "connection_gone")
+    hidden = Connection._base_manager.get(pk=open_offers.pk)
+    offer = Credential.objects.select_related("connection").filter(role="issuer")[0]
+    assert offer.connection == hidden and offer.live_connection is None
     finish()
     assert states_of(alice) == states_of(faber) == ["Rejected"] * 3
     assert not Connection._base_manager.filter(pk=open_offers.pk).exists()
+    found = faber.get("/events", messageType="credential_rejected")
+    told = [one["body"]["data"] for one in found]
+    own = [data["connection_id"] for data in told if "wallet_id" not in data]
+    assert own == [hidden.connection_id] * 3
 
 
 def test_a_worker_ends_them_before_the_wallet_deleted_too(faber, alice, open_offers):

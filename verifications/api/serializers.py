@@ -331,7 +331,7 @@ class VerificationContract(NotesContract):
         return self.value_members + free
 
     def to_representation(self, verification):
-        connection = verification.connection
+        connection = verification.live_connection
         is_by_link = was_started_by_link(connection)
         policy_id = verification.policy_id
         url = connection.invitation_url if is_by_link else None

@@ -368,7 +368,7 @@ def prepare_answer(
         presentation = change(presentation)
     # By the same code as that of others: we made it, so its predicates are proven.
     parsed = read_presentation(presentation)
-    connection = verification.connection
+    connection = verification.live_connection
     results = None
     # A verifier hosted here verifies in the transaction that sends, under its locks.
     if connection and connection.seems_hosted and not ledger.is_remote:

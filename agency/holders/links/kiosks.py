@@ -112,12 +112,13 @@ def read_screen(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpRe
             (label_of(name), value_words(name, text))
             for name, text in shown_values(kiosk, verification)
         ]
-    if verification and verification.connection and screen.state == State.ASKING:
+    connection = verification and verification.live_connection
+    if connection and screen.state == State.ASKING:
         context["link"] = Link(
-            token=verification.connection.token,
+            token=connection.token,
             tenant=kiosk.tenant,
             kind=Kind.REQUEST,
-            connection=verification.connection,
+            connection=connection,
             exchange=verification,
         )
     if verification and screen.state in (State.INVALID, State.DECLINED):

@@ -146,7 +146,7 @@ def name_rows(rows: Sequence[Any]) -> None:
 
     rows: credentials or verifications, with their connections. One query for all.
     """
-    verkeys = [row.connection.their_key for row in rows if row.connection]
+    verkeys = [row.live_connection.their_key for row in rows if row.live_connection]
     # The keys of parties here, with their wallets and organizations.
     keys = Key.objects.filter(verkey__in=verkeys).select_related("wallet", "tenant")
     columns = ("verkey", "wallet__is_organization", "tenant__name")
@@ -157,7 +157,8 @@ def name_rows(rows: Sequence[Any]) -> None:
         row.title = (
             name_in(row.schema_id) if row.is_offer else row.unsealed_policy().name
         )
-        row.peer = peer_name(row.connection, hosted) if row.connection else ""
+        connection = row.live_connection
+        row.peer = peer_name(connection, hosted) if connection else ""
 
 
 def peer_name(connection: Connection, hosted: dict[str, Key]) -> str:

@@ -200,7 +200,8 @@ class CredentialPage(ExchangePage[Credential]):
     def next_step(self) -> str:
         row = self.row
         is_offered = (row.role, row.state) == ("issuer", D.OFFERED)
-        if is_offered and row.connection and row.connection.is_open:
+        link = row.live_connection
+        if is_offered and link and link.is_open:
             return "Nobody has accepted it yet."
         return super().next_step()
 
@@ -279,7 +280,8 @@ class VerificationPage(ExchangePage[Verification]):
         if row.is_valid is not None:
             return self._verdict_in_words(is_verifier)
         is_asked = is_verifier and row.state == V.REQUESTED
-        if is_asked and row.connection and row.connection.is_open:
+        link = row.live_connection
+        if is_asked and link and link.is_open:
             return "Nobody has answered yet."
         return super().next_step()
 

@@ -76,7 +76,7 @@ class ExchangePage(ABC, Generic[Row]):
     @property
     def connection(self) -> Connection | None:
         """The connection of an exchange; None once it was deleted."""
-        found: Connection | None = self.row.connection
+        found: Connection | None = self.row.live_connection
         return found
 
     @property
