@@ -1,4 +1,4 @@
-"""A headless Chromium of Debian's, driven by Playwright: one for all tests of pages.
+"""Debian's headless shell of Chromium, driven by Playwright: one for all tests of pages.
 
 Each test gets a tab of its own, without cookies, whose addresses begin at the live
 server's. `call` is a command of the DevTools protocol, for what Playwright lacks.
@@ -24,7 +24,7 @@ from tests.support.tools import find_program, without
 MARKS = [
     pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
+    pytest.mark.needs("chromium-headless-shell"),
 ]
 QUIET = [  # alone on the machine: no window, no processes or network of its own
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -209,7 +209,7 @@ def inside(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 def chrome() -> Iterator[Chrome]:
     """Started by the first test that needs it."""
     playwright = sync_playwright().start()
-    program = find_program("chromium")
+    program = find_program("chromium-headless-shell")
     browser = playwright.chromium.launch(executable_path=program, args=QUIET)
     loop = asyncio.get_running_loop()
     asyncio._set_running_loop(None)

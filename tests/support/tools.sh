@@ -29,7 +29,7 @@ apt() {
 # Debian's own script of this name, if there is one, names paths of an installed package.
 place() {
     cd "$root"
-    for path in "usr/lib/$1/$1" "usr/bin/$1" "usr/sbin/$1" "bin/$1"; do
+    for path in "usr/lib/$1/$1" "usr/lib/chromium/$1" "usr/bin/$1" "usr/sbin/$1" "bin/$1"; do
         [ ! -x "$path" ] || { echo "$path" && break; }
     done
 }

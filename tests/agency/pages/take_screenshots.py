@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),  # some hundred pages, four pictures each
     pytest.mark.django_db(transaction=True),
-    pytest.mark.needs("chromium"),
+    pytest.mark.needs("chromium-headless-shell"),
 ]
 FOLDER = Path(os.environ.get("SCREENSHOTS", "screenshots"))
 SIZES = [(1280, 900), (390, 844)]

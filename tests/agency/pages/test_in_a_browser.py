@@ -55,11 +55,9 @@ class Visitor:
         path = address.partition("?")[0].partition("#")[0]
         assert self.page.evaluate("location.pathname") == path
 
-    def each_page(self, without=(), records=False):
+    def each_page(self, records=False):
         """Open each page; yield its address. Signed in only where it is needed."""
         for who, address in self.world.addresses(records):
-            if address.endswith(without):
-                continue
             self.sign_in(who)
             self.open(address)
             yield address
@@ -71,23 +69,49 @@ def visitor(page, world, settings):
     return Visitor(page, world, settings.SESSION_COOKIE_NAME)
 
 
-def test_axe_finds_nothing_on_any_page_light_or_dark(visitor, page, axe):
-    found = {}
-    for address in visitor.each_page(without=FOREIGN, records=True):
-        for scheme, width in (("dark", PHONE), ("light", DESKTOP)):
-            page.prefer(scheme)
-            page.resize(width)
-            found[f"{address} {scheme}"] = page.findings()
-    assert {address: one for address, one in found.items() if one} == {}
-
-
-def test_every_page_is_narrow_and_quiet_and_calls_no_other_host(visitor, page):
+def test_every_page_is_accessible_narrow_and_quiet_and_reached_by_keyboard(
+    visitor, page, axe
+):
+    """Each is opened once: axe-core in both schemes, and the keyboard, at two widths."""
+    made_by_us = {address for _, address in visitor.world.addresses()}
+    wrong = {}
     for address in visitor.each_page(records=True):
-        assert page.problems() == [], address
-        assert page.strange_calls() == [], address
+        found = [*page.problems(), *page.strange_calls()]
         page.resize(SMALLEST)
-        assert page.too_wide() == [], address
+        found += page.too_wide()
+        if not address.endswith(FOREIGN):
+            found += findings_of_axe(page)
+            if address in made_by_us:
+                found += lost_by_keyboard(page)
         page.resize(DESKTOP)
+        if found:
+            wrong[address] = found
+    assert wrong == {}
+
+
+def findings_of_axe(page):
+    found = []
+    for scheme, width in (("dark", PHONE), ("light", DESKTOP)):
+        page.prefer(scheme)
+        page.resize(width)
+        found += [f"{scheme}: {one}" for one in page.findings()]
+    return found
+
+
+def lost_by_keyboard(page):
+    """What the keyboard does not reach, or does not show to have reached."""
+    lost = []
+    for width in (DESKTOP, PHONE):
+        page.resize(width)
+        count = page.evaluate(FOCUSABLE)
+        reached = tab_through(page)
+        lost += [
+            f"hidden at {width}: {one['name']}" for one in reached if not one["isShown"]
+        ]
+        if len(reached) < count:
+            names = [one["name"] for one in reached]
+            lost.append(f"{len(reached)} of {count} are reached at {width}: {names}")
+    return lost
 
 
 @pytest.mark.parametrize("name", ["mfa_activate_totp", "invitation"])
@@ -116,17 +140,6 @@ def tab_through(page):
         if focus:
             found.append(focus)
     raise AssertionError("the focus does not leave the page")
-
-
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
-def test_the_keyboard_reaches_everything_and_shows_where_it_is(visitor, page, width):
-    page.resize(width)
-    for address in visitor.each_page(without=FOREIGN):
-        count = page.evaluate(FOCUSABLE)
-        found = tab_through(page)
-        hidden = [one["name"] for one in found if not one["isShown"]]
-        assert hidden == [], address
-        assert len(found) >= count, (address, [one["name"] for one in found])
 
 
 def test_slash_leads_to_the_search_which_enter_sends(visitor, page):

@@ -166,7 +166,7 @@ const calls = CALLS;
 
 
 @pytest.mark.slow
-@pytest.mark.needs("chromium")
+@pytest.mark.needs("chromium-headless-shell")
 def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
     faber, page, settings
 ):

@@ -164,7 +164,7 @@ def test_too_many_tries_with_passkeys_are_refused_with_the_time(db):
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.needs("chromium")
+@pytest.mark.needs("chromium-headless-shell")
 def test_a_passkey_is_added_and_signs_in(kim, page, settings):
     page.base = settings.PUBLIC_URL = page.base.replace("127.0.0.1", "localhost")
     browser, _ = sign_in()
