@@ -5,8 +5,17 @@ The row of the key is committed in the transaction of the effect
 parties were delivered, because it shows their outcome. If a process was killed and
 left a key without a response, the handler runs again without its effect, and the
 response is rebuilt from the object. Errors leave no row, so their key may be used
-again. While a write runs, its process holds an advisory lock, which the database
-releases when the process dies.
+again.
+
+While a write runs, its process holds a lease of the key: a row of a table of its own,
+by the clock of the database, taken and given back in statements of their own. So it
+holds over machines, and behind a pooler that lends a session for one transaction. The
+heartbeat of the process renews it, because a write may wait for minutes for a key or a
+ledger, and the lease of a killed process should end soon.
+
+The lease spares work and answers, but does not decide: a process that was stopped for
+longer than its lease, or one of 0.1.0, which locks keys in another way, may handle the
+same write. Only one of the two can commit the row of the key.
 """
 
 import hashlib
@@ -16,13 +25,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.apps import apps
 from django.core.files.uploadedfile import UploadedFile
-from django.db import IntegrityError, connection, models
+from django.db import IntegrityError, models
+from django.db.models.functions import Now
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from core.call import current_call
+from core.database.base import count_rows, fetch_rows
 from core.errors import (
     AgencyError,
     Conflict,
@@ -32,7 +45,7 @@ from core.errors import (
 )
 from core.work import network_reads, transactions
 from tenants import vault
-from tenants.models import IdempotencyKey
+from tenants.models import IdempotencyKey, IdempotencyLease
 
 HEADER = "Idempotency-Key"
 METHODS = ("POST", "PUT", "PATCH")
@@ -40,6 +53,35 @@ MAX_KEY_LENGTH = 255
 PRINTABLE = re.compile(r"[\x20-\x7e]+")
 RETENTION = timedelta(hours=24)
 BATCH = 1000
+# Several heartbeats, so that one late heartbeat loses no lease.
+LEASE = timedelta(seconds=20)
+COLUMNS = [str(field.column) for field in IdempotencyKey._meta.concrete_fields]
+# Whether the lease is taken now, and the row of the key. If another process gave the
+# lease back during this statement, the row may be missing: then the write of the row
+# says that it was done.
+TAKE_SQL = f"""
+WITH lease AS (
+    INSERT INTO tenants_idempotencylease AS held (id, holder, leased_until)
+    VALUES (%s, %s, clock_timestamp() + %s)
+    ON CONFLICT (id) DO UPDATE
+    SET holder = excluded.holder, leased_until = excluded.leased_until
+    WHERE held.leased_until < clock_timestamp()
+    RETURNING id
+)
+SELECT EXISTS (SELECT FROM lease), {", ".join(f"known.{name}" for name in COLUMNS)}
+FROM (SELECT) AS one LEFT JOIN tenants_idempotencykey AS known
+    ON known.{{owner}} = %s AND known.key = %s
+"""
+GIVE_BACK_SQL = "DELETE FROM tenants_idempotencylease WHERE id = %s AND holder = %s"
+STORE_SQL = f"""
+WITH given_back AS ({GIVE_BACK_SQL})
+UPDATE tenants_idempotencykey SET answer = %s, updated_at = %s WHERE id = %s
+"""
+RENEW_SQL = """
+UPDATE tenants_idempotencylease SET leased_until = clock_timestamp() + %s
+WHERE holder = ANY (%s)
+"""
+_holders: set[UUID] = set()  # of the leases that this process holds
 
 
 class IdempotentRequest:
@@ -68,6 +110,10 @@ class IdempotentRequest:
         self.fingerprint = fingerprint
         self.row: IdempotencyKey | None = None
         self.has_performed = False
+        [(column, self.owner_id)] = ((name, one.pk) for name, one in owner.items())
+        self.take_sql = TAKE_SQL.format(owner=f"{column}_id")
+        digest = hashlib.sha256(f"{self.owner_id} {key}".encode()).digest()
+        self.lease = UUID(bytes=digest[:16]), uuid7()  # its id and its holder
 
     def respond(self, handle: Callable[[], Any]) -> tuple[Any, bool]:
         """Return the body to send, and whether an earlier request had the effect.
@@ -75,13 +121,12 @@ class IdempotentRequest:
         handle: the handler of the view, which returns the body. It calls perform() at
         most once. If an earlier request stored its response, `handle` is not called; if
         it stored only its key, `handle` is called, and perform() returns the object of
-        that request. All of it is under the advisory lock of the key, but outside of
+        that request. All of it is under the lease of the key, but outside of
         transactions: perform() has its own, and the response is stored after it. Raises
         409 `idempotency_in_progress`, 409 `already_created`, 422
         `idempotency_key_reused`, and what `handle` raises.
         """
-        with self._advisory_lock():
-            self.row = IdempotencyKey.objects.filter(**self.owner, key=self.key).first()
+        with self._hold_lease():
             is_known = self.row is not None
             if self.row:
                 fingerprint = bytes(self.row.fingerprint)
@@ -144,19 +189,25 @@ class IdempotentRequest:
         return result
 
     @contextmanager
-    def _advisory_lock(self) -> Iterator[None]:
-        """Lock the key. In the block, current_key() returns it."""
-        [owner] = self.owner.values()
-        name = f"{owner.pk} {self.key}"
-        if not call_lock_function("pg_try_advisory_lock", name):
+    def _hold_lease(self) -> Iterator[None]:
+        """Lease the key, and read its row. In the block, current_key() returns it."""
+        parameters = [*self.lease, LEASE, self.owner_id, self.key]
+        [(is_taken, *row)] = fetch_rows(self.take_sql, parameters)
+        if not is_taken:
             raise in_progress_error()
+        if row[0] is not None:
+            self.row = IdempotencyKey.from_db("default", COLUMNS, row)
+        _, holder = self.lease
         call = current_call()
         call.idempotency_key = self.key
+        _holders.add(holder)
         try:
             yield
         finally:
             call.idempotency_key = ""
-            call_lock_function("pg_advisory_unlock", name)
+            if holder in _holders:
+                _holders.discard(holder)
+                count_rows(GIVE_BACK_SQL, self.lease)
 
     def _claim_key(self, result: Any, shown_once: bool) -> IdempotencyKey:
         row = IdempotencyKey(key=self.key, operation=self.operation, **self.owner)
@@ -169,7 +220,7 @@ class IdempotentRequest:
             with transactions.atomic():
                 row.save(force_insert=True)
         except IntegrityError:
-            # The advisory lock was lost, or a pooler does not keep sessions.
+            # The other one had no lease that counts here: see the top of this module.
             raise in_progress_error() from None
         return row
 
@@ -182,17 +233,19 @@ class IdempotentRequest:
         return made
 
     def _store_response(self, row: IdempotencyKey, body: Any) -> None:
-        if not row.shown_once:
-            answer = vault.sealed_value(row, "answer", {"body": body})
-            rows = IdempotencyKey.objects.filter(pk=row.pk)
-            rows.update(answer=answer, updated_at=timezone.now())
+        """Store the response, and give the lease back, in one statement."""
+        if row.shown_once:
+            return
+        answer = vault.sealed_value(row, "answer", {"body": body})
+        count_rows(STORE_SQL, [*self.lease, answer, timezone.now(), row.pk])
+        _holders.discard(self.lease[1])
 
 
 def current_key() -> str:
     """The key of the write that this thread handles, or "".
 
-    While it is handled, no other process handles a write of this owner with this key.
-    So whatever was begun with it was begun by a call that has ended.
+    While it is handled, no other process has a lease of this key of this owner. So
+    whatever was begun with it was begun by a call that has ended.
     """
     return current_call().idempotency_key
 
@@ -230,11 +283,10 @@ def digest_of_field(value: Any) -> Any:
     return {"sha256": content.hexdigest()}
 
 
-def call_lock_function(function: str, name: str) -> bool:
-    """Call a function for the session's advisory locks. Return its result."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(hashtextextended(%s, 0))", [name])
-        return bool(cursor.fetchone()[0])
+def renew_leases() -> None:
+    """Renew the leases that this process holds. The heartbeat calls it."""
+    if holders := list(_holders):
+        count_rows(RENEW_SQL, [LEASE, holders])
 
 
 def in_progress_error() -> InProgress:
@@ -254,7 +306,11 @@ def already_created_error() -> Conflict:
 
 
 def delete_old_keys() -> int:
-    """Delete keys past their retention, in batches. Return the number of rows."""
+    """Delete keys past their retention, in batches. Return the number of rows.
+
+    Deletes the leases of killed processes too.
+    """
+    IdempotencyLease.objects.filter(leased_until__lt=Now() - LEASE).delete()
     old = IdempotencyKey.objects.filter(created_at__lt=timezone.now() - RETENTION)
     oldest = old.order_by("created_at").values_list("pk", flat=True)
     deleted = 0

@@ -1,8 +1,9 @@
 """Every process says that it lives, and readers see which kind is missing.
 
-A thread of each process updates the row of that process. The rows are in PostgreSQL
-and not in the broker, because they must tell of a broker that is away, and because
-one clock, that of PostgreSQL, then decides how old each of them is.
+A thread of each process updates the row of that process, and renews the leases of the
+calls in it (tenants/idempotency.py). The rows are in PostgreSQL and not in the broker,
+because they must tell of a broker that is away, and because one clock, that of
+PostgreSQL, then decides how old each of them is.
 """
 
 import logging
@@ -21,6 +22,7 @@ from django.db.models.functions import Coalesce, Now
 from agency.ops.models import Heartbeat
 from core.version import __version__
 from core.work.retention import BatchBudget, delete_in_batches
+from tenants import idempotency
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 4.0
@@ -70,6 +72,7 @@ def write_regularly(
         try:
             if is_working():
                 write(row)
+                idempotency.renew_leases()
             fails = False
         except (DatabaseError, InterfaceError) as error:
             if not fails:  # once for each outage

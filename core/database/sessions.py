@@ -1,8 +1,8 @@
 """Check that a connection keeps one session of PostgreSQL.
 
 A pooler such as PgBouncer may run each transaction in another session of the server.
-Then a session lock may never be released, and requests with its `Idempotency-Key`
-(tenants/idempotency.py) get 409 forever.
+Then statements that were prepared in one session (prepared_statements.py) are unknown
+in the next, and what a migration has set by `SET` stays behind for others.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ RESPONSE_TIMEOUT_SECONDS = 1.0
 MAX_TRIES = 20
 NOT_KEPT = (
     "DATABASE_URL leads to a pooler that does not keep sessions, such as PgBouncer "
-    "with pool_mode = transaction. Agency takes locks that belong to a session. Set "
+    "with pool_mode = transaction. Agency prepares statements in its sessions. Set "
     "pool_mode = session for this database, or let DATABASE_URL lead to PostgreSQL "
     "itself."
 )

@@ -2,7 +2,7 @@
 
 from tenants.models.audit import AuditEntry
 from tenants.models.erasure import Erasure
-from tenants.models.idempotency import IdempotencyKey
+from tenants.models.idempotency import IdempotencyKey, IdempotencyLease
 from tenants.models.keys import ApiKey, DataKey, FormerDataKey, Scope
 from tenants.models.networks import AgreementAcceptance, Network
 from tenants.models.notes import NotedRow, Notes
@@ -22,6 +22,7 @@ __all__ = [
     "Erasure",
     "FormerDataKey",
     "IdempotencyKey",
+    "IdempotencyLease",
     "Invitation",
     "LiveRows",
     "LoggedRequest",

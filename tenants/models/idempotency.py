@@ -49,3 +49,20 @@ class IdempotencyKey(Record):
 
     def __str__(self) -> str:
         return f"{self.operation} {self.key}"
+
+
+class IdempotencyLease(models.Model):
+    """A write with a key that runs now, in the process of the holder.
+
+    Taken, renewed and given back by statements of their own; the row goes when it is
+    given back. See tenants/idempotency.py.
+    """
+
+    # Made from the digest of the owner's id and the key.
+    id = models.UUIDField(primary_key=True, editable=False)
+    holder = models.UUIDField()
+    # By the clock of the database.
+    leased_until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.id} until {self.leased_until:%H:%M:%S}"

@@ -26,6 +26,7 @@ from credentials.models import (
     Schema,
 )
 from credentials.tasks import finish_what_was_left_behind, publish_on_ledgers
+from tenants.models import IdempotencyLease
 from tests.interop.test_networks import VALUES, beside, verdict
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization
@@ -55,6 +56,7 @@ def time_passes():
     pool.process_pools().no_response_until.clear()
     Publication.objects.filter(status=PENDING).update(due_at=LONG_AGO, lease_until=None)
     Credential.objects.update(updated_at=LONG_AGO)
+    IdempotencyLease.objects.update(leased_until=LONG_AGO)
 
 
 def defines(organization):

@@ -224,6 +224,7 @@ PARTS = OPENING + BULK + CLOSING
 LEFT_BEHIND = {
     "tenants_datakey": "the keys move by themselves, and are wrapped again",
     "tenants_formerdatakey": "as the data keys",
+    "tenants_idempotencylease": "of calls that run at this installation",
     "tenants_loggedrequest": "what was called at this installation is its own log",
     "tenants_membership": "people are found by their mail address",
     "tenants_invitation": "the digests of their links have a key of the installation",

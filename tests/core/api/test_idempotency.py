@@ -6,21 +6,26 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 from django.test.client import encode_multipart
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from connections.models import Connection
 from connections.protocols import connectionless
 from core.errors import Conflict
 from credentials.models import Credential
-from tenants import idempotency, tasks
-from tenants.models import IdempotencyKey
+from tenants import idempotency, tasks, vault
+from tenants.models import IdempotencyKey, IdempotencyLease
 from tests.core.api.writes import everything, operations
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error
@@ -248,11 +253,11 @@ def test_each_organization_and_each_provider_has_keys_of_its_own(faber, acme):
 
 
 @pytest.mark.parametrize(
-    "is_locked", [True, False], ids=["locked", "by the constraint alone"]
+    "is_leased", [True, False], ids=["leased", "by the constraint alone"]
 )
-def test_of_eight_at_once_one_has_the_effect(faber, monkeypatch, is_locked):
-    if not is_locked:
-        monkeypatch.setattr(idempotency, "call_lock_function", lambda *_: True)
+def test_of_eight_at_once_one_has_the_effect(faber, monkeypatch, is_leased):
+    if not is_leased:
+        monkeypatch.setattr(idempotency, "LEASE", timedelta(0))
     alice, definition = faber.hosts(), faber.defines(*VALUES)
     body = offer_of(definition, connectionId=alice.known_as(faber))
     key = {"Idempotency-Key": "k1"}
@@ -360,22 +365,117 @@ def test_a_killed_process_leaves_a_key_with_its_effect_or_neither(faber, step, k
     killed = subprocess.run(command, env=environment, timeout=60, capture_output=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert Connection.objects.count() == IdempotencyKey.objects.count() == kept
-    answer = patiently(lambda: keyed(faber, "/connections", {}))
+    busy = keyed(faber, "/connections", {})
+    assert_error(busy, 409, "idempotency_in_progress")
+    leases = IdempotencyLease.objects.filter(leased_until__lt=Now() + idempotency.LEASE)
+    assert leases.update(leased_until=Now()), "it ends by itself"
+    answer = keyed(faber, "/connections", {})
     assert answer.headers.get("Idempotency-Replayed") == ("true" if kept else None)
     assert [answer.json()["connectionId"]] == [
         c["connectionId"] for c in faber.get("/connections")
     ]
 
 
-def patiently(call):
-    """The response once the database noticed that the process with the key died."""
-    for _ in range(50):
-        answer = call()
-        if answer.status_code == 200:
-            return answer
-        assert_error(answer, 409, "idempotency_in_progress")
-        time.sleep(0.1)
-    raise AssertionError("the key is held for ever")
+class FormerRequest(idempotency.IdempotentRequest):
+    """A write as a process of 0.1.0 handles it: its lock belongs to the session."""
+
+    @contextmanager
+    def _hold_lease(self):
+        name = f"{self.owner_id} {self.key}"
+        if not self.call("pg_try_advisory_lock", name):
+            raise idempotency.in_progress_error()
+        self.row = IdempotencyKey.objects.filter(**self.owner, key=self.key).first()
+        try:
+            yield
+        finally:
+            self.call("pg_advisory_unlock", name)
+
+    def call(self, function, name):
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {function}(hashtextextended(%s, 0))", [name])
+            return cursor.fetchone()[0]
+
+    def _store_response(self, row, body):
+        answer = vault.sealed_value(row, "answer", {"body": body})
+        rows = IdempotencyKey.objects.filter(pk=row.pk)
+        rows.update(answer=answer, updated_at=timezone.now())
+
+
+def create_wallet(kind, tenant, key):
+    """Make a wallet by a request of this kind. Return the response's body."""
+    request = kind({"tenant": tenant}, key, "POST /wallets", b"fingerprint")
+    body, _ = request.respond(
+        lambda: {"id": str(request.perform(Wallet.create, tenant, owner_name=key).pk)}
+    )
+    return body["id"]
+
+
+def test_a_key_at_a_process_of_the_former_version_too_has_one_effect(faber):
+    both = (FormerRequest, idempotency.IdempotentRequest)
+    won = Counter()
+    for number in range(200):
+        key = f"both {number}"
+        results = at_once(
+            *(partial(create_wallet, kind, faber.tenant, key) for kind in both)
+        )
+        assert {*error_codes(results)} <= {"idempotency_in_progress"}
+        [made] = {one for one in results if isinstance(one, str)}
+        assert [str(one.pk) for one in Wallet.objects.filter(owner_name=key)] == [made]
+        assert [create_wallet(kind, faber.tenant, key) for kind in both] == [made] * 2
+        won.update(kind for kind, one in zip(both, results, strict=True) if one == made)
+    assert won.keys() == {*both}, "each was the first one at times"
+    assert not IdempotencyLease.objects.exists()
+
+
+def test_a_write_that_takes_long_keeps_its_lease_by_heartbeats(faber, monkeypatch):
+    create, seen = Wallet.create, []
+
+    def slow(*args, **fields):
+        soon = Now() + timedelta(seconds=0.1)
+        elsewhere(lambda: IdempotencyLease.objects.update(leased_until=soon))
+        elsewhere(idempotency.renew_leases)
+        time.sleep(0.2)
+        seen.append(elsewhere(lambda: keyed(faber, "/api/wallets", {})))
+        return create(*args, **fields)
+
+    monkeypatch.setattr(Wallet, "create", slow)
+    assert keyed(faber, "/api/wallets", {}).status_code == 200
+    assert_error(seen[0], 409, "idempotency_in_progress")
+    assert not IdempotencyLease.objects.exists()
+    idempotency.renew_leases()
+    assert not IdempotencyLease.objects.exists(), "what was given back stays so"
+
+
+def test_a_lease_that_another_process_took_over_is_its_own(faber, monkeypatch):
+    other, create = uuid7(), Wallet.create
+
+    def slow(*args, **fields):
+        IdempotencyLease.objects.update(holder=other)
+        return create(*args, **fields)
+
+    monkeypatch.setattr(Wallet, "create", slow)
+    assert keyed(faber, "/api/wallets", {}).status_code == 200
+    assert IdempotencyLease.objects.get().holder == other
+
+
+def test_leases_of_killed_processes_are_deleted(faber):
+    ago = Now() - timedelta(minutes=1)
+    for until in (ago, Now() + timedelta(seconds=1)):
+        IdempotencyLease.objects.create(id=uuid7(), holder=uuid7(), leased_until=until)
+    tasks.delete_old_idempotency_keys()
+    assert IdempotencyLease.objects.filter(leased_until__gt=Now()).exists()
+    assert IdempotencyLease.objects.count() == 1
+
+
+def test_a_key_costs_one_statement_before_its_write_and_two_for_its_row(faber):
+    keyed(faber, "/api/wallets", {})
+    with CaptureQueriesContext(connection) as plain:
+        faber.post("/api/wallets", {})
+    with CaptureQueriesContext(connection) as with_key:
+        keyed(faber, "/api/wallets", {}, "k2")
+    more = [one["sql"] for one in with_key if "tenants_idempotency" in one["sql"]]
+    assert len(more) == 3
+    assert len(with_key) - len(plain) <= 5, "with a transaction and a savepoint"
 
 
 def test_other_methods_and_writes_without_a_key_leave_nothing(faber):

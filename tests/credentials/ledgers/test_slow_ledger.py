@@ -106,7 +106,7 @@ def test_what_delays_a_publication_keeps_its_code(office, monkeypatch):
 
 
 def test_a_call_that_was_killed_leaves_its_job_to_the_same_key(office, monkeypatch):
-    """At once, also if its result is there: no other call can have that key."""
+    """When its lease has ended, also if its result is there."""
     jobs = []
 
     def dies(job, is_ours):
