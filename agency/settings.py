@@ -468,6 +468,8 @@ if not ONE_OFF_COMMAND:
     }
 # Check a connection before it is lent.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+# A cursor on the server belongs to a session.
+DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
 
 # In the same Redis database as the broker (REDIS_URL). Only allauth's rate limits use
 # it.

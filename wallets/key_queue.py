@@ -174,9 +174,7 @@ def read_queue() -> list[KeyRequest]:
     among these, the organization that got its last key the longest time ago.
     """
     served = KeyRequest.objects.exclude(served_at=None).order_by()
-    last_served = dict(
-        served.values_list("organization").annotate(Max("served_at")).iterator()
-    )
+    last_served = dict(served.values_list("organization").annotate(Max("served_at")))
     calls: Counter[UUID] = Counter()
     ranks: list[tuple[int, datetime, UUID, KeyRequest]] = []
     for request in waiting_requests().order_by("pk"):
