@@ -1,5 +1,5 @@
 # One image for web, worker, beat and migrate: docker-compose.yml names the command of each.
-FROM python:3.11-slim
+FROM python:3.13-slim
 
 ENV PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
@@ -16,8 +16,8 @@ RUN apt-get update \
 RUN useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin agency
 WORKDIR /app
 
-COPY requirements.txt .
-RUN pip install --requirement requirements.txt
+COPY requirements.lock .
+RUN pip install --require-hashes --requirement requirements.lock
 
 COPY . .
 # Static files need settings, not secrets: these values end with the line.
@@ -26,7 +26,8 @@ RUN DATABASE_URL=postgres://build SECRET_KEY=build-only \
     python manage.py collectstatic --no-input \
     && install --directory --owner agency --group agency var
 
-USER agency
+# By number: an orchestrator sees that it is not root.
+USER 10001
 # STORAGE_ROOT and METRICS_ROOT. Nothing else is written into the image's folders.
 VOLUME /app/var
 ENV GRANIAN_HOST=0.0.0.0

@@ -12,7 +12,7 @@ QUICK := tests/test_story.py tests/wallets tests/core --ignore tests/core/api te
 	tests/credentials/issue_credential/test_issuing.py tests/verifications/proofs/test_request.py tests/webhooks/delivery/test_call.py
 CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test test-slow test-production test-clients test-interop test-python errors docs-settings tools screenshots lint format check bench install env clean reset
+.PHONY: help run test test-slow test-production test-clients test-interop test-python errors docs-settings tools screenshots lint format check lock bench install env clean reset
 .DELETE_ON_ERROR:
 # Else every process that a test starts would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -35,7 +35,7 @@ test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm c
 test-interop: $(INSTALLED)  ## Run the tests with other agents and a real Indy ledger (docs/interop.md)
 	@exec $(PYTHON) -m pytest tests/interop --timeout 600 $(ARGS)
 
-test-production: $(INSTALLED)  ## Run the product with requirements.txt alone, as an operator does (needs the network once)
+test-production: $(INSTALLED)  ## Run the product with requirements.lock alone, as an operator does (needs the network once)
 	@$(SERVERS) $(PYTHON) -m tests.production
 
 # That environment lies below .venv: what ignores or removes the one does so with the other.
@@ -81,6 +81,10 @@ check: $(INSTALLED)  ## Check migrations, settings and the OpenAPI schema
 		$(SERVERS) $(MANAGE) check --deploy
 	@$(SERVERS) $(MANAGE) spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	@$(PYTHON) -m openapi_spec_validator $(VENV)/openapi.yaml
+
+lock: $(INSTALLED)  ## Write requirements.lock: what requirements.txt needs, with hashes (needs the network)
+	@$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--custom-compile-command "make lock" --output-file requirements.lock requirements.txt
 
 bench: $(INSTALLED)  ## Run the benchmarks (ARGS=...)
 	@exec $(PYTHON) -m bench $(ARGS)

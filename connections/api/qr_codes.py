@@ -3,7 +3,7 @@
 import base64
 import io
 
-import qrcode.image.pure
+import qrcode.image.pil
 import qrcode.image.svg
 from qrcode import constants
 from qrcode.exceptions import DataOverflowError
@@ -15,7 +15,7 @@ from connections.models import Connection
 
 FORMS = {
     "svg": ("image/svg+xml", qrcode.image.svg.SvgPathFillImage),
-    "png": ("image/png", qrcode.image.pure.PyPNGImage),
+    "png": ("image/png", qrcode.image.pil.PilImage),
 }
 GOOD_VERSION = 12  # is read at once from any screen
 MAX_VERSION = 20

@@ -1,7 +1,7 @@
 """`make test-production`: the product as an operator installs it.
 
 It is copied to an empty folder (what the image holds, so no `var/`) and runs in an
-environment with requirements.txt alone: every line of the Procfile, DEBUG off. One
+environment with requirements.lock alone: every line of the Procfile, DEBUG off. One
 story goes over HTTP, with a webhook and the stream of events: through nginx with
 deploy/nginx.conf where that is installed, else without TLS. PostgreSQL and Valkey are
 those of `python -m agency.devtools.embedded`, with an empty database.
@@ -147,14 +147,14 @@ def copy_product(to: Path) -> set[str]:
 
 
 def install(environment: Path) -> Path:
-    """A virtual environment with requirements.txt alone; answers its Python."""
+    """A virtual environment with requirements.lock alone; answers its Python."""
     started_at = time.monotonic()
     python = environment / "bin" / "python"
-    print_line("Installing requirements.txt alone ... ", end="")
+    print_line("Installing requirements.lock alone ... ", end="")
     pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     for command in (
         [sys.executable, "-m", "venv", environment],
-        [*pip, "--requirement", "requirements.txt"],
+        [*pip, "--require-hashes", "--requirement", "requirements.lock"],
         [python, "-m", "pip", "check"],
     ):
         ran = subprocess.run(
@@ -212,7 +212,7 @@ def judge_imports(python: Path, environment: dict[str, str]) -> None:
         )
         print_line(f"{name}: {why}", file=sys.stderr)
     if set(reasons) != imports.DEVELOPMENT_ONLY:
-        raise Failed("not every module can be imported with requirements.txt alone")
+        raise Failed("not every module can be imported with requirements.lock alone")
     print_line(f"Imported {number} modules; {len(reasons)} are for development only.")
 
 

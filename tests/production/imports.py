@@ -12,8 +12,8 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-# `make run` and its servers, which need psutil: the only ones that requirements.txt
-# does not serve.
+# `make run`, its servers and its demo: the only ones that requirements.lock does not
+# serve.
 DEVELOPMENT_ONLY = {
     "agency.devtools.run",
     "agency.devtools.embedded",
@@ -22,6 +22,7 @@ DEVELOPMENT_ONLY = {
     "agency.devtools.embedded.postgres",
     "agency.devtools.embedded.template",
     "agency.devtools.embedded.valkey",
+    "agency.devtools.management.commands.demo",
     "agency.devtools.supervisor",
 }
 
