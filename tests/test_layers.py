@@ -1,6 +1,7 @@
 """The rules that hold for every module: who may import whom, and who may do what."""
 
 import ast
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -209,9 +210,16 @@ def test_no_module_sets_the_globals_of_another():
 def test_production_imports_nothing_of_a_developers_tools():
     tools = "agency.devtools"
     found = {module for module, name in import_pairs() if name.startswith(tools)}
-    assert {module for module in found if not module.startswith(tools)} == {
-        "agency.__main__"
-    }
+    assert [module for module in found if not module.startswith(tools)] == []
+
+
+def test_the_command_line_needs_nothing_of_the_server():
+    """It is a package of its own, with these libraries alone."""
+    mine = [name for name in modules() if name.partition(".")[0] == "agency_cli"]
+    used = {other for name, other in import_pairs() if name in mine}
+    libraries = set().union(*map(imported_libraries, mine)) - sys.stdlib_module_names
+    assert used <= set(mine)
+    assert libraries == {"agency_cli", "standardwebhooks", "yaml"}
 
 
 @pytest.mark.parametrize("package", ["connections.didcomm", "verifications.proofs"])

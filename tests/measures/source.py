@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 # From the lowest to the highest: a module imports from its own layer and those to its
 # left. The longest prefix of a module's name counts.
 LAYERS = (
-    "core", "core.text", "core.telemetry", "core.database", "core.states",
+    "agency_cli", "core", "core.text", "core.telemetry", "core.database", "core.states",
     "core.work", "core.valkey", "core.net", "tenants", "core.api", "wallets",
     "webhooks", "connections", "credentials", "verifications", "sandbox",
     "tenants.lifecycle", "agency.server", "agency.holders.links",

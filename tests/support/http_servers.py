@@ -18,7 +18,7 @@ class Call(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = respond
 
     def read(self) -> bytes:
-        return self.rfile.read(int(self.headers["Content-Length"]))
+        return self.rfile.read(int(self.headers["Content-Length"] or 0))
 
     def answer(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
         """headers: names with underscores in place of hyphens."""

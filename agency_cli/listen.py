@@ -1,26 +1,17 @@
-"""`listen`: forward the events of an organization to a local address, like a webhook.
-
-It uses the API with the organization's keys, and does not import Django.
-"""
+"""`listen`: forward the events of an organization to a local address, like a webhook."""
 
 import argparse
+import base64
 import hashlib
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
-from agency.devtools.listen.client import (
-    AgencyClient,
-    Event,
-    RequestRefused,
-    Unreachable,
-)
-from agency.devtools.listen.handler import Handler
-from agency.devtools.var import write_private
-from webhooks.delivery.signing import new_secret
+from agency_cli.client import AgencyClient, Event, Unreachable
+from agency_cli.handler import Handler
 
 HELP = "post the organization's events to a local address, as webhooks would be"
 DESCRIPTION = """
@@ -28,34 +19,15 @@ Follows the organization's events and posts each to a local address: in order, w
 the body and signature of a webhook call. A handler that is down is waited for; an
 event that it answers five times with something else than 2xx is skipped. The position
 is kept in a file, so that no event is missed while this is stopped. It reads
-ACCESS_TOKEN and SUBSCRIPTION_KEY, and WEBHOOK_SECRET if the handler knows one
-already, from the environment.
+WEBHOOK_SECRET, if the handler knows one already, from the environment.
 """
 RETRY_DELAYS = (1.0, 2.0, 5.0, 10.0)  # seconds between attempts to reach the agency
 
 
-class StateFile:
-    """The state of `listen` between runs: a small file that only its owner can read."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.values = json.loads(path.read_text()) if path.exists() else {}
-
-    def get(self, name: str) -> str:
-        return self.values.get(name, "")
-
-    def put(self, **values: str) -> None:
-        self.values |= values
-        write_private(self.path, json.dumps(self.values))
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    url = os.environ.get("AGENCY_URL", "http://127.0.0.1:8000")
     parser.add_argument(
         "--forward-to", required=True, metavar="URL", help="where to post them"
     )
-    parser.add_argument("--url", default=url, help=f"of the agency ({url})")
     parser.add_argument(
         "--from",
         dest="start",
@@ -67,30 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="where to keep the position"
     )
-    parser.set_defaults(run=run_command)
 
 
-def run_command(given: argparse.Namespace) -> int:
+def run_command(client: AgencyClient, given: argparse.Namespace) -> int:
     try:
-        remote = AgencyClient(
-            given.url, read_variable("ACCESS_TOKEN"), read_variable("SUBSCRIPTION_KEY")
-        )
-        forward_events(remote, given)
-    except RequestRefused as error:
-        print(f"The agency refuses: {error}", file=sys.stderr)
-        return 1
+        forward_events(client, given)
     except KeyboardInterrupt:
         print("\nStopped. The next start goes on from here.")
     return 0
 
 
-def read_variable(name: str) -> str:
-    if value := os.environ.get(name, ""):
-        return value
-    raise RequestRefused(f"{name} is not set in the environment")
-
-
-def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
+def forward_events(remote: AgencyClient, given: argparse.Namespace) -> NoReturn:
     """Post each event to the handler, then store the position. Never returns.
 
     An event that the handler refuses MAX_REFUSALS times is skipped. One that it was
@@ -107,7 +66,8 @@ def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
     state = StateFile(path)
     secret = os.environ.get("WEBHOOK_SECRET") or state.get("secret")
     if not secret:
-        secret = new_secret()
+        # In the form of Standard Webhooks, as the agency makes them.
+        secret = f"whsec_{base64.b64encode(os.urandom(32)).decode()}"
         print(
             f"Signing secret, shown once and kept in {state.path}: {secret}",
             flush=True,
@@ -123,6 +83,7 @@ def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
         if event.body:
             handler.deliver(event.body)
         state.put(cursor=event.cursor)
+    raise AssertionError("follow_events() never ends")
 
 
 def retry_until_reachable(ask: Callable[[], str]) -> str:
@@ -167,3 +128,25 @@ def follow_events(remote: AgencyClient, cursor: str) -> Iterator[Event]:
                 )
             last_error = str(error)
         time.sleep(next(delays))
+
+
+class StateFile:
+    """The state between runs: a small file that only its owner can read."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.values = json.loads(path.read_text()) if path.exists() else {}
+
+    def get(self, name: str) -> str:
+        return self.values.get(name, "")
+
+    def put(self, **values: str) -> None:
+        """Write the values. A killed process leaves either the old or the new file."""
+        self.values |= values
+        unfinished = self.path.with_name(f"{self.path.name}.new")
+        unfinished.unlink(missing_ok=True)
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w") as file:
+            json.dump(self.values, file)
+        unfinished.replace(self.path)

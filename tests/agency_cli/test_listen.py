@@ -12,7 +12,7 @@ import pytest
 import requests
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from agency.devtools.listen import client, handler
+from agency_cli import client, handler
 from tests.support.event_streams import free_port, serving
 from tests.support.paths import ROOT
 from tests.support.webhook_receiver import receiving
@@ -261,6 +261,6 @@ def test_a_handler_that_refuses_is_asked_five_times(quick, local):
 def test_a_redirect_is_not_followed(quick, local):
     local.answers(302, Location=local.url)
     assert handler.Handler(local.url, new_secret()).post_event(BODY) == (302, "")
-    with pytest.raises(client.Unreachable):
+    with pytest.raises(client.RequestRefused, match=f"leads to {local.url}"):
         client.AgencyClient(local.url, "t", "s").open_url(local.url)
-    assert len(local.calls) == 1
+    assert len(local.calls) == 2, "one for each"

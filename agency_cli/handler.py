@@ -8,8 +8,9 @@ import urllib.error
 import urllib.request
 from datetime import UTC, datetime
 
-from agency.devtools.listen.client import NoRedirects
-from webhooks.delivery import signing
+from standardwebhooks import Webhook
+
+from agency_cli.client import NoRedirects
 
 RETRY_DELAYS = (1.0, 2.0, 5.0)  # seconds between attempts; the last one repeats
 TIMEOUT_SECONDS = 15.0
@@ -49,10 +50,14 @@ class Handler:
     def post_event(self, body: str) -> tuple[int, str]:
         """Return the status of the response, or 0 and the error."""
         message_id = f"msg_{json.loads(body)['event_id']}"
-        headers = signing.signature_headers(
-            message_id, body, [self.secret], datetime.now(UTC)
-        )
-        headers |= {"Content-Type": "application/json", "User-Agent": "agency"}
+        now = datetime.now(UTC)
+        headers = {
+            "webhook-id": message_id,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": Webhook(self.secret).sign(message_id, now, body),
+            "Content-Type": "application/json",
+            "User-Agent": "agency",
+        }
         request = urllib.request.Request(
             self.url, body.encode(), headers, method="POST"
         )

@@ -1,8 +1,8 @@
-"""The client of `listen`, with a server that breaks off in the middle of a response."""
+"""The client of the command line, with a server that breaks off in the middle of a response."""
 
 import pytest
 
-from agency.devtools.listen.client import AgencyClient, Unreachable
+from agency_cli.client import AgencyClient, Unreachable
 from tests.support.http_servers import http_server
 
 LINK = '<http://agency.example/events?after=7>; rel="next"'

@@ -1,0 +1,53 @@
+"""`agency-cli`, also `python -m agency_cli` and `python -m agency`.
+
+It reads the keys of the organization, ACCESS_TOKEN and SUBSCRIPTION_KEY, from the
+environment. The exit code is 0, 1 if the agency or a file is not as it should be, and 2
+for arguments that it does not understand.
+"""
+
+import argparse
+import os
+import sys
+
+from agency_cli import __version__, apply, listen, trigger
+from agency_cli.client import AgencyClient, RequestRefused, Unreachable
+
+COMMANDS = {"listen": listen, "trigger": trigger, "apply": apply}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="agency-cli", description=__doc__)
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    url = os.environ.get("AGENCY_URL", "http://127.0.0.1:8000")
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(
+            name, help=module.HELP, description=module.DESCRIPTION
+        )
+        command.add_argument("--url", default=url, help=f"of the agency ({url})")
+        module.add_arguments(command)
+        command.set_defaults(run=module.run_command)
+    given = parser.parse_args(arguments)
+    try:
+        client = AgencyClient(
+            given.url, read_variable("ACCESS_TOKEN"), read_variable("SUBSCRIPTION_KEY")
+        )
+        return given.run(client, given)
+    except RequestRefused as error:
+        print(f"The agency refuses: {error}", file=sys.stderr)
+    except Unreachable as error:
+        print(f"The agency is out of reach: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return 130
+    return 1
+
+
+def read_variable(name: str) -> str:
+    if value := os.environ.get(name, ""):
+        return value
+    raise RequestRefused(f"{name} is not set in the environment")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
