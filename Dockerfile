@@ -36,4 +36,4 @@ EXPOSE 8000 8001
 HEALTHCHECK --interval=15s --timeout=10s --start-period=30s \
     CMD ["python", "-m", "agency.ops.healthcheck"]
 ENTRYPOINT ["tini", "--"]
-CMD ["sh", "-c", "exec granian --interface asginl --loop uvloop --workers ${WEB_PROCESSES:-$(python -m core.work.processors)} --port ${PORT:-8000} --backlog 4096 --backpressure 4096 --http1-header-read-timeout 10000 --no-ws --respawn-failed-workers --workers-kill-timeout 25 --log-level warning --log-config agency/server/granian_log.json agency.web:application"]
+CMD ["python", "manage.py", "start", "web"]

@@ -1,8 +1,7 @@
 """The processors: how many there are, and who may wait for them.
 
-`python -m core.work.processors` prints their number: the Procfile starts one web
-process for each. It runs this before anything else, so this module imports nothing of
-the project.
+One web process is started for each (agency/command_line.py).
+`python -m core.work.processors` prints their number, for the Makefile.
 """
 
 import contextlib

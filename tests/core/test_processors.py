@@ -3,11 +3,10 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from agency.devtools.supervisor import read_procfile
+from agency.command_line import processes
 from core.work import processors
 from tests.support.paths import ROOT
 
@@ -58,27 +57,11 @@ def test_a_system_without_cgroups_has_no_limits(tmp_path, monkeypatch):
     assert processors.count_processors() == 3
 
 
-@pytest.mark.slow
-def test_the_line_of_the_procfile_starts_as_many(tmp_path: Path) -> None:
-    """Run the command of `web` with a program that prints its arguments."""
-    (tmp_path / "granian").write_text('#!/bin/sh\necho "$@"\n')
-    (tmp_path / "granian").chmod(0o755)
-    path = f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin"
-
-    def arguments(**given: str) -> str:
-        command = ["/bin/sh", "-c", read_procfile()["web"]]
-        environment = {"PATH": path} | given
-        return subprocess.run(
-            command,
-            env=environment,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-
-    assert f"--workers {processors.count_processors()} " in arguments()
-    assert "--workers 3 " in arguments(WEB_PROCESSES="3")
+def test_as_many_web_processes_are_started(monkeypatch) -> None:
+    monkeypatch.delenv("WEB_PROCESSES", raising=False)
+    assert f"--workers {processors.count_processors()} " in processes()["web"]
+    monkeypatch.setenv("WEB_PROCESSES", "3")
+    assert "--workers 3 " in processes()["web"]
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from agency.command_line import processes
 from connections.didcomm.reasons import DECLINES
 from core.api.exceptions import CODES
 from tests.docs import settings_table
@@ -73,10 +74,10 @@ def test_the_table_of_settings_is_made_from_their_comments():
 
 
 @pytest.mark.slow
-def test_the_settings_of_granian_are_granians_and_no_line_of_the_procfile_overrules_them():
+def test_the_settings_of_granian_are_granians_and_the_product_overrules_none_of_them():
     command = [sys.executable, "-m", "granian", "--help"]
     printed = subprocess.check_output(command, text=True)
-    [web] = re.findall(r"^web: .*$", (ROOT / "Procfile").read_text(), re.MULTILINE)
+    web = processes()["web"]
     for name in OF_GRANIAN:
         assert name in printed
         assert f"--{name.removeprefix('GRANIAN_').lower()} " not in web

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from agency.command_line import processes
 from agency.devtools.supervisor import read_procfile
 from tests.support.paths import ROOT
 
@@ -18,27 +19,31 @@ SYSTEM = "/usr/bin:/bin"
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 
 
-def in_a_shell(words: list[str]) -> str:
-    """The command that `sh -c` runs, or the words themselves."""
-    return (
-        words[2].removeprefix("exec ")
-        if words[:2] == ["sh", "-c"] and words[2].startswith("exec ")
-        else shlex.join(words)
-    )
-
-
 @pytest.mark.parametrize(
     "name", ["migrate", "web", "stream", "worker", "deliver", "beat"]
 )
 def test_compose_runs_the_command_of_the_procfile(name: str) -> None:
     words = shlex.split(COMPOSE["services"][name]["command"].replace("$$", "$"))
-    assert in_a_shell(words) == read_procfile()[name]
+    assert shlex.join(words) == read_procfile()[name]
 
 
 def test_the_image_runs_the_web_command_of_the_procfile() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     [command] = [line.removeprefix("CMD ") for line in lines if line.startswith("CMD ")]
-    assert in_a_shell(json.loads(command)) == read_procfile()["web"]
+    assert shlex.join(json.loads(command)) == read_procfile()["web"]
+
+
+def test_the_procfile_starts_every_process_of_the_product() -> None:
+    started = {name: f"python manage.py start {name}" for name in processes()}
+    assert {name: read_procfile()[name] for name in started} == started
+    assert set(read_procfile()) == {"migrate", *started}
+
+
+def test_an_unknown_process_is_one_sentence() -> None:
+    command = [sys.executable, "manage.py", "start", "wep"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Say which to start: web, stream, worker, deliver, beat." in done.stderr
 
 
 def test_compose_keeps_data_in_volumes_and_secrets_out_of_the_file() -> None:

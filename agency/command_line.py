@@ -1,0 +1,94 @@
+"""The command line: `agency`, `python manage.py` and `python -m agency` are the same.
+
+Beside Django's commands: `start NAME` replaces this process by one of the product's, and
+the commands of developers (agency_cli). Beside a `make run`, Django's commands use its
+servers, without a variable to set.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+from django.db import OperationalError
+from psycopg.errors import LockNotAvailable
+
+import agency_cli.__main__
+from agency.devtools.var import read_run_environment
+from core.database.base import is_outage
+from core.work.processors import count_processors
+
+# All other commands of Django end by themselves.
+SERVICES = {"deliver", "runserver", "testserver"}
+
+
+def main() -> None:
+    name, options = (sys.argv[1:2] or [""])[0], sys.argv[2:]
+    if name == "start":
+        start(options)
+    if name in agency_cli.__main__.COMMANDS:
+        sys.exit(agency_cli.__main__.main([name, *options]))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
+    if "DATABASE_URL" not in os.environ and "DATABASE_URL_FILE" not in os.environ:
+        os.environ.update(read_run_environment())
+    if name not in SERVICES:
+        os.environ.setdefault("ONE_OFF_COMMAND", "1")
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"CommandError: {error}")
+    except OperationalError as error:
+        if sentence := explained(error):
+            sys.exit(f"CommandError: {sentence}")
+        raise
+
+
+def start(arguments: list[str]) -> None:
+    """Become a process of the product. Further arguments are options of its program."""
+    known = processes()
+    if not arguments or arguments[0] not in known:
+        sys.exit(f"CommandError: Say which to start: {', '.join(known)}.")
+    name, *options = arguments
+    command = [sys.executable, "-m", *known[name].split(), *options]
+    os.execv(sys.executable, command)
+
+
+def processes() -> dict[str, str]:
+    """The processes of the product by name: modules of Python with their options."""
+    port = int(os.environ.get("PORT") or 8000)
+    stream_port = os.environ.get("STREAM_PORT") or port + 1
+    web_processes = os.environ.get("WEB_PROCESSES") or count_processors()
+    log = Path(__file__).with_name("server") / "granian_log.json"
+    server = (
+        "granian --loop uvloop --backlog 4096 --backpressure 4096 --no-ws "
+        f"--respawn-failed-workers --log-level warning --log-config {log}"
+    )
+    worker = "celery --quiet -A agency worker --pool threads --concurrency 4"
+    quiet = "--without-gossip --without-mingle --loglevel warning"
+    return {
+        "web": f"{server} --interface asginl --workers {web_processes} --port {port} "
+        "--http1-header-read-timeout 10000 --workers-kill-timeout 25 "
+        "agency.web:application",
+        "stream": f"{server} --interface asgi --workers 1 --port {stream_port} "
+        "--workers-kill-timeout 5 agency.asgi:application",
+        "worker": f"{worker} {quiet}",
+        "deliver": f"{worker} --queues webhooks,messages --hostname deliver@%h {quiet}",
+        "beat": "celery --quiet -A agency beat --pidfile= --loglevel warning",
+    }
+
+
+def explained(error: OperationalError) -> str | None:
+    """What happened and what to do, where the error of PostgreSQL does not say it."""
+    if is_outage(error):
+        return (
+            "PostgreSQL is out of reach. Look at DATABASE_URL and at the server. "
+            f"{error}"
+        )
+    if not isinstance(error.__cause__, LockNotAvailable):
+        return None
+    return (
+        "Another process held a lock that this command needs, for longer than "
+        "DATABASE_LOCK_TIMEOUT allows. What it had finished before is kept. Run it "
+        "again; if this repeats, stop the services meanwhile or give more seconds."
+    )
