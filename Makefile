@@ -12,7 +12,7 @@ QUICK := tests/test_story.py tests/wallets tests/core --ignore tests/core/api te
 	tests/credentials/issue_credential/test_issuing.py tests/verifications/proofs/test_request.py tests/webhooks/delivery/test_call.py
 CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test test-slow test-production test-clients test-interop test-python errors docs-settings tools screenshots lint format check lock bench install env clean reset
+.PHONY: help run test test-slow test-production test-clients test-interop test-python errors docs-tables tools screenshots lint format check lock bench install env clean reset
 .DELETE_ON_ERROR:
 # Else every process that a test starts would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -56,8 +56,9 @@ errors: $(INSTALLED)  ## Compare the errors that tests got with those of the Ope
 	@$(if $(RECORDED_ERRORS),,echo "Say where they are: RECORDED_ERRORS=folder make test test-slow errors" >&2; exit 1)
 	@$(SERVERS) $(PYTHON) -m tests.measures errors $(RECORDED_ERRORS) $(ARGS)
 
-docs-settings: $(INSTALLED)  ## Write the table of docs/settings.md from the comments in agency/settings.py
+docs-tables: $(INSTALLED)  ## Write the tables of settings and error codes in docs/ from the source
 	@$(PYTHON) -m tests.docs.settings_table
+	@$(SERVERS) $(PYTHON) -m tests.docs.error_tables
 
 # After .venv is made: making it would remove what is in it.
 tools: | $(PYTHON)  ## Unpack the programs that tests start and this machine has not, on Debian and Ubuntu

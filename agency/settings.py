@@ -1,6 +1,6 @@
 """All settings, from environment variables only.
 
-The comment above each variable is its text in docs/settings.md: `make docs-settings`.
+The comment above each variable is its text in docs/settings.md: `make docs-tables`.
 """
 
 import re
@@ -17,6 +17,8 @@ from core.version import API_VERSION, __version__
 from core.work.processors import count_processors
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# Where var/ and staticfiles/ are: in the source, or where an installed package runs.
+HOME = BASE_DIR if (BASE_DIR / "manage.py").exists() else Path.cwd()
 env = environ.FileAwareEnv()
 
 # For developing Agency itself: Django's traceback pages, which show settings and
@@ -99,7 +101,7 @@ CORS_ORIGINS = env.list("CORS_ORIGINS", default=[])
 # it was not run, `check`, `migrate` and every page of the studio say so.
 STATIC_USE_FINDERS = env.bool("STATIC_USE_FINDERS", default=False)
 # Folder, shared by all processes, for public files. Default: `var/storage`.
-STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(BASE_DIR / "var" / "storage"))
+STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(HOME / "var" / "storage"))
 # Class of another storage for public files than that folder, which needs `pip install
 # django-storages[s3]` or the like: `storages.backends.s3.S3Storage`. Each host then
 # keeps copies of tails files that it proves with, below `TMPDIR`.
@@ -124,7 +126,7 @@ METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 SECURITY_CONTACT = env.list("SECURITY_CONTACT", default=[])
 # Local folder in which the processes of one host keep their Prometheus counters, with
 # `METRICS_TOKEN`. One that cannot write there logs an error. Default: `var/metrics`.
-METRICS_ROOT = env.str("METRICS_ROOT", default=str(BASE_DIR / "var" / "metrics"))
+METRICS_ROOT = env.str("METRICS_ROOT", default=str(HOME / "var" / "metrics"))
 # Whether `GET /tenants/{id}/keys` of the provider API shows keys again; they are stored
 # sealed for that. 0: shown once, by PATCH.
 PROVIDER_KEYS_READABLE = env.bool("PROVIDER_KEYS_READABLE", default=True)
@@ -309,7 +311,7 @@ OLD_MASTER_KEY = read_master_key(
 )
 
 # The ids of the objects that `manage.py demo` created, for the examples in /docs.
-DEMO_FILE = BASE_DIR / "var" / "demo.json"
+DEMO_FILE = HOME / "var" / "demo.json"
 
 INSTALLED_APPS = [
     # Before Django's: of two translations of a text, that of the first app is used.
@@ -427,7 +429,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [BASE_DIR / "agency" / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -663,7 +665,7 @@ vars().update(env.email_url_config(EMAIL_URL or "dummymail://"))
 
 STATIC_URL = "/static/"
 # None, so that STATIC_USE_FINDERS does not serve files of an earlier collectstatic.
-STATIC_ROOT = None if STATIC_USE_FINDERS else BASE_DIR / "staticfiles"
+STATIC_ROOT = None if STATIC_USE_FINDERS else HOME / "staticfiles"
 STORAGES = {
     "default": {
         "BACKEND": STORAGE_BACKEND or "core.storage.DurableStorage",

@@ -1,3 +1,3 @@
-__version__ = "0.1.0"  # also in pyproject.toml; CHANGELOG.md says what is in it
+__version__ = "0.1.0"  # CHANGELOG.md says what is in it
 # The date of the last change of the API that a client must know: docs/api-versions.md.
 API_VERSION = "2026-11-26"

@@ -10,7 +10,8 @@ import pytest
 from agency.command_line import processes
 from connections.didcomm.reasons import DECLINES
 from core.api.exceptions import CODES
-from tests.docs import settings_table
+from core.api.openapi.error_codes import read_tables
+from tests.docs import error_tables, settings_table
 from tests.measures.source import read_modules
 from tests.support.paths import ROOT
 from verifications.policy_lab.lint import RULES
@@ -54,6 +55,13 @@ def table(name):
     return set(re.findall(r"^\| `([\w-]+)`", page, re.MULTILINE))
 
 
+def test_the_page_of_errors_has_the_tables_of_the_product():
+    """If it fails: `make docs-tables`."""
+    page = error_tables.PAGE.read_text()
+    assert error_tables.with_tables(page) == page
+    assert {code for one in read_tables() for code in one.rows} == table("errors.md")
+
+
 def test_every_code_stands_in_the_table_of_errors():
     assert codes_raised() - table("errors.md") == set()
 
@@ -69,7 +77,7 @@ def test_the_table_of_errors_names_nothing_that_is_never_raised():
 
 def test_the_table_of_settings_is_made_from_their_comments():
     assert settings_table.make_page() == settings_table.PAGE.read_text(), (
-        "run: make docs-settings"
+        "run: make docs-tables"
     )
 
 

@@ -9,6 +9,7 @@ from credentials.models import Credential
 from tests.support.paths import DOCS
 from tests.support.webhook_receiver import receiving, worker_calls
 from verifications.models import Verification
+from webhooks.api.event_bodies import MEANINGS
 from webhooks.events import types
 from webhooks.events.types import Type
 from webhooks.models import Delivery
@@ -41,6 +42,12 @@ def wallets(kind):
 
 def test_the_table_has_every_type_in_its_order():
     assert [kind for kind, _, _ in announced()] == [str(kind) for kind in Type]
+
+
+def test_the_openapi_document_says_the_same():
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|[^|]*\| (.+) \|$", PAGE, re.MULTILINE)
+    told = {kind: re.sub(r"\[(.+)\]\(.*?\)", r"\1", text) for kind, text in rows}
+    assert {kind: told[kind] for kind in Type} == MEANINGS
 
 
 def test_each_row_says_who_is_told_unasked_and_where_it_happens():

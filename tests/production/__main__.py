@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from agency.devtools.supervisor import (
     print_line,
     read_procfile,
 )
+from tests.measures.source import PACKAGES
 from tests.production import Failed, imports
 from tests.production.proxy import Proxy
 from tests.production.receiver import Receiver, receiving
@@ -113,6 +115,7 @@ def run(folder: Path) -> None:
             agency.open_pages()
             agency.play(receiver)
             judge_health(supervisor)
+        judge_packages(folder, python, supervisor)
     if left := end_marked_processes(str(folder)):
         raise Failed(f"{left} processes were left behind")
 
@@ -152,16 +155,9 @@ def install(environment: Path) -> Path:
     python = environment / "bin" / "python"
     print_line("Installing requirements.lock alone ... ", end="")
     pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-    for command in (
-        [sys.executable, "-m", "venv", environment],
-        [*pip, "--require-hashes", "--requirement", "requirements.lock"],
-        [python, "-m", "pip", "check"],
-    ):
-        ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=SECONDS_TO_INSTALL
-        )
-        if ran.returncode:
-            raise Failed(f"{shlex.join(map(str, command))}: {ran.stdout}{ran.stderr}")
+    call([sys.executable, "-m", "venv", environment])
+    call([*pip, "--require-hashes", "--requirement", "requirements.lock"])
+    call([python, "-m", "pip", "check"])
     print_line(f"{time.monotonic() - started_at:.0f} s")
     return python
 
@@ -214,6 +210,53 @@ def judge_imports(python: Path, environment: dict[str, str]) -> None:
     if set(reasons) != imports.DEVELOPMENT_ONLY:
         raise Failed("not every module can be imported with requirements.lock alone")
     print_line(f"Imported {number} modules; {len(reasons)} are for development only.")
+
+
+def judge_packages(folder: Path, python: Path, supervisor: Supervisor) -> None:
+    """Start everything once more, from a wheel in an empty folder.
+
+    And the command line of developers, in an environment that has nothing else.
+    """
+    wheels, empty, alone = folder / "wheels", folder / "empty", folder / "alone"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    wheel = [*pip, "wheel", "-qq", "--no-deps", "--no-build-isolation"]
+    for source in (".", "agency_cli"):
+        # In a copy, as it writes beside what it reads.
+        copy = folder / "sources" / source
+        shutil.copytree(source, copy, dirs_exist_ok=True)
+        call([*wheel, "--wheel-dir", wheels, copy])
+    [server] = wheels.glob("agency-*.whl")
+    [client] = wheels.glob("agency_cli-*.whl")
+    packed = set(zipfile.ZipFile(server).namelist())
+    for path in Path().glob("[a-z]*/**/*"):
+        is_packed = not path.is_file() or str(path) in packed
+        if (
+            not is_packed
+            and path.suffix not in (".po", ".toml")
+            and path.parts[0] in PACKAGES
+        ):
+            raise Failed(f"{path} is not in the wheel")
+    call([python, "-m", "pip", "install", "-qq", "--no-deps", server])
+    call([sys.executable, "-m", "venv", alone])
+    call([alone / "bin" / "python", "-m", "pip", "install", "-qq", client])
+    lines = Path("Procfile").read_text()
+    empty.mkdir()
+    os.chdir(empty)
+    Path("Procfile").write_text(lines.replace("python manage.py", "agency"))
+    must(supervisor, "agency collectstatic --no-input")
+    must(supervisor, "agency check --deploy --database default")
+    with started(supervisor):
+        judge_health(supervisor)
+    call([alone / "bin" / "agency-cli", "trigger", "--help"])
+    print_line("Both packages work where nothing else is.")
+
+
+def call(command: list[str | Path]) -> None:
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=SECONDS_TO_INSTALL
+    )
+    if ran.returncode:
+        raise Failed(f"{shlex.join(map(str, command))}: {ran.stdout}{ran.stderr}")
 
 
 def create_empty_database() -> str:
