@@ -14,7 +14,6 @@ from credentials.ledgers import ledger_of
 from tenants import audit, pictures
 from tenants.lifecycle.api.assets import PictureFormParser, read_upload
 from tenants.lifecycle.api.serializers import (
-    SETTINGS,
     IssuerStatusContract,
     NetworkAgreementContract,
     NetworkContract,
@@ -58,26 +57,13 @@ def create_from_parameters(provider: Provider, wanted: dict) -> Tenant:
 
     wanted: validated TenantParameters. What is empty keeps its default.
     """
-    fields = {
-        "region": wanted.get("region"),
-        "endorser": wanted.get("endorserType"),
-        "is_test": wanted.get("isTest"),
-    } | {column: wanted.get(name) for name, column in SETTINGS.items()}
-    return create_provider_organization(
-        provider,
-        wanted["name"],
-        network_id=wanted.get("networkId"),
-        seed=wanted.get("issuerSeed"),
-        public_id=wanted.get("tenantId"),
-        **{name: value for name, value in fields.items() if value},
-    )
+    chosen = {column: value for column, value in wanted.items() if value}
+    return create_provider_organization(provider, **chosen)
 
 
 def change_from_parameters(view: View, tenant: Tenant) -> None:
     """Change what the TenantUpdateParameters of this call name, and record it."""
-    body = view.parse_body(TenantUpdateParameters)
-    names = {"name": "name"} | SETTINGS
-    changes = {column: body[name] for name, column in names.items() if name in body}
+    changes = dict(view.parse_body(TenantUpdateParameters))
     view.perform(change_organization, tenant, changes, by=view.request)
 
 

@@ -59,25 +59,6 @@ INVITATION_PROTOCOL = (
     "link."
 )
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
-# The members of OrganizationOptions for the pages of holders, and their columns.
-BRANDING = {
-    "primaryColor": "primary_color",
-    "secondaryColor": "secondary_color",
-    "defaultLanguage": "default_language",
-    "walletApps": "wallet_apps",
-    "returnUrls": "return_urls",
-}
-# The members of an organization that can be set at its creation and later, and their
-# columns.
-SETTINGS = {
-    "imageUrl": "image_url",
-    "shortQrCodes": "short_qr_codes",
-    "ownWalletApi": "own_wallet_api",
-    "visitorWallets": "visitor_wallets",
-    "visitorWalletsPerDay": "visitor_wallets_a_day",
-    "invalidProofAnswer": "invalid_proof_answer",
-    "invitationProtocol": "invitation_protocol",
-} | BRANDING
 # uuid.UUID() also reads braces, `urn:`, and texts without hyphens.
 UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 
@@ -160,48 +141,69 @@ class LanguageField(serializers.ChoiceField):
 
 
 class OrganizationOptions(Parameters):
-    """What an organization may choose when it is made, and change later."""
+    """What an organization may choose when it is made, and change later.
+
+    Validated, each member has the name of its column.
+    """
 
     aliases = {"image_url": "imageUrl"}
 
-    imageUrl = WebAddressField(required=False, allow_blank=True)
-    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
+    imageUrl = WebAddressField(source="image_url", required=False, allow_blank=True)
+    shortQrCodes = serializers.BooleanField(
+        source="short_qr_codes", required=False, help_text=SHORT_QR_CODES
+    )
     invalidProofAnswer = serializers.ChoiceField(
-        INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
+        INVALID_PROOF_ANSWERS,
+        source="invalid_proof_answer",
+        required=False,
+        help_text=INVALID_PROOF_ANSWER,
     )
     invitationProtocol = serializers.ChoiceField(
-        INVITATION_PROTOCOLS, required=False, help_text=INVITATION_PROTOCOL
+        INVITATION_PROTOCOLS,
+        source="invitation_protocol",
+        required=False,
+        help_text=INVITATION_PROTOCOL,
     )
-    ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
-    visitorWallets = serializers.BooleanField(required=False, help_text=VISITOR_WALLETS)
+    ownWalletApi = serializers.BooleanField(
+        source="own_wallet_api", required=False, help_text=OWN_WALLET_API
+    )
+    visitorWallets = serializers.BooleanField(
+        source="visitor_wallets", required=False, help_text=VISITOR_WALLETS
+    )
     visitorWalletsPerDay = IntegerField(
+        source="visitor_wallets_a_day",
         required=False,
         min_value=1,
         max_value=MAX_VISITOR_WALLETS,
         help_text=VISITOR_WALLETS_A_DAY,
     )
     primaryColor = ColorField(
+        source="primary_color",
         required=False,
         allow_blank=True,
         help_text="Of buttons and links, as in #0b6b62. It is changed where it could "
         "not be read.",
     )
     secondaryColor = ColorField(
+        source="secondary_color",
         required=False,
         allow_blank=True,
         help_text="Behind the name of the organization.",
     )
     defaultLanguage = LanguageField(
         LANGUAGES,
+        source="default_language",
         required=False,
         help_text="For readers whose browser names none of the languages; empty: none.",
     )
     walletApps = WalletAppsField(
+        source="wallet_apps",
         required=False,
         max_length=branding.MAX_WALLET_APPS,
         help_text="The wallet apps that are recommended to holders.",
     )
     returnUrls = ReturnUrlsField(
+        source="return_urls",
         required=False,
         max_length=branding.MAX_RETURN_URLS,
         help_text="The addresses below which a `returnUrl` may lead.",
@@ -216,12 +218,16 @@ class TenantParameters(OrganizationOptions):
     }
 
     name = serializers.CharField(max_length=200)
-    networkId = serializers.CharField(required=False, max_length=50)
-    issuerSeed = SeedField(required=False)
-    endorserType = EndorserField(ENDORSERS, required=False)
-    tenantId = TenantIdField(required=False)
+    networkId = serializers.CharField(
+        source="network_id", required=False, max_length=50
+    )
+    issuerSeed = SeedField(source="seed", required=False)
+    endorserType = EndorserField(ENDORSERS, source="endorser", required=False)
+    tenantId = TenantIdField(source="public_id", required=False)
     region = serializers.CharField(required=False, max_length=100, allow_blank=True)
-    isTest = serializers.BooleanField(required=False, help_text=IS_TEST)
+    isTest = serializers.BooleanField(
+        source="is_test", required=False, help_text=IS_TEST
+    )
 
 
 class TenantUpdateParameters(OrganizationOptions):
