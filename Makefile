@@ -12,7 +12,7 @@ QUICK := tests/test_story.py tests/wallets tests/core --ignore tests/core/api te
 	tests/credentials/issue_credential/test_issuing.py tests/verifications/proofs/test_request.py tests/webhooks/delivery/test_call.py
 CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test test-slow test-production test-clients test-interop test-python errors docs-tables tools screenshots lint format check lock bench install env clean reset
+.PHONY: help run test test-slow test-production test-clients test-interop test-python errors docs-tables tools screenshots lint format check lock sbom pin-images bench install env clean reset
 .DELETE_ON_ERROR:
 # Else every process that a test starts would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -87,6 +87,15 @@ lock: $(INSTALLED)  ## Write requirements.lock: what requirements.txt needs, wit
 	@$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--custom-compile-command "make lock" --output-file requirements.lock requirements.txt
 
+sbom: $(INSTALLED)  ## Write sbom.json: CycloneDX, of what runs (needs the network)
+	@$(PYTHON) -m venv --clear --without-pip $(VENV)/sbom
+	@$(PYTHON) -m pip --python $(VENV)/sbom/bin/python install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PYTHON) -m pip --python $(VENV)/sbom/bin/python install -qq --disable-pip-version-check --no-deps . && rm -rf build agency.egg-info
+	@$(VENV)/bin/cyclonedx-py environment --output-reproducible --of JSON -o sbom.json $(VENV)/sbom/bin/python
+
+pin-images: $(PYTHON)  ## Write the digests of images into docker-compose.yml and the Dockerfile (needs the network)
+	@$(PYTHON) deploy/pin_images.py
+
 bench: $(INSTALLED)  ## Run the benchmarks (ARGS=...)
 	@exec $(PYTHON) -m bench $(ARGS)
 
@@ -111,15 +120,8 @@ $(PYTHON):
 	"$$python" -m venv --clear $(VENV) >/dev/null 2>&1 || { rm -rf $(VENV); \
 		echo "$$python cannot make a virtual environment: install its venv module (on Debian and Ubuntu: python3-venv)." >&2; exit 1; }
 
-env: .env  ## Make .env, the secrets of docker compose
-.env:
-	@umask 077 && { \
-		echo "SECRET_KEY=$$(head -c 48 /dev/urandom | base64)"; \
-		echo "AGENCY_MASTER_KEY=$$(head -c 32 /dev/urandom | base64)"; \
-		echo "POSTGRES_PASSWORD=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"; \
-		echo "PUBLIC_URL=http://127.0.0.1:8000"; \
-		echo "ALLOWED_HOSTS=127.0.0.1,localhost"; \
-	} > $@
+env:  ## Make .env and secrets/, for docker compose; what is there stays
+	@sh deploy/make_env.sh
 
 clean:  ## Remove what can be made again: .venv, caches, static files
 	@rm -rf .venv tests/clients/node_modules staticfiles .pytest_cache .ruff_cache .mypy_cache .hypothesis

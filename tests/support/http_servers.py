@@ -15,7 +15,7 @@ class Call(BaseHTTPRequestHandler):
     def respond(self) -> None:
         self.server.respond(self)
 
-    do_GET = do_POST = do_PUT = respond
+    do_GET = do_HEAD = do_POST = do_PUT = respond
 
     def read(self) -> bytes:
         return self.rfile.read(int(self.headers["Content-Length"] or 0))

@@ -1,5 +1,6 @@
 """`make run`, docker-compose.yml and the Dockerfile use the Procfile's commands."""
 
+import base64
 import json
 import os
 import shlex
@@ -54,6 +55,39 @@ def test_compose_keeps_data_in_volumes_and_secrets_out_of_the_file() -> None:
         assert services[name]["volumes"] == ["agency:/app/var"]
         assert services[name]["env_file"] == ".env"
         assert "SECRET_KEY" not in services[name]["environment"]
+        for secret in services[name]["secrets"]:
+            variable = f"{secret.upper()}_FILE"
+            file = services[name]["environment"][variable]
+            assert file == f"/run/secrets/{secret}"
+            assert COMPOSE["secrets"][secret]["file"] == f"secrets/{secret}"
+
+
+def test_no_container_has_rights_that_it_does_not_need() -> None:
+    for name, service in COMPOSE["services"].items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert service["logging"]["options"]["max-size"]
+        assert set(service["networks"]) <= set(COMPOSE["networks"])
+        if service["image"] == "agency":
+            assert "cap_add" not in service
+            assert service["deploy"]["resources"]["limits"]["memory"]
+    alone = [COMPOSE["services"][name]["networks"] for name in ("postgres", "valkey")]
+    assert alone == [["data"], ["data"]]
+    assert COMPOSE["networks"]["data"]["internal"]
+
+
+def test_compose_and_dockerfile_are_as_their_specifications_say() -> None:
+    for command in (
+        ["check-jsonschema", "--builtin-schema", "vendor.compose-spec"]
+        + ["docker-compose.yml"],
+        # Versions of Debian's packages are those of the day; an image is made anew.
+        ["hadolint", "--ignore", "DL3008", "Dockerfile"],
+    ):
+        program = Path(sys.executable).with_name(command[0])
+        done = subprocess.run(
+            [program, *command[1:]], cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_image_holds_every_package_and_no_secret() -> None:
@@ -156,19 +190,45 @@ def test_this_python_says_how_fast_it_is() -> None:
     assert int(microseconds) > 1000 and Path(path).samefile(sys.executable)
 
 
-def test_the_secrets_of_compose_are_made_once(tmp_path: Path) -> None:
-    make(tmp_path, "env", path=SYSTEM)
-    secrets = (tmp_path / ".env").read_text()
-    assert {line.partition("=")[0] for line in secrets.splitlines()} == {
-        "SECRET_KEY",
-        "AGENCY_MASTER_KEY",
-        "POSTGRES_PASSWORD",
-        "PUBLIC_URL",
-        "ALLOWED_HOSTS",
-    }
-    assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
-    make(tmp_path, "env", path=SYSTEM)
-    assert (tmp_path / ".env").read_text() == secrets
+def read_secrets(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in (folder / "secrets").iterdir()}
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
+    return tmp_path
+
+
+def test_the_secrets_of_compose_are_made_once(deployed: Path) -> None:
+    assert make(deployed, "env", path=SYSTEM).stderr == ""
+    secrets, settings = read_secrets(deployed), (deployed / ".env").read_text()
+    assert set(secrets) == set(COMPOSE["secrets"])
+    assert len(base64.b64decode(secrets["agency_master_key"])) == 32
+    assert secrets["postgres_password"] in secrets["database_url"]
+    assert settings.splitlines() == [
+        "PUBLIC_URL=http://127.0.0.1:8000",
+        "ALLOWED_HOSTS=127.0.0.1,localhost",
+    ]
+    assert (deployed / "secrets").stat().st_mode & 0o777 == 0o700
+    make(deployed, "env", path=SYSTEM)
+    assert (read_secrets(deployed), (deployed / ".env").read_text()) == (
+        secrets,
+        settings,
+    )
+
+
+def test_secrets_of_the_former_release_move_out_of_its_file(deployed: Path) -> None:
+    former = "SECRET_KEY=a/b+c==\nPOSTGRES_PASSWORD=p\nPUBLIC_URL=https://a.example\n"
+    (deployed / ".env").write_text(former)
+    assert make(deployed, "env", path=SYSTEM).stderr == ""
+    secrets = read_secrets(deployed)
+    assert secrets["secret_key"] == "a/b+c=="
+    assert secrets["database_url"] == "postgres://agency:p@postgres:5432/agency"
+    assert (deployed / ".env").read_text().splitlines() == [
+        "PUBLIC_URL=https://a.example",
+        "ALLOWED_HOSTS=127.0.0.1,localhost",
+    ]
 
 
 FETCH = """\

@@ -85,6 +85,17 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     assert "agency@" not in ran.stderr, ran.stderr
 
 
+@pytest.mark.needs("systemd-analyze")
+def test_systemd_finds_the_unit_well_locked_up(tmp_path: Path) -> None:
+    unit = tmp_path / "agency@web.service"
+    unit.write_text(UNIT)
+    command = ["systemd-analyze", "security", "--offline=true", "--threshold=20"]
+    ran = subprocess.run(
+        [*command, str(unit)], capture_output=True, text=True, env=os.environ
+    )
+    assert ran.returncode == 0, ran.stdout
+
+
 def test_the_page_enables_every_line_of_the_procfile() -> None:
     [names] = re.findall(r"systemctl enable --now agency@\{([\w,]+)\}", PAGE)
     assert names.split(",") == [name for name in read_procfile() if name != "migrate"]
