@@ -19,8 +19,8 @@ from connections.models import OutboundMessage
 from core.work.leases import QueuedJob
 from credentials.models import CredentialDefinition
 from wallets import key_queue
+from webhooks.delivery.due import DUE_WEBHOOKS_SQL
 from webhooks.delivery.endpoints import SLOW_LIMIT
-from webhooks.delivery.models import DUE_WEBHOOKS_SQL
 from webhooks.models import Delivery
 
 MAX_COUNTED = 10_000

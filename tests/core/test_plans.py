@@ -34,9 +34,9 @@ from tests.factories import InboundMessageFactory
 from tests.support import queues
 from verifications.models import Verification
 from wallets.models import Key, Wallet
-from webhooks.delivery import claim, recovery
+from webhooks.delivery import claim, due, recovery
 from webhooks.delivery.endpoints import Webhook
-from webhooks.delivery.models import POSTPONE_SQL, RELEASE_SQL, Delivery
+from webhooks.delivery.models import Delivery
 from webhooks.events import feed
 from webhooks.events.models import Event
 
@@ -300,11 +300,9 @@ def test_the_deliveries_of_an_object_are_found_without_reading_all_of_its_webhoo
     multiply(Delivery, rows=300, **new)
     now = timezone.now()
     row = Delivery.pending().select_related("webhook").first()
-    one = {"webhooks": [row.webhook_id], "objects": [row.object_key], "now": now}
     statements = [
-        *statements_of(lambda: Delivery.next_due([(row.webhook, 1)])),
-        (POSTPONE_SQL, one | {"sequences": [row.sequence], "times": [now]}),
-        (RELEASE_SQL, one),
+        *statements_of(lambda: due.find_heads([(row.webhook, 1)])),
+        (due.POSTPONE_SQL, {"heads": [row.pk], "now": now}),
     ]
     found = [
         {
@@ -317,9 +315,8 @@ def test_the_deliveries_of_an_object_are_found_without_reading_all_of_its_webhoo
     ]
     of_object = "deliveries_of_object"
     assert found == [
-        {"delivery": "deliveries_due", "earlier": of_object, "first": of_object},
-        {"delivery": of_object},
-        {"delivery": of_object},
+        {"webhooks_delivery": "deliveries_due", "earlier": of_object},
+        {"head": "webhooks_delivery_pkey", "later": of_object},
     ]
 
 

@@ -16,6 +16,7 @@ from django.db import connection, models, transaction
 from django.db.models import Case, Count, When
 from django.utils import timezone
 
+from webhooks.delivery import due
 from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook
 from webhooks.delivery.models import Delivery
 
@@ -84,7 +85,7 @@ def claim_due(
     """Lease up to `limit` due deliveries, with their webhooks and events loaded.
 
     A webhook gets the events of one object in order: a failed delivery blocks the
-    later ones of its object (`Delivery.next_due`).
+    later ones of its object (`due.find_heads`).
     slow_limit: the maximum for slow webhooks. after: the webhook that was served last;
     the claim starts after it (round-robin by id). owners, depth: see `Load`.
     """
@@ -103,17 +104,17 @@ def claim_due(
             (one, min(even_part, load.room_of_webhook(one.pk, one.is_slow)))
             for one in webhooks
         ]
-        due = Delivery.next_due(wanted)
-        rows = choose_within_limits(load, due, limit, slow_limit)
-        return Delivery.lease_all(rows) if rows else []
+        heads = due.find_heads(wanted)
+        rows = choose_within_limits(load, heads, limit, slow_limit)
+        return due.lease_all(rows) if rows else []
 
 
 def lock_webhooks(
     load: Load, limit: int, slow_limit: int, after: UUID | None
 ) -> list[Webhook]:
     """Lock and return webhooks that have due deliveries and are below their limits."""
-    due = Delivery.webhooks_due_by(timezone.now())
-    rows = Webhook.objects.filter(pk__in=due, is_enabled=True)
+    have_due = due.webhooks_due_by(timezone.now())
+    rows = Webhook.objects.filter(pk__in=have_due, is_enabled=True)
     full_webhooks = [
         webhook
         for webhook in load.webhooks
@@ -139,11 +140,11 @@ def in_flight() -> "models.QuerySet[Delivery]":
 
 
 def choose_within_limits(
-    load: Load, due: list[Delivery], limit: int, slow_limit: int
+    load: Load, heads: list[Delivery], limit: int, slow_limit: int
 ) -> list[Delivery]:
     """Return the first deliveries for which there is room."""
     chosen: list[Delivery] = []
-    for delivery in due:
+    for delivery in heads:
         webhook = delivery.webhook
         if len(chosen) == limit:
             break

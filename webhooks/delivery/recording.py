@@ -17,7 +17,6 @@ from webhooks.delivery.outcomes import Outcome, Result
 
 logger = logging.getLogger(__name__)
 THROTTLED_DELAY_SECONDS = 60.0  # the shortest delay after 429, 502 or 504
-ENDS_BLOCKING = (Result.DELIVERED, Result.GONE, Result.UNCONFIRMED)
 
 ATTEMPTS_SQL = """
 INSERT INTO webhooks_attempt
@@ -101,14 +100,6 @@ def record_outcomes(finished: Sequence[Finished]) -> None:
     updated = update_deliveries(finished, changes)
     if len(updated) < len(finished):
         logger.info("%s deliveries were taken over", len(finished) - len(updated))
-    # Only one that has failed has postponed others until its `blocks_until`.
-    Delivery.release_blocked(
-        [
-            row
-            for row, outcome in calls
-            if row.pk in updated and row.attempts and outcome.result in ENDS_BLOCKING
-        ]
-    )
     faults.fault_point("after_outcomes_before_commit")
 
 

@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from webhooks.delivery.due import webhooks_due_by
 from webhooks.delivery.endpoints import TRANSACTION_MARGIN, Webhook
 from webhooks.delivery.models import RESTARTED, Delivery
 from webhooks.events import feed
@@ -36,7 +37,7 @@ def close_deliveries_of_disabled() -> int:
     A recovery can resend them later.
     """
     pending = unleased_deliveries().filter(webhook=OuterRef("pk"))
-    any_pending = Delivery.webhooks_due_by("infinity")
+    any_pending = webhooks_due_by("infinity")
     webhooks = Webhook.objects.filter(pk__in=any_pending, is_enabled=False)
     webhooks = webhooks.alias(first=Subquery(pending.values("pk")[:1]))
     webhooks = webhooks.filter(first__isnull=False)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from tests.support.races import at_once, wait_until
 from tests.support.webhook_receiver import receiving, time_passes, worker_calls
-from webhooks.delivery import call, claim
+from webhooks.delivery import call, claim, due
 from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.delivery.worker import DeliveryLoop
 from webhooks.models import Attempt, Delivery, Event, Webhook
@@ -120,10 +120,10 @@ def test_what_is_finished_late_is_not_claimed_and_can_be_sent_again(
     [row] = examples(webhook)
     [slow] = claim.claim_due(1, 1)
     time_passes(seconds=61)
-    heads = Delivery.next_due
+    find = due.find_heads
     with monkeypatch.context() as patch:
         patch.setattr(
-            Delivery, "next_due", lambda *given: [heads(*given), slow.finish()][0]
+            due, "find_heads", lambda *given: [find(*given), slow.finish()][0]
         )
         assert claim.claim_due(1, 1) == []
     row.refresh_from_db()
