@@ -315,6 +315,7 @@ DEMO_FILE = HOME / "var" / "demo.json"
 
 INSTALLED_APPS = [
     # Before Django's: of two translations of a text, that of the first app is used.
+    "agency.words",
     "agency.holders.links",
     "agency.holders.wallet",
     "agency.mails",

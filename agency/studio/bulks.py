@@ -26,6 +26,7 @@ from agency.studio.pages import (
     member_page,
     refusals_above,
 )
+from agency.words.states import BULK
 from core.api.views import heavy, parse_uuid
 from core.text.csv_text import line_writer
 from core.work import transactions
@@ -41,12 +42,6 @@ CHANGES = {
     "pause": (Bulk.pause, "bulk.paused", "It is paused."),
     "resume": (Bulk.resume, "bulk.resumed", "It goes on."),
     "retry": (Bulk.retry_failed, "bulk.retried", "The failed rows are tried again."),
-}
-BADGES: dict[str, str] = {Bulk.State.PAUSED: "soon", Bulk.State.DONE: "good"}
-NEXT: dict[str, str] = {
-    Bulk.State.RUNNING: "The offers are being made.",
-    Bulk.State.PAUSED: "No further offers are made until you resume it.",
-    Bulk.State.DONE: "Every row was tried.",
 }
 
 
@@ -164,6 +159,7 @@ def bulk_context(request: MemberRequest, bulk: Bulk) -> dict[str, Any]:
     first = int(after) if after.isdecimal() and len(after) < 10 else 0
     errors, last = loading.list_errors(bulk, first)
     numbers = "-".join(f"{name}{number}" for name, number in sorted(counts.items()))
+    words = BULK[bulk.state]
     return {
         "bulk": bulk,
         "counts": counts,
@@ -172,8 +168,8 @@ def bulk_context(request: MemberRequest, bulk: Bulk) -> dict[str, Any]:
         "errors": errors,
         "first": first,
         "last": last,
-        "badge": BADGES.get(bulk.state, ""),
-        "next": NEXT[bulk.state],
+        "badge": words.badge,
+        "next": words.staff,
         "is_watched": bulk.state == Bulk.State.RUNNING,
         "version": f"{bulk.state}-{numbers}",
         "may_act": request.membership.may(Permission.OPERATE),

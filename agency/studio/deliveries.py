@@ -2,16 +2,10 @@
 
 from typing import Any
 
+from agency.words.messages import DELIVERY_BADGES
 from tenants.models import Tenant
 from webhooks.api.serializers import SHOWN_STATUS
 from webhooks.models import Delivery
-
-BADGES: dict[str, str] = {
-    Delivery.Status.DONE: "good",
-    Delivery.Status.PENDING: "soon",
-    Delivery.Status.UNCONFIRMED: "soon",
-    Delivery.Status.EXHAUSTED: "bad",
-}
 
 
 def list_deliveries(tenant: Tenant) -> Any:
@@ -23,5 +17,5 @@ def list_deliveries(tenant: Tenant) -> Any:
 def add_badge(delivery: Any) -> Any:
     """Add the status as text and the CSS class of its badge to a delivery."""
     delivery.shown_status = SHOWN_STATUS[delivery.status]
-    delivery.badge = BADGES[delivery.status]
+    delivery.badge = DELIVERY_BADGES[delivery.status]
     return delivery

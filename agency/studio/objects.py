@@ -8,7 +8,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
-from connections.models import Connection
+from agency.words.states import badge_of, label_of
 from core.api.pagination import only_columns
 from credentials.ledgers.base import name_in
 from credentials.models import Credential, CredentialDefinition
@@ -16,14 +16,12 @@ from tenants.models import Tenant
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
 
-GOOD = ("Connected", "Issued", "Valid")
 # The pages of what is no exchange.
 PAGES: dict[type, str] = {
     Wallet: "wallet",
     CredentialDefinition: "definition",
     VerificationPolicy: "policy",
 }
-BAD = ("Rejected", "Not valid", "Revoked")
 
 
 def get_hosted_wallet(tenant: Tenant, wallet_id: UUID) -> Wallet:
@@ -88,22 +86,3 @@ def page_of(row: Any) -> str:
         return ""
     kind = PAGES.get(type(row)) or row.OBJECT_TYPE
     return reverse(f"studio:{kind}", args=[row.tenant_id, row.pk])
-
-
-def label_of(row: Any) -> str:
-    """The state in the words of the API, or how it ended if the state does not say."""
-    if isinstance(row, Connection) and row.left_at:
-        return "Ended"
-    if isinstance(row, Verification) and row.is_valid is not None:
-        return "Valid" if row.is_valid else "Not valid"
-    return str(row.state)
-
-
-def badge_of(row: Any) -> str:
-    """The CSS class of the state."""
-    label = label_of(row)
-    if label in GOOD:
-        return "good"
-    if label in BAD or row.problem:
-        return "bad"
-    return "" if label == "Ended" else "soon"

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from agency.studio.attention import list_attention_items
 from agency.studio.checklist import STORY, checklist_of
-from agency.studio.exchange.words import EVENTS
 from agency.studio.pages import MemberRequest, member_page
+from agency.words.messages import EVENTS
 from tenants.lifecycle import statistics
 from tenants.lifecycle.statistics import DayCount
 from tenants.models import Tenant

@@ -22,7 +22,7 @@ from django.db.models import (
 from django.urls import reverse
 from django.utils import timezone
 
-from agency.support.reasons import add_reasons
+from agency.words.reasons import add_reasons
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, Publication
 from tenants.models import ApiKey, Membership, Tenant

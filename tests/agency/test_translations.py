@@ -8,13 +8,14 @@ import pytest
 from django.core.management import call_command
 from django.utils import translation
 
-from agency.holders.links.texts import SENTENCES
+from agency.words.reasons import SENTENCES
 from connections.didcomm import reasons
 from tenants.branding import LANGUAGES
 from tests.support.paths import ROOT
 from verifications.proofs.failures import CAUSES
 
 FOLDERS = [
+    "agency/words",
     "agency/holders/links",
     "agency/holders/wallet",
     "agency/mails",
@@ -90,7 +91,7 @@ def test_both_files_are_those_of_the_source(folder, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_reasons_are_translated_for_holders(language):
-    catalog = catalog_of(file_of(ROOT / "agency/holders/links", language, "mo"))
+    catalog = catalog_of(file_of(ROOT / "agency/words", language, "mo"))
     assert {str(one) for one in SENTENCES} <= catalog.keys()
     assert set(reasons.DECLINES.values()) <= catalog.keys()
     assert {cause.message for cause in CAUSES} <= catalog.keys()

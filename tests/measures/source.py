@@ -19,7 +19,7 @@ LAYERS = (
     "agency_cli", "core", "core.text", "core.telemetry", "core.database", "core.states",
     "core.work", "core.valkey", "core.net", "tenants", "core.api", "wallets",
     "webhooks", "connections", "credentials", "verifications", "sandbox",
-    "tenants.lifecycle", "agency.server", "agency.holders.links",
+    "tenants.lifecycle", "agency.server", "agency.words", "agency.holders.links",
     "agency.holders.wallet", "agency.ops", "agency.mails", "agency.studio",
     "agency.support", "agency.devtools", "agency",
 )  # fmt: skip

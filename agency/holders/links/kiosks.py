@@ -20,8 +20,10 @@ from agency.holders.links import colors
 from agency.holders.links.contents import contents_of
 from agency.holders.links.languages import choose_language
 from agency.holders.links.links import Kind, Link
-from agency.holders.links.texts import causes_of, with_name
 from agency.holders.links.views import public_host
+from agency.words.links import with_name
+from agency.words.reasons import causes_of
+from agency.words.states import words_of
 from core.api.exceptions import plain_error_response
 from core.api.views import parse_uuid
 from core.errors import AgencyError
@@ -107,6 +109,8 @@ def read_screen(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpRe
         "seen": urlencode({"seen": name_of_screen(screen)}),
         "seconds": screen.seconds,
     }
+    if verification:
+        context["verdict"] = words_of(verification).kiosk
     if verification and screen.state == State.VALID:
         context["values"] = [
             (label_of(name), value_words(name, text))

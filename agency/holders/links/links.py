@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import TextChoices
-
 from agency.holders.links.models import ClosedLink
+from agency.words import states
+from agency.words.links import LinkState as State
 from connections import invitation_links
 from connections.link_expiry import LINK_EXPIRED
 from connections.models import Connection
@@ -17,30 +17,6 @@ Kind = ClosedLink.Kind
 Exchange = Credential | Verification
 # By the end of the type of the message in the link, for both protocol versions.
 KINDS = {"/offer-credential": Kind.OFFER, "/request-presentation": Kind.REQUEST}
-
-
-class State(TextChoices):
-    """What a page says of its link. Never more than this is public, and no values.
-
-    waiting → opened → accepted → done, failed
-    waiting | opened | accepted → declined, withdrawn
-    waiting | opened → expired, unless a wallet has answered
-
-    used: it is done, but this page did not see it happen. Whoever opens it may be
-    somebody else than the one who used it.
-    """
-
-    WAITING = "waiting"
-    OPENED = "opened"  # a wallet has it
-    ACCEPTED = "accepted"  # the organization issues the credential next
-    DONE = "done"
-    FAILED = "failed"  # the proof is not valid
-    DECLINED = "declined"
-    WITHDRAWN = "withdrawn"
-    USED = "used"
-    EXPIRED = "expired"
-
-
 LIVE = (State.WAITING, State.OPENED, State.ACCEPTED)
 SEEN_ONLY = (State.DONE, State.FAILED)
 
@@ -89,19 +65,13 @@ class Link:
         connection. Else the closed link does, else the connection.
         """
         exchange = self.exchange
-        if isinstance(exchange, Credential):
-            if exchange.state in (Credential.State.ISSUED, Credential.State.REVOKED):
-                return State.DONE
-            if exchange.state == Credential.State.REQUESTED:
-                return State.ACCEPTED
-        elif isinstance(exchange, Verification):
-            if exchange.state == Verification.State.ACCEPTED:
-                return State.DONE if exchange.is_valid else State.FAILED
-        elif self.closed:
+        if exchange is None:
+            if self.closed is None:
+                return self._connection_state()
             is_used = self.closed.reason == ClosedLink.Reason.USED
             return State.DONE if is_used else State.WITHDRAWN
-        else:
-            return self._connection_state()
+        if known := states.words_of(exchange).link:
+            return known
         if exchange.state != exchange.State.REJECTED:
             return self._open_state()
         if exchange.problem == LINK_EXPIRED:

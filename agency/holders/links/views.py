@@ -12,16 +12,19 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from agency.holders.links import colors, texts
+from agency.holders.links import colors
 from agency.holders.links.contents import contents_of
 from agency.holders.links.known_wallets import knows_wallet
 from agency.holders.links.languages import choose_language
 from agency.holders.links.links import LIVE, Kind, Link, find_link
+from agency.words import links as words
+from agency.words.reasons import causes_of
 from connections import invitation_links
 from connections.api import links as link_messages
 from connections.didcomm import message
 from core.api.exceptions import wants_html
 from tenants import branding
+from verifications.models import Verification
 
 STORES = {"apps.apple.com": "App Store", "play.google.com": "Google Play"}
 TEMPLATE = "holders/links/link.html"
@@ -233,12 +236,13 @@ def translated_context(link: Link, context: dict[str, Any]) -> dict[str, Any]:
         "body": context["short_url"],
     }
     return_host = urlsplit(context["return_url"]).netloc
+    judged = link.exchange if state == "failed" else None
     return {
         "return_host": return_host,
         "wallet_apps": wallet_apps(link) if context["is_open"] else [],
-        "heading": texts.heading(link.kind, state, link.name),
-        "next_step": texts.next_step(link.kind, state, link.name),
-        "causes": texts.causes_of(link.exchange) if state == "failed" else (),
+        "heading": words.heading(link.kind, state, link.name),
+        "next_step": words.next_step(link.kind, state, link.name),
+        "causes": causes_of(judged) if isinstance(judged, Verification) else (),
         "contents": contents,
         "mail_query": urlencode(mail, quote_via=quote),
     }

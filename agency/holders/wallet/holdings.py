@@ -12,6 +12,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from agency.holders.wallet.models import PersonalLink
+from agency.words.states import words_of
 from connections.exchange import PARTIES
 from connections.models import Connection
 from core.api.views import parse_uuid
@@ -142,7 +143,7 @@ def newest(rows: QuerySet[Any], before: str = "") -> Page:
 
 
 def name_rows(rows: Sequence[Any]) -> None:
-    """Add `is_offer`, `title`, and `peer`: the name of the other side, or "".
+    """Add `is_offer`, `words`, `title`, and `peer`: the name of the other side, or "".
 
     rows: credentials or verifications, with their connections. One query for all.
     """
@@ -153,6 +154,7 @@ def name_rows(rows: Sequence[Any]) -> None:
     hosted = {key.verkey: key for key in keys.only(*columns)} if verkeys else {}
     for row in rows:
         row.is_offer = isinstance(row, Credential)
+        row.words = words_of(row)
         # The name of the credential, or what the verifier calls its request.
         row.title = (
             name_in(row.schema_id) if row.is_offer else row.unsealed_policy().name

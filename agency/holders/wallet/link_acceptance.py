@@ -9,12 +9,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from agency.holders.links import texts as link_texts
 from agency.holders.links.contents import contents_of
-from agency.holders.links.links import Kind, Link, State, find_link
+from agency.holders.links.links import Kind, Link, find_link
 from agency.holders.wallet import consent, holdings
 from agency.holders.wallet.models import PersonalLink
 from agency.holders.wallet.pages import show_page, wallet_page
+from agency.words.links import LinkState, heading
 from connections import invitation_links
 from connections.api.given_messages import check_message
 from connections.didcomm import message as didcomm
@@ -63,7 +63,7 @@ def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRes
         return acceptance.accept(request)
     context = {
         "found": found,
-        "heading": link_texts.heading(found.kind, State.WAITING, found.name),
+        "heading": heading(found.kind, LinkState.WAITING, found.name),
         "contents": contents_of(found),
         "can_decline": acceptance.decline is not None,
         **acceptance.show(),

@@ -13,8 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agency.holders.links import colors
-from agency.holders.links import texts as link_texts
-from agency.holders.links.links import Kind, State
+from agency.holders.links.links import Kind
 from agency.holders.wallet import consent, holdings, pins, sessions, texts
 from agency.holders.wallet.known_browsers import find_browser, remember_browser
 from agency.holders.wallet.links import find_link
@@ -28,6 +27,8 @@ from agency.holders.wallet.pages import (
     wallet_page,
     with_language,
 )
+from agency.words.links import LinkState, heading
+from agency.words.reasons import translated_reason
 from core.api.exceptions import set_retry_after
 from core.api.views import heavy
 from core.errors import AgencyError, Invalid, NotFound
@@ -168,7 +169,7 @@ def show_inbox(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     context = inbox_context(link)
     if "connected" in request.GET:
         name = link.wallet.tenant.name
-        context["notice"] = link_texts.heading(Kind.INVITATION, State.DONE, name)
+        context["notice"] = heading(Kind.INVITATION, LinkState.DONE, name)
     return show_page(request, link, "inbox", context)
 
 
@@ -281,7 +282,7 @@ def request_context(row: Verification) -> dict[str, Any]:
     is_answered = row.state == Verification.State.ACCEPTED
     return {
         "asked": row,
-        "ended": link_texts.translated_reason(row),
+        "ended": translated_reason(row),
         "disclosure": consent.disclosure_of(row) if is_answered else None,
         "is_watched": row.awaits_peer,
         "version": f"{row.state} {row.is_valid}",

@@ -16,6 +16,7 @@ from agency.studio.exchange.kinds import ConnectionPage
 from agency.studio.form_tokens import OnceForm
 from agency.studio.newest_first import read_page
 from agency.studio.pages import MemberRequest, member_page
+from agency.words.messages import TEXT_BADGES
 from connections.models import BasicMessage, Connection
 from connections.protocols import basic_message
 from connections.protocols.basic_message import DeliveryState
@@ -24,11 +25,6 @@ from tenants import audit
 from tenants.models import Permission, Tenant
 
 TEMPLATE = "studio/chat.html"
-BADGES = {
-    DeliveryState.WAITING: "soon",
-    DeliveryState.DELIVERED: "good",
-    DeliveryState.FAILED: "bad",
-}
 
 
 class TextForm(OnceForm):
@@ -120,5 +116,5 @@ def shown_text(text: BasicMessage, state: DeliveryState | None) -> dict[str, Any
         "is_ours": text.direction == BasicMessage.Direction.OUTGOING,
         "text": text.unseal_text(),
         "state": str(state or ""),
-        "badge": BADGES[state] if state else "",
+        "badge": TEXT_BADGES[state] if state else "",
     }

@@ -13,8 +13,7 @@ from agency.studio.exchange.values import (
     values_of_credential,
     values_of_verification,
 )
-from agency.studio.exchange.words import ROLES
-from agency.studio.objects import label_of
+from agency.words.states import ENDED, ROLES, label_of
 from connections import invitation_links
 from connections.api.serializers import ConnectionContract, has_attachment
 from connections.models import Connection
@@ -37,29 +36,6 @@ class ConnectionPage(ExchangePage[Connection]):
     contract = ConnectionContract
     related = ("wallet", *KEYS)
     shown = {"connectionless": False}
-    next_steps = {
-        ("inviter", C.INVITED): (
-            "Nobody has accepted the invitation yet. Send its link again if it was lost."
-        ),
-        ("inviter", C.NEGOTIATING): (
-            "The other side has accepted, and the two agents exchange keys. If this takes "
-            "longer than a minute, look at the last message below."
-        ),
-        ("inviter", C.CONNECTED): (
-            "Both sides can offer credentials, ask for proofs and send messages."
-        ),
-        ("invitee", C.INVITED): (
-            "The invitation is being answered. If this takes longer than a minute, look "
-            "at the last message below."
-        ),
-        ("invitee", C.NEGOTIATING): (
-            "The inviter has not answered yet. Look at the last message below; if it was "
-            "sent, ask the inviter."
-        ),
-        ("invitee", C.CONNECTED): (
-            "Both sides can offer credentials, ask for proofs and send messages."
-        ),
-    }
 
     @property
     def connection(self) -> Connection:
@@ -69,26 +45,8 @@ class ConnectionPage(ExchangePage[Connection]):
     def labels(self) -> list[str]:
         if self.row.multi_party:
             return [C.INVITED]
-        ended = ["Ended"] if self.row.left_at else []
+        ended = [ENDED] if self.row.left_at else []
         return [C.INVITED, C.NEGOTIATING, C.CONNECTED, *ended]
-
-    def next_step(self) -> str:
-        row = self.row
-        if row.left_at:
-            return "One side has ended the connection: nothing more goes over it."
-        if row.problem:
-            return "The other agent refused the handshake. Make a new invitation."
-        if row.multi_party:
-            return (
-                "The invitation stays open for everybody who has its link. Each one "
-                "who accepts becomes a connection of its own."
-            )
-        if row.is_held:
-            return (
-                "A request to connect waits for an answer. Accept it, or refuse it by "
-                "deleting the connection."
-            )
-        return super().next_step()
 
     def has_ended(self) -> bool:
         """A multi-party invitation never changes."""
@@ -154,38 +112,6 @@ class CredentialPage(ExchangePage[Credential]):
     contract = CredentialContract
     related = WITH_CONNECTION
     cancel_labels = {"issuer": "Cancel the offer", "holder": "Decline for the holder"}
-    next_steps = {
-        ("issuer", D.PROPOSED): (
-            "The holder proposes what to issue. Answer with an offer through the API, or "
-            "cancel."
-        ),
-        ("issuer", D.OFFERED): (
-            "The offer is in the wallet of the holder, who has not accepted it yet."
-        ),
-        ("issuer", D.REQUESTED): (
-            "The holder has accepted. Issue it through the API, unless it is issued "
-            "automatically."
-        ),
-        ("issuer", D.ISSUED): "The holder has the credential.",
-        ("issuer", D.REJECTED): (
-            "It was ended before it was issued. Make a new offer if it is still wanted."
-        ),
-        ("issuer", D.REVOKED): (
-            "The credential is revoked. Issue a new one if the holder needs one."
-        ),
-        ("holder", D.PROPOSED): "The issuer has to answer with an offer.",
-        ("holder", D.OFFERED): (
-            "The owner of this wallet has to accept the offer or decline it."
-        ),
-        ("holder", D.REQUESTED): "The issuer has to issue it.",
-        ("holder", D.ISSUED): "The credential is in this wallet.",
-        ("holder", D.REJECTED): (
-            "It was ended before it was issued. Ask the issuer for a new offer."
-        ),
-        ("holder", D.REVOKED): (
-            "The issuer has revoked the credential. Ask the issuer for a new one."
-        ),
-    }
 
     def labels(self) -> list[str]:
         row = self.row
@@ -196,14 +122,6 @@ class CredentialPage(ExchangePage[Credential]):
             return [*proposed, *offered, *requested, D.REJECTED]
         revoked = [D.REVOKED] if row.state == D.REVOKED else []
         return [*proposed, D.OFFERED, D.REQUESTED, D.ISSUED, *revoked]
-
-    def next_step(self) -> str:
-        row = self.row
-        is_offered = (row.role, row.state) == ("issuer", D.OFFERED)
-        link = row.live_connection
-        if is_offered and link and link.is_open:
-            return "Nobody has accepted it yet."
-        return super().next_step()
 
     def actions(self) -> dict[str, bool]:
         place = (self.row.role, self.row.state)
@@ -235,29 +153,6 @@ class VerificationPage(ExchangePage[Verification]):
         "verifier": "Cancel the request",
         "prover": "Decline for the holder",
     }
-    next_steps = {
-        ("verifier", V.PROPOSED): (
-            "The holder proposes what to show. Answer with a request through the API, or "
-            "cancel."
-        ),
-        ("verifier", V.REQUESTED): (
-            "The request is in the wallet of the holder, who has not answered yet."
-        ),
-        ("verifier", V.ACCEPTED): "The holder has answered.",
-        ("verifier", V.REJECTED): (
-            "It was ended before a proof came. Ask again if it is still needed."
-        ),
-        ("prover", V.PROPOSED): ("The verifier has to answer with a request."),
-        ("prover", V.REQUESTED): (
-            "The owner of this wallet has to choose credentials or decline."
-        ),
-        ("prover", V.ACCEPTED): (
-            "The proof was sent. The verifier has not said yet whether it is valid."
-        ),
-        ("prover", V.REJECTED): (
-            "It was ended before a proof was sent. Ask the verifier for a new request."
-        ),
-    }
 
     def labels(self) -> list[str]:
         row = self.row
@@ -273,27 +168,6 @@ class VerificationPage(ExchangePage[Verification]):
         if row.role == Verification.Role.PROVER:
             return [*steps, V.ACCEPTED, verdict]
         return [*steps, verdict]
-
-    def next_step(self) -> str:
-        row = self.row
-        is_verifier = row.role == Verification.Role.VERIFIER
-        if row.is_valid is not None:
-            return self._verdict_in_words(is_verifier)
-        is_asked = is_verifier and row.state == V.REQUESTED
-        link = row.live_connection
-        if is_asked and link and link.is_open:
-            return "Nobody has answered yet."
-        return super().next_step()
-
-    def _verdict_in_words(self, is_verifier: bool) -> str:
-        if is_verifier and self.row.is_valid:
-            return "The proof is valid: it shows what was asked for."
-        if is_verifier:
-            return "The proof is not valid."
-        if self.row.is_valid:
-            return "The verifier has found the proof valid."
-        told = "The verifier has found the proof not valid."
-        return told if self.row.problem else f"{told} Only the verifier knows why."
 
     def has_ended(self) -> bool:
         """The prover waits for the verdict."""

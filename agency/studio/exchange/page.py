@@ -19,8 +19,8 @@ from django.utils import timezone
 from agency.studio.exchange.api_answer import MASK, masked_json
 from agency.studio.exchange.timeline import Entry, timeline_of
 from agency.studio.exchange.values import Value, free_texts
-from agency.studio.exchange.words import ROLES
-from agency.studio.objects import badge_of, label_of, name_of
+from agency.studio.objects import name_of
+from agency.words.states import ROLES, badge_of, label_of, next_step
 from connections.api.serializers import was_started_by_link
 from connections.models import Connection
 from tenants.models import Tenant
@@ -43,8 +43,8 @@ class ExchangePage(ABC, Generic[Row]):
     """The page of one connection, credential or verification.
 
     kind: its name, also that of the route. contract: of its answer in the API.
-    related: what is read with the row. next_steps: what happens next, by role and
-    state. cancel_labels: of the button that declines it, by role.
+    related: what is read with the row. cancel_labels: of the button that declines it,
+    by role.
     """
 
     kind: ClassVar[str]
@@ -52,7 +52,6 @@ class ExchangePage(ABC, Generic[Row]):
     contract: ClassVar[Any]
     related: ClassVar[tuple[str, ...]]
     shown: ClassVar[dict[str, Any]] = {}  # the lookups of those that have a page
-    next_steps: ClassVar[dict[tuple[str, str], str]]
     cancel_labels: ClassVar[dict[str, str]] = {}
 
     def __init__(self, row: Row) -> None:
@@ -99,10 +98,6 @@ class ExchangePage(ABC, Generic[Row]):
             Step(label, is_past=number < current, is_current=number == current)
             for number, label in enumerate(labels)
         ]
-
-    def next_step(self) -> str:
-        """What happened last, and what has to happen next."""
-        return self.next_steps[self.row.role, self.row.state]
 
     def has_ended(self) -> bool:
         """Whether it has reached a state in which nothing more is waited for."""
@@ -203,7 +198,7 @@ class ExchangePage(ABC, Generic[Row]):
             "state": label_of(row),
             "badge": badge_of(row),
             "steps": self.steps(),
-            "next_step": self.next_step(),
+            "next_step": next_step(row),
             "problem": row.problem_in_words,
             "role": ROLES[row.role],
             "connection": self.connection,

@@ -13,9 +13,11 @@ from django.db.models import OuterRef, Q, QuerySet
 from django.db.models.functions import JSONObject
 
 from agency.studio.deliveries import add_badge, list_deliveries
-from agency.studio.exchange.words import (
+from agency.words.messages import (
     EVENTS,
     MESSAGES,
+    RECEIVED,
+    SENT,
     TRANSPORT_ERRORS,
     message_in_words,
 )
@@ -36,16 +38,6 @@ MAX_DELIVERIES = 100
 MAX_CALLS = 10  # of each delivery
 
 Status = OutboundMessage.Status
-SENT_STATUS = {
-    Status.DONE: ("Sent", "good"),
-    Status.PENDING: ("Waiting", "soon"),
-    Status.EXHAUSTED: ("Given up", "bad"),
-}
-RECEIVED_STATUS = {
-    Status.DONE: ("Handled", "good"),
-    Status.PENDING: ("Not handled yet", "soon"),
-    Status.EXHAUSTED: ("Not handled", "bad"),
-}
 
 
 @dataclass
@@ -82,7 +74,7 @@ def sent_rows(row: Any, connection: Connection | None) -> QuerySet[OutboundMessa
 
 
 def sent_entry(message: OutboundMessage) -> Entry:
-    status, badge = SENT_STATUS[Status(message.status)]
+    status, badge = SENT[message.status]
     if message.last_error == THREAD_ENDED:
         status, badge = "Withdrawn", ""
     return message_entry("out", message, status, badge)
@@ -114,7 +106,7 @@ def received_messages(row: Any, connection: Connection | None) -> list[Entry]:
     if row is not connection:
         rows = rows.filter(thread_id=row.thread_id)
     return [
-        message_entry("in", one, *RECEIVED_STATUS[Status(one.status)])
+        message_entry("in", one, *RECEIVED[one.status])
         for one in rows.order_by("-pk")[:MAX_MESSAGES]
     ]
 
@@ -145,7 +137,7 @@ def hosted_texts(row: Any) -> list[Entry]:
 
 def text_entry(text: BasicMessage) -> Entry:
     is_sent = text.direction == BasicMessage.Direction.OUTGOING
-    status = SENT_STATUS if is_sent else RECEIVED_STATUS
+    status = SENT if is_sent else RECEIVED
     return Entry(
         way="out" if is_sent else "in",
         time=text.created_at,

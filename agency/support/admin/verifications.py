@@ -8,7 +8,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
 from agency.support.admin.base import DatedAdmin, ExchangeAdmin
-from agency.support.reasons import add_reasons
+from agency.words.reasons import add_reasons
 from verifications.models import Kiosk, Verification, VerificationPolicy
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.utils import translation
 
-from agency.holders.links.texts import TEXTS
+from agency.words.links import TEXTS
 from tenants.branding import LANGUAGES
 from tests.agency.holders.links.conftest import LinkPage, take_offer, text_of
 from tests.support.policies import predicate

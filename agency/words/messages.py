@@ -1,7 +1,10 @@
-"""What the exchange page says: roles, messages and transport errors in words."""
+"""What messages, events, their deliveries and transport errors are in words, for staff."""
 
 from connections.messaging.outbox import THREAD_ENDED
+from connections.models import OutboundMessage
+from connections.protocols.basic_message import DeliveryState
 from webhooks.events.types import Type
+from webhooks.models import Delivery
 
 # By protocol and name of the message, for all versions of a protocol.
 MESSAGES = {
@@ -74,6 +77,30 @@ EVENTS: dict[str, str] = {
     Type.WEBHOOK_DISABLED: "A webhook was disabled, as it failed too long",
     Type.BULK_FINISHED: "All offers of a file are made",
 }
+Status = OutboundMessage.Status
+# The status of a message as a text, and the CSS class of its badge.
+SENT: dict[str, tuple[str, str]] = {
+    Status.DONE: ("Sent", "good"),
+    Status.PENDING: ("Waiting", "soon"),
+    Status.EXHAUSTED: ("Given up", "bad"),
+}
+RECEIVED: dict[str, tuple[str, str]] = {
+    Status.DONE: ("Handled", "good"),
+    Status.PENDING: ("Not handled yet", "soon"),
+    Status.EXHAUSTED: ("Not handled", "bad"),
+}
+# The badges of texts and of calls of webhooks, whose states the API has in words.
+TEXT_BADGES = {
+    DeliveryState.WAITING: "soon",
+    DeliveryState.DELIVERED: "good",
+    DeliveryState.FAILED: "bad",
+}
+DELIVERY_BADGES: dict[str, str] = {
+    Delivery.Status.DONE: "good",
+    Delivery.Status.PENDING: "soon",
+    Delivery.Status.UNCONFIRMED: "soon",
+    Delivery.Status.EXHAUSTED: "bad",
+}
 # By the code in `last_error` of a message or delivery.
 TRANSPORT_ERRORS = {
     "address_refused": "The address is not public, so it is never called.",
@@ -93,13 +120,3 @@ def message_in_words(message_type: str) -> str:
     """A message type such as `connections/1.0/request`; an unknown one as it is."""
     protocol, _, name = message_type.replace("_", "-").split("/")
     return MESSAGES.get(f"{protocol}/{name}", message_type)
-
-
-ROLES = {
-    "inviter": "This side invited",
-    "invitee": "This side accepted an invitation",
-    "issuer": "This side issues",
-    "holder": "This side holds",
-    "verifier": "This side verifies",
-    "prover": "This side proves",
-}

@@ -1,0 +1,99 @@
+"""Why an exchange ended or a proof is not valid, in words. Never a value of a credential.
+
+The sentences are fixed texts (connections/didcomm/reasons.py, which the API shows too,
+and verifications/proofs/failures.py); the names of items are those of the policy.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from connections.didcomm.reasons import DECLINES
+from credentials.models import Credential
+from tenants import vault
+from verifications.models import Verification
+from verifications.proofs.failures import CauseInWords, list_causes
+
+# What holders may read of these sentences, for the catalogs.
+SENTENCES = (
+    gettext_lazy("The wallet has no card that fits."),
+    gettext_lazy("The holder does not want to do it now."),
+    gettext_lazy("The holder does not want to show that much."),
+    gettext_lazy("The holder does not know who sent this."),
+    gettext_lazy("No card that proves this."),
+    gettext_lazy("The card was revoked, or the wallet answered with an old list."),
+    gettext_lazy("The wallet does not show whether the card was revoked."),
+    gettext_lazy("The card was revoked, or the proof is forged."),
+    gettext_lazy("The card is not the one that was asked for."),
+    gettext_lazy("The card does not show the value that was asked for."),
+    gettext_lazy("One card must prove this, and several did."),
+    gettext_lazy("The card was not known yet at the time that was asked for."),
+    gettext_lazy("The wallet answered wrongly."),
+    gettext_lazy("The proof is not genuine."),
+    gettext_lazy("The other side ended the exchange."),
+    gettext_lazy("The connection was ended or deleted."),
+    gettext_lazy("The other agent could not read the message."),
+    gettext_lazy("The other side has no room for more at present."),
+    gettext_lazy("Its link expired before anybody accepted it."),
+    gettext_lazy("The other side ended it, for a reason of its own."),
+)
+
+
+def list_reasons(
+    verification: Verification,
+    checks: list[dict[str, Any]] | None,
+    with_advice: bool,
+) -> list[str]:
+    """Return what is wrong in words: the causes, or the problem that ended it.
+
+    checks: the unsealed checklist; None on the prover's side. with_advice: also say
+    what to do.
+    """
+    if causes := list_causes(checks or ()):
+        return [reason_of(cause, with_advice) for cause in causes]
+    if verification.problem:
+        return [verification.problem_in_words]
+    if verification.is_valid is False:
+        return [
+            "The verifier says that the proof is not valid. Its own record has why."
+        ]
+    return []
+
+
+def reason_of(cause: CauseInWords, with_advice: bool) -> str:
+    names = ", ".join(cause.policy_names)
+    sentence = f"{names}: {cause.message}" if names else cause.message
+    return f"{sentence} {cause.advice}" if with_advice else sentence
+
+
+def add_reasons(
+    verifications: Iterable[Verification], with_advice: bool = False
+) -> None:
+    """Set `reasons` on each of these rows, with one query for all data keys."""
+    rows: list[Any] = list(verifications)
+    checks = vault.unseal_all(rows, "checks")
+    for row in rows:
+        row.reasons = list_reasons(row, checks[row.pk], with_advice)
+
+
+def translated_reason(exchange: Credential | Verification) -> str:
+    """Why the other side ended it or found it wrong, in the active language, or "".
+
+    Never a text of a stranger.
+    """
+    if not exchange.problem or exchange.problem == "declined":
+        return ""
+    return _(exchange.problem_in_words)
+
+
+def causes_of(verification: Verification) -> list[str]:
+    """Why the verifier has no valid proof, in the active language.
+
+    For a screen that anybody may see: of what the holder has said only a known reason.
+    """
+    if verification.state == Verification.State.ACCEPTED:
+        return [_(cause.message) for cause in verification.list_causes()]
+    reason = DECLINES.get(verification.problem)
+    return [_(reason)] if reason else []
