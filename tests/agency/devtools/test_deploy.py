@@ -67,13 +67,15 @@ def test_commands_run_as_the_user_of_the_services() -> None:
     "name", [name for name in read_procfile() if name != "migrate"]
 )
 def test_the_unit_runs_the_line_of_the_procfile(name: str) -> None:
-    [line] = re.findall(r"^ExecStart=/opt/agency/.venv/bin/(.+)$", UNIT, re.MULTILINE)
+    [line] = re.findall(
+        r"^ExecStart=/opt/agency/current/.venv/bin/(.+)$", UNIT, re.MULTILINE
+    )
     assert line.replace("%i", name) == read_procfile()[name]
 
 
 @pytest.mark.needs("systemd-analyze")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    unit = UNIT.replace("/opt/agency/.venv/bin/python", sys.executable)
+    unit = UNIT.replace("/opt/agency/current/.venv/bin/python", sys.executable)
     (tmp_path / "agency@web.service").write_text(unit)
     command = [
         "systemd-analyze",
