@@ -63,13 +63,11 @@ class Place:
         assert self.process.wait() in (0, -signal.SIGKILL)
 
 
-def act_in_processes(
-    folder: Path, acts: int, are_killed: bool = False, failing: float = 0.0
-) -> Path:
+def act_in_processes(folder: Path, acts: int, failing: float = 0.0) -> Path:
     """Let processes do this many acts, while a worker goes on with what they leave.
 
-    Return the folder of their logs (pair_actor.py). failing: the share of the messages
-    whose handler fails.
+    Some of them are killed. Return the folder of their logs (pair_actor.py). failing:
+    the share of the messages whose handler fails.
     """
     before, killed = number(DEADLOCKS), 0
     places = [
@@ -80,7 +78,7 @@ def act_in_processes(
             sleep(TICK)
             tasks.sweep()
             erasure.erase_due()
-            for place in working if are_killed else ():
+            for place in working:
                 if place.has_acted and random.random() < TICK / MEAN_LIFE:
                     place.kill()
                     killed += 1
@@ -97,7 +95,7 @@ def act_in_processes(
     assert number(DEADLOCKS) == before, "the database ended a deadlock"
     assert not lines_of_all(folder, "unexpected")
     assert sum(done.values()) >= acts // PROCESSES * PROCESSES
-    assert killed or not are_killed
+    assert killed
     return folder
 
 

@@ -219,9 +219,8 @@ def disagree_after_acts():
 
 @pytest.mark.slow
 @pytest.mark.timeout(TIMEOUT)
-@pytest.mark.parametrize("are_killed", [False, True])
-def test_both_sides_agree_after_many_acts(pair, tmp_path, are_killed):
-    logs = act_in_processes(tmp_path, ACTS, are_killed)
+def test_both_sides_agree_after_many_acts_of_killed_processes(pair, tmp_path):
+    logs = act_in_processes(tmp_path, ACTS)
     assert not OutboundMessage.objects.exists(), "no handler failed, nobody waited"
     settle()
     sides_agree()
@@ -231,9 +230,8 @@ def test_both_sides_agree_after_many_acts(pair, tmp_path, are_killed):
 
 @pytest.mark.slow
 @pytest.mark.timeout(TIMEOUT)
-@pytest.mark.parametrize("are_killed", [False, True])
-def test_nothing_is_lost_or_doubled_though_handlers_fail(pair, tmp_path, are_killed):
-    logs = act_in_processes(tmp_path, ACTS, are_killed, failing=0.1)
+def test_nothing_is_lost_or_doubled_though_handlers_fail(pair, tmp_path):
+    logs = act_in_processes(tmp_path, ACTS, failing=0.1)
     assert OutboundMessage.objects.exists(), "some messages became rows"
     settle()
     sides_agree()

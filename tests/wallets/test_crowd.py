@@ -1,6 +1,6 @@
-"""Five organizations make definitions at once, from an empty installation.
+"""Three organizations make definitions at once, from an empty installation.
 
-With the product's processes and new keys: `ROUNDS=3` makes 30 definitions, which takes
+With the product's processes and new keys: `ROUNDS=5` makes 30 definitions, which takes
 minutes.
 """
 
@@ -24,7 +24,7 @@ from wallets.key_queue import waiting_requests
 from wallets.models import KeyRequest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
-ORGANIZATIONS = 5
+ORGANIZATIONS = 3
 EACH = 2 * ROUNDS
 SIZES = [1, 125, 2, 24, 5, 60]
 # The generator looks twice a second whether anybody waits.
@@ -38,7 +38,7 @@ def product(transactional_db, home):
         "DATABASE_URL": database,
         "REDIS_URL": settings.REDIS_URL,
         "WEB_PROCESSES": "2",
-        "SPARE_KEYS": "4",
+        "SPARE_KEYS": "1",
         "DEFINITIONS_A_MINUTE": "10",
     }
     with processes(home, **given) as found:
