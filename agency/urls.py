@@ -1,7 +1,7 @@
 """All routes. Each API is served under the prefixes of all generations of clients."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 from agency.holders.wallet import urls as web_wallet
@@ -37,21 +37,24 @@ in_wallet = [
     *verifications.in_wallet,
 ]
 # The API of a holder. Its original clients named it custodian, then wallet.
-wallet_api = [
+wallet_api: list[URLPattern | URLResolver] = [
     *organizations.wallet_api,
     *wallets.wallet_api,
     *web_wallet.wallet_api,
     path("<str:walletId>/", include(in_wallet)),
 ]
 # Also without a prefix, as the API of the organization is.
-wallet_family = [
+wallet_family: list[URLPattern | URLResolver] = [
     route("api/health", health.Health, get="live"),
     path("api/", include(wallet_api)),
     route("health", health.Health, get="live"),
 ]
 # Below a prefix the root answers too; without one it is the studio's home page.
-custodian = [route("", health.Health, get="live"), *wallet_family]
-provider_api = [
+custodian: list[URLPattern | URLResolver] = [
+    route("", health.Health, get="live"),
+    *wallet_family,
+]
+provider_api: list[URLPattern | URLResolver] = [
     *organizations.provider_api,
     route("health", health.Health, get="live"),
 ]

@@ -6,7 +6,7 @@ sentence for the person who chose.
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TypedDict
 from urllib.parse import unquote, urlsplit
 
 LANGUAGES = {
@@ -28,6 +28,13 @@ URL_CHARACTERS = re.compile(r"[!-\[\]-~]+", re.ASCII)
 CONTROL = re.compile(r"[\0-\x1f\x7f]")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORTS = {"https": 443, "http": 80}
+
+
+class WalletAppLinks(TypedDict):
+    """A wallet app, and where it can be installed."""
+
+    name: str
+    urls: list[str]
 
 
 def clean_color(text: str) -> str:
@@ -61,9 +68,9 @@ def clean_return_urls(urls: Iterable[str]) -> list[str]:
     return cleaned
 
 
-def clean_wallet_apps(apps: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def clean_wallet_apps(apps: Iterable[WalletAppLinks]) -> list[WalletAppLinks]:
     """`[{"name", "urls"}]`: wallet apps, and where each can be installed."""
-    cleaned = []
+    cleaned: list[WalletAppLinks] = []
     for app in apps:
         name = str(app["name"]).strip()
         if not name or len(name) > MAX_APP_NAME:
@@ -71,7 +78,7 @@ def clean_wallet_apps(apps: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         urls = [clean_https_url(url) for url in app["urls"]]
         if not 1 <= len(urls) <= MAX_APP_URLS:
             raise ValueError(f"Give {name!r} one to {MAX_APP_URLS} addresses.")
-        cleaned.append({"name": name, "urls": urls})
+        cleaned.append(WalletAppLinks(name=name, urls=urls))
     if len(cleaned) > MAX_WALLET_APPS:
         raise ValueError(f"Give at most {MAX_WALLET_APPS} wallet apps.")
     return cleaned

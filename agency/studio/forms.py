@@ -117,9 +117,9 @@ def clean_or_refuse(read: Callable[[Any], Any], value: Any) -> Any:
         raise forms.ValidationError(str(error)) from None
 
 
-def read_wallet_apps(lines: list[str]) -> list[dict[str, Any]]:
+def read_wallet_apps(lines: list[str]) -> list[branding.WalletAppLinks]:
     """Read lines such as `Example Wallet https://… https://…`."""
-    apps = []
+    apps: list[branding.WalletAppLinks] = []
     for line in lines:
         words = line.split()
         urls = [word for word in words if "://" in word]

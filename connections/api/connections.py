@@ -1,9 +1,12 @@
 """Connections in the credentials API and in the wallet API."""
 
 from functools import partial
+from typing import Any
 
 from django.db import IntegrityError
+from django.db.models import QuerySet
 from rest_framework.parsers import FormParser, MultiPartParser
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from connections import resolver
@@ -23,6 +26,7 @@ from connections.api.serializers import (
     out_of_band_options,
     with_delivery_states,
 )
+from connections.didcomm.message import Message
 from connections.hosted_peers import own_connections
 from connections.models import BasicMessage, Connection
 from connections.protocols import (
@@ -39,18 +43,19 @@ from core.api.openapi.operation import form_or_json, operation
 from core.api.pagination import list_parameters
 from core.api.views import View, get_or_404, or_404
 from core.errors import Conflict, Invalid
-from tenants.models import Scope
+from tenants.models import Scope, Tenant
 from wallets.api.wallets import WalletView
+from wallets.models import Wallet
 
 
-def get_connection(wallet, connection_id):
+def get_connection(wallet: Wallet, connection_id: str) -> Connection:
     """A connection of this wallet, or 404; not one of a connectionless exchange."""
     hosted_id = None if wallet.is_organization else wallet.wallet_id
     found = find_in_scope(wallet.tenant_id, connection_id, hosted_id)
     return or_404(found, Connection, connection_id)
 
 
-def create_invitation(wallet, body):
+def create_invitation(wallet: Wallet, body: dict[str, Any]) -> Connection:
     """Create the invitation that a valid body asks for, and the options of its link.
 
     400 `invalid_request` for a key that only an organization's own wallet has; 409
@@ -83,7 +88,7 @@ def create_invitation(wallet, body):
         ) from None
 
 
-def invite(view, wallet):
+def invite(view: View, wallet: Wallet) -> Connection:
     """The connection with the invitation that the body of this call asks for."""
     body = view.parse_body(ConnectionInvitationParameters)
     # Before perform(), as it reads a network outside of transactions.
@@ -92,7 +97,7 @@ def invite(view, wallet):
     return view.perform(create_invitation, wallet, body)
 
 
-def read_invitation(given, tenant):
+def read_invitation(given: str, tenant: Tenant) -> Message:
     """The invitation in a link, base64 or JSON.
 
     It may be fetched over the network: call this outside of transactions.
@@ -101,7 +106,7 @@ def read_invitation(given, tenant):
     return given_messages.resolve_message(given, "invitation", check, tenant)
 
 
-def request_connection(view, wallet):
+def request_connection(view: View, wallet: Wallet) -> Connection:
     """The connection that a request to the DID in the body of this call makes.
 
     It is read again: a hosted owner has answered by now. 400 `did_not_resolved`.
@@ -118,7 +123,7 @@ def request_connection(view, wallet):
     return get_connection(wallet, made.connection_id)
 
 
-def accept_held_request(view, wallet, connection_id):
+def accept_held_request(view: View, wallet: Wallet, connection_id: str) -> Connection:
     """Accept the held request of a connection, and return the connection.
 
     It is read again: a hosted peer has got the response, and the state has changed.
@@ -127,26 +132,26 @@ def accept_held_request(view, wallet, connection_id):
     return get_connection(wallet, connection_id)
 
 
-def send_text(view, wallet):
+def send_text(view: View, wallet: Wallet) -> Response:
     """Send the text in the body of this call."""
     body = view.parse_body(BasicMessageParameters)
     connection = get_connection(wallet, body["connectionId"])
     sent = view.perform(basic_message.send_text, connection, body["text"])
 
-    def read():
+    def read() -> BasicMessage:
         [row] = with_delivery_states([texts_of(wallet).get(pk=sent.pk)])
         return row
 
     return view.changed_response(BasicMessageRecord, read)
 
 
-def texts_of(wallet):
+def texts_of(wallet: Wallet) -> QuerySet[BasicMessage]:
     """The texts of all connections of a wallet."""
     written = BasicMessage.of_live_connections().filter(wallet=wallet)
     return written.select_related("connection")
 
 
-def list_texts(view, wallet, connection_id):
+def list_texts(view: View, wallet: Wallet, connection_id: str) -> Response:
     connection = get_connection(wallet, connection_id)
     rows = texts_of(wallet).filter(connection=connection)
     return view.list_response(BasicMessageRecord, rows, BasicMessageQuery)
@@ -156,8 +161,8 @@ class OrganizationView(View):
     """A view inside the organization's own wallet."""
 
     @property
-    def wallet(self):
-        return self.request.user.wallet
+    def wallet(self) -> Wallet:
+        return self.caller.wallet
 
 
 class Connections(OrganizationView):
@@ -167,7 +172,7 @@ class Connections(OrganizationView):
         request=ConnectionInvitationParameters,
         response=ConnectionContract,
     )
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         return self.to_response(ConnectionContract, invite(self, self.wallet))
 
     @operation(
@@ -176,7 +181,7 @@ class Connections(OrganizationView):
         request=ConnectionRequestParameters,
         response=ConnectionContract,
     )
-    def request_by_did(self, request):
+    def request_by_did(self, request: Request) -> Response:
         return self.to_response(
             ConnectionContract, request_connection(self, self.wallet)
         )
@@ -187,7 +192,7 @@ class Connections(OrganizationView):
         response=ConnectionContract(many=True),
         parameters=list_parameters(ConnectionQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         return self.list_response(
             ConnectionContract, own_connections(self.wallet), ConnectionQuery
         )
@@ -195,7 +200,7 @@ class Connections(OrganizationView):
     @operation(
         "getConnection", Scope.READ, response=ConnectionContract, parameters=[PREFER]
     )
-    def retrieve(self, request, connectionId):
+    def retrieve(self, request: Request, connectionId: str) -> Response:
         return self.wait_for_change(
             ConnectionContract, partial(get_connection, self.wallet, connectionId)
         )
@@ -206,18 +211,18 @@ class Connections(OrganizationView):
         request=NotesParameters,
         response=ConnectionContract,
     )
-    def update(self, request, connectionId):
+    def update(self, request: Request, connectionId: str) -> Response:
         return self.change_notes(
             ConnectionContract, partial(get_connection, self.wallet, connectionId)
         )
 
     @operation("acceptConnection", Scope.CONNECT, response=ConnectionContract)
-    def confirm_request(self, request, connectionId):
+    def confirm_request(self, request: Request, connectionId: str) -> Response:
         found = accept_held_request(self, self.wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 
     @operation("deleteConnection", Scope.CONNECT)
-    def destroy(self, request, connectionId):
+    def destroy(self, request: Request, connectionId: str) -> Response:
         held_requests.refuse_or_remove(get_connection(self.wallet, connectionId))
         return Response()
 
@@ -229,7 +234,7 @@ class Messages(OrganizationView):
         request=BasicMessageParameters,
         response=BasicMessageRecord,
     )
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         return send_text(self, self.wallet)
 
     @operation(
@@ -238,18 +243,18 @@ class Messages(OrganizationView):
         response=BasicMessageRecord(many=True),
         parameters=list_parameters(BasicMessageQuery),
     )
-    def list(self, request, connectionId):
+    def list(self, request: Request, connectionId: str) -> Response:
         return list_texts(self, self.wallet, connectionId)
 
     @operation("getMessage", Scope.READ, response=BasicMessageContract)
-    def retrieve(self, request, messageId):
+    def retrieve(self, request: Request, messageId: str) -> Response:
         found = get_or_404(texts_of(self.wallet), messageId)
         return self.to_response(BasicMessageContract, found)
 
 
 class WalletMessages(WalletView):
     @operation("sendWalletMessage", Scope.WALLETS, request=BasicMessageParameters)
-    def create(self, request, walletId):
+    def create(self, request: Request, walletId: str) -> Response:
         return send_text(self, self.wallet)
 
     @operation(
@@ -258,11 +263,11 @@ class WalletMessages(WalletView):
         response=BasicMessageRecord(many=True),
         parameters=list_parameters(BasicMessageQuery),
     )
-    def list(self, request, walletId, connectionId):
+    def list(self, request: Request, walletId: str, connectionId: str) -> Response:
         return list_texts(self, self.wallet, connectionId)
 
     @operation("getWalletMessage", Scope.READ, response=BasicMessageContract)
-    def retrieve(self, request, walletId, messageId):
+    def retrieve(self, request: Request, walletId: str, messageId: str) -> Response:
         found = get_or_404(texts_of(self.wallet), messageId)
         return self.to_response(BasicMessageContract, found)
 
@@ -276,7 +281,7 @@ class WalletConnections(WalletView):
         request={"application/json": ConnectionInvitationParameters},
         response=ConnectionContract,
     )
-    def create(self, request, walletId):
+    def create(self, request: Request, walletId: str) -> Response:
         return self.to_response(ConnectionContract, invite(self, self.wallet))
 
     @operation(
@@ -285,7 +290,7 @@ class WalletConnections(WalletView):
         request=form_or_json(AcceptInvitationParameters),
         response=ConnectionContract,
     )
-    def accept(self, request, walletId):
+    def accept(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
         given = self.parse_body(AcceptInvitationParameters)["invitation"]
         # Before perform(), as a link is read outside of transactions.
@@ -306,7 +311,7 @@ class WalletConnections(WalletView):
         request={"application/json": ConnectionRequestParameters},
         response=ConnectionContract,
     )
-    def request_by_did(self, request, walletId):
+    def request_by_did(self, request: Request, walletId: str) -> Response:
         return self.to_response(
             ConnectionContract, request_connection(self, self.wallet)
         )
@@ -317,7 +322,7 @@ class WalletConnections(WalletView):
         response=ConnectionContract(many=True),
         parameters=list_parameters(WalletConnectionQuery),
     )
-    def list(self, request, walletId):
+    def list(self, request: Request, walletId: str) -> Response:
         rows = own_connections(self.wallet).filter(state=Connection.State.CONNECTED)
         return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
@@ -327,7 +332,7 @@ class WalletConnections(WalletView):
         response=ConnectionContract(many=True),
         parameters=list_parameters(WalletConnectionQuery),
     )
-    def list_invitations(self, request, walletId):
+    def list_invitations(self, request: Request, walletId: str) -> Response:
         rows = own_connections(self.wallet).exclude(state=Connection.State.CONNECTED)
         return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
@@ -337,8 +342,8 @@ class WalletConnections(WalletView):
         response=ConnectionContract,
         parameters=[PREFER],
     )
-    def retrieve(self, request, walletId, connectionId):
-        def find():
+    def retrieve(self, request: Request, walletId: str, connectionId: str) -> Response:
+        def find() -> Connection:
             found = find_in_scope(self.tenant.pk, connectionId, walletId)
             # One query for a hosted wallet, and no second one for the wallet itself. If
             # there is no wallet of this id, the 404 is about the wallet.
@@ -352,17 +357,19 @@ class WalletConnections(WalletView):
         request={"application/json": NotesParameters},
         response=ConnectionContract,
     )
-    def update(self, request, walletId, connectionId):
+    def update(self, request: Request, walletId: str, connectionId: str) -> Response:
         return self.change_notes(
             ConnectionContract, partial(get_connection, self.wallet, connectionId)
         )
 
     @operation("acceptWalletConnection", Scope.WALLETS, response=ConnectionContract)
-    def confirm_request(self, request, walletId, connectionId):
+    def confirm_request(
+        self, request: Request, walletId: str, connectionId: str
+    ) -> Response:
         found = accept_held_request(self, self.wallet, connectionId)
         return self.to_response(ConnectionContract, found)
 
     @operation("deleteWalletConnection", Scope.WALLETS)
-    def destroy(self, request, walletId, connectionId):
+    def destroy(self, request: Request, walletId: str, connectionId: str) -> Response:
         held_requests.refuse_or_remove(get_connection(self.wallet, connectionId))
         return Response()

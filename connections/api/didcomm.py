@@ -1,7 +1,7 @@
 """`POST /didcomm`: other agents send envelopes for any wallet here."""
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
@@ -23,7 +23,7 @@ CONTENT_TYPES = {
 
 @csrf_exempt
 @require_POST
-def receive_envelope(request):
+def receive_envelope(request: HttpRequest) -> HttpResponse:
     """Store the message of an envelope and answer 202.
 
     200 with the reply if the sender asked for one in the response (RFC 0092). 400,

@@ -1,24 +1,30 @@
 """What a caller gives to accept or answer: a link, or the message itself."""
 
+from collections.abc import Callable
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 from django.conf import settings
 
 from connections import invitation_links, resolver
 from connections.didcomm import message as didcomm
+from connections.didcomm.message import Message
 from connections.models import Connection
 from connections.protocols import out_of_band
 from core.errors import Invalid, PeerError
 from core.net import http
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 from core.work.waiting import seconds_left
+from tenants.models import Tenant
 
 FETCH_TIMEOUT_SECONDS = 5
 MAX_FETCH_BYTES = 200_000
 MAX_FETCHES = 3
 
 
-def resolve_message(given, field, check, tenant):
+def resolve_message(
+    given: str, field: str, check: Callable[[Message], object], tenant: Tenant
+) -> Message:
     """The message in what a caller gave: a link, base64 of any kind, or JSON.
 
     check: raises PeerError for a message that cannot be used here. tenant: the
@@ -34,7 +40,9 @@ def resolve_message(given, field, check, tenant):
     return check_message(body, field, check, tenant)
 
 
-def check_message(body, field, check, tenant):
+def check_message(
+    body: JSON, field: str, check: Callable[[Message], object], tenant: Tenant
+) -> Message:
     """The message in the body of one that was read. Otherwise as resolve_message()."""
     try:
         found = out_of_band.unwrap_request(didcomm.read(body), tenant)
@@ -46,12 +54,12 @@ def check_message(body, field, check, tenant):
     return found
 
 
-def _bad_message_error(field, error):
+def _bad_message_error(field: str, error: Exception) -> Invalid:
     hint = f"Give `{field}` as the link, as base64 or as the JSON message: {error}."
     return Invalid(f"bad_{field}", hint, {field: [hint]})
 
 
-def _read_message(given):
+def _read_message(given: str) -> JSON:
     """The JSON of the message: written out, in the link, or behind a short link.
 
     PeerError, or ValueError for what is no URL.
@@ -74,14 +82,14 @@ def _read_message(given):
     raise PeerError("bad_link", "this URL holds no invitation (c_i, oob or d_m)")
 
 
-def _carried_message(link):
+def _carried_message(link: str) -> JSON:
     """The message in a long link, or None."""
     query = parse_qs(urlsplit(link).query)
     carried = [query[name][0] for name in invitation_links.QUERY_NAMES if name in query]
     return didcomm.decode_json(carried[0].replace(" ", "+")) if carried else None
 
 
-def _fetch_message(link):
+def _fetch_message(link: str) -> JSON:
     """The message behind the short link of another agent.
 
     Redirects are followed one by one, as the long link to which one leads may carry the

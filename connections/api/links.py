@@ -3,7 +3,13 @@
 The page for people is agency/holders/links.
 """
 
-from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    JsonResponse,
+)
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -13,7 +19,7 @@ from connections.models import Connection
 from core.api.exceptions import plain_error_response, wants_html
 
 
-def show_message(request, token):
+def show_message(request: HttpRequest, token: str) -> HttpResponse:
     """Answer a link that is not opened in a browser: with the message.
 
     - JSON in Accept: the message.
@@ -36,17 +42,17 @@ def show_message(request, token):
     return JsonResponse(invitation_links.shared_message(connection))
 
 
-def carries_message(request):
+def carries_message(request: HttpRequest) -> bool:
     return any(name in request.GET for name in invitation_links.QUERY_NAMES)
 
 
-def wants_json(request):
+def wants_json(request: HttpRequest) -> bool:
     accept = request.headers.get("Accept", "")
     return not wants_html(request) and ("json" in accept or "didcomm" in accept)
 
 
 @require_safe
-def show_qr_code(request, token, form):
+def show_qr_code(request: HttpRequest, token: str, form: str) -> HttpResponse:
     """The QR code as `svg` or `png`."""
     connection = connection_or_404(token)
     if ended := ended_response(connection):
@@ -56,14 +62,14 @@ def show_qr_code(request, token, form):
     return HttpResponse(picture, content_type=content_type)
 
 
-def connection_or_404(token):
+def connection_or_404(token: str) -> Connection:
     connection = Connection.find_by_token(token)
     if not connection:
         raise Http404
     return connection
 
 
-def ended_response(connection):
+def ended_response(connection: Connection) -> HttpResponse | None:
     """The response 410 if the link cannot be used any more, else None.
 
     `invitation_used` or `link_expired`. A multi-party invitation is never used up.

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from connections.api.connections import OrganizationView, get_connection
 from connections.models import Connection
@@ -13,26 +15,6 @@ from core.api.openapi.operation import operation
 from core.api.serializers import Contract
 from tenants.models import Scope
 from wallets.api.wallets import WalletView
-
-
-class PingContract(Contract):
-    """The last ping. Without `answeredAtUtc` it was not answered yet."""
-
-    connectionId = serializers.CharField(source="connection.connection_id")
-    sentAtUtc = serializers.DateTimeField(source="connection.pinged_at", required=False)
-    answeredAtUtc = serializers.DateTimeField(
-        source="connection.ping_answered_at", required=False
-    )
-    milliseconds = serializers.IntegerField(
-        required=False, help_text="From the ping to its answer."
-    )
-
-    def get_milliseconds(self, ping):
-        connection = ping.connection
-        if connection.ping_answered_at is None:
-            return None
-        took = connection.ping_answered_at - connection.pinged_at
-        return round(took.total_seconds() * 1000)
 
 
 @dataclass(frozen=True)
@@ -47,26 +29,46 @@ class LastPing:
         return bool(connection.pinged_at) and connection.ping_answered_at is None
 
 
-def ping(view, connection_id):
+class PingContract(Contract[LastPing]):
+    """The last ping. Without `answeredAtUtc` it was not answered yet."""
+
+    connectionId = serializers.CharField(source="connection.connection_id")
+    sentAtUtc = serializers.DateTimeField(source="connection.pinged_at", required=False)
+    answeredAtUtc = serializers.DateTimeField(
+        source="connection.ping_answered_at", required=False
+    )
+    milliseconds = serializers.IntegerField(
+        required=False, help_text="From the ping to its answer."
+    )
+
+    def get_milliseconds(self, ping: LastPing) -> int | None:
+        connection = ping.connection
+        if connection.pinged_at is None or connection.ping_answered_at is None:
+            return None
+        took = connection.ping_answered_at - connection.pinged_at
+        return round(took.total_seconds() * 1000)
+
+
+def ping(view: OrganizationView | WalletView, connection_id: str) -> Response:
     """Send a ping over a connection of the view's wallet. The response to the call."""
     view.perform(trust_ping.send_ping, get_connection(view.wallet, connection_id))
     # Read again: a peer hosted here has answered already.
     return view.to_response(PingContract, last_ping(view, connection_id))
 
 
-def last_ping(view, connection_id):
+def last_ping(view: OrganizationView | WalletView, connection_id: str) -> LastPing:
     return LastPing(get_connection(view.wallet, connection_id))
 
 
 class Pings(OrganizationView):
     @operation("pingConnection", Scope.CONNECT, response=PingContract)
-    def create(self, request, connectionId):
+    def create(self, request: Request, connectionId: str) -> Response:
         return ping(self, connectionId)
 
     @operation(
         "getConnectionPing", Scope.READ, response=PingContract, parameters=[PREFER]
     )
-    def retrieve(self, request, connectionId):
+    def retrieve(self, request: Request, connectionId: str) -> Response:
         return self.wait_for_change(
             PingContract, partial(last_ping, self, connectionId)
         )
@@ -74,7 +76,7 @@ class Pings(OrganizationView):
 
 class WalletPings(WalletView):
     @operation("pingWalletConnection", Scope.WALLETS, response=PingContract)
-    def create(self, request, walletId, connectionId):
+    def create(self, request: Request, walletId: str, connectionId: str) -> Response:
         return ping(self, connectionId)
 
     @operation(
@@ -83,7 +85,7 @@ class WalletPings(WalletView):
         response=PingContract,
         parameters=[PREFER],
     )
-    def retrieve(self, request, walletId, connectionId):
+    def retrieve(self, request: Request, walletId: str, connectionId: str) -> Response:
         return self.wait_for_change(
             PingContract, partial(last_ping, self, connectionId)
         )

@@ -1,12 +1,18 @@
 """The protocols of one connection: versions, a new key, its end."""
 
+from functools import partial
+from typing import Any
+
 from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from connections.api.connections import OrganizationView, get_connection
 from connections.models import Connection
 from connections.protocols import did_rotate
 from core.api.openapi.operation import operation
-from core.api.serializers import Contract, Parameters, drop_nulls, format_utc
+from core.api.serializers import Contract, Parameters
+from core.api.views import View
 from tenants.models import Scope
 from wallets.api.wallets import WalletView
 
@@ -38,17 +44,17 @@ class ProtocolParameters(Parameters):
         "used last, else `hlindy`.",
     )
 
-    def validate(self, data):
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if not data:
             missing = "Give this or attachmentFormat."
             raise serializers.ValidationError({"exchangeVersion": [missing]})
         return data
 
 
-class ProtocolContract(Contract):
+class ProtocolContract(Contract[Connection]):
     """The protocols and versions that are used on a connection."""
 
-    connectionId = serializers.CharField()
+    connectionId = serializers.CharField(source="connection_id")
     handshake = serializers.CharField(
         required=False, help_text="The protocol it was made by."
     )
@@ -63,41 +69,41 @@ class ProtocolContract(Contract):
     rotationPending = serializers.BooleanField(
         help_text="Whether the peer has still to agree to a new key of ours."
     )
-    endedAtUtc = serializers.DateTimeField(required=False)
+    endedAtUtc = serializers.DateTimeField(source="left_at", required=False)
 
-    def to_representation(self, connection):
-        issuing = connection.message_format_for("issue-credential")
-        proving = connection.message_format_for("present-proof")
-        return drop_nulls(
-            connectionId=connection.connection_id,
-            handshake=connection.handshake or None,
-            exchangeVersion=connection.exchange_version or AUTO,
-            attachmentFormat=connection.attachment_format or AUTO,
-            issueCredential=issuing.version,
-            presentProof=proving.version,
-            disclosed=connection.disclosed,
-            rotationPending=bool(connection.rotation_id),
-            endedAtUtc=format_utc(connection.left_at),
-        )
+    def get_exchangeVersion(self, connection: Connection) -> str:
+        return connection.exchange_version or AUTO
+
+    def get_attachmentFormat(self, connection: Connection) -> str:
+        return connection.attachment_format or AUTO
+
+    def get_issueCredential(self, connection: Connection) -> str:
+        return connection.message_format_for("issue-credential").version
+
+    def get_presentProof(self, connection: Connection) -> str:
+        return connection.message_format_for("present-proof").version
+
+    def get_rotationPending(self, connection: Connection) -> bool:
+        return bool(connection.rotation_id)
 
 
-def choose_protocols(view, connection):
+def choose_protocols(view: View, connection: Connection) -> None:
     """Set what the body of the view's request chooses. What it leaves out stays."""
     body = view.parse_body(ProtocolParameters)
     chosen = {
         COLUMNS[name]: "" if value == AUTO else value for name, value in body.items()
     }
-    view.perform(connection.update_columns, **chosen)
+    view.perform(partial(connection.update_columns, **chosen))
 
 
-def show_protocols(view, connection_id):
+def show_protocols(view: OrganizationView | WalletView, connection_id: str) -> Response:
     connection = get_connection(view.wallet, connection_id)
     return view.to_response(ProtocolContract, connection)
 
 
 class Protocols(OrganizationView):
     @operation("getConnectionProtocols", Scope.READ, response=ProtocolContract)
-    def retrieve(self, request, connectionId):
+    def retrieve(self, request: Request, connectionId: str) -> Response:
         return show_protocols(self, connectionId)
 
     @operation(
@@ -106,14 +112,14 @@ class Protocols(OrganizationView):
         request=ProtocolParameters,
         response=ProtocolContract,
     )
-    def update(self, request, connectionId):
+    def update(self, request: Request, connectionId: str) -> Response:
         choose_protocols(self, get_connection(self.wallet, connectionId))
         return self.retrieve(request, connectionId)
 
     @operation(
         "rotateConnection", Scope.CONNECT, response=ProtocolContract, irreversible=True
     )
-    def rotate(self, request, connectionId):
+    def rotate(self, request: Request, connectionId: str) -> Response:
         self.perform(did_rotate.rotate, get_connection(self.wallet, connectionId))
         # Reads again: a peer hosted here has agreed already.
         return self.retrieve(request, connectionId)
@@ -121,14 +127,14 @@ class Protocols(OrganizationView):
     @operation(
         "endConnection", Scope.CONNECT, response=ProtocolContract, irreversible=True
     )
-    def end(self, request, connectionId):
+    def end(self, request: Request, connectionId: str) -> Response:
         self.perform(get_connection(self.wallet, connectionId).end)
         return self.retrieve(request, connectionId)
 
 
 class WalletProtocols(WalletView):
     @operation("getWalletConnectionProtocols", Scope.READ, response=ProtocolContract)
-    def retrieve(self, request, walletId, connectionId):
+    def retrieve(self, request: Request, walletId: str, connectionId: str) -> Response:
         return show_protocols(self, connectionId)
 
     @operation(
@@ -137,6 +143,6 @@ class WalletProtocols(WalletView):
         request=ProtocolParameters,
         response=ProtocolContract,
     )
-    def update(self, request, walletId, connectionId):
+    def update(self, request: Request, walletId: str, connectionId: str) -> Response:
         choose_protocols(self, get_connection(self.wallet, connectionId))
         return self.retrieve(request, walletId, connectionId)

@@ -1,5 +1,9 @@
 """Serializers of connections and messages."""
 
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
 from django.conf import settings
 from django.utils import timezone
 from rest_framework import serializers
@@ -7,6 +11,7 @@ from rest_framework import serializers
 from connections import invitation_links
 from connections.didcomm.message import MAX_REASON, encode_url
 from connections.didcomm.reasons import DECLINES, UNKNOWN
+from connections.exchange import Exchange
 from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
 from connections.protocols.basic_message import (
@@ -35,7 +40,6 @@ from core.api.serializers import (
     IdentifierField,
     Parameters,
     drop_nulls,
-    format_utc,
 )
 from tenants import branding
 from tenants.models import Tenant
@@ -85,7 +89,7 @@ LINK_COLUMNS = tuple(
 )
 
 
-def link_protocol(tenant):
+def link_protocol(tenant: Tenant) -> str:
     """The protocol of links of offers and requests that the organization chose."""
     return OUT_OF_BAND if tenant.invites_out_of_band else CONNECTIONS
 
@@ -152,12 +156,12 @@ class LinkParameters(Parameters):
         "Without it the link has no such time.",
     )
 
-    def validate_expiresAt(self, value):
+    def validate_expiresAt(self, value: datetime) -> datetime:
         if value <= timezone.now():
             raise serializers.ValidationError("Give a time in the future.")
         return value
 
-    def validate(self, data):
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         protocol = data.get("protocol") or self.default_protocol(data)
         unknown = self.unknown_to.get(protocol, self.unknown_to[CONNECTIONS])
         if given := [name for name in unknown if data.get(name)]:
@@ -166,19 +170,19 @@ class LinkParameters(Parameters):
             )
         return data | {"protocol": protocol}
 
-    def default_protocol(self, data):
+    def default_protocol(self, data: Mapping[str, object]) -> str:
         """What the organization chose; for an original client what that reads."""
         if self.is_original or "connectionId" in data:
             return CONNECTIONS
         return link_protocol(self.tenant)
 
     @property
-    def is_original(self):
+    def is_original(self) -> bool:
         request = self.context.get("request")
         return request is not None and dialects.is_original(request)
 
     @property
-    def tenant(self):
+    def tenant(self) -> Tenant:
         return self.context["request"].user.tenant
 
 
@@ -204,7 +208,7 @@ class ExchangeLinkParameters(LinkParameters):
         "protocol", "returnUrl", "expiresAt", "exchangeVersion", "attachmentFormat",
     )  # fmt: skip
 
-    def validate(self, data):
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         checked = super().validate(data)
         for name in ("reuse", "usePublicDid"):
             if data.get(name) and "handshakes" not in data:
@@ -217,7 +221,9 @@ class ExchangeLinkParameters(LinkParameters):
         return checked
 
 
-def out_of_band_options(body, handshakes=()):
+def out_of_band_options(
+    body: Mapping[str, Any], handshakes: Iterable[str] = ()
+) -> out_of_band.OutOfBandOptions | None:
     """Return the terms of an out-of-band invitation in valid LinkParameters, or None.
 
     None for a protocol without one. handshakes: unless the body has some.
@@ -240,20 +246,26 @@ EXCHANGE_VERSION = (
 )
 
 
-def was_started_by_link(connection):
+def was_started_by_link(connection: Connection | None) -> bool:
     """Return whether the exchange of this connection was started here, by a link."""
     if not connection or not connection.token:
         return False
     return connection.connectionless or connection.carries_exchange
 
 
-def has_attachment(connection):
+def has_attachment(connection: Connection) -> bool:
     """Return whether a whole message is attached to the invitation."""
     attached = "requests~attach" in connection.invitation
     return attached or connection.shared is not None
 
 
-def has_free_text(row):
+def was_accepted_here(connection: Connection) -> bool:
+    """Return whether there is an invitation that was accepted: not for a public DID."""
+    is_invitee = connection.role == Connection.Role.INVITEE
+    return is_invitee and "@type" in connection.invitation
+
+
+def has_free_text(row: Exchange) -> bool:
     """Return whether its `problem` is a text of a stranger, in no list of ours."""
     return row.problem_in_words == UNKNOWN
 
@@ -298,10 +310,10 @@ class ConnectionInvitationParameters(LinkParameters, NotesParameters):
     )
     name = serializers.CharField(required=False, max_length=200, allow_blank=True)
 
-    def validate(self, data):
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         return super().validate(data) | {"link_has_both": not self.is_original}
 
-    def default_protocol(self, data):
+    def default_protocol(self, data: Mapping[str, object]) -> str:
         """For an original client the link carries connections/1.0 in any case."""
         chosen = self.tenant.invitation_protocol
         is_one = chosen == CONNECTIONS or not self.is_original
@@ -357,7 +369,7 @@ class AgentEndpoint(serializers.Serializer):
     uri = serializers.CharField(required=False)
 
 
-class ConnectionContract(NotesContract):
+class ConnectionContract(NotesContract[Connection]):
     columns = (
         "connection_id", "name", "image_url", "token", "expires_at", "my_did", "their_did",
         "their_key", "their_endpoint", "their_former_key", "state", "role",
@@ -371,17 +383,19 @@ class ConnectionContract(NotesContract):
     value_members = ("invitation", "invitationUrl", METADATA)
     value_kind = "credentials"
 
-    connectionId = serializers.CharField()
+    connectionId = serializers.CharField(source="connection_id")
     name = serializers.CharField(required=False)
-    imageUrl = serializers.CharField(required=False)
+    imageUrl = serializers.CharField(source="image_url", required=False)
     myDid = serializers.CharField(
         required=False,
         help_text="The DID that the peer knows; a did:peer:4 in its short form.",
     )
-    theirDid = serializers.CharField(required=False)
+    theirDid = serializers.CharField(source="their_did", required=False)
     myKey = serializers.CharField(required=False)
     theirKey = serializers.CharField(
-        required=False, help_text="The last key with which the peer packed a message."
+        source="their_proven_key",
+        required=False,
+        help_text="The last key with which the peer packed a message.",
     )
     state = serializers.ChoiceField(STATES)
     invitation = serializers.CharField(
@@ -393,13 +407,14 @@ class ConnectionContract(NotesContract):
         help_text="The second invitation, out-of-band, under the same key.",
     )
     endpoint = AgentEndpoint(required=False)
-    createdAtUtc = serializers.DateTimeField()
-    updatedAtUtc = serializers.DateTimeField()
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
     endedAtUtc = serializers.DateTimeField(
+        source="left_at",
         required=False,
         help_text="When either side ended it: nothing more goes over it.",
     )
-    multiParty = serializers.BooleanField()
+    multiParty = serializers.BooleanField(source="multi_party")
     confirmConnections = serializers.BooleanField(
         required=False, help_text=CONFIRM_CONNECTIONS
     )
@@ -408,80 +423,65 @@ class ConnectionContract(NotesContract):
         help_text="A request waits: PUT accepts it, DELETE refuses it.",
     )
     expiresAtUtc = serializers.DateTimeField(
-        required=False, help_text="When the link of the invitation ends."
+        source="expires_at",
+        required=False,
+        help_text="When the link of the invitation ends.",
     )
 
-    def to_representation(self, connection):
+    def get_myDid(self, connection: Connection) -> str | None:
         key = connection.my_key
-        endpoint = None
-        if connection.their_key:
-            endpoint = drop_nulls(
-                did=connection.their_did or None,
-                verkey=dialects.endpoint_verkey(
-                    self.context["request"], connection.their_proven_key
-                ),
-                uri=connection.their_endpoint or None,
-            )
+        return connection.my_did or (key.did if key else None)
+
+    def get_myKey(self, connection: Connection) -> str | None:
+        return connection.my_key.verkey if connection.my_key else None
+
+    def get_endpoint(self, connection: Connection) -> dict[str, object] | None:
+        if not connection.their_key:
+            return None
+        request = self.context["request"]
         return drop_nulls(
-            connectionId=connection.connection_id,
-            name=connection.name or None,
-            imageUrl=connection.image_url or None,
-            myDid=connection.my_did or (key and key.did),
-            theirDid=connection.their_did or None,
-            myKey=key and key.verkey,
-            theirKey=connection.their_proven_key or None,
-            state=connection.state,
-            **self.invitation_of(connection),
-            endpoint=endpoint,
-            createdAtUtc=format_utc(connection.created_at),
-            updatedAtUtc=format_utc(connection.updated_at),
-            endedAtUtc=format_utc(connection.left_at),
-            multiParty=connection.multi_party,
-            confirmConnections=connection.confirms or None,
-            awaitsConfirmation=connection.is_held or None,
-            expiresAtUtc=format_utc(connection.expires_at),
-            reference=connection.reference or None,
-            metadata=connection.unsealed_metadata(),
+            did=connection.their_did or None,
+            verkey=dialects.endpoint_verkey(request, connection.their_proven_key),
+            uri=connection.their_endpoint or None,
         )
 
-    def members_with_values(self, connection):
-        return self.value_members if has_attachment(connection) else (METADATA,)
+    def get_confirmConnections(self, connection: Connection) -> bool | None:
+        return connection.confirms or None
 
-    def invitation_of(self, connection):
-        """The invitation and its link.
+    def get_awaitsConfirmation(self, connection: Connection) -> bool | None:
+        return connection.is_held or None
 
-        An inviter shows the link that others can open. An invitee shows what it
-        accepted, in a link that carries the whole message, because the inviter may be
-        another agency's.
-        """
+    # An inviter shows the link that others can open. An invitee shows what it accepted,
+    # in a link that carries the whole message, because the inviter may be another
+    # agency's.
+    def get_invitation(self, connection: Connection) -> str | None:
         if connection.token and connection.out_of_band:
-            data = encode_url(connection.invitation)
-            url = connection.invitation_url
-            if connection.link_has_both and dialects.is_original(
-                self.context["request"]
-            ):
-                url += f"?c_i={data}"
-            second = encode_url(connection.out_of_band)
-            return {
-                "invitation": data,
-                "invitationUrl": url,
-                "outOfBandInvitation": second,
-            }
+            return encode_url(connection.invitation)
+        if connection.token:
+            return invitation_links.encoded_message(connection)
+        if was_accepted_here(connection):
+            return encode_url(connection.accepted_invitation)
+        return None
+
+    def get_invitationUrl(self, connection: Connection) -> str | None:
         if connection.token:
             url = connection.invitation_url
-            data = invitation_links.encoded_message(connection)
-        elif (
-            connection.role == Connection.Role.INVITEE
-            and "@type" in connection.invitation  # not of a request by public DID
-        ):
-            accepted = connection.accepted_invitation
-            data = encode_url(accepted)
-            url = (
-                f"{settings.PUBLIC_URL}/?{invitation_links.query_name(accepted)}={data}"
-            )
-        else:
-            return {}
-        return {"invitation": data, "invitationUrl": url}
+            is_second = connection.out_of_band and connection.link_has_both
+            if is_second and dialects.is_original(self.context["request"]):
+                return f"{url}?c_i={encode_url(connection.invitation)}"
+            return url
+        if not was_accepted_here(connection):
+            return None
+        accepted = connection.accepted_invitation
+        query = f"{invitation_links.query_name(accepted)}={encode_url(accepted)}"
+        return f"{settings.PUBLIC_URL}/?{query}"
+
+    def get_outOfBandInvitation(self, connection: Connection) -> str | None:
+        second = connection.out_of_band if connection.token else None
+        return encode_url(second) if second else None
+
+    def members_with_values(self, connection: Connection) -> tuple[str, ...]:
+        return self.value_members if has_attachment(connection) else (METADATA,)
 
 
 class BasicMessageParameters(Parameters):
@@ -493,22 +493,25 @@ class BasicMessageQuery(ListQuery):
     direction = serializers.ChoiceField(DIRECTIONS, required=False)
 
 
-class BasicMessageList(serializers.ListSerializer):
+class BasicMessageList(serializers.ListSerializer[BasicMessage]):
     """Reads what became of all outgoing messages of a page at once."""
 
-    def to_representation(self, rows):
+    def to_representation(  # type: ignore[override]
+        self, rows: Iterable[BasicMessage]
+    ) -> list[dict[str, object]]:
         return super().to_representation(with_delivery_states(rows))
 
 
-def with_delivery_states(rows):
+def with_delivery_states(rows: Iterable[BasicMessage]) -> list[BasicMessage]:
     """The texts, each with what became of it, which one query reads."""
+    rows = list(rows)
     states = read_states(rows)
     for row in rows:
-        row.delivery_state = states.get(row.pk)
+        row.delivery_state = states.get(row.pk)  # type: ignore[attr-defined]
     return rows
 
 
-class BasicMessageRecord(Contract):
+class BasicMessageRecord(Contract[BasicMessage]):
     """A message in a list."""
 
     value_members = ("text",)
@@ -537,14 +540,14 @@ class BasicMessageRecord(Contract):
     createdAtUtc = serializers.DateTimeField(source="created_at")
     updatedAtUtc = serializers.DateTimeField(source="updated_at")
 
-    def get_typeName(self, message):
+    def get_typeName(self, message: BasicMessage) -> str:
         return "BasicMessageRecord"
 
-    def get_text(self, message):
+    def get_text(self, message: BasicMessage) -> str:
         return message.unseal_text()
 
 
-class BasicMessageContract(Contract):
+class BasicMessageContract(Contract[BasicMessage]):
     """A message read by its id."""
 
     value_members = ("text",)
@@ -555,5 +558,5 @@ class BasicMessageContract(Contract):
     text = serializers.CharField()
     direction = serializers.ChoiceField(DIRECTIONS)
 
-    def get_text(self, message):
+    def get_text(self, message: BasicMessage) -> str:
         return message.unseal_text()

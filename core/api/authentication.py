@@ -4,10 +4,12 @@ provider account by its key."""
 from typing import NamedTuple
 
 from django.conf import settings
+from django.http import HttpRequest
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
 
-from core.api.caller_cache import find_caller
+from core.api.caller_cache import Caller, find_caller
 from core.api.dialects import SUBSCRIPTION_HEADERS
 from core.call import current_call
 from core.net.callers import client_address, remember_caller
@@ -57,7 +59,7 @@ class TenantAuthentication(BaseAuthentication):
     request.
     """
 
-    def authenticate(self, request):
+    def authenticate(self, request: HttpRequest) -> tuple[Caller, ApiKey]:
         """Return the Caller and its access token, as `request.user` and `request.auth`.
 
         401 for wrong keys, 503 `organization_frozen`.
@@ -83,11 +85,11 @@ class TenantAuthentication(BaseAuthentication):
         current_call().tenant_id = caller.tenant.pk
         return caller, caller.token
 
-    def authenticate_header(self, request):
+    def authenticate_header(self, request: Request) -> str:
         return "Bearer"
 
 
-def describe_mistake(token, subscription):
+def describe_mistake(token: str, subscription: str | None) -> str:
     """What is wrong with these keys, as far as their form tells.
 
     The database is not asked, so the message discloses nothing about valid keys.
@@ -120,7 +122,7 @@ class ProviderCaller(NamedTuple):
 class ProviderAuthentication(BaseAuthentication):
     """The provider key as bearer token; no other header counts."""
 
-    def authenticate(self, request):
+    def authenticate(self, request: Request) -> tuple[ProviderCaller, ApiKey]:
         key = ApiKey.find_live(ApiKey.Kind.PROVIDER_KEY, bearer_token(request))
         if not key:
             raise exceptions.AuthenticationFailed(INVALID_PROVIDER_KEY)
@@ -129,11 +131,11 @@ class ProviderAuthentication(BaseAuthentication):
         assert key.provider, "a provider key is an account's"
         return ProviderCaller(key.provider, key), key
 
-    def authenticate_header(self, request):
+    def authenticate_header(self, request: Request) -> str:
         return "Bearer"
 
 
-def bearer_token(request):
+def bearer_token(request: HttpRequest) -> str:
     """The token of the Authorization header; the scheme word may have any case or be
     missing.
     """
@@ -143,7 +145,7 @@ def bearer_token(request):
     return words[0] if len(words) == 1 else ""
 
 
-def subscription_key(request):
+def subscription_key(request: HttpRequest) -> str:
     """The first that is not empty. Some clients send an empty header if they have no
     key.
     """

@@ -6,6 +6,10 @@ both. A webhook keeps the dialect of the request that registered it, which decid
 the types of events that it gets by default (webhooks/delivery/endpoints.py).
 """
 
+from typing import TypedDict
+
+from django.http import HttpRequest
+
 LITERAL_HEADER = "X-Service-Subscription-Key"
 SUBSCRIPTION_HEADERS = (
     LITERAL_HEADER,
@@ -25,41 +29,50 @@ DIFFERENCES = {
 }
 
 
-def is_literal(request):
+class AvailableCredentials(TypedDict):
+    attributes: list[dict[str, object]]
+    predicates: list[dict[str, object]]
+
+
+def is_literal(request: HttpRequest) -> bool:
     return LITERAL_HEADER in request.headers
 
 
-def is_original(request):
+def is_original(request: HttpRequest) -> bool:
     """Whether an original client has sent it, as its path or a header shows."""
     has_header = any(header in request.headers for header in SUBSCRIPTION_HEADERS)
     return has_header or not is_bare(request)
 
 
-def is_under_prefix(request):
+def is_under_prefix(request: HttpRequest) -> bool:
     """Return whether the path has a prefix, as the original clients write it."""
     return request.path.startswith(("/agency/v1/", "/credentials/v1/"))
 
 
-def is_bare(request):
+def is_bare(request: HttpRequest) -> bool:
     """Return whether the path has no prefix: the original clients write one."""
     return not is_under_prefix(request) and not is_wallet_prefix(request)
 
 
-def is_wallet_prefix(request):
+def is_wallet_prefix(request: HttpRequest) -> bool:
     """Return whether the path has a prefix of the original clients of wallets, for
     which a 401 or 403 is a success.
     """
     return request.path.startswith(WALLET_PREFIXES)
 
 
-def endpoint_verkey(request, key):
+def endpoint_verkey(request: HttpRequest, key: str | None) -> str | list[str] | None:
     """`endpoint.verkey`: a string in the interface, an array for the clients."""
     if not key:
         return None
     return key if is_literal(request) else [key]
 
 
-def available_credentials(request, attributes, predicates):
+def available_credentials(
+    request: HttpRequest,
+    attributes: list[dict[str, object]],
+    predicates: list[dict[str, object]],
+) -> AvailableCredentials | list[dict[str, object]]:
     """`{attributes, predicates}` with restrictions in the interface, one flat array
     for clients.
     """

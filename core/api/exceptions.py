@@ -6,14 +6,17 @@ core/api/error_pages.py.
 """
 
 import logging
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, TypedDict
 
 from django.conf import settings
 from django.core.exceptions import ValidationError as CoreValidationError
 from django.db import DataError
-from django.http import Http404, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from rest_framework import exceptions
+from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import set_rollback
+from rest_framework.views import APIView, set_rollback
 
 from core.api import hints, ignored_members
 from core.api.serializers import drop_nulls
@@ -22,6 +25,10 @@ from core.errors import AgencyError, DatabaseAway, NoSuchObject
 from core.telemetry import logs
 
 logger = logging.getLogger(__name__)
+# What is wrong by field, and by number in a list.
+Detail: TypeAlias = (
+    "str | Sequence[Detail] | Mapping[str, Detail] | Mapping[int, Detail]"
+)
 MALFORMED_FORM = (
     "The form cannot be read. Send multipart/form-data with the boundary of its parts "
     "in the Content-Type, as HTTP clients do by themselves."
@@ -40,7 +47,14 @@ CODES = {
 }
 
 
-def exception_handler(error, context):
+class Context(TypedDict):
+    """Of a call that failed, as REST framework describes it."""
+
+    view: APIView
+    request: Request
+
+
+def exception_handler(error: Exception, context: Context) -> Response | None:
     """The response to whatever a view of the API raised. None: Django answers 500.
 
     An AgencyError has its own status and code. A value that only the database refuses
@@ -55,7 +69,7 @@ def exception_handler(error, context):
     return response
 
 
-def response_to(error, context):
+def response_to(error: Exception, context: Context) -> Response | None:
     if is_outage(error):
         logger.warning("the database is out of reach: %s", error)
         error = DatabaseAway()
@@ -81,23 +95,25 @@ def response_to(error, context):
     return None
 
 
-def response_to_rest_framework(error, context):
+def response_to_rest_framework(
+    error: exceptions.APIException, context: Context
+) -> Response:
     """Return the response to an exception of REST framework's own."""
     code = CODES.get(error.status_code, "error")
     message = str(error.detail)
     if isinstance(error, exceptions.ParseError):
-        code = error.get_codes()
+        code = str(error.get_codes())
         if code == error.default_code:  # of REST framework's own parser
             code, message = "malformed_form", MALFORMED_FORM
     if isinstance(error, exceptions.MethodNotAllowed):
         message = method_not_allowed(context["request"], context["view"])
     response = error_response(error.status_code, code, message)
-    if getattr(error, "auth_header", None):
-        response["WWW-Authenticate"] = error.auth_header
+    if header := getattr(error, "auth_header", None):
+        response["WWW-Authenticate"] = header
     return response
 
 
-def method_not_allowed(request, view):
+def method_not_allowed(request: Request, view: APIView) -> str:
     allowed = ", ".join(
         method for method in view.allowed_methods if method != "OPTIONS"
     )
@@ -105,21 +121,31 @@ def method_not_allowed(request, view):
     return f"{request.method} is not taken at this address, only {allowed}.{hint}"
 
 
-def error_response(status_code, code, message, errors=None):
+def error_response(
+    status_code: int,
+    code: str,
+    message: str,
+    errors: dict[str, list[str]] | None = None,
+) -> Response:
     """Return an error of a view of the API. Other views use `plain_error_response`."""
     response = Response(error_body(code, message, errors), status=status_code)
-    response.error_code = code  # for the log of calls
+    response.error_code = code  # type: ignore[attr-defined]  # for the log of calls
     return response
 
 
-def plain_error_response(status_code, code, message):
+def plain_error_response(status_code: int, code: str, message: str) -> JsonResponse:
     """Return an error as JSON, code and message, outside of REST framework."""
     response = JsonResponse(error_body(code, message), status=status_code)
     response.error_code = code  # type: ignore[attr-defined]  # for the log of calls
     return response
 
 
-def error_body(code, message, errors=None, request_id=""):
+def error_body(
+    code: str,
+    message: str,
+    errors: dict[str, list[str]] | None = None,
+    request_id: str = "",
+) -> dict[str, str | dict[str, list[str]]]:
     """The body of an error. request_id: default is that of the current call."""
     return drop_nulls(
         code=code,
@@ -130,17 +156,17 @@ def error_body(code, message, errors=None, request_id=""):
     )
 
 
-def set_retry_after(response, error):
+def set_retry_after(response: HttpResponse, error: AgencyError) -> None:
     """Set `Retry-After` if the error says when the request may succeed.
 
     Then nothing is broken, so Django must not log it as an error.
     """
     if error.retry_after is not None:
         response["Retry-After"] = str(error.retry_after)
-        response._has_been_logged = True
+        response._has_been_logged = True  # type: ignore[attr-defined]
 
 
-def flatten_errors(detail, path=""):
+def flatten_errors(detail: Detail, path: str = "") -> dict[str, list[str]]:
     """The nested detail of REST framework as `{"attributes[0].policyName": ["…"]}`."""
     if isinstance(detail, dict):
         fields: dict[str, list[str]] = {}
@@ -164,11 +190,11 @@ def flatten_errors(detail, path=""):
     return {path or "body": sentences}
 
 
-def errors_as_text(fields):
+def errors_as_text(fields: dict[str, list[str]]) -> str:
     texts = (f"{name}: {' '.join(sentences)}" for name, sentences in fields.items())
     return " ".join(texts)[:1000]
 
 
-def wants_html(request):
+def wants_html(request: HttpRequest) -> bool:
     """Return whether the client accepts text/html by name, as browsers do."""
     return "text/html" in request.headers.get("Accept", "").lower()

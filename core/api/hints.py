@@ -1,7 +1,6 @@
 """Error messages that help a caller to correct a request."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 from django.apps import apps
@@ -10,6 +9,7 @@ from django.urls import Resolver404, resolve
 from rest_framework import serializers
 
 from core.errors import NoSuchObject
+from tenants.models import Tenant
 
 DATE_EXPECTED = "Give a date and time, as 2026-01-31T08:00:00Z."
 DATE_EXPECTED_IN_QUERY = f"{DATE_EXPECTED} In an address a + is written %2B."
@@ -23,7 +23,7 @@ NUMBERS = {
     "min_length": "Give at least %(limit_value)s.",
 }
 # By class of field, the general ones first.
-MESSAGES: dict[type, dict[str, str]] = {
+MESSAGES: Mapping[type, Mapping[str, str]] = {
     serializers.Field: {
         "required": "It is missing.",
         "null": "Give a value, not null.",
@@ -54,20 +54,21 @@ MESSAGES: dict[type, dict[str, str]] = {
     | {"not_a_list": "Give a list.", "empty": "Give at least one."},
     serializers.Serializer: {"invalid": "Give an object."},
 }
-QUERY_MESSAGES = {
+QUERY_MESSAGES: Mapping[type, Mapping[str, str]] = {
     serializers.DateTimeField: dict.fromkeys(WRONG_DATES, DATE_EXPECTED_IN_QUERY)
 }
 
 
 def set_error_messages(
-    fields: Iterable[serializers.Field], more: dict[type, dict[str, str]] | None = None
+    fields: Iterable[serializers.Field],
+    more: Mapping[type, Mapping[str, str]] | None = None,
 ) -> None:
     """Replace the framework's error messages of the fields by ours.
 
     more: messages by class of field, which override MESSAGES.
     """
     for field in fields:
-        messages = messages_for(field, MESSAGES | (more or {}))
+        messages = messages_for(field, {**MESSAGES, **(more or {})})
         if isinstance(field, serializers.ChoiceField):
             choices = ", ".join(str(choice) for choice in field.choices)
             messages["invalid_choice"] = f"Choose from {choices}."
@@ -76,15 +77,16 @@ def set_error_messages(
                 field.error_messages[code] = message
         for validator in field.validators:
             code = getattr(validator, "code", "invalid")
-            if code != "invalid" and code in messages:  # that one is the field's own
-                validator.message = messages[code]
+            # `invalid` is the field's own.
+            if code != "invalid" and code in messages:
+                validator.message = messages[code]  # type: ignore[union-attr]
         child = getattr(field, "child", None)
         if child is not None:
             set_error_messages([child], more)
 
 
 def messages_for(
-    field: serializers.Field, by_class: dict[type, dict[str, str]]
+    field: serializers.Field, by_class: Mapping[type, Mapping[str, str]]
 ) -> dict[str, str]:
     found: dict[str, str] = {}
     for field_class, messages in by_class.items():
@@ -102,7 +104,7 @@ def default_message(field: serializers.Field, code: str) -> object:
     return None
 
 
-def name_object(error: NoSuchObject, tenant: Any) -> str:
+def name_object(error: NoSuchObject, tenant: Tenant) -> str:
     """The message of a 404, which says what the id is if it is one of another kind, or
     of a hosted wallet, in the organization.
 

@@ -6,7 +6,6 @@ Calls that cannot be undone refuse them: who writes `?dryrun=true` means no revo
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 from urllib.parse import quote
 
 from django.http import QueryDict
@@ -14,6 +13,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
 from core.errors import Invalid
+from core.text.bounded_json import JSON
 
 MEMBERS_HEADER = "X-Ignored-Members"
 PARAMETERS_HEADER = "X-Ignored-Parameters"
@@ -30,7 +30,7 @@ def header_value(names: Iterable[str]) -> str:
 
 
 def unknown_members(
-    field: serializers.Field, data: Any, path: str = ""
+    field: serializers.Field | None, data: JSON, path: str = ""
 ) -> Iterator[str]:
     """The paths of unknown members of `data`, such as `attributes[0].nmae`.
 
@@ -49,7 +49,7 @@ def unknown_members(
         and field.fields
         and isinstance(data, dict)
     ):
-        aliases = getattr(field, "aliases", {})
+        aliases: dict[str, str] = getattr(field, "aliases", {})
         for name, item in data.items():
             here = f"{path}.{name}" if path else name
             known = field.fields.get(aliases.get(name, name))
@@ -59,7 +59,9 @@ def unknown_members(
                 yield here
 
 
-def parameter_names(parameters: Iterable[Any]) -> list[str]:
+def parameter_names(
+    parameters: Iterable[type[serializers.Serializer] | OpenApiParameter],
+) -> list[str]:
     """The query parameters that an operation reads, from those of its documentation."""
     names = []
     for one in parameters:

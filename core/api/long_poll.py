@@ -7,7 +7,7 @@ half of the threads of a process wait; further requests get their response at on
 import re
 from collections.abc import Callable
 from time import monotonic, sleep
-from typing import Any
+from typing import Protocol, TypeVar
 
 from django.db import close_old_connections
 from drf_spectacular.utils import OpenApiParameter
@@ -30,9 +30,19 @@ PREFER = OpenApiParameter(
 )
 
 
+class AwaitsPeer(Protocol):
+    """An object that another party may have to change."""
+
+    @property
+    def awaits_peer(self) -> bool: ...
+
+
+Waiting = TypeVar("Waiting", bound=AwaitsPeer)
+
+
 def wait_for_change(
-    read: Callable[[], Any], preferences: str
-) -> tuple[Any, int | None]:
+    read: Callable[[], Waiting], preferences: str
+) -> tuple[Waiting, int | None]:
     """Read the row again until it no longer `awaits_peer`, or the wait is over.
 
     preferences: the Prefer header, of which only `wait` is used. Returns the row and

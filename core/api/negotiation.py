@@ -3,27 +3,39 @@ says.
 """
 
 import json
+from collections.abc import Iterable, Mapping
+from typing import IO
 
 from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
 
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class AlwaysJSON(BaseContentNegotiation):
-    def select_parser(self, request, parsers):
+    def select_parser(
+        self, request: Request, parsers: Iterable[BaseParser]
+    ) -> BaseParser:
         content_type = (request.content_type or "").partition(";")[0].strip().lower()
         for parser in parsers:
             if parser.media_type == content_type:
                 return parser
         return next(parser for parser in parsers if isinstance(parser, JSONParser))
 
-    def select_renderer(self, request, renderers, format_suffix=None):
-        return renderers[0], renderers[0].media_type
+    def select_renderer(
+        self,
+        request: Request,
+        renderers: Iterable[BaseRenderer],
+        format_suffix: str | None = None,
+    ) -> tuple[BaseRenderer, str]:
+        renderer = next(iter(renderers))
+        return renderer, renderer.media_type
 
 
 class JSONParser(BaseParser):
@@ -31,7 +43,12 @@ class JSONParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(self, stream, media_type=None, parser_context=None):
+    def parse(  # type: ignore[override]  # any JSON, not only an object
+        self,
+        stream: IO[bytes],
+        media_type: str | None = None,
+        parser_context: Mapping[str, object] | None = None,
+    ) -> JSON:
         data = stream.read()
         try:
             value = bounded_json.loads(data) if data.strip() else {}
@@ -49,7 +66,12 @@ class JSONRenderer(BaseRenderer):
     format = "json"
     charset = None
 
-    def render(self, data, accepted_media_type=None, renderer_context=None):
+    def render(
+        self,
+        data: JSON,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, object] | None = None,
+    ) -> bytes:
         if data is None:
             return b""
         return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -12,9 +12,10 @@ from core.api.exceptions import flatten_errors
 from core.api.pagination import ListQuery
 from core.api.serializers import METADATA, Contract, Parameters
 from core.errors import Invalid
-from tenants.models import Notes
+from tenants.models import NotedRow, Notes
 from tenants.models.notes import MAX_PAIRS, MAX_REFERENCE, merge_pairs
 
+Noted = TypeVar("Noted", bound=NotedRow)
 MAX_KEY = 40
 MAX_TEXT = 500
 BY_REFERENCE = {"reference": "reference"}
@@ -118,7 +119,7 @@ def note_fields() -> dict[str, Any]:
     return dict(NotesParameters().fields)
 
 
-def notes_in(body: dict[str, Any]) -> Notes:
+def notes_in(body: Mapping[str, Any]) -> Notes:
     """The notes in a valid body that may have other members too."""
     notes: Notes = {}
     if "reference" in body:
@@ -128,17 +129,18 @@ def notes_in(body: dict[str, Any]) -> Notes:
     return notes
 
 
-class NotesContract(Contract):
+class NotesContract(Contract[Noted]):
     """A response with the notes of a NotedRow."""
 
     value_members: tuple[str, ...] = (METADATA,)
+    last_members = ("reference", METADATA)
 
     reference = serializers.CharField(required=False, help_text=REFERENCE)
     metadata = serializers.DictField(
         child=serializers.CharField(), required=False, help_text=PAIRS
     )
 
-    def get_metadata(self, row: Any) -> dict[str, str] | None:
+    def get_metadata(self, row: Noted) -> dict[str, str] | None:
         return row.unsealed_metadata()
 
 

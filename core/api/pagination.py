@@ -5,11 +5,13 @@ created between two pages neither repeat nor hide others. A row that changes whi
 list is read by `updatedAt` moves in the list, as it should.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from django.conf import settings
 from django.db.models import BinaryField, F, Model, Q, QuerySet, Value
 from django.db.models.functions import Lower
+from django.http import HttpRequest
 from django.utils.encoding import escape_uri_path
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
@@ -27,6 +29,9 @@ MAX_CLOCK_SKEW = 60_000  # milliseconds between the time in an id and `created_a
 BY_CREATION = {"createdAt": "pk"}  # ids are in the order of time
 BY_UPDATE = {"updatedAt": "updated_at"}
 BY_NAME = {"name": "folded_name"}
+
+# What select_related() joins: `{field: {field of that model: {}}}`.
+Joined: TypeAlias = "Mapping[str, Joined]"
 
 
 class PrefixField(serializers.CharField):
@@ -57,9 +62,10 @@ class ListQuery(SharedFields):
 
     def get_fields(self) -> dict[str, serializers.Field]:
         names = [sign + name for name in self.sorts for sign in ("-", "")]
-        wrong = {"invalid_choice": f"Choose from {', '.join(names)}."}
         sort = serializers.ChoiceField(
-            names, default="-createdAt", error_messages=wrong
+            names,
+            default="-createdAt",
+            error_messages={"invalid_choice": f"Choose from {', '.join(names)}."},
         )
         return super().get_fields() | {"sort": sort}
 
@@ -98,25 +104,28 @@ class NamedQuery(ListQuery):
     )
 
 
-class Page(NamedTuple):
-    rows: list[Model]
+Row = TypeVar("Row", bound=Model)
+
+
+class Page(NamedTuple, Generic[Row]):
+    rows: list[Row]
     cursor: str | None  # of the next page, if there is one
 
 
-class TwoWayPage(NamedTuple):
+class TwoWayPage(NamedTuple, Generic[Row]):
     """previous, next: the cursors of the pages before and after this one, if any."""
 
-    rows: list[Model]
+    rows: list[Row]
     previous: str | None
     next: str | None
 
 
-def paginate(rows: QuerySet, query: ListQuery) -> Page:
+def paginate(rows: QuerySet[Row], query: ListQuery) -> Page[Row]:
     """The page of `rows` that a valid query asks for. 400 `invalid_cursor`."""
     return cut_page(list(select_page(rows, query)), query)
 
 
-def cut_page(found: list[Any], query: ListQuery) -> Page:
+def cut_page(found: list[Row], query: ListQuery) -> Page[Row]:
     """The page of what select_page() found."""
     limit = query.validated_data["limit"]
     has_more = len(found) > limit
@@ -125,8 +134,8 @@ def cut_page(found: list[Any], query: ListQuery) -> Page:
 
 
 def paginate_both_ways(
-    rows: QuerySet, query: ListQuery, is_backwards: bool = False
-) -> TwoWayPage:
+    rows: QuerySet[Row], query: ListQuery, is_backwards: bool = False
+) -> TwoWayPage[Row]:
     """The page of `rows` after the query's cursor, or the page before it.
 
     is_backwards: the cursor is that of the page before, as `previous` has it.
@@ -151,8 +160,8 @@ def cursor_purpose(query: ListQuery) -> str:
 
 
 def select_page(
-    rows: QuerySet, query: ListQuery, is_backwards: bool = False
-) -> QuerySet:
+    rows: QuerySet[Row], query: ListQuery, is_backwards: bool = False
+) -> QuerySet[Row]:
     """The rows of a page, and one more if there are more. Reads nothing yet.
 
     They come after the cursor in the order of the sort key, then of the id. query:
@@ -166,9 +175,11 @@ def select_page(
     is_descending = sort.startswith("-") != is_backwards
     sign = "-" if is_descending else ""
     if query.named:
-        rows = rows.alias(folded_name=case_insensitive(query.named))
+        name = case_insensitive(query.named)
+        rows = rows.alias(folded_name=name)  # type: ignore[assignment]
     sort_key = query.sorts[sort.removeprefix("-")]
-    rows = rows.filter(**lookups).annotate(sort_key=F(sort_key))
+    rows = rows.filter(**lookups)
+    rows = rows.annotate(sort_key=F(sort_key))  # type: ignore[assignment]
     if cursor:
         last = vault.unseal_text(cursor, cursor_purpose(query))
         if last is None:
@@ -185,12 +196,13 @@ def select_page(
     return rows.order_by(f"{sign}sort_key", f"{sign}pk")[: limit + 1]
 
 
-def seal_cursor(row: Any, purpose: str) -> str:
+def seal_cursor(row: Model, purpose: str) -> str:
     """A cursor is sealed, as its sort key may be a name, and URLs are logged."""
-    return vault.seal_text([str(row.sort_key), str(row.pk)], purpose)
+    key = row.sort_key  # type: ignore[attr-defined]  # of select_page()
+    return vault.seal_text([str(key), str(row.pk)], purpose)
 
 
-def only_columns(rows: QuerySet, columns: tuple[str, ...]) -> QuerySet:
+def only_columns(rows: QuerySet[Row], columns: tuple[str, ...]) -> QuerySet[Row]:
     """Return the rows with these columns only; without any, all but sealed ones.
 
     columns: of the rows and of those joined by select_related(). One that is left out
@@ -198,22 +210,23 @@ def only_columns(rows: QuerySet, columns: tuple[str, ...]) -> QuerySet:
     """
     if columns:
         return rows.only(*columns)
-    joined: Any = rows.query.select_related or {}
-    return rows.defer(*sealed_columns(rows.model, joined))
+    joined = rows.query.select_related
+    names = sealed_columns(rows.model, joined if isinstance(joined, dict) else {})
+    return rows.defer(*names)
 
 
-def sealed_columns(model: type[Model], joined: dict) -> list[str]:
-    """joined: as `select_related` stores it, `{field: {field of that model: {}}}`."""
+def sealed_columns(model: type[Model], joined: Joined) -> list[str]:
     names = [
         field.name for field in model._meta.fields if isinstance(field, BinaryField)
     ]
     for name, inner in joined.items():
-        related: Any = model._meta.get_field(name).related_model
+        related = model._meta.get_field(name).related_model
+        assert isinstance(related, type), "the join has a model"
         names += [f"{name}__{column}" for column in sealed_columns(related, inner)]
     return names
 
 
-def next_link(request: Any, cursor: str, name: str = "cursor") -> str:
+def next_link(request: HttpRequest, cursor: str, name: str = "cursor") -> str:
     """Return a Link header (RFC 8288): this request with another cursor.
 
     The address is below PUBLIC_URL. name: of the query parameter of the cursor.
@@ -233,5 +246,7 @@ LINK = OpenApiParameter(
 )
 
 
-def list_parameters(query: type[ListQuery]) -> list[Any]:
+def list_parameters(
+    query: type[ListQuery],
+) -> list[type[ListQuery] | OpenApiParameter]:
     return [query, LINK]

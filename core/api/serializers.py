@@ -2,15 +2,19 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from functools import cache, cached_property, wraps
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+from django.http import HttpRequest
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.utils.serializer_helpers import BindingDict
 
 from core.api import hints
+from core.text.bounded_json import JSON
 from tenants.models import ApiKey, Scope
 
 RESERVED_WORDS = {
@@ -27,14 +31,34 @@ NO_IDENTIFIER = (
 )
 
 
-class Contract(serializers.Serializer):
+Shown = TypeVar("Shown")  # the object that a response shows
+Value = TypeVar("Value")
+
+
+class Member(NamedTuple):
+    """How a response gets one of its members.
+
+    read: from the object; a method of the serializer too, if by_method. write: from the
+    value that was read; None if JSON has it as it is.
+    """
+
+    name: str
+    read: Callable[..., Any]
+    by_method: bool
+    write: Callable[[Any], object] | None
+
+
+Representation = Callable[["Contract[Shown]", Shown], dict[str, object]]
+
+
+class Contract(serializers.Serializer[Shown]):
     """A response. Its fields describe it for OpenAPI and say where each value comes
     from.
 
     A value is what the method `get_<field>(obj)` returns or, without such a method,
     the attribute that `source` names (or that has the field's name). Members stand in
-    the order of the fields. None is left out, and so is an attribute that is an empty
-    text where the field is optional.
+    the order of the fields, but for `last_members`. None is left out, and so is an
+    attribute that is an empty text where the field is optional.
 
     A serializer of REST framework binds a copy of each field for each response, which
     costs more than all the rest. This one prepares its members once for each class.
@@ -46,27 +70,30 @@ class Contract(serializers.Serializer):
     # audit log. A key without the scope `values` does not get them.
     value_members: tuple[str, ...] = ()
     value_kind = ""
-    # The name, how to read the value, whether by a method, and how to write it.
-    _members: tuple[tuple[str, Callable, bool, Callable | None], ...] = ()
+    last_members: tuple[str, ...] = ()  # those that a response ends with
+    _members: tuple[Member, ...] = ()
 
-    def __init_subclass__(cls, **options):
-        super().__init_subclass__(**options)
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         members = []
-        for name, field in cls._declared_fields.items():
+        fields = cls._declared_fields
+        for name in sorted(fields, key=lambda one: one in cls.last_members):
+            field = fields[name]
             write = _writer_of(field)
             if method := getattr(cls, f"get_{name}", None):
-                members.append((name, method, True, write))
+                members.append(Member(name, method, True, write))
                 continue
             if write is str and not field.required:
                 write = _write_optional_text
-            members.append((name, attrgetter(field.source or name), False, write))
+            read = attrgetter(field.source or name)
+            members.append(Member(name, read, False, write))
         cls._members = tuple(members)
         if "value_members" in vars(cls):
             represent = _leaving_values_out(cls.to_representation)
-            cls.to_representation = represent  # type: ignore[method-assign]
+            cls.to_representation = represent  # type: ignore[method-assign, assignment]
 
-    def to_representation(self, instance):
-        members = {}
+    def to_representation(self, instance: Shown) -> dict[str, object]:
+        members: dict[str, object] = {}
         for name, read, is_method, write in self._members:
             value = read(self, instance) if is_method else read(instance)
             if value is None:
@@ -77,37 +104,43 @@ class Contract(serializers.Serializer):
                 members[name] = written
         return members
 
-    def members_with_values(self, instance):
+    @classmethod
+    def show_all(
+        cls, shown: Iterable[Shown], context: Mapping[str, object] = {}
+    ) -> list[dict[str, object]]:
+        """The response to a list."""
+        every: Any = shown  # the stubs know of one object only
+        return list(cls(every, many=True, context=context).data)
+
+    def members_with_values(self, instance: Shown) -> Iterable[str]:
         """The members that hold values of this object."""
         return self.value_members
 
 
-def _leaving_values_out(represent):
+def _leaving_values_out(represent: Representation[Shown]) -> Representation[Shown]:
     """Wrap the to_representation() of a Contract that has members with values."""
 
     @wraps(represent)
-    def to_representation(self, instance):
+    def to_representation(self: Contract[Shown], instance: Shown) -> dict[str, object]:
         members = represent(self, instance)
         request = self.context["request"]
         held = members.keys() & set(self.members_with_values(instance))
         if not sees_values(request):
             return {name: members[name] for name in members if name not in held}
-        if held and hasattr(request, "values_read"):
-            request.values_read |= {
-                name if name == METADATA else self.value_kind for name in held
-            }
+        if held and (read := self.context.get("values_read")) is not None:
+            read |= {name if name == METADATA else self.value_kind for name in held}
         return members
 
     return to_representation
 
 
-def sees_values(request):
+def sees_values(request: HttpRequest) -> bool:
     """Whether the answer may have values: to a page of the studio, or to such a key."""
     token = getattr(request, "auth", None)
     return not isinstance(token, ApiKey) or token.has_scope(Scope.VALUES)
 
 
-def _writer_of(field):
+def _writer_of(field: serializers.Field) -> Callable[[Any], object] | None:
     """How a value of the field is written, or None if JSON has it as it is."""
     if isinstance(field, serializers.DateTimeField):
         return format_utc
@@ -117,7 +150,7 @@ def _writer_of(field):
     return field.to_representation if isinstance(nested, Contract) else None
 
 
-def _write_optional_text(value):
+def _write_optional_text(value: object) -> str | None:
     return str(value) or None
 
 
@@ -128,19 +161,23 @@ class SharedFields(serializers.Serializer):
     what the fields do. So a field keeps nothing of a request, and reads no context.
     """
 
-    default_error_messages = hints.MESSAGES[serializers.Serializer]
-    messages: dict[type, dict[str, str]] = {}  # of its fields, beside hints.MESSAGES
+    default_error_messages = dict(hints.MESSAGES[serializers.Serializer])
+    messages: Mapping[
+        type, Mapping[str, str]
+    ] = {}  # of its fields, beside hints.MESSAGES
 
     @cached_property
-    def fields(self):
-        kind: Any = type(self)
-        return bound_fields(kind)
+    def fields(self) -> BindingDict:
+        return bound_fields(type(self))
 
 
 @cache
-def bound_fields(kind: Any) -> Any:
+def bound_fields(kind: type[SharedFields]) -> BindingDict:
     """The fields of a class of serializers, bound to an instance of their own."""
-    fields = serializers.Serializer.fields.func(kind())
+    serializer = kind()
+    fields = BindingDict(serializer)
+    for name, field in serializer.get_fields().items():
+        fields[name] = field
     hints.set_error_messages(fields.values(), kind.messages)
     return fields
 
@@ -152,7 +189,7 @@ class Parameters(SharedFields):
 
     aliases: dict[str, str] = {}
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: JSON) -> Any:
         if isinstance(data, dict):
             fields = self.fields
             data = {
@@ -169,7 +206,7 @@ class IntegerField(serializers.IntegerField):
     Python reads digits of all scripts, and `1_000`.
     """
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: str | int | float) -> int:
         if isinstance(data, str) and not WHOLE_NUMBER.fullmatch(data):
             self.fail("invalid")
         return super().to_internal_value(data)
@@ -191,11 +228,11 @@ class IdentifierField(serializers.CharField):
     there.
     """
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(trim_whitespace=False, **options)
         self.error_messages |= {"blank": NO_IDENTIFIER, "invalid": NO_IDENTIFIER}
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: str) -> str:
         value = super().to_internal_value(data)
         is_identifier = (
             1 <= len(value) <= 128
@@ -214,14 +251,14 @@ class IdentifierField(serializers.CharField):
         return value
 
 
-def drop_nulls(**members):
+def drop_nulls(**members: Value | None) -> dict[str, Value]:
     """Return the members that have a value: nulls are left out of every answer."""
     return {name: value for name, value in members.items() if value is not None}
 
 
-def format_utc(moment):
+def format_utc(moment: datetime | None) -> str | None:
     """Return a time in UTC as `2026-01-31T08:00:00.000000Z`, or None for None.
 
     It must be in UTC already, as the database returns it: nothing is converted.
     """
-    return moment and moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None

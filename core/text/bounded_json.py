@@ -2,11 +2,14 @@
 
 import json
 import math
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 MAX_DEPTH = 32
 MAX_INTEGER = 2**63
 TOO_LARGE = "an integer is beyond 64 bits"
+
+# A value whose shape only its owner knows.
+JSON: TypeAlias = "str | int | float | bool | None | list[JSON] | dict[str, JSON]"
 
 
 class BadJSON(ValueError):

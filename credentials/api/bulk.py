@@ -1,9 +1,13 @@
 """Issue many in the credentials API: a file of offers, which a worker makes."""
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, TypeVar
+
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api.ignored_members import MEMBERS_HEADER, header_value
@@ -22,13 +26,17 @@ from core.errors import Invalid
 from credentials.api.definitions import get_definition
 from credentials.api.serializers import CredentialContract, values_field
 from credentials.bulk import loading, reading, results
+from credentials.bulk.loading import BulkError
 from credentials.bulk.retention import discard_bulk
-from credentials.models import Bulk
+from credentials.models import Bulk, CredentialDefinition
 from tenants import audit
 from tenants.models import Scope
 
 STATES = [(str(state), str(state)) for state in Bulk.State]
 CSV, JSON_LINES = "text/csv", "application/x-ndjson"
+
+
+Shown = TypeVar("Shown")
 
 
 class CSVText(str):
@@ -43,7 +51,12 @@ class CSVParser(BaseParser):
     media_type = CSV
     text_class: type[str] = CSVText
 
-    def parse(self, stream, media_type=None, parser_context=None):
+    def parse(  # type: ignore[override]  # a text, not an object
+        self,
+        stream: IO[bytes],
+        media_type: str | None = None,
+        parser_context: Mapping[str, object] | None = None,
+    ) -> str:
         return self.text_class(reading.decode_text(stream.read()))
 
 
@@ -87,7 +100,7 @@ class ErrorsQuery(SharedFields):
     )
 
 
-class BulkErrorContract(Contract):
+class BulkErrorContract(Contract[BulkError]):
     row = serializers.IntegerField(
         help_text="Its number in the file. The header of a CSV file is row 1."
     )
@@ -97,11 +110,11 @@ class BulkErrorContract(Contract):
     code = serializers.CharField()
     message = serializers.CharField()
 
-    def to_representation(self, error):
+    def to_representation(self, error: BulkError) -> dict[str, object]:
         return {name: value for name, value in error.items() if value != ""}
 
 
-class BulkSummary(Contract):
+class BulkSummary(Contract[Shown]):
     bulkId = serializers.CharField(source="pk", help_text="The bulk.")
     state = serializers.ChoiceField(STATES)
     definitionId = serializers.CharField(source="definition.definition_id")
@@ -119,7 +132,7 @@ class BulkSummary(Contract):
     )
 
 
-class BulkContract(BulkSummary):
+class BulkContract(BulkSummary[Bulk | loading.DryRun]):
     """Describes one bulk, or a dry run, which has neither id nor state nor times."""
 
     bulkId = serializers.CharField(source="pk", required=False, help_text="The bulk.")
@@ -131,16 +144,16 @@ class BulkContract(BulkSummary):
         help_text="How many rows are `Waiting` or `Failed`, or have a credential in "
         "which state. `Deleted`: its record was deleted.",
     )
-    errors = BulkErrorContract(
+    errors = BulkErrorContract(  # type: ignore[assignment]  # a field
         many=True,
         help_text=f"Of the first {loading.MAX_SHOWN} rows that failed; `Link` names "
         "the next ones.",
     )
 
-    def get_counts(self, bulk):
+    def get_counts(self, bulk: Bulk | loading.DryRun) -> dict[str, int]:
         return self.context["counts"]
 
-    def get_errors(self, bulk):
+    def get_errors(self, bulk: Bulk | loading.DryRun) -> list[BulkError]:
         return self.context["errors"]
 
 
@@ -149,10 +162,12 @@ class Bulks(View):
 
     parser_classes = [CSVParser, LinesParser, JSONParser]
 
-    def get_bulk(self, bulk_id):
+    def get_bulk(self, bulk_id: str) -> Bulk:
         return get_or_404(Bulk.started(self.tenant), bulk_id)
 
-    def read_rows(self, definition):
+    def read_rows(
+        self, definition: CredentialDefinition
+    ) -> Iterator[reading.SourceRow]:
         """The rows of the body, an iterator: each is read when it is checked.
 
         Columns of a CSV file that are no attribute are ignored, and named in a header
@@ -176,7 +191,7 @@ class Bulks(View):
             raise Invalid("invalid_request", message, {"body": [message]})
         return (reading.read_object(number, row) for number, row in enumerate(data, 1))
 
-    def respond(self, bulk, after=0):
+    def respond(self, bulk: Bulk, after: int = 0) -> Response:
         errors, last = loading.list_errors(bulk, after)
         response = self.to_response(
             BulkContract, bulk, errors=errors, counts=bulk.count_rows()
@@ -198,7 +213,7 @@ class Bulks(View):
         irreversible=True,
     )
     @heavy
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         query = self.parse_query(BulkParameters).validated_data
         definition = get_definition(self.tenant, query["definitionId"])
         rows = self.read_rows(definition)
@@ -220,47 +235,45 @@ class Bulks(View):
         response=BulkSummary(many=True),
         parameters=list_parameters(ListQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         return self.list_response(BulkSummary, Bulk.started(self.tenant))
 
     @operation(
         "getBulk", Scope.READ, response=BulkContract, parameters=[ErrorsQuery, LINK]
     )
-    def retrieve(self, request, bulkId):
+    def retrieve(self, request: Request, bulkId: str) -> Response:
         after = self.parse_query(ErrorsQuery).validated_data["errorsAfter"]
         return self.respond(self.get_bulk(bulkId), after)
 
     @operation("pauseBulk", Scope.ISSUE, response=BulkContract, irreversible=True)
-    def pause(self, request, bulkId):
+    def pause(self, request: Request, bulkId: str) -> Response:
         return self.change(Bulk.pause, bulkId)
 
     @operation("resumeBulk", Scope.ISSUE, response=BulkContract, irreversible=True)
-    def resume(self, request, bulkId):
+    def resume(self, request: Request, bulkId: str) -> Response:
         return self.change(Bulk.resume, bulkId)
 
     @operation("retryBulk", Scope.ISSUE, response=BulkContract, irreversible=True)
-    def retry(self, request, bulkId):
+    def retry(self, request: Request, bulkId: str) -> Response:
         return self.change(Bulk.retry_failed, bulkId)
 
     @operation("deleteBulk", Scope.ISSUE)
-    def destroy(self, request, bulkId):
+    def destroy(self, request: Request, bulkId: str) -> Response:
         bulk = self.get_bulk(bulkId)
         # Hidden and recorded in one transaction; its rows take many.
         audit.recorded(bulk.hide, "bulk.deleted", bulk, by=request)()
         discard_bulk(bulk)
         return Response()
 
-    def change(self, function, bulk_id):
+    def change(self, function: Callable[[Bulk], object], bulk_id: str) -> Response:
         self.perform(function, self.get_bulk(bulk_id))
         return self.respond(self.get_bulk(bulk_id))
 
     @operation("getBulkResult", Scope.READ, response={(200, CSV): OpenApiTypes.STR})
-    def result(self, request, bulkId):
+    def result(self, request: Request, bulkId: str) -> StreamingHttpResponse:
         bulk = self.get_bulk(bulkId)
         with_links = sees_values(request)
         if with_links and bulk.rows.filter(connection_id="", wallet_id="").exists():
-            audit.record_reading(
-                request.auth, CredentialContract.value_kind, by=request
-            )
+            audit.record_reading(self.token, CredentialContract.value_kind, by=request)
         lines = results.write_results(bulk, with_links)
         return StreamingHttpResponse(lines, content_type=f"{CSV}; charset=utf-8")

@@ -1,9 +1,11 @@
 """Schemas and credential definitions in the credentials API."""
 
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiTypes
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api import dialects
@@ -27,7 +29,7 @@ from credentials.ledgers import ledger_of
 from credentials.ledgers.base import schema_id_of
 from credentials.models import CredentialDefinition, Schema
 from credentials.models.schema import build_schema_body
-from tenants.models import Scope
+from tenants.models import Scope, Tenant
 
 active_definition = CompiledQuery(
     lambda tenant_id, definition_id: CredentialDefinition.active_of(tenant_id).filter(
@@ -45,7 +47,7 @@ class Schemas(View):
         request=SchemaParameters,
         response={(200, "application/json"): OpenApiTypes.STR},
     )
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         body = self.parse_body(SchemaParameters)
         wanted = (body["name"], body["version"], body["attributeNames"])
         schema = self.perform(
@@ -63,7 +65,7 @@ class Schemas(View):
         response=SchemaRecord(many=True),
         parameters=list_parameters(SchemaQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         rows = Schema.objects.filter(tenant=self.tenant)
         return self.list_response(SchemaRecord, rows, SchemaQuery)
 
@@ -76,7 +78,7 @@ class CredentialDefinitions(View):
         response=CredentialDefinitionContract,
     )
     @heavy
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         body = self.parse_body(CredentialDefinitionFromSchemaParameters)
         schema = build_schema_body(
             self.tenant, body["name"], body["version"], body["attributes"]
@@ -90,13 +92,15 @@ class CredentialDefinitions(View):
         response=CredentialDefinitionContract,
     )
     @heavy
-    def create_for_schema(self, request, definitionId):
+    def create_for_schema(self, request: Request, definitionId: str) -> Response:
         # The path has the id of a schema, which is read before any transaction.
         body = self.parse_body(CredentialDefinitionParameters)
         schema = read_schema(self.tenant, definitionId)
         return self.create_definition(schema, definitionId, body)
 
-    def create_definition(self, schema, schema_id, body):
+    def create_definition(
+        self, schema: dict[str, Any], schema_id: str, body: dict[str, Any]
+    ) -> Response:
         """Reserve the key, or publish on a remote ledger, before the transaction."""
         wanted = publishing.DefinitionParameters(
             tenant=self.tenant,
@@ -122,7 +126,7 @@ class CredentialDefinitions(View):
         response=CredentialDefinitionContract(many=True),
         parameters=list_parameters(CredentialDefinitionQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         rows = CredentialDefinition.active_of(self.tenant)
         return self.list_response(
             CredentialDefinitionContract, rows, CredentialDefinitionQuery
@@ -131,7 +135,7 @@ class CredentialDefinitions(View):
     @operation(
         "getCredentialDefinition", Scope.READ, response=CredentialDefinitionContract
     )
-    def retrieve(self, request, definitionId):
+    def retrieve(self, request: Request, definitionId: str) -> Response:
         return self.to_response(
             CredentialDefinitionContract, get_definition(self.tenant, definitionId)
         )
@@ -142,19 +146,19 @@ class CredentialDefinitions(View):
         request=NotesParameters,
         response=CredentialDefinitionContract,
     )
-    def update(self, request, definitionId):
+    def update(self, request: Request, definitionId: str) -> Response:
         return self.change_notes(
             CredentialDefinitionContract,
             partial(get_definition, self.tenant, definitionId),
         )
 
     @operation("deleteCredentialDefinition", Scope.ISSUE)
-    def destroy(self, request, definitionId):
+    def destroy(self, request: Request, definitionId: str) -> Response:
         get_definition(self.tenant, definitionId).remove()
         return Response()
 
 
-def read_schema(tenant, schema_id):
+def read_schema(tenant: Tenant, schema_id: str) -> dict[str, Any]:
     """A schema of anybody on the organization's network, as AnonCreds writes it."""
     schema = ledger_of(tenant.network).schema(schema_id)
     if schema is None:
@@ -162,6 +166,6 @@ def read_schema(tenant, schema_id):
     return schema
 
 
-def get_definition(tenant, definition_id):
+def get_definition(tenant: Tenant, definition_id: str) -> CredentialDefinition:
     found = active_definition.first(tenant.pk, definition_id)
     return or_404(found, CredentialDefinition, definition_id)

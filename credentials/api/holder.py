@@ -1,6 +1,7 @@
 """Credentials in the wallet API: the holder's side."""
 
 from rest_framework.parsers import FormParser, MultiPartParser
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from connections.api import given_messages
@@ -40,7 +41,7 @@ class WalletCredentials(WalletExchangeView):
         response=CredentialContract(many=True),
         parameters=list_parameters(CredentialQuery),
     )
-    def list(self, request, walletId):
+    def list(self, request: Request, walletId: str) -> Response:
         return self.list_where(CredentialQuery)
 
     @operation(
@@ -49,7 +50,9 @@ class WalletCredentials(WalletExchangeView):
         response=CredentialContract(many=True),
         parameters=list_parameters(ConnectionCredentialQuery),
     )
-    def list_of_connection(self, request, walletId, connectionId):
+    def list_of_connection(
+        self, request: Request, walletId: str, connectionId: str
+    ) -> Response:
         return self.list_where(
             ConnectionCredentialQuery, connection__connection_id=connectionId
         )
@@ -60,7 +63,7 @@ class WalletCredentials(WalletExchangeView):
         request={"application/json": CredentialProposalParameters},
         response=CredentialContract,
     )
-    def propose(self, request, walletId, connectionId):
+    def propose(self, request: Request, walletId: str, connectionId: str) -> Response:
         connection = self.get_connection(connectionId)
         body = self.parse_body(CredentialProposalParameters)
         version, notes = body.pop("exchangeVersion", ""), notes_in(body)
@@ -74,7 +77,7 @@ class WalletCredentials(WalletExchangeView):
         request={"application/json": CounterProposalParameters},
         response=CredentialContract,
     )
-    def counter(self, request, walletId, credentialId):
+    def counter(self, request: Request, walletId: str, credentialId: str) -> Response:
         body = self.parse_body(CounterProposalParameters)
         credential = self.get_with_parties(credentialId)
         self.perform(proposals.counter_offer, credential, body)
@@ -86,7 +89,7 @@ class WalletCredentials(WalletExchangeView):
         response=CredentialContract,
         parameters=[PREFER],
     )
-    def retrieve(self, request, walletId, credentialId):
+    def retrieve(self, request: Request, walletId: str, credentialId: str) -> Response:
         return self.wait_for_exchange(credentialId)
 
     @operation(
@@ -95,12 +98,12 @@ class WalletCredentials(WalletExchangeView):
         request={"application/json": NotesParameters},
         response=CredentialContract,
     )
-    def update(self, request, walletId, credentialId):
+    def update(self, request: Request, walletId: str, credentialId: str) -> Response:
         return self.change_notes_of_exchange(credentialId)
 
     @operation("acceptCredentialOffer", Scope.WALLETS)
     @heavy
-    def accept(self, request, walletId, credentialId):
+    def accept(self, request: Request, walletId: str, credentialId: str) -> Response:
         credential = self.get_with_parties(credentialId)
         self.perform(
             credential.accept,
@@ -115,7 +118,7 @@ class WalletCredentials(WalletExchangeView):
         response=CredentialContract,
     )
     @heavy
-    def accept_data(self, request, walletId):
+    def accept_data(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
         given = self.parse_body(CredentialDataParameters)["credentialData"]
         offer = given_messages.resolve_message(
@@ -131,13 +134,13 @@ class WalletCredentials(WalletExchangeView):
         Scope.WALLETS,
         request={"application/json": DeclineParameters},
     )
-    def decline(self, request, walletId, credentialId):
+    def decline(self, request: Request, walletId: str, credentialId: str) -> Response:
         found = self.get_with_parties(credentialId)
         reason = self.parse_body(DeclineParameters).get("reason", "")
         self.perform(found.decline, reason)
         return self.changed_exchange(credentialId)
 
     @operation("deleteWalletCredential", Scope.WALLETS)
-    def destroy(self, request, walletId, credentialId):
+    def destroy(self, request: Request, walletId: str, credentialId: str) -> Response:
         remove_credential(self.get_with_parties(credentialId))
         return Response()

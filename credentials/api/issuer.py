@@ -1,7 +1,11 @@
 """Credentials in the credentials API: the issuer's side."""
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
+from django.db.models import QuerySet
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from connections.api.exchanges import ExchangeView
@@ -31,7 +35,7 @@ from credentials.api.serializers import (
 from credentials.issue_credential import proposals
 from credentials.models import Credential, CredentialDefinition
 from credentials.removal import purge_credentials, remove_credential
-from tenants.models import Scope
+from tenants.models import Scope, Tenant
 from wallets.models import Wallet
 
 # How members of RevocationParameters limit the rows.
@@ -43,7 +47,7 @@ REVOCATION_LOOKUPS = {
 }
 
 
-def find_revocable(tenant, body):
+def find_revocable(tenant: Tenant, body: Mapping[str, Any]) -> QuerySet[Credential]:
     """The issued and revoked credentials that valid RevocationParameters mean."""
     meant = {REVOCATION_LOOKUPS[name]: value for name, value in body.items()}
     return Credential.objects.filter(
@@ -54,7 +58,7 @@ def find_revocable(tenant, body):
     )
 
 
-def offer_function(tenant, body):
+def offer_function(tenant: Tenant, body: dict[str, Any]) -> Callable[[], Credential]:
     """Return a function that offers what valid CredentialOfferParameters ask for.
 
     A function, because its caller runs it in a transaction with more: perform() stores
@@ -94,7 +98,7 @@ class Credentials(ExchangeView):
     model = Credential
     contract = CredentialContract
 
-    def get_issued_here(self, credential_id):
+    def get_issued_here(self, credential_id: str) -> Credential:
         """The credential, or 404. 409 `wrong_role` if the organization holds it."""
         credential = self.get_with_parties(credential_id)
         if credential.role != Credential.Role.ISSUER:
@@ -112,7 +116,7 @@ class Credentials(ExchangeView):
         response=CredentialContract,
     )
     @heavy
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         body = self.parse_body(CredentialOfferParameters)
         offer = offer_function(self.tenant, body)
         return self.exchange_response(self.perform(offer).pk)
@@ -123,14 +127,14 @@ class Credentials(ExchangeView):
         response=CredentialContract(many=True),
         parameters=list_parameters(CredentialQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         rows = self.rows_of_role(Credential.Role.ISSUER)
         return self.list_response(CredentialContract, rows, CredentialQuery)
 
     @operation(
         "getCredential", Scope.READ, response=CredentialContract, parameters=[PREFER]
     )
-    def retrieve(self, request, credentialId):
+    def retrieve(self, request: Request, credentialId: str) -> Response:
         return self.wait_for_exchange(credentialId)
 
     @operation(
@@ -139,7 +143,7 @@ class Credentials(ExchangeView):
         request=NotesParameters,
         response=CredentialContract,
     )
-    def update(self, request, credentialId):
+    def update(self, request: Request, credentialId: str) -> Response:
         return self.change_notes_of_exchange(credentialId)
 
     @operation(
@@ -154,7 +158,7 @@ class Credentials(ExchangeView):
         response=CredentialContract,
     )
     @heavy
-    def issue(self, request, credentialId):
+    def issue(self, request: Request, credentialId: str) -> Response:
         values = self.parse_body(CredentialValues)
         credential = self.get_issued_here(credentialId)
         self.perform(
@@ -172,7 +176,7 @@ class Credentials(ExchangeView):
         response=CredentialContract,
     )
     @heavy
-    def answer_proposal(self, request, credentialId):
+    def answer_proposal(self, request: Request, credentialId: str) -> Response:
         body = self.parse_body(CredentialAnswerParameters)
         credential = self.get_issued_here(credentialId)
         definition = None
@@ -189,7 +193,7 @@ class Credentials(ExchangeView):
 
     @operation("revokeCredential", Scope.ISSUE)
     @heavy
-    def revoke(self, request, credentialId):
+    def revoke(self, request: Request, credentialId: str) -> Response:
         revocation.revoke(self.get_issued_here(credentialId))
         return Response()
 
@@ -202,7 +206,7 @@ class Credentials(ExchangeView):
         irreversible=True,
     )
     @heavy
-    def revoke_many(self, request):
+    def revoke_many(self, request: Request) -> Response:
         rows = find_revocable(self.tenant, self.parse_body(RevocationParameters))
         if not self.parse_query(RevocationQuery).validated_data["dryRun"]:
             self.perform(revocation.mark_revoked, rows)
@@ -211,12 +215,12 @@ class Credentials(ExchangeView):
         return self.to_response(RevocationContract, revocation.count_revocable(rows))
 
     @operation("deleteCredential", Scope.ISSUE)
-    def destroy(self, request, credentialId):
+    def destroy(self, request: Request, credentialId: str) -> Response:
         remove_credential(self.get_with_parties(credentialId))
         return Response()
 
     @operation("purgeCredentials", Scope.ISSUE)
-    def purge(self, request, definitionId):
+    def purge(self, request: Request, definitionId: str) -> Response:
         # Also a deleted definition: its credentials are still here.
         definitions = CredentialDefinition.objects.filter(tenant=self.tenant)
         or_404(

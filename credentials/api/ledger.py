@@ -4,10 +4,11 @@ import re
 import time
 
 from django.core.files.storage import default_storage
-from django.http import FileResponse, Http404
+from django.http import FileResponse, Http404, HttpRequest
 from django.views.decorators.http import require_safe
 from drf_spectacular.utils import extend_schema
 from rest_framework import viewsets
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import CharField, DictField, ListField
 
@@ -76,19 +77,23 @@ class PublishedStatusList(Contract):
 
 @extend_schema(auth=[])
 class Ledger(viewsets.ViewSet):
-    authentication_classes: list[type] = []
-    permission_classes: list[type] = []
+    authentication_classes = ()
+    permission_classes = ()
 
     @operation("getLedgerSchema", None, response=PublishedSchema)
-    def read_schema(self, request, networkId, objectId):
+    def read_schema(self, request: Request, networkId: str, objectId: str) -> Response:
         return self.published(networkId, PublishedObject.Kind.SCHEMA, objectId)
 
     @operation("getLedgerDefinition", None, response=PublishedDefinition)
-    def read_definition(self, request, networkId, objectId):
+    def read_definition(
+        self, request: Request, networkId: str, objectId: str
+    ) -> Response:
         return self.published(networkId, PublishedObject.Kind.DEFINITION, objectId)
 
     @operation("getLedgerRegistry", None, response=PublishedRegistry)
-    def read_registry(self, request, networkId, objectId):
+    def read_registry(
+        self, request: Request, networkId: str, objectId: str
+    ) -> Response:
         return self.published(networkId, PublishedObject.Kind.REGISTRY, objectId)
 
     @operation(
@@ -97,7 +102,9 @@ class Ledger(viewsets.ViewSet):
         response=PublishedStatusList,
         parameters=[StatusListQuery],
     )
-    def read_status_list(self, request, networkId, objectId):
+    def read_status_list(
+        self, request: Request, networkId: str, objectId: str
+    ) -> Response:
         query = StatusListQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         timestamp = query.validated_data.get("timestamp", int(time.time()))
@@ -111,7 +118,7 @@ class Ledger(viewsets.ViewSet):
         # A reader may name this list by its time, so no other one may replace it.
         return Response(found.final_body(), headers=headers)
 
-    def published(self, network_id, kind, object_id):
+    def published(self, network_id: str, kind: str, object_id: str) -> Response:
         rows = PublishedObject.objects.filter(
             network_id=network_id, kind=kind, object_id=object_id
         )
@@ -132,7 +139,7 @@ class Ledger(viewsets.ViewSet):
 
 
 @require_safe
-def tails(request, tailsHash):
+def tails(request: HttpRequest, tailsHash: str) -> FileResponse:
     """The tails file of a registry, by its hash: it never changes."""
     if not re.fullmatch(TAILS_HASH, tailsHash):
         raise Http404

@@ -1,6 +1,9 @@
 """Serializers of schemas, definitions and credentials."""
 
 import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
 
 from rest_framework import serializers
 
@@ -29,12 +32,11 @@ from core.api.serializers import (
     Contract,
     Parameters,
     SharedFields,
-    drop_nulls,
-    format_utc,
 )
+from core.text.bounded_json import JSON
 from credentials import messages
 from credentials.issue_credential import proposal_messages
-from credentials.models import Credential
+from credentials.models import Credential, CredentialDefinition, Schema
 from credentials.models.definition import DATE, INTEGER
 from wallets.anoncreds import normalise_name
 
@@ -49,10 +51,10 @@ MAX_ATTRIBUTES = 125
 class NameField(serializers.CharField):
     """A name or tag that fits into an id."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(max_length=64, **options)
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: str) -> str:
         name = super().to_internal_value(data)
         if FORBIDDEN.search(name):
             raise serializers.ValidationError(
@@ -64,21 +66,25 @@ class NameField(serializers.CharField):
 class VersionField(serializers.RegexField):
     """A schema's version has numbers with dots between them."""
 
-    def __init__(self, **options):
-        wrong = {"invalid": "Give numbers with dots between them, as 1.0."}
-        super().__init__(VERSION, max_length=64, error_messages=wrong, **options)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            VERSION,
+            max_length=64,
+            error_messages={"invalid": "Give numbers with dots between them, as 1.0."},
+            **options,
+        )
 
 
 class AttributeNamesField(serializers.ListField):
     """1 to 125 names, distinct without case and spaces, as proofs compare them."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         child = serializers.CharField(max_length=256, trim_whitespace=False)
         super().__init__(
             child=child, min_length=1, max_length=MAX_ATTRIBUTES, **options
         )
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: list[str]) -> list[str]:
         names = super().to_internal_value(data)
         compared = [normalise_name(name) for name in names]
         if not all(compared):
@@ -110,7 +116,7 @@ class SchemaQuery(NamedQuery):
     version = serializers.CharField(required=False, max_length=64)
 
 
-class SchemaRecord(Contract):
+class SchemaRecord(Contract[Schema]):
     id = serializers.CharField(source="schema_id")
     typeName = serializers.CharField()
     name = serializers.CharField()
@@ -121,7 +127,7 @@ class SchemaRecord(Contract):
     createdAtUtc = serializers.DateTimeField(source="created_at")
     updatedAtUtc = serializers.DateTimeField(source="updated_at")
 
-    def get_typeName(self, schema):
+    def get_typeName(self, schema: Schema) -> str:
         return "SchemaRecord"
 
 
@@ -135,7 +141,7 @@ class ClaimParameters(Parameters):
     type = serializers.ChoiceField(CLAIM_TYPES)
 
 
-def claims_field():
+def claims_field() -> serializers.DictField:
     return serializers.DictField(
         child=ClaimParameters(),
         required=False,
@@ -176,7 +182,7 @@ class CredentialDefinitionQuery(NamedQuery, NotesQuery):
     )
 
 
-class CredentialDefinitionContract(NotesContract):
+class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
     columns = (
         "definition_id", "schema__schema_id", "schema__name", "schema__version",
         "schema__attribute_names", "supports_revocation", "tag", "claims", "created_at",
@@ -196,11 +202,13 @@ class CredentialDefinitionContract(NotesContract):
     createdAtUtc = serializers.DateTimeField(source="created_at")
     updatedAtUtc = serializers.DateTimeField(source="updated_at")
 
-    def get_claims(self, definition):
+    def get_claims(
+        self, definition: CredentialDefinition
+    ) -> dict[str, dict[str, str]] | None:
         return definition.claims or None
 
 
-def values_field(**options):
+def values_field(**options: Any) -> serializers.DictField:
     child = serializers.CharField(allow_blank=True, trim_whitespace=False)
     return serializers.DictField(child=child, **options)
 
@@ -221,7 +229,7 @@ class CredentialOfferParameters(ExchangeLinkParameters, NotesParameters):
         "see it.",
     )
 
-    def validate(self, data):
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         if "recipientName" in data and "connectionId" in data:
             message = "A connection has a name of its own."
             raise serializers.ValidationError({"recipientName": [message]})
@@ -247,7 +255,7 @@ class RevocationParameters(Parameters):
         required=False, help_text="Only what was issued before this moment."
     )
 
-    def validate(self, wanted):
+    def validate(self, wanted: dict[str, Any]) -> dict[str, Any]:
         if not wanted.keys() & {"credentialIds", "definitionId"}:
             message = "Give the credentials or a definition."
             raise serializers.ValidationError({"credentialIds": [message]})
@@ -311,12 +319,12 @@ class CredentialProposal(ProposalPart):
 class CounterProposalParameters(Parameters, ProposalPart):
     aliases = {"attributeValues": "credentialValues"}
 
-    def validate_credentialValues(self, values):
+    def validate_credentialValues(self, values: dict[str, str]) -> dict[str, str]:
         if problem := proposal_messages.find_problem(values):
             raise serializers.ValidationError(problem)
         return values
 
-    def validate(self, proposed):
+    def validate(self, proposed: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in proposed.items() if value}
 
 
@@ -325,7 +333,7 @@ class CredentialProposalParameters(CounterProposalParameters, NotesParameters):
         VERSIONS, required=False, help_text=EXCHANGE_VERSION
     )
 
-    def validate(self, proposed):
+    def validate(self, proposed: dict[str, Any]) -> dict[str, Any]:
         proposed = super().validate(proposed)
         others = {"comment", "exchangeVersion", "reference", METADATA}
         if not proposed.keys() - others:
@@ -337,7 +345,7 @@ class CredentialProposalParameters(CounterProposalParameters, NotesParameters):
 class CredentialValues(Parameters):
     """The body of an issue call is the map itself."""
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: JSON) -> dict[str, str]:
         if not isinstance(data, dict):
             raise serializers.ValidationError(
                 {"body": ["Give an object: name to text."]}
@@ -363,7 +371,7 @@ class CredentialQuery(ConnectionCredentialQuery):
     )
 
 
-class CredentialContract(NotesContract):
+class CredentialContract(NotesContract[Credential]):
     columns = (
         "state", "definition_id", "schema_id", "created_at", "updated_at", "issued_at",
         "accepted_at", "values", "role", "thread_id", "revocation_registry_id", "revocation_index",
@@ -374,13 +382,13 @@ class CredentialContract(NotesContract):
     value_members = ("values", "proposal", "offerData", "reason", METADATA)
     value_kind = "credentials"
 
-    credentialId = serializers.CharField()
+    credentialId = serializers.CharField(source="pk")
     state = serializers.ChoiceField(STATES)
-    connectionId = serializers.CharField(required=False)
+    connectionId = serializers.CharField(source="public_connection_id", required=False)
     definitionId = serializers.CharField(
-        help_text="Until an offer as proposed, or empty."
+        source="definition_id", help_text="Until an offer as proposed, or empty."
     )
-    schemaId = serializers.CharField()
+    schemaId = serializers.CharField(source="schema_id")
     offerData = serializers.CharField(required=False, help_text="Of an offer by link.")
     offerUrl = serializers.CharField(required=False)
     recipientName = serializers.CharField(
@@ -390,12 +398,12 @@ class CredentialContract(NotesContract):
         help_text="Time of the offer until it is issued."
     )
     IssuedAtUtc = serializers.DateTimeField()
-    createdAtUtc = serializers.DateTimeField()
-    updatedAtUtc = serializers.DateTimeField()
-    acceptedAtUtc = serializers.DateTimeField(required=False)
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
+    acceptedAtUtc = serializers.DateTimeField(source="accepted_at", required=False)
     values = values_field(required=False)
     proposal = CredentialProposal(required=False)
-    threadId = serializers.CharField(help_text=THREAD_ID)
+    threadId = serializers.CharField(source="thread_id", help_text=THREAD_ID)
     revocationRegistryId = serializers.CharField(
         required=False,
         help_text="For its issuer: the registry of a revocable credential, once issued.",
@@ -404,45 +412,54 @@ class CredentialContract(NotesContract):
         required=False, help_text="For its issuer: its place in that registry."
     )
     problem = serializers.CharField(required=False, help_text=PROBLEM)
-    problemMessage = serializers.CharField(required=False, help_text=PROBLEM_MESSAGE)
+    problemMessage = serializers.CharField(
+        source="problem_in_words", required=False, help_text=PROBLEM_MESSAGE
+    )
     reason = serializers.CharField(required=False, help_text=REASON)
 
-    def members_with_values(self, credential):
+    def members_with_values(self, credential: Credential) -> Iterator[str]:
         yield from self.value_members
         if has_free_text(credential):
             yield "problem"
         if self.context["request"].method != "POST":
             yield "offerUrl"  # it shows the values; who has made the offer knows them
 
-    def to_representation(self, credential):
-        issued_at = format_utc(credential.issued_at or credential.created_at)
+    def get_offerData(self, credential: Credential) -> str | None:
         connection = credential.live_connection
-        is_by_link = was_started_by_link(connection)
-        slot = {}
-        if credential.role == Credential.Role.ISSUER:
-            slot["revocationRegistryId"] = credential.revocation_registry_id or None
-            slot["revocationIndex"] = credential.revocation_index
-        return drop_nulls(
-            credentialId=str(credential.pk),
-            state=credential.state,
-            connectionId=credential.public_connection_id,
-            offerData=encoded_message(connection) if is_by_link else None,
-            offerUrl=connection.invitation_url if is_by_link else None,
-            recipientName=(connection.name or None) if is_by_link else None,
-            definitionId=credential.definition_id,
-            schemaId=credential.schema_id,
-            issuedAtUtc=issued_at,
-            IssuedAtUtc=issued_at,
-            createdAtUtc=format_utc(credential.created_at),
-            updatedAtUtc=format_utc(credential.updated_at),
-            acceptedAtUtc=format_utc(credential.accepted_at),
-            values=credential.unsealed_values(),
-            proposal=credential.unsealed_proposal(),
-            threadId=credential.thread_id,
-            **slot,
-            problem=credential.problem or None,
-            problemMessage=credential.problem_in_words or None,
-            reason=credential.unsealed_reason(),
-            reference=credential.reference or None,
-            metadata=credential.unsealed_metadata(),
-        )
+        if connection and was_started_by_link(connection):
+            return encoded_message(connection)
+        return None
+
+    def get_offerUrl(self, credential: Credential) -> str | None:
+        connection = credential.live_connection
+        if connection and was_started_by_link(connection):
+            return connection.invitation_url
+        return None
+
+    def get_recipientName(self, credential: Credential) -> str | None:
+        connection = credential.live_connection
+        if connection and was_started_by_link(connection):
+            return connection.name or None
+        return None
+
+    def get_issuedAtUtc(self, credential: Credential) -> datetime:
+        return credential.issued_at or credential.created_at
+
+    get_IssuedAtUtc = get_issuedAtUtc
+
+    def get_values(self, credential: Credential) -> dict[str, str] | None:
+        return credential.unsealed_values()
+
+    def get_proposal(self, credential: Credential) -> dict[str, object] | None:
+        return credential.unsealed_proposal()
+
+    def get_revocationRegistryId(self, credential: Credential) -> str | None:
+        is_issuer = credential.role == Credential.Role.ISSUER
+        return (credential.revocation_registry_id or None) if is_issuer else None
+
+    def get_revocationIndex(self, credential: Credential) -> int | None:
+        is_issuer = credential.role == Credential.Role.ISSUER
+        return credential.revocation_index if is_issuer else None
+
+    def get_reason(self, credential: Credential) -> str | None:
+        return credential.unsealed_reason()

@@ -1,7 +1,7 @@
 """Store the rows of a file, or only count them."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from django.utils import timezone
 from django.utils.text import Truncator
@@ -19,6 +19,20 @@ MAX_COLUMN, MAX_MESSAGE = 256, 500  # characters of an error, which may list nam
 MAX_SHOWN = 100  # rows with errors in one answer
 
 
+class CellProblem(TypedDict):
+    """What is wrong with a row, as it is stored."""
+
+    column: str
+    code: str
+    message: str
+
+
+class BulkError(CellProblem):
+    """What is wrong with a row, as the API shows it."""
+
+    row: int
+
+
 class DryRun(NamedTuple):
     """What would be stored. errors: of the first MAX_SHOWN rows with any.
 
@@ -29,7 +43,7 @@ class DryRun(NamedTuple):
     automatic_issuance: bool
     row_count: int
     counts: dict[str, int]
-    errors: list[dict[str, Any]]
+    errors: list[BulkError]
     pk: None = None
     state: None = None
     created_at: None = None
@@ -44,7 +58,7 @@ def count_only(
 ) -> DryRun:
     """Check the rows as store_rows() does, and store nothing. Errors of check_rows()."""
     waiting, failed = 0, 0
-    errors: list[dict[str, Any]] = []
+    errors: list[BulkError] = []
     for chunk in check_rows(definition, rows):
         for row in chunk:
             if not row.errors:
@@ -53,7 +67,7 @@ def count_only(
             failed += 1
             if failed <= MAX_SHOWN:
                 errors += [
-                    {"row": row.row.number} | error for error in describe_errors(row)
+                    {"row": row.row.number, **error} for error in describe_errors(row)
                 ]
     counts = {"Waiting": waiting, "Failed": failed}
     counts = {state: number for state, number in counts.items() if number}
@@ -112,7 +126,7 @@ def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
     return built
 
 
-def describe_errors(row: CheckedRow) -> list[dict[str, str]]:
+def describe_errors(row: CheckedRow) -> list[CellProblem]:
     """The errors of a row as they are stored: a message may list names without end."""
     return [
         {
@@ -124,7 +138,7 @@ def describe_errors(row: CheckedRow) -> list[dict[str, str]]:
     ]
 
 
-def list_errors(bulk: Bulk, after: int = 0) -> tuple[list[dict[str, Any]], int | None]:
+def list_errors(bulk: Bulk, after: int = 0) -> tuple[list[BulkError], int | None]:
     """The errors of the next MAX_SHOWN failed rows, as the API shows them, and the last
     number if there are more."""
     rows = bulk.rows.filter(status=BulkRow.Status.FAILED, number__gt=after)

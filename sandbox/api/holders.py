@@ -1,6 +1,11 @@
 """Simulated holders in the credentials API."""
 
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api.openapi.operation import operation
@@ -24,7 +29,7 @@ class SimulatedHolderParameters(Parameters):
     )
 
 
-class SimulatedHolderContract(Contract):
+class SimulatedHolderContract(Contract[SimulatedHolder]):
     holderId = serializers.CharField(source="pk")
     name = serializers.CharField(source="wallet.owner_name")
     behaviour = serializers.ChoiceField(BEHAVIOURS)
@@ -41,10 +46,10 @@ class SimulatedHolderContract(Contract):
 
 class SimulatedHolders(View):
     @property
-    def holders(self):
+    def holders(self) -> QuerySet[SimulatedHolder]:
         return SimulatedHolder.live_rows(self.tenant)
 
-    def respond_with(self, holder_id):
+    def respond_with(self, holder_id: str | UUID) -> Response:
         found = get_or_404(self.holders, holder_id)
         return self.to_response(SimulatedHolderContract, found)
 
@@ -54,7 +59,7 @@ class SimulatedHolders(View):
         request=SimulatedHolderParameters,
         response=SimulatedHolderContract,
     )
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         """Create a holder, in one transaction with the audit entry.
 
         It is read again, as it is connected only since the commit.
@@ -70,11 +75,11 @@ class SimulatedHolders(View):
         response=SimulatedHolderContract(many=True),
         parameters=list_parameters(ListQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         return self.list_response(SimulatedHolderContract, self.holders)
 
     @operation("getSimulatedHolder", Scope.READ, response=SimulatedHolderContract)
-    def retrieve(self, request, holderId):
+    def retrieve(self, request: Request, holderId: str) -> Response:
         return self.respond_with(holderId)
 
     @operation(
@@ -83,7 +88,7 @@ class SimulatedHolders(View):
         request=SimulatedHolderParameters,
         response=SimulatedHolderContract,
     )
-    def change(self, request, holderId):
+    def change(self, request: Request, holderId: str) -> Response:
         """Change a holder; change_holder() writes the audit entry too."""
         holder = get_or_404(self.holders, holderId)
         body = self.parse_body(SimulatedHolderParameters)
@@ -91,7 +96,7 @@ class SimulatedHolders(View):
         return self.respond_with(holderId)
 
     @operation("deleteSimulatedHolder", Scope.WALLETS)
-    def destroy(self, request, holderId):
+    def destroy(self, request: Request, holderId: str) -> Response:
         # In one transaction with the audit entry; without perform(), as a DELETE takes
         # no Idempotency-Key.
         holder = get_or_404(self.holders, holderId)
@@ -102,7 +107,7 @@ class SimulatedHolders(View):
         return Response()
 
 
-def columns_of(body):
+def columns_of(body: dict[str, Any]) -> dict[str, Any]:
     """What a valid body says, by the names of create_holder() and change_holder()."""
     return {
         "name": body["name"],

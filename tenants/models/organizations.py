@@ -139,6 +139,9 @@ class Tenant(Record):
     imported_at = models.DateTimeField(null=True, editable=False)
 
     objects = LiveRows()
+    # Of its own wallet, where a query has read them too (with_issuer()).
+    issuer_did: str
+    issuer_key: str
 
     class Meta:
         indexes = [

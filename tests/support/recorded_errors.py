@@ -47,7 +47,7 @@ def operation_of(request):
         return None
     name = getattr(match.func, "actions", {}).get(request.method.lower())
     handler = getattr(getattr(match.func, "cls", None), name or "", None)
-    return getattr(handler, "operation_id", None)
+    return getattr(getattr(handler, "operation", None), "operation_id", None)
 
 
 def pytest_configure():

@@ -1,6 +1,8 @@
 """Kiosks in the credentials API: serializers and view."""
 
+from django.db.models import QuerySet
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api.openapi.operation import operation
@@ -37,7 +39,7 @@ class KioskParameters(Parameters):
     )
 
 
-class KioskContract(Contract):
+class KioskContract(Contract[Kiosk]):
     kioskId = serializers.CharField(source="pk")
     name = serializers.CharField()
     policyId = serializers.CharField(source="policy_id")
@@ -60,13 +62,13 @@ class NewKioskContract(KioskContract):
 
 class Kiosks(View):
     @property
-    def own_kiosks(self):
+    def own_kiosks(self) -> QuerySet[Kiosk]:
         return Kiosk.objects.filter(tenant=self.tenant)
 
     @operation(
         "createKiosk", Scope.VERIFY, request=KioskParameters, response=NewKioskContract
     )
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         body = self.parse_body(KioskParameters)
         if body["shownItems"]:  # the page shows their values to whoever has its address
             self.require_scope(Scope.VALUES)
@@ -88,15 +90,15 @@ class Kiosks(View):
         response=KioskContract(many=True),
         parameters=list_parameters(ListQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         return self.list_response(KioskContract, self.own_kiosks)
 
     @operation("getKiosk", Scope.READ, response=KioskContract)
-    def retrieve(self, request, kioskId):
+    def retrieve(self, request: Request, kioskId: str) -> Response:
         return self.to_response(KioskContract, get_or_404(self.own_kiosks, kioskId))
 
     @operation("revokeKiosk", Scope.VERIFY)
-    def destroy(self, request, kioskId):
+    def destroy(self, request: Request, kioskId: str) -> Response:
         kiosk = get_or_404(self.own_kiosks, kioskId)
         audit.recorded(revoke_kiosk, "kiosk.revoked", kiosk, by=request)(kiosk)
         return Response()

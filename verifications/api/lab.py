@@ -51,7 +51,9 @@ class PolicyTrialParameters(VerificationPolicyParameters):
         max_length=128,
         help_text="Of a stored policy, instead of one given here.",
     )
-    credentials = SampleCredential(many=True, required=False, max_length=MAX_SAMPLES)
+    credentials: serializers.ListSerializer = serializers.ListSerializer(
+        child=SampleCredential(), required=False, max_length=MAX_SAMPLES
+    )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if "policyId" in given and given.keys() - {"policyId", "credentials"}:

@@ -84,8 +84,8 @@ class ProofAttributeInfo(Parameters):
         required=False,
         max_length=MAX_NAMES,
     )
-    restrictions = AttributeFilter(
-        many=True, required=False, max_length=MAX_RESTRICTIONS
+    restrictions: serializers.ListSerializer = serializers.ListSerializer(
+        child=AttributeFilter(), required=False, max_length=MAX_RESTRICTIONS
     )
     nonRevoked = RevocationInterval(required=False)
 

@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from django.db.models import QuerySet
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api.notes import NotesParameters, notes_in
@@ -20,7 +22,7 @@ from verifications.proofs import proof_policy
 
 class VerificationPolicies(View):
     @property
-    def rows(self):
+    def rows(self) -> QuerySet[VerificationPolicy]:
         return VerificationPolicy.objects.filter(tenant=self.tenant)
 
     @operation(
@@ -29,7 +31,7 @@ class VerificationPolicies(View):
         request=NotedPolicyParameters,
         response=VerificationPolicyContract,
     )
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         body = self.parse_body(NotedPolicyParameters)
         policy = proof_policy.normalise(body)
         created = self.perform(
@@ -43,13 +45,13 @@ class VerificationPolicies(View):
         response=VerificationPolicyContract(many=True),
         parameters=list_parameters(VerificationPolicyQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         return self.list_response(
             VerificationPolicyContract, self.rows, VerificationPolicyQuery
         )
 
     @operation("getVerificationPolicy", Scope.READ, response=VerificationPolicyContract)
-    def retrieve(self, request, policyId):
+    def retrieve(self, request: Request, policyId: str) -> Response:
         return self.to_response(
             VerificationPolicyContract, get_or_404(self.rows, policyId)
         )
@@ -60,12 +62,12 @@ class VerificationPolicies(View):
         request=NotesParameters,
         response=VerificationPolicyContract,
     )
-    def update(self, request, policyId):
+    def update(self, request: Request, policyId: str) -> Response:
         return self.change_notes(
             VerificationPolicyContract, partial(get_or_404, self.rows, policyId)
         )
 
     @operation("deleteVerificationPolicy", Scope.VERIFY)
-    def destroy(self, request, policyId):
+    def destroy(self, request: Request, policyId: str) -> Response:
         get_or_404(self.rows, policyId).delete()
         return Response()

@@ -1,11 +1,16 @@
 """Verifications in the wallet API: the prover's side."""
 
+from collections.abc import Iterable, Sequence
+
+from rest_framework import serializers
 from rest_framework.parsers import FormParser, MultiPartParser
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from connections.api import given_messages
 from connections.api.exchanges import WalletExchangeView
 from connections.api.serializers import DeclineParameters
+from connections.didcomm.message import Message
 from connections.protocols import connectionless
 from core.api import dialects, hints
 from core.api.long_poll import PREFER
@@ -14,6 +19,7 @@ from core.api.notes import NotesParameters, notes_in
 from core.api.openapi.operation import form_or_json, operation
 from core.api.pagination import list_parameters
 from core.api.views import heavy
+from credentials.models import Credential
 from tenants.models import Scope
 from verifications import messages
 from verifications.api.serializers import (
@@ -30,6 +36,11 @@ from verifications.api.serializers import (
 from verifications.models import Verification
 from verifications.present_proof import prover
 from verifications.proofs import proof_policy
+from verifications.proofs.proof_items import Item
+from verifications.proofs.selection import Selection
+from wallets.models import Wallet
+
+OfferedItem = tuple[Item, list[Credential]]
 
 
 class WalletVerifications(WalletExchangeView):
@@ -44,7 +55,7 @@ class WalletVerifications(WalletExchangeView):
         response=VerificationContract(many=True),
         parameters=list_parameters(WalletVerificationQuery),
     )
-    def list(self, request, walletId):
+    def list(self, request: Request, walletId: str) -> Response:
         return self.list_where(WalletVerificationQuery)
 
     @operation(
@@ -53,7 +64,9 @@ class WalletVerifications(WalletExchangeView):
         response=VerificationContract(many=True),
         parameters=list_parameters(ConnectionVerificationQuery),
     )
-    def list_of_connection(self, request, walletId, connectionId):
+    def list_of_connection(
+        self, request: Request, walletId: str, connectionId: str
+    ) -> Response:
         return self.list_where(
             ConnectionVerificationQuery, connection__connection_id=connectionId
         )
@@ -64,7 +77,7 @@ class WalletVerifications(WalletExchangeView):
         request={"application/json": ProposedPolicyParameters},
         response=VerificationContract,
     )
-    def propose(self, request, walletId, connectionId):
+    def propose(self, request: Request, walletId: str, connectionId: str) -> Response:
         connection = self.get_connection(connectionId)
         given = self.parse_body(ProposedPolicyParameters)
         policy = proof_policy.normalise(given)
@@ -80,7 +93,9 @@ class WalletVerifications(WalletExchangeView):
         response=VerificationContract,
         parameters=[PREFER],
     )
-    def retrieve(self, request, walletId, verificationId):
+    def retrieve(
+        self, request: Request, walletId: str, verificationId: str
+    ) -> Response:
         return self.wait_for_exchange(verificationId)
 
     @operation(
@@ -89,7 +104,7 @@ class WalletVerifications(WalletExchangeView):
         request={"application/json": NotesParameters},
         response=VerificationContract,
     )
-    def update(self, request, walletId, verificationId):
+    def update(self, request: Request, walletId: str, verificationId: str) -> Response:
         return self.change_notes_of_exchange(verificationId)
 
     @operation(
@@ -97,12 +112,14 @@ class WalletVerifications(WalletExchangeView):
         Scope.WALLETS,
         response=AvailableCredentials,
     )
-    def available(self, request, walletId, verificationId):
+    def available(
+        self, request: Request, walletId: str, verificationId: str
+    ) -> Response:
         return self.available_response(
             prover.find_available(self.get_with_parties(verificationId))
         )
 
-    def available_response(self, available):
+    def available_response(self, available: Iterable[OfferedItem]) -> Response:
         """The items and the credentials that fit them, in the request's dialect.
 
         What fits a comparison tells the value: so readers alone do not get it.
@@ -110,10 +127,9 @@ class WalletVerifications(WalletExchangeView):
         shown = []  # the attributes, then the predicates
         for is_predicate in (False, True):
             pairs = [pair for pair in available if pair[0].is_predicate == is_predicate]
-            contract = VerificationPolicyCredentialContract(
-                pairs, many=True, context=self.context
+            shown.append(
+                VerificationPolicyCredentialContract.show_all(pairs, self.context)
             )
-            shown.append(contract.data)
         return self.data_response(dialects.available_credentials(self.request, *shown))
 
     @operation(
@@ -122,7 +138,7 @@ class WalletVerifications(WalletExchangeView):
         request=form_or_json(VerificationDataParameters),
         response=AvailableCredentials,
     )
-    def available_for_data(self, request, walletId):
+    def available_for_data(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
         body = self.parse_body(VerificationDataParameters)
         message = self.resolve_request(body["verificationData"])
@@ -135,13 +151,18 @@ class WalletVerifications(WalletExchangeView):
         request=form_or_json(VerificationDataParameters),
     )
     @heavy
-    def auto_select_data(self, request, walletId):
+    def auto_select_data(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
         body = self.parse_body(VerificationDataParameters)
         message = self.resolve_request(body["verificationData"])
         return self.answer_shared(wallet, message)
 
-    def answer_shared(self, wallet, message, selections=None):
+    def answer_shared(
+        self,
+        wallet: Wallet,
+        message: Message,
+        selections: Sequence[Selection] | None = None,
+    ) -> Response:
         """The presentation is made before the transaction, which may be a long time."""
         verification = self.perform(
             prover.answer_shared_request,
@@ -159,13 +180,13 @@ class WalletVerifications(WalletExchangeView):
         request={"application/json": VerificationDataSelections},
     )
     @heavy
-    def submit_data(self, request, walletId):
+    def submit_data(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
         body = self.parse_body(VerificationDataSelections)
         message = self.resolve_request(body["verificationData"])
         return self.answer_shared(wallet, message, body.get("parameters", []))
 
-    def resolve_request(self, data):
+    def resolve_request(self, data: str) -> Message:
         """The request message in a link, base64 or JSON."""
         return given_messages.resolve_message(
             data, "verificationData", messages.check_shared_request, self.tenant
@@ -173,10 +194,16 @@ class WalletVerifications(WalletExchangeView):
 
     @operation("submitVerificationAutoSelect", Scope.WALLETS)
     @heavy
-    def auto_select(self, request, walletId, verificationId):
+    def auto_select(
+        self, request: Request, walletId: str, verificationId: str
+    ) -> Response:
         return self.answer(self.get_with_parties(verificationId))
 
-    def answer(self, verification, selections=None):
+    def answer(
+        self,
+        verification: Verification,
+        selections: Sequence[Selection] | None = None,
+    ) -> Response:
         self.perform(
             prover.send_answer,
             verification,
@@ -190,9 +217,9 @@ class WalletVerifications(WalletExchangeView):
         request={"application/json": SelectionParameters(many=True)},
     )
     @heavy
-    def submit(self, request, walletId, verificationId):
-        serializer = SelectionParameters(
-            data=request.data or [], many=True, max_length=100
+    def submit(self, request: Request, walletId: str, verificationId: str) -> Response:
+        serializer: serializers.ListSerializer = serializers.ListSerializer(
+            child=SelectionParameters(), data=request.data or [], max_length=100
         )
         hints.set_error_messages([serializer])
         self.name_ignored_members(serializer)
@@ -205,13 +232,13 @@ class WalletVerifications(WalletExchangeView):
         Scope.WALLETS,
         request={"application/json": DeclineParameters},
     )
-    def decline(self, request, walletId, verificationId):
+    def decline(self, request: Request, walletId: str, verificationId: str) -> Response:
         found = self.get_with_parties(verificationId)
         reason = self.parse_body(DeclineParameters).get("reason", "")
         self.perform(found.decline, reason)
         return self.changed_exchange(verificationId)
 
     @operation("deleteWalletVerification", Scope.WALLETS)
-    def destroy(self, request, walletId, verificationId):
+    def destroy(self, request: Request, walletId: str, verificationId: str) -> Response:
         self.get_with_parties(verificationId).remove()
         return Response()

@@ -34,10 +34,13 @@ from core.api.serializers import (
     drop_nulls,
     format_utc,
 )
+from core.text.bounded_json import JSON
 from credentials.api.serializers import CredentialContract
+from credentials.models import Credential
 from tenants import vault
-from verifications.models import Verification
+from verifications.models import Verification, VerificationPolicy
 from verifications.proofs.failures import list_causes
+from verifications.proofs.proof_items import Item
 from verifications.proofs.proof_policy import MAX_GRACE_SECONDS
 from verifications.proofs.relative_dates import (
     GRAMMAR,
@@ -129,14 +132,16 @@ class AttributePolicy(Parameters):
 class PredicateValueField(IntegerField):
     """A whole number of 32 bits, or a date relative to the day of the request."""
 
-    def to_internal_value(self, data):
+    def to_internal_value(  # type: ignore[override]
+        self, data: str | int | float
+    ) -> int | str:
         if is_relative_date(data):
             return data
         if seems_relative(data):
             raise serializers.ValidationError(GRAMMAR)
         return super().to_internal_value(data)
 
-    def run_validators(self, value):
+    def run_validators(self, value: int | str) -> None:
         if not is_relative_date(value):  # the validators compare numbers
             super().run_validators(value)
 
@@ -208,7 +213,9 @@ class VerificationPolicyQuery(NamedQuery, NotesQuery):
     version = serializers.CharField(required=False, max_length=64)
 
 
-class VerificationPolicyContract(NotesContract, VerificationPolicyParameters):
+class VerificationPolicyContract(
+    NotesContract[VerificationPolicy], VerificationPolicyParameters
+):
     columns = ("body", "reference", "metadata", "tenant", "created_at", "updated_at")
     value_members = (METADATA,)
 
@@ -216,7 +223,7 @@ class VerificationPolicyContract(NotesContract, VerificationPolicyParameters):
     createdAtUtc = serializers.DateTimeField()
     updatedAtUtc = serializers.DateTimeField()
 
-    def to_representation(self, policy):
+    def to_representation(self, policy: VerificationPolicy) -> dict[str, object]:
         return drop_nulls(
             policyId=str(policy.pk),
             **policy.unsealed_body(),
@@ -287,7 +294,7 @@ class ProofProposal(serializers.Serializer):
     proposedPredicates = ProposedPredicate(many=True)
 
 
-class VerificationContract(NotesContract):
+class VerificationContract(NotesContract[Verification]):
     columns = (
         "policy_id", "state", "created_at", "updated_at", "is_valid", "verified_at",
         "policy", "proposal", "proof", "checks", "thread_id", "problem", "reason",
@@ -323,75 +330,81 @@ class VerificationContract(NotesContract):
     verificationUrl = serializers.CharField(required=False)
     threadId = serializers.CharField(source="thread_id", help_text=THREAD_ID)
     problem = serializers.CharField(required=False, help_text=PROBLEM)
-    problemMessage = serializers.CharField(required=False, help_text=PROBLEM_MESSAGE)
+    problemMessage = serializers.CharField(
+        source="problem_in_words", required=False, help_text=PROBLEM_MESSAGE
+    )
     reason = serializers.CharField(required=False, help_text=REASON)
 
-    def members_with_values(self, verification):
+    def members_with_values(self, verification: Verification) -> tuple[str, ...]:
         free = ("problem",) if has_free_text(verification) else ()
         return self.value_members + free
 
-    def to_representation(self, verification):
-        connection = verification.live_connection
-        is_by_link = was_started_by_link(connection)
-        policy_id = verification.policy_id
-        url = connection.invitation_url if is_by_link else None
-        checks = verification.unsealed_checks()
-        causes = [
+    def get_proof(self, verification: Verification) -> dict[str, object] | None:
+        return verification.unsealed_proof()
+
+    def get_checks(self, verification: Verification) -> list[dict[str, str]] | None:
+        return verification.unsealed_checks()
+
+    def get_causes(self, verification: Verification) -> list[dict[str, object]] | None:
+        if verification.is_valid:
+            return None
+        causes = list_causes(verification.unsealed_checks() or ())
+        return [
             {
                 "code": cause.code,
                 "message": cause.message,
                 "advice": cause.advice,
                 "policyNames": list(cause.policy_names),
             }
-            for cause in list_causes(checks or ())
-        ]
-        return drop_nulls(
-            verificationId=str(verification.pk),
-            connectionId=verification.public_connection_id or None,
-            definitionId=str(policy_id) if policy_id else None,
-            state=str(verification.state),
-            createdAtUtc=format_utc(verification.created_at),
-            updatedAtUtc=format_utc(verification.updated_at),
-            isValid=verification.is_valid,
-            verifiedAtUtc=format_utc(verification.verified_at),
-            proof=verification.unsealed_proof(),
-            checks=checks,
-            causes=causes or None,
-            policy=vault.unseal(verification, "policy"),
-            proposal=verification.unsealed_proposal(),
-            verificationRequestData=encoded_message(connection) if is_by_link else None,
-            verificationRequestUrl=url,
-            verificationUrl=url,
-            threadId=verification.thread_id,
-            problem=verification.problem or None,
-            problemMessage=verification.problem_in_words or None,
-            reason=verification.unsealed_reason(),
-            reference=verification.reference or None,
-            metadata=verification.unsealed_metadata(),
-        )
+            for cause in causes
+        ] or None
+
+    def get_policy(self, verification: Verification) -> dict[str, object]:
+        return vault.unseal(verification, "policy")
+
+    def get_proposal(self, verification: Verification) -> dict[str, object] | None:
+        return verification.unsealed_proposal()
+
+    def get_verificationRequestData(self, verification: Verification) -> str | None:
+        connection = verification.live_connection
+        if connection and was_started_by_link(connection):
+            return encoded_message(connection)
+        return None
+
+    def get_verificationRequestUrl(self, verification: Verification) -> str | None:
+        connection = verification.live_connection
+        if connection and was_started_by_link(connection):
+            return connection.invitation_url
+        return None
+
+    get_verificationUrl = get_verificationRequestUrl
+
+    def get_reason(self, verification: Verification) -> str | None:
+        return verification.unsealed_reason()
 
 
-class VerificationResult(Contract):
+class VerificationResult(Contract[Verification]):
     value_members = ("proof",)
     value_kind = "proofs"
 
     valid = serializers.BooleanField()
     proof = serializers.DictField(child=ProofAttribute(), required=False)
 
-    def to_representation(self, verification):
-        return drop_nulls(
-            valid=bool(verification.is_valid), proof=verification.unsealed_proof()
-        )
+    def get_valid(self, verification: Verification) -> bool:
+        return bool(verification.is_valid)
+
+    def get_proof(self, verification: Verification) -> dict[str, object] | None:
+        return verification.unsealed_proof()
 
 
 class PolicyIdField(serializers.CharField):
     """The id of a stored policy; any other text finds nothing."""
 
-    def run_validation(self, data=serializers.empty):
+    def run_validation(self, data: Any = serializers.empty) -> uuid.UUID:
         return as_uuid(super().run_validation(data))
 
 
-def as_uuid(text):
+def as_uuid(text: str) -> uuid.UUID:
     """The UUID, or one that nothing has."""
     try:
         return uuid.UUID(text)
@@ -434,7 +447,7 @@ class SelectionParameters(Parameters):
     credentialId = serializers.CharField(max_length=128)
     hidden = serializers.BooleanField(required=False)
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: JSON) -> Selection:
         value = super().to_internal_value(data)
         return Selection(
             value["policyName"], value["credentialId"], value.get("hidden", False)
@@ -445,7 +458,7 @@ class VerificationDataSelections(VerificationDataParameters):
     parameters = SelectionParameters(many=True, required=False)
 
 
-class VerificationPolicyCredentialContract(Contract):
+class VerificationPolicyCredentialContract(Contract[tuple[Item, list[Credential]]]):
     """One item that is asked for, with the credentials that fit it."""
 
     policyName = serializers.CharField()
@@ -453,13 +466,16 @@ class VerificationPolicyCredentialContract(Contract):
     availableCredentials = CredentialContract(many=True)
     restrictions = VerificationPolicyRestriction(many=True, required=False)
 
-    def to_representation(self, offered):
+    def to_representation(
+        self, offered: tuple[Item, list[Credential]]
+    ) -> dict[str, object]:
         item, credentials = offered
-        shown = CredentialContract(credentials, many=True, context=self.context)
         return {
             "policyName": item.policy_name,
             "attributeNames": list(item.attribute_names),
-            "availableCredentials": shown.data,
+            "availableCredentials": CredentialContract.show_all(
+                credentials, self.context
+            ),
             "restrictions": [one.to_json() for one in item.restrictions],
         }
 

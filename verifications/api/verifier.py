@@ -1,13 +1,18 @@
 """Verifications in the credentials API: the verifier's side."""
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
+from uuid import UUID
 
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from connections.api.exchanges import ExchangeView
 from connections.api.link_options import create_with_options, read_link_options
 from connections.api.serializers import out_of_band_options
 from connections.exchange import PARTIES
+from connections.models import Connection
 from connections.protocols import public_dids
 from core.api.long_poll import PREFER
 from core.api.notes import NotesParameters, notes_in
@@ -15,7 +20,7 @@ from core.api.openapi.operation import operation
 from core.api.pagination import list_parameters
 from core.api.views import get_or_404
 from core.errors import Conflict
-from tenants.models import Scope
+from tenants.models import Notes, Scope, Tenant
 from verifications.api.serializers import (
     NotedLinkParameters,
     NotedPolicyParameters,
@@ -28,12 +33,19 @@ from verifications.api.serializers import (
 from verifications.models import Verification, VerificationPolicy
 from verifications.present_proof import verifier
 from verifications.proofs import proof_policy
+from verifications.proofs.policy import Policy
 from wallets.models import Wallet
 
 
 def request_function(
-    tenant, *, link_options, policy, policy_id=None, connection=None, notes=None
-):
+    tenant: Tenant,
+    *,
+    link_options: Mapping[str, Any],
+    policy: Policy,
+    policy_id: UUID | None = None,
+    connection: Connection | None = None,
+    notes: Notes | None = None,
+) -> Callable[[], Verification]:
     """Return a function that asks over a connection or, without one, by a link.
 
     A function, because its caller runs it in a transaction with more: perform() stores
@@ -63,17 +75,28 @@ class Verifications(ExchangeView):
     model = Verification
     contract = VerificationContract
 
-    def get_policy(self, policy_id):
+    def get_policy(self, policy_id: str) -> VerificationPolicy:
         policies = VerificationPolicy.objects.filter(tenant=self.tenant)
         return get_or_404(policies, policy_id)
 
-    def send_request(self, connection_id, policy, policy_id=None, notes=None):
+    def send_request(
+        self,
+        connection_id: str,
+        policy: Policy,
+        policy_id: UUID | None = None,
+        notes: Notes | None = None,
+    ) -> Response:
         """policy: a Policy. policy_id: of the stored one, if it is one."""
         connection = self.get_connection(connection_id)
         sent = self.perform(verifier.send_request, connection, policy, policy_id, notes)
         return self.exchange_response(sent.pk)
 
-    def share_request(self, link_options, policy, policy_id=None):
+    def share_request(
+        self,
+        link_options: Mapping[str, Any],
+        policy: Policy,
+        policy_id: UUID | None = None,
+    ) -> Response:
         """link_options: valid NotedLinkParameters. policy: a Policy."""
         share = request_function(
             self.tenant,
@@ -90,8 +113,10 @@ class Verifications(ExchangeView):
         request=NotesParameters,
         response=VerificationContract,
     )
-    def send_policy(self, request, policyId, connectionId):
-        notes = self.parse_body(NotesParameters)
+    def send_policy(
+        self, request: Request, policyId: str, connectionId: str
+    ) -> Response:
+        notes = notes_in(self.parse_body(NotesParameters))
         stored = self.get_policy(policyId)
         policy = stored.unsealed_policy()
         return self.send_request(connectionId, policy, stored.pk, notes)
@@ -102,7 +127,7 @@ class Verifications(ExchangeView):
         request=NotedPolicyParameters,
         response=VerificationContract,
     )
-    def send_parameters(self, request, connectionId):
+    def send_parameters(self, request: Request, connectionId: str) -> Response:
         given = self.parse_body(NotedPolicyParameters)
         policy = proof_policy.normalise(given)
         return self.send_request(connectionId, policy, notes=notes_in(given))
@@ -113,18 +138,22 @@ class Verifications(ExchangeView):
         request=NotedPolicyParameters,
         response=VerificationContract,
     )
-    def put_parameters(self, request, connectionId):
+    def put_parameters(self, request: Request, connectionId: str) -> Response:
         return self.send_parameters(request, connectionId)
 
     @operation(
         "sendVerificationFromProposal", Scope.VERIFY, response=VerificationContract
     )
-    def answer_proposal(self, request, policyId, connectionId):
+    def answer_proposal(
+        self, request: Request, policyId: str, connectionId: str
+    ) -> Response:
         connection = self.get_connection(connectionId)
         answered = self.perform(self.answer_with_policy, connection, policyId)
         return self.exchange_response(answered.pk)
 
-    def answer_with_policy(self, connection, policy_id):
+    def answer_with_policy(
+        self, connection: Connection, policy_id: str
+    ) -> Verification:
         """Answer the proposal of this id, or the newest with the policy of this id.
 
         Return the verification. Called by perform(), so a repeated call does not answer
@@ -154,7 +183,7 @@ class Verifications(ExchangeView):
         request=NotedLinkParameters,
         response=VerificationContract,
     )
-    def share_policy(self, request, policyId):
+    def share_policy(self, request: Request, policyId: str) -> Response:
         given = self.parse_body(NotedLinkParameters)
         stored = self.get_policy(policyId)
         return self.share_request(given, stored.unsealed_policy(), stored.pk)
@@ -165,7 +194,7 @@ class Verifications(ExchangeView):
         request=SharedPolicyParameters,
         response=VerificationContract,
     )
-    def share_parameters(self, request):
+    def share_parameters(self, request: Request) -> Response:
         given = self.parse_body(SharedPolicyParameters)
         return self.share_request(given, proof_policy.normalise(given))
 
@@ -175,7 +204,7 @@ class Verifications(ExchangeView):
         response=VerificationContract(many=True),
         parameters=list_parameters(VerificationQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         rows = self.rows_of_role(Verification.Role.VERIFIER)
         return self.list_response(VerificationContract, rows, VerificationQuery)
 
@@ -185,7 +214,7 @@ class Verifications(ExchangeView):
         response=VerificationContract,
         parameters=[PREFER],
     )
-    def retrieve(self, request, verificationId):
+    def retrieve(self, request: Request, verificationId: str) -> Response:
         return self.wait_for_exchange(verificationId)
 
     @operation(
@@ -194,14 +223,14 @@ class Verifications(ExchangeView):
         request=NotesParameters,
         response=VerificationContract,
     )
-    def update(self, request, verificationId):
+    def update(self, request: Request, verificationId: str) -> Response:
         return self.change_notes_of_exchange(verificationId)
 
     @operation("deleteVerification", Scope.VERIFY)
-    def destroy(self, request, verificationId):
+    def destroy(self, request: Request, verificationId: str) -> Response:
         self.get_with_parties(verificationId).remove()
         return Response()
 
     @operation("verifyVerification", Scope.READ, response=VerificationResult)
-    def verify(self, request, verificationId):
+    def verify(self, request: Request, verificationId: str) -> Response:
         return self.to_response(VerificationResult, self.get_exchange(verificationId))

@@ -12,6 +12,7 @@ of a year that is no leap year.
 import re
 from calendar import monthrange
 from datetime import date, timedelta
+from typing import TypeGuard
 
 from core.text.days import parse_day
 
@@ -24,7 +25,7 @@ GRAMMAR = (
 _EXPRESSION = re.compile(PATTERN)
 
 
-def is_relative_date(value: object) -> bool:
+def is_relative_date(value: object) -> TypeGuard[str]:
     """Return whether the value is a text such as `today` or `today-18y`."""
     return isinstance(value, str) and _EXPRESSION.fullmatch(value) is not None
 

@@ -1,11 +1,13 @@
 """The wallet API: wallets themselves, and the base of all views inside one wallet."""
 
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api.notes import (
@@ -21,7 +23,7 @@ from core.api.serializers import IdentifierField
 from core.api.views import View, or_404
 from core.database.compiled_sql import CompiledQuery
 from core.errors import Conflict, Invalid
-from tenants.models import Scope
+from tenants.models import Scope, Tenant
 from wallets.models import Wallet
 
 
@@ -35,7 +37,7 @@ class WalletQuery(NamedQuery, NotesQuery):
     named = "owner_name"
 
 
-class WalletContract(NotesContract):
+class WalletContract(NotesContract[Wallet]):
     columns = (
         "wallet_id", "owner_name", "created_at", "updated_at", "reference", "metadata",
         "tenant",
@@ -68,9 +70,9 @@ class WalletView(View):
     reaches_own_wallet = True
 
     @property
-    def own_wallet(self):
+    def own_wallet(self) -> Wallet | None:
         """The organization's own wallet, if it is the one in the path, else None."""
-        own = self.request.user.wallet
+        own: Wallet = self.caller.wallet
         is_named = self.kwargs.get("walletId") == own.wallet_id
         if not (self.reaches_own_wallet and is_named and self.tenant.own_wallet_api):
             return None
@@ -78,21 +80,21 @@ class WalletView(View):
         return own
 
     @property
-    def wallet(self):
+    def wallet(self) -> Wallet:
         return self.own_wallet or self.find_hosted_wallet(self.kwargs["walletId"])
 
-    def find_hosted_wallet(self, wallet_id):
+    def find_hosted_wallet(self, wallet_id: str) -> Wallet:
         """404 if the organization hosts no wallet with this id."""
         found = _hosted_wallet.first(self.tenant.pk, wallet_id)
         return or_404(found, Wallet, wallet_id)
 
     @property
-    def path_of_wallet(self):
+    def path_of_wallet(self) -> tuple[UUID, str]:
         """What names the wallet: the key of the organization, and the id."""
         return self.tenant.pk, self.kwargs["walletId"]
 
 
-def create_wallet(tenant, body):
+def create_wallet(tenant: Tenant, body: dict[str, Any]) -> Wallet:
     wallet_id, owner = body.get("walletId"), body.get("ownerName", "")
     try:
         with transaction.atomic():
@@ -110,7 +112,7 @@ class Wallets(WalletView):
         request=WalletParameters,
         response=WalletContract,
     )
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         body = self.parse_body(WalletParameters)
         return self.to_response(
             WalletContract, self.perform(create_wallet, self.tenant, body)
@@ -122,7 +124,7 @@ class Wallets(WalletView):
         response=WalletContract(many=True),
         parameters=list_parameters(WalletQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         return self.list_response(
             WalletContract, Wallet.hosted_by(self.tenant), WalletQuery
         )
@@ -133,13 +135,13 @@ class Wallets(WalletView):
         request=NotesParameters,
         response=WalletContract,
     )
-    def update(self, request, walletId):
+    def update(self, request: Request, walletId: str) -> Response:
         return self.change_notes(
             WalletContract, partial(self.find_hosted_wallet, walletId)
         )
 
     @operation("deleteWallet", Scope.WALLETS)
-    def destroy(self, request, walletId):
+    def destroy(self, request: Request, walletId: str) -> Response:
         # Never the organization's own: it is deleted with its organization only.
         self.find_hosted_wallet(walletId).remove()
         return Response()
@@ -149,7 +151,7 @@ class Wallets(WalletView):
         Scope.WALLETS,
         parameters=[OpenApiParameter("walletId", str, required=True)],
     )
-    def destroy_by_query(self, request):
+    def destroy_by_query(self, request: Request) -> Response:
         wallet_id = request.query_params.get("walletId")
         if not wallet_id:
             message = "Name the wallet in the query: ?walletId=…"

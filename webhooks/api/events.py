@@ -8,6 +8,7 @@ from drf_spectacular.utils import (
     OpenApiResponse,
 )
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api import hints
@@ -16,9 +17,11 @@ from core.api.openapi.operation import operation
 from core.api.pagination import LINK, MAX_LIMIT, next_link
 from core.api.serializers import Contract, IntegerField, SharedFields
 from core.api.views import View
+from core.text.bounded_json import JSON
 from tenants.models import Scope
 from webhooks.api.serializers import MESSAGE_TYPES
 from webhooks.events import feed
+from webhooks.models import Event
 
 STREAM = "events/stream"  # its path below each prefix
 
@@ -54,7 +57,7 @@ class StreamQuery(Filters):
     after = serializers.CharField(default=feed.FROM_NOW, max_length=500)
 
 
-class EventContract(Contract):
+class EventContract(Contract[Event]):
     """What happened. `body` is what webhooks are sent; `cursor` is the place behind it."""
 
     eventId = serializers.CharField(source="pk")
@@ -68,10 +71,10 @@ class EventContract(Contract):
     cursor = serializers.CharField()
     body = serializers.JSONField()
 
-    def get_cursor(self, event):
+    def get_cursor(self, event: Event) -> str:
         return feed.cursor_for(feed.position_of(event))
 
-    def get_body(self, event):
+    def get_body(self, event: Event) -> JSON:
         return json.loads(event.body)
 
 
@@ -84,7 +87,7 @@ class Events(View):
         response=EventContract(many=True),
         parameters=[FeedQuery, LINK],
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         # Without `after` and `limit` these are the filters, as lookups of Event.
         wanted = dict(self.parse_query(FeedQuery).validated_data)
         start = feed.parse_cursor(wanted.pop("after"), self.tenant)
@@ -92,7 +95,7 @@ class Events(View):
         page = feed.read_page(
             feed.events_of(self.tenant).filter(**wanted), start, limit
         )
-        answer = Response(EventContract(page.events, many=True).data)
+        answer = Response(EventContract.show_all(page.events))
         # Also on the last page: later events come after this cursor.
         answer["Link"] = next_link(request, feed.cursor_for(page.position), "after")
         return answer
@@ -107,7 +110,7 @@ class Events(View):
         },
         parameters=[StreamQuery, LAST_EVENT_ID],
     )
-    def stream(self, request):
+    def stream(self, request: Request) -> Response:
         place = settings.STREAM_URL + request.path_info
         message = f"The stream of events is served at {place}, by a process of its own."
         if settings.STREAM_URL == settings.PUBLIC_URL:

@@ -1,17 +1,20 @@
 """Serializers of webhooks and deliveries."""
 
 import json
+from datetime import datetime
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from rest_framework import serializers
 
 from core.api.pagination import ChangingQuery, ListQuery
-from core.api.serializers import Contract, Parameters, format_utc
+from core.api.serializers import Contract, Parameters
 from core.net import addresses
+from core.text.bounded_json import JSON
 from tenants import vault
 from webhooks.events.types import Type
-from webhooks.models import Delivery, Webhook
+from webhooks.models import Attempt, Delivery, Webhook
 
 TYPES = [(str(kind), str(kind)) for kind in Webhook.Type]
 OLD_TYPES = dict.fromkeys(
@@ -32,10 +35,10 @@ STATUSES = [(name, name) for name in SHOWN_STATUS.values()]
 class StatusField(serializers.ChoiceField):
     """A status of deliveries in the API's words."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(STATUSES, **options)
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: Any) -> str:
         shown = super().to_internal_value(data)
         return next(status for status, name in SHOWN_STATUS.items() if name == shown)
 
@@ -43,10 +46,10 @@ class StatusField(serializers.ChoiceField):
 class WebAddressField(serializers.CharField):
     """An absolute http or https URL of at most 2000 characters, without a login."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_URL, **options)
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: str) -> str:
         url = super().to_internal_value(data)
         try:
             addresses.parse_url(url)
@@ -59,7 +62,7 @@ class WebAddressField(serializers.CharField):
 class WebhookTypeField(serializers.ChoiceField):
     """`Endorser` and `DelegatedSigning` are older names of DelegatedEndorser."""
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: Any) -> str:
         known = isinstance(data, str) and data in OLD_TYPES
         return super().to_internal_value(OLD_TYPES[data] if known else data)
 
@@ -67,13 +70,13 @@ class WebhookTypeField(serializers.ChoiceField):
 class MessageTypesField(serializers.ListField):
     """The types of events to send. Empty or absent: the defaults of the dialect."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         child = serializers.ChoiceField(MESSAGE_TYPES)
         super().__init__(
             child=child, required=False, max_length=len(MESSAGE_TYPES), **options
         )
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: list[str]) -> list[str]:
         return list(dict.fromkeys(super().to_internal_value(data)))
 
 
@@ -91,7 +94,7 @@ class WebhookOptions(Parameters):
         "never answered with 2xx.",
     )
 
-    def validate_url(self, url):
+    def validate_url(self, url: str) -> str:
         if settings.WEBHOOK_REQUIRE_HTTPS and urlsplit(url).scheme != "https":
             raise serializers.ValidationError(
                 "Give an https address: plain http is not taken."
@@ -113,7 +116,7 @@ class WebhookQuery(ChangingQuery):
     enabled = serializers.BooleanField(source="is_enabled", required=False)
 
 
-class WebhookContract(Contract):
+class WebhookContract(Contract[Webhook]):
     id = serializers.CharField(source="pk")
     url = serializers.CharField()
     type = serializers.ChoiceField(TYPES)
@@ -146,19 +149,21 @@ class NewWebhookContract(WebhookContract):
 
     secret = serializers.CharField()
 
-    def get_secret(self, webhook):
+    def get_secret(self, webhook: Webhook) -> str:
         return vault.unseal(webhook, "secret")
 
 
-class WebhookSecretContract(Contract):
+class WebhookSecretContract(Contract[tuple[str, datetime]]):
     """The new secret, shown once, and until when the one before signs too."""
 
     secret = serializers.CharField()
     previousExpiresAtUtc = serializers.DateTimeField()
 
-    def to_representation(self, rotated):
-        secret, until = rotated
-        return {"secret": secret, "previousExpiresAtUtc": format_utc(until)}
+    def get_secret(self, rotated: tuple[str, datetime]) -> str:
+        return rotated[0]
+
+    def get_previousExpiresAtUtc(self, rotated: tuple[str, datetime]) -> datetime:
+        return rotated[1]
 
 
 class ExampleParameters(Parameters):
@@ -186,7 +191,7 @@ class DeliveryQuery(ListQuery):
     )
 
 
-class DeliveryContract(Contract):
+class DeliveryContract(Contract[Delivery]):
     deliveryId = serializers.CharField(source="pk")
     webhookId = serializers.CharField(source="webhook_id")
     eventId = serializers.CharField(source="event.pk")
@@ -203,19 +208,19 @@ class DeliveryContract(Contract):
         help_text="When it was last called, closed or sent again.",
     )
 
-    def get_status(self, delivery):
-        return SHOWN_STATUS[delivery.status]
+    def get_status(self, delivery: Delivery) -> str:
+        return SHOWN_STATUS[Delivery.Status(delivery.status)]
 
-    def get_error(self, delivery):
+    def get_error(self, delivery: Delivery) -> str | None:
         is_done = delivery.status == Delivery.Status.DONE
         return None if is_done else delivery.last_error or None
 
-    def get_nextCallAtUtc(self, delivery):
+    def get_nextCallAtUtc(self, delivery: Delivery) -> datetime | None:
         is_pending = delivery.status == Delivery.Status.PENDING
         return delivery.due_at if is_pending else None
 
 
-class AttemptContract(Contract):
+class AttemptContract(Contract[Attempt]):
     """One call: `answer` is the beginning of what the address answered."""
 
     number = serializers.IntegerField()
@@ -225,7 +230,7 @@ class AttemptContract(Contract):
     error = serializers.CharField(required=False)
     answer = serializers.CharField(required=False)
 
-    def get_answer(self, attempt):
+    def get_answer(self, attempt: Attempt) -> str | None:
         return vault.unseal(attempt, "answer")
 
 
@@ -235,8 +240,8 @@ class DeliveryWithAttemptsContract(DeliveryContract):
     body = serializers.JSONField()
     attempts = AttemptContract(many=True)
 
-    def get_body(self, delivery):
+    def get_body(self, delivery: Delivery) -> JSON:
         return json.loads(delivery.event.body)
 
-    def get_attempts(self, delivery):
+    def get_attempts(self, delivery: Delivery) -> list[Attempt]:
         return delivery.last_attempts()

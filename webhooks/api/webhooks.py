@@ -1,7 +1,11 @@
 """Webhooks and their deliveries in the credentials API."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
+from django.db.models import QuerySet
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api import dialects
@@ -26,22 +30,29 @@ from webhooks.api.serializers import (
 from webhooks.delivery import examples, health
 from webhooks.models import Delivery, Webhook
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
 
 class Webhooks(View):
     @property
-    def rows(self):
+    def rows(self) -> QuerySet[Webhook]:
         return Webhook.for_tenant(self.tenant)
 
-    def recorded(self, function, action, webhook):
+    def recorded(
+        self, function: Callable[Given, Result], action: str, webhook: Webhook
+    ) -> Callable[Given, Result]:
         """Return a function that runs this one and its audit entry in one transaction.
 
         perform() calls it, unless the request is a repetition.
         """
         return audit.recorded(function, action, webhook, by=self.request)
 
-    def while_live(self, function, *arguments, **named):
+    def while_live(
+        self, function: Callable[..., Result], *arguments: Any, **named: Any
+    ) -> Result:
         """Run it with the lock under which a key and what it made end together."""
-        lock_for_token(self.request.auth)
+        lock_for_token(self.token)
         return function(*arguments, made_by=audit.person_of(self.request), **named)
 
     @operation(
@@ -50,7 +61,7 @@ class Webhooks(View):
         request=WebhookParameters,
         response=NewWebhookContract,
     )
-    def create(self, request):
+    def create(self, request: Request) -> Response:
         body = self.parse_body(WebhookParameters)
         Dialect = Webhook.Dialect
         dialect = Dialect.LITERAL if dialects.is_literal(request) else Dialect.CLIENT
@@ -70,11 +81,11 @@ class Webhooks(View):
         response=WebhookContract(many=True),
         parameters=list_parameters(WebhookQuery),
     )
-    def list(self, request):
+    def list(self, request: Request) -> Response:
         return self.list_response(WebhookContract, self.rows, WebhookQuery)
 
     @operation("getWebhook", Scope.WEBHOOKS, response=WebhookContract)
-    def retrieve(self, request, webhookId):
+    def retrieve(self, request: Request, webhookId: str) -> Response:
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
     @operation(
@@ -83,7 +94,7 @@ class Webhooks(View):
         request=WebhookOptions,
         response=WebhookContract,
     )
-    def update(self, request, webhookId):
+    def update(self, request: Request, webhookId: str) -> Response:
         webhook = get_or_404(self.rows, webhookId)
         body = self.parse_body(WebhookOptions)
         change = webhook.change_settings
@@ -93,7 +104,7 @@ class Webhooks(View):
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
     @operation("removeWebhook", Scope.WEBHOOKS)
-    def destroy(self, request, webhookId):
+    def destroy(self, request: Request, webhookId: str) -> Response:
         webhook = get_or_404(self.rows, webhookId)
         # A DELETE takes no Idempotency-Key, so no perform(). The deliveries stay until
         # their events are deleted.
@@ -101,7 +112,7 @@ class Webhooks(View):
         return Response()
 
     @operation("enableWebhook", Scope.WEBHOOKS, response=WebhookContract)
-    def enable(self, request, webhookId):
+    def enable(self, request: Request, webhookId: str) -> Response:
         webhook = get_or_404(self.rows, webhookId)
         self.perform(self.recorded(webhook.enable, "webhook.enabled", webhook))
         return self.changed_response(
@@ -109,7 +120,7 @@ class Webhooks(View):
         )
 
     @operation("disableWebhook", Scope.WEBHOOKS, response=WebhookContract)
-    def disable(self, request, webhookId):
+    def disable(self, request: Request, webhookId: str) -> Response:
         webhook = get_or_404(self.rows, webhookId)
         disable = self.recorded(health.disable_by_hand, "webhook.disabled", webhook)
         self.perform(disable, webhook)
@@ -123,7 +134,7 @@ class Webhooks(View):
         response=WebhookSecretContract,
         irreversible=True,
     )
-    def rotate_secret(self, request, webhookId):
+    def rotate_secret(self, request: Request, webhookId: str) -> Response:
         webhook = get_or_404(self.rows, webhookId)
         rotate = self.recorded(webhook.rotate_secret, "webhook.secret_rotated", webhook)
         rotated = self.perform(rotate, shown_once=True)  # the response has the secret
@@ -135,7 +146,7 @@ class Webhooks(View):
         request=ExampleParameters,
         response=DeliveryContract,
     )
-    def send_example(self, request, webhookId):
+    def send_example(self, request: Request, webhookId: str) -> Response:
         webhook = get_or_404(self.rows, webhookId)
         kind = self.parse_body(ExampleParameters)["messageType"]
         return self.to_response(
@@ -148,7 +159,7 @@ class Webhooks(View):
         request=RecoveryParameters,
         response=WebhookContract,
     )
-    def recover(self, request, webhookId):
+    def recover(self, request: Request, webhookId: str) -> Response:
         webhook = get_or_404(self.rows, webhookId)
         options = self.parse_body(RecoveryParameters)
         recover = self.recorded(webhook.start_recovery, "webhook.recovered", webhook)
@@ -158,7 +169,7 @@ class Webhooks(View):
 
 class Deliveries(View):
     @property
-    def rows(self):
+    def rows(self) -> QuerySet[Delivery]:
         webhook = get_or_404(Webhook.for_tenant(self.tenant), self.kwargs["webhookId"])
         return Delivery.objects.filter(webhook=webhook).select_related("event")
 
@@ -168,18 +179,18 @@ class Deliveries(View):
         response=DeliveryContract(many=True),
         parameters=list_parameters(DeliveryQuery),
     )
-    def list(self, request, webhookId):
+    def list(self, request: Request, webhookId: str) -> Response:
         return self.list_response(DeliveryContract, self.rows, DeliveryQuery)
 
     @operation(
         "getWebhookDelivery", Scope.WEBHOOKS, response=DeliveryWithAttemptsContract
     )
-    def retrieve(self, request, webhookId, deliveryId):
+    def retrieve(self, request: Request, webhookId: str, deliveryId: str) -> Response:
         delivery = get_or_404(self.rows.select_related("webhook"), deliveryId)
         return self.to_response(DeliveryWithAttemptsContract, delivery)
 
     @operation("resendWebhookDelivery", Scope.WEBHOOKS, response=DeliveryContract)
-    def resend(self, request, webhookId, deliveryId):
+    def resend(self, request: Request, webhookId: str, deliveryId: str) -> Response:
         delivery = get_or_404(self.rows.select_related("webhook"), deliveryId)
         resend = audit.recorded(
             delivery.resend,

@@ -1,6 +1,7 @@
 """The personal links of hosted wallets in the wallet API."""
 
 from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agency.holders.wallet import links
@@ -45,18 +46,18 @@ class PersonalLinks(WalletView):
         response=NewPersonalLinkContract,
         irreversible=True,
     )
-    def create(self, request, walletId):
+    def create(self, request: Request, walletId: str) -> Response:
         made = self.perform(links.create_link, self.wallet, by=request, shown_once=True)
         return self.to_response(NewPersonalLinkContract, made)
 
     @operation("getPersonalLink", Scope.READ, response=PersonalLinkContract)
-    def retrieve(self, request, walletId):
+    def retrieve(self, request: Request, walletId: str) -> Response:
         found = PersonalLink.objects.filter(wallet=self.wallet).first()
         if found is None:
             return Response({"hasLink": False})
         return self.to_response(PersonalLinkContract, found)
 
     @operation("revokePersonalLink", Scope.LINKS)
-    def destroy(self, request, walletId):
+    def destroy(self, request: Request, walletId: str) -> Response:
         links.revoke_link(self.wallet, by=request)
         return Response()

@@ -30,6 +30,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 
 from core.api.openapi import examples
 from core.api.openapi.descriptions import SafeLoader
+from core.api.views import Operation
 from tenants.models import Scope
 
 FOLDER = Path(__file__).parent / "operations"
@@ -177,11 +178,13 @@ def operation(
         if scope:
             SUMMARIES[scope].add(texts.summary)
         declared: Any = document(handler)
-        declared.operation_id = operation_id
-        declared.deprecation = deprecation_headers(operation_id, texts)
-        declared.scope = scope
-        declared.parameters = parameters or []
-        declared.is_irreversible = irreversible
+        declared.operation = Operation(
+            operation_id,
+            scope,
+            parameters or [],
+            irreversible,
+            deprecation_headers(operation_id, texts),
+        )
         return declared
 
     return declare

@@ -1,9 +1,14 @@
 """The OpenAPI schema: each operation once, under the interface's own path."""
 
 import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import get_lib_doc_excludes
+from rest_framework.request import Request
 
 from core.api.dialects import DIFFERENCES, LITERAL_HEADER, WALLET_PREFIXES
 from core.api.openapi import descriptions, examples
@@ -14,6 +19,10 @@ from core.api.views import MISSING_SCOPE, View
 from tenants import idempotency
 from tenants.models import Scope
 
+Class = TypeVar("Class")
+# Of drf-spectacular: the path, a regular expression of it, the method, the view.
+Endpoint = tuple[str, str, str, Callable[..., Any]]
+Schema = dict[str, Any]  # a part of the document
 ALIAS_PREFIXES = re.compile(
     r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/"
 )
@@ -70,7 +79,7 @@ class TwoKeys(OpenApiAuthenticationExtension):
     target_class = "core.api.authentication.TenantAuthentication"
     name = ["accessToken", "subscriptionKey"]
 
-    def get_security_definition(self, auto_schema):
+    def get_security_definition(self, auto_schema: AutoSchema) -> list[dict[str, str]]:
         header = {
             "type": "apiKey",
             "in": "header",
@@ -78,7 +87,7 @@ class TwoKeys(OpenApiAuthenticationExtension):
         }
         return [{"type": "http", "scheme": "bearer"}, header]
 
-    def get_security_requirement(self, auto_schema):
+    def get_security_requirement(self, auto_schema: AutoSchema) -> dict[str, list[str]]:
         return {name: [] for name in self.name}
 
 
@@ -86,23 +95,23 @@ class ProviderKey(OpenApiAuthenticationExtension):
     target_class = "core.api.authentication.ProviderAuthentication"
     name = "providerKey"
 
-    def get_security_definition(self, auto_schema):
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer"}
 
 
-def base_classes():
+def base_classes() -> list[type]:
     """Classes whose docstrings speak to readers of the code, not of the document."""
     return [*get_lib_doc_excludes(), *subclasses_of(View), Contract, Parameters]
 
 
-def subclasses_of(base):
+def subclasses_of(base: type[Class]) -> list[type[Class]]:
     found = [base]
     for one in found:  # grows while it is read: the classes below each class too
         found += one.__subclasses__()
     return found
 
 
-def one_path_each(endpoints):
+def one_path_each(endpoints: list[Endpoint]) -> list[Endpoint]:
     """Show each view once. It answers below the prefix of each kind of client."""
     return [
         endpoint
@@ -111,7 +120,9 @@ def one_path_each(endpoints):
     ]
 
 
-def share_enums(result, generator, request, public):
+def share_enums(
+    result: Schema, generator: SchemaGenerator, request: Request, public: bool
+) -> Schema:
     """Let the parameters of queries refer to named enums, as bodies do."""
     schemas = result["components"]["schemas"]
     predicates = schemas["PredicateType"]
@@ -137,7 +148,7 @@ def share_enums(result, generator, request, public):
     return result
 
 
-def enum_name(parameter, values):
+def enum_name(parameter: str, values: Iterable[str]) -> str:
     """The name of an enum that only parameters have, as `SortCreatedUpdated`."""
     if parameter == "sort":
         fields = [one for one in values if not one.startswith("-")]
@@ -147,12 +158,14 @@ def enum_name(parameter, values):
     return "Http" + parameter.capitalize()
 
 
-def sort_name(value):
+def sort_name(value: str) -> str:
     words = re.sub(r"([A-Z])", r"_\1", value.lstrip("-")).upper()
     return f"{words}_DESCENDING" if value.startswith("-") else words
 
 
-def add_errors(result, generator, request, public):
+def add_errors(
+    result: Schema, generator: SchemaGenerator, request: Request, public: bool
+) -> Schema:
     """Document the one error shape, and on every operation its codes."""
     codes = {"type": "string", "enum": answered_codes()}
     codes["description"] = "Stable; see docs/errors.md. Versions to come add codes."
@@ -175,7 +188,7 @@ def add_errors(result, generator, request, public):
     return result
 
 
-def operations_of(result):
+def operations_of(result: Schema) -> list[tuple[str, str, Schema]]:
     return [
         (method, path, operation)
         for path, operations in result["paths"].items()
@@ -183,7 +196,9 @@ def operations_of(result):
     ]
 
 
-def add_descriptions(result, generator, request, public):
+def add_descriptions(
+    result: Schema, generator: SchemaGenerator, request: Request, public: bool
+) -> Schema:
     """Add descriptions to tags, parameters and properties, and examples to required ones.
 
     In a form each field has an example. The example of a JSON body is one of the
@@ -217,7 +232,9 @@ def add_descriptions(result, generator, request, public):
     return result
 
 
-def name_differences(result, generator, request, public):
+def name_differences(
+    result: Schema, generator: SchemaGenerator, request: Request, public: bool
+) -> Schema:
     """Say in each operation what differs without the header of its security scheme."""
     schemas = result["components"]["schemas"]
     for operations in result["paths"].values():
@@ -232,9 +249,10 @@ def name_differences(result, generator, request, public):
     return result
 
 
-def schemas_in(value, schemas):
+def schemas_in(value: Any, schemas: Schema) -> set[str]:
     """The names of the schemas that a part of the document refers to."""
-    found, left = set(), [value]
+    found: set[str] = set()
+    left = [value]
     while left:
         one = left.pop()
         if isinstance(one, dict):
@@ -248,7 +266,7 @@ def schemas_in(value, schemas):
     return found
 
 
-def describe_errors(bodies):
+def describe_errors(bodies: Mapping[str, Schema]) -> Schema:
     content = {
         "schema": {"$ref": "#/components/schemas/Error"},
         "examples": {

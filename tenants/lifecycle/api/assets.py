@@ -1,12 +1,13 @@
 """Pictures over HTTP: reading an upload, and serving stored ones publicly."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import IO
 
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
-from rest_framework.parsers import MultiPartParser
+from rest_framework.parsers import DataAndFiles, MultiPartParser
 
 from tenants.pictures import bad_image, storage_path
 
@@ -32,15 +33,15 @@ class PictureFormParser(MultiPartParser):
 
     def parse(
         self,
-        stream: Any,
+        stream: IO[bytes],
         media_type: str | None = None,
-        parser_context: dict[str, Any] | None = None,
-    ) -> Any:
-        context = (parser_context or {}) | {"encoding": "latin-1"}
+        parser_context: Mapping[str, object] | None = None,
+    ) -> DataAndFiles:
+        context = {**(parser_context or {}), "encoding": "latin-1"}
         return super().parse(stream, media_type, context)
 
 
-def read_upload(data: Any) -> bytes:
+def read_upload(data: object) -> bytes:
     """The bytes of the form field `uploadedFiles`, sent as a file or as a field."""
     upload = data.get("uploadedFiles") if isinstance(data, dict) else None
     if isinstance(upload, str):

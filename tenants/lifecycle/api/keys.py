@@ -143,7 +143,7 @@ class Keys(View):
         made = self.perform(
             create_key,
             self.tenant,
-            request.auth,
+            self.token,
             body,
             by=request,
             shown_once=True,  # the response has the secret

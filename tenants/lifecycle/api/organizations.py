@@ -43,7 +43,9 @@ def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
     # Of one wallet, not joined: then the first key is found by an index, among many.
     own = Wallet.objects.filter(tenant=OuterRef(OuterRef("pk")), is_organization=True)
     keys = Key.objects.filter(wallet=Subquery(own.values("pk")[:1]))
-    return rows.select_related("network").annotate(
+    return rows.select_related(
+        "network"
+    ).annotate(  # type: ignore[no-redef]
         issuer_did=Subquery(wallets.values("did")[:1]),
         own_wallet_id=Subquery(wallets.values("wallet_id")[:1]),
         issuer_key=Subquery(keys.order_by("pk").values("verkey")[:1]),
@@ -143,7 +145,7 @@ class Tenants(View):
 class Networks(View):
     @operation("listNetworks", Scope.READ, response=NetworkContract(many=True))
     def list(self, request: Request) -> Response:
-        return Response(NetworkContract(all_networks(), many=True).data)
+        return Response(NetworkContract.show_all(all_networks()))
 
     @operation(
         "getTransactionAuthorAgreement", Scope.READ, response=NetworkAgreementContract

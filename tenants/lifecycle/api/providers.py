@@ -1,12 +1,12 @@
 """The provider API: the organizations of a provider account, by the account's key."""
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.api.authentication import ProviderAuthentication
+from core.api.authentication import ProviderAuthentication, ProviderCaller
 from core.api.negotiation import JSONParser
 from core.api.openapi.operation import operation
 from core.api.pagination import list_parameters
@@ -46,10 +46,12 @@ class ProviderView(View):
 
     @property
     def provider(self) -> Provider:
-        return self.request.user.provider
+        caller: object = self.request.user
+        assert isinstance(caller, ProviderCaller)
+        return caller.provider
 
     @property
-    def owner(self) -> dict[str, Provider]:
+    def owner(self) -> dict[str, Model]:
         return {"provider": self.provider}
 
     @property
@@ -184,7 +186,7 @@ class Analytics(ProviderView):
 class ProviderNetworks(ProviderView):
     @operation("listProviderNetworks", None, response=NetworkContract(many=True))
     def list(self, request: Request) -> Response:
-        return Response(NetworkContract(all_networks(), many=True).data)
+        return Response(NetworkContract.show_all(all_networks()))
 
     @operation(
         "getRegions",

@@ -2,6 +2,8 @@
 
 import re
 import uuid
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiTypes, extend_schema_field
 from rest_framework import serializers
@@ -23,11 +25,17 @@ from core.api.serializers import (
     SharedFields,
     drop_nulls,
 )
+from credentials.ledgers.base import Agreement
 from tenants import branding
+from tenants.branding import WalletAppLinks
+from tenants.lifecycle.networks import IssuerStatus
 from tenants.lifecycle.provisioning import read_seed
 from tenants.models import Network, Tenant
 from tenants.models.organizations import MAX_VISITOR_WALLETS
 from webhooks.api.serializers import WebAddressField
+
+Given = TypeVar("Given")
+Result = TypeVar("Result")
 
 SHORT_QR_CODES = (
     "Whether QR codes of invitations hold the short link, not the invitation itself."
@@ -66,10 +74,10 @@ UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re
 class SeedField(serializers.CharField):
     """The 32 bytes of an issuer's seed, as 32 ASCII characters or as base64."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any) -> None:
         super().__init__(max_length=64, trim_whitespace=False, **options)
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: str) -> bytes:  # type: ignore[override]
         try:
             return read_seed(super().to_internal_value(data))
         except ValueError as error:
@@ -79,7 +87,7 @@ class SeedField(serializers.CharField):
 class EndorserField(serializers.ChoiceField):
     """The oldest clients send the number of the choice."""
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: Any) -> str:
         if type(data) is int and 0 <= data < len(ENDORSERS):
             data = ENDORSERS[data][0]
         return super().to_internal_value(data)
@@ -88,7 +96,7 @@ class EndorserField(serializers.ChoiceField):
 class TenantIdField(serializers.CharField):
     """An id that the caller may choose: a UUID in its usual form."""
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: str) -> uuid.UUID:  # type: ignore[override]
         text = super().to_internal_value(data)
         if not UUID_TEXT.fullmatch(text):
             raise serializers.ValidationError("Give a UUID, or leave it out.")
@@ -96,14 +104,14 @@ class TenantIdField(serializers.CharField):
 
 
 class ColorField(serializers.CharField):
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: str) -> str:
         return clean_or_400(branding.clean_color, super().to_internal_value(data))
 
 
 class ReturnUrlsField(serializers.ListField):
     child = serializers.CharField(max_length=branding.MAX_URL)
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: list[str]) -> list[str]:
         return clean_or_400(branding.clean_return_urls, super().to_internal_value(data))
 
 
@@ -120,11 +128,11 @@ class WalletApp(SharedFields):
 class WalletAppsField(serializers.ListField):
     child = WalletApp()
 
-    def to_internal_value(self, data):
+    def to_internal_value(self, data: list[WalletAppLinks]) -> list[WalletAppLinks]:
         return clean_or_400(branding.clean_wallet_apps, super().to_internal_value(data))
 
 
-def clean_or_400(function, value):
+def clean_or_400(function: Callable[[Given], Result], value: Given) -> Result:
     """The result of a function of tenants/branding.py, or a 400 with its sentence."""
     try:
         return function(value)
@@ -236,7 +244,7 @@ class TenantUpdateParameters(OrganizationOptions):
     name = serializers.CharField(required=False, max_length=200)
 
 
-class NetworkContract(Contract):
+class NetworkContract(Contract[Network]):
     networkId = serializers.CharField(source="pk")
     networkName = serializers.CharField(source="name")
     genesisTransactions = serializers.CharField(
@@ -246,7 +254,7 @@ class NetworkContract(Contract):
         required=False, help_text="Of an Indy network."
     )
 
-    def get_poolProtocolVersion(self, network):
+    def get_poolProtocolVersion(self, network: Network) -> int | None:
         return 2 if network.kind == Network.Kind.INDY else None
 
 
@@ -270,7 +278,7 @@ class UndoParameters(Parameters):
     )
 
 
-class TenantContract(Contract):
+class TenantContract(Contract[Tenant]):
     """An organization, of rows that `with_issuer` has annotated. Seeds are never shown."""
 
     tenantId = serializers.CharField(source="public_id")
@@ -319,13 +327,13 @@ class TenantContract(Contract):
     returnUrls = serializers.ListField(child=serializers.CharField(), required=False)
     extendedInformation = TenantExtendedInformation()
 
-    def get_walletApps(self, tenant):
+    def get_walletApps(self, tenant: Tenant) -> list[WalletAppLinks] | None:
         return tenant.wallet_apps or None
 
-    def get_returnUrls(self, tenant):
+    def get_returnUrls(self, tenant: Tenant) -> list[str] | None:
         return tenant.return_urls or None
 
-    def get_extendedInformation(self, tenant):
+    def get_extendedInformation(self, tenant: Tenant) -> dict[str, str]:
         return {
             "issuerDid": tenant.issuer_did,
             "issuerKey": tenant.issuer_key,
@@ -341,7 +349,7 @@ class TenantKeysContract(Contract):
     subscriptionKey = serializers.CharField(source="subscription_key")
 
 
-class IssuerStatusContract(Contract):
+class IssuerStatusContract(Contract[IssuerStatus]):
     """Describes an IssuerStatus. The context has the organization's `endorser`.
 
     On the local network nothing is asked, and every DID writes for itself.
@@ -365,7 +373,7 @@ class IssuerStatusContract(Contract):
         required=False, help_text="Why it cannot write yet."
     )
 
-    def to_representation(self, status):
+    def to_representation(self, status: IssuerStatus) -> dict[str, object]:
         agreement, acceptance = status.agreement, status.acceptance
         return drop_nulls(
             acceptanceText=agreement and agreement.text,
@@ -380,7 +388,7 @@ class IssuerStatusContract(Contract):
         )
 
 
-class NetworkAgreementContract(Contract):
+class NetworkAgreementContract(Contract[Agreement]):
     """The transaction author agreement in force; empty where a network has none."""
 
     text = serializers.CharField(required=False)
@@ -390,13 +398,13 @@ class NetworkAgreementContract(Contract):
     )
 
 
-class ProvisioningInfo(Contract):
+class ProvisioningInfo(Contract[Tenant]):
     issuerDid = serializers.CharField(source="issuer_did")
     name = serializers.CharField()
     imageUrl = serializers.CharField(source="image_url", required=False)
     endpoint = AgentEndpoint()
 
-    def get_endpoint(self, tenant):
+    def get_endpoint(self, tenant: Tenant) -> dict[str, object]:
         verkey = dialects.endpoint_verkey(self.context["request"], tenant.issuer_key)
         return {
             "did": tenant.issuer_did,
@@ -422,11 +430,11 @@ class AssetContract(Contract):
     publicUri = serializers.CharField(source="address")
 
 
-class CloudWalletAnalyticsContract(Contract):
+class CloudWalletAnalyticsContract(Contract[int]):
     total = serializers.IntegerField()
 
-    def to_representation(self, total):
-        return {"total": total}
+    def get_total(self, total: int) -> int:
+        return total
 
 
 class UsageContract(Contract):

@@ -43,5 +43,5 @@ class Statistics(View):
     )
     def list(self, request: Request) -> Response:
         days = self.parse_query(StatisticsQuery).validated_data["days"]
-        found = statistics.count_by_day(request.user.wallet, days, timezone.now())
+        found = statistics.count_by_day(self.caller.wallet, days, timezone.now())
         return Response(DayContract(found, many=True).data)
