@@ -3,13 +3,14 @@
 RFCs 0036 and 0453, RFCs 0183 and 0721. This module does not use the database.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from connections.didcomm import formats
 from connections.didcomm.formats import MessageFormat, attach_as, attachment_of
 from connections.didcomm.message import Message, build, text
 from connections.didcomm.service import read_service
 from core.errors import PeerError
+from wallets.anoncreds.objects import CredentialBody, OfferBody, Opaque
 
 ISSUE_CREDENTIAL = "issue-credential"
 MAX_ATTRIBUTES = 125  # of a credential; the API has the same limit
@@ -21,7 +22,7 @@ REVOCATION_FORMAT = "indy-anoncreds"
 
 
 def build_offer(
-    offer: dict,
+    offer: OfferBody,
     names: list[str],
     values: dict[str, str],
     message_format: MessageFormat,
@@ -47,7 +48,9 @@ def build_preview(values: dict[str, str], message_format: MessageFormat) -> dict
     return {"@type": kind, "attributes": attributes}
 
 
-def build_request(request: dict, thread_id: str, message_format: MessageFormat) -> dict:
+def build_request(
+    request: Opaque, thread_id: str, message_format: MessageFormat
+) -> dict:
     message = _build_message(
         "request-credential", message_format, thread_id, comment=""
     )
@@ -55,7 +58,7 @@ def build_request(request: dict, thread_id: str, message_format: MessageFormat) 
 
 
 def build_issue(
-    credential: dict, thread_id: str, message_format: MessageFormat
+    credential: CredentialBody, thread_id: str, message_format: MessageFormat
 ) -> dict:
     message = _build_message("issue-credential", message_format, thread_id, comment="")
     return message | attach_as(message_format, formats.CREDENTIAL, credential)
@@ -135,7 +138,7 @@ def check_shared_offer(message: Message) -> None:
     read_offer(message)
 
 
-def read_offer(message: Message) -> dict[str, Any]:
+def read_offer(message: Message) -> OfferBody:
     """The attached AnonCreds offer, with ids of a schema and a definition.
 
     PeerError `message_parse_failure` or `bad_offer`.
@@ -145,7 +148,7 @@ def read_offer(message: Message) -> dict[str, Any]:
         named = offer.get(name)
         if not isinstance(named, str) or not 0 < len(named) <= MAX_OBJECT_ID:
             raise PeerError("bad_offer", f"{name} of the offer is no id")
-    return offer
+    return cast(OfferBody, offer)
 
 
 def read_preview(message: Message) -> dict[str, str]:

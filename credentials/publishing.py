@@ -30,7 +30,7 @@ from credentials.ledgers.base import (
     schema_id_of,
     tag_taken,
 )
-from credentials.models.definition import CredentialDefinition
+from credentials.models.definition import Claims, CredentialDefinition
 from credentials.models.publication import Publication, request_digest
 from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema, build_schema_body
@@ -46,6 +46,7 @@ from credentials.registries import build_registry, make_registry, publish_regist
 from tenants import idempotency, quotas
 from tenants.models import Notes, Tenant
 from wallets import anoncreds, key_pool
+from wallets.anoncreds.objects import SchemaBody
 from wallets.key_queue import WAIT_SECONDS
 from wallets.models import Wallet
 
@@ -62,11 +63,11 @@ class DefinitionParameters(NamedTuple):
     """
 
     tenant: Tenant
-    schema_body: dict[str, Any]
+    schema_body: SchemaBody
     schema_id: str
     tag: str | None = None
     supports_revocation: bool = False
-    claims: dict[str, Any] | None = None
+    claims: Claims | None = None
     by_original_client: bool = False
 
 
@@ -176,7 +177,7 @@ def create_schema(
 
 
 @publisher(Kind.SCHEMA)
-def run_schema_job(job: Publication, body: dict[str, Any]) -> None:
+def run_schema_job(job: Publication, body: SchemaBody) -> None:
     job.record_submission(job.subject)
     schema_id = job.ledger.publish_schema(body)
     with transactions.atomic():
@@ -285,7 +286,7 @@ def create_definition(
     return definition
 
 
-def check_claims(claims: dict[str, Any], attribute_names: list[str]) -> None:
+def check_claims(claims: Claims, attribute_names: list[str]) -> None:
     """400 unless each claim names an attribute, as the schema spells it."""
     unknown = [name for name in claims if name not in attribute_names]
     if unknown:

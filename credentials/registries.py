@@ -14,10 +14,11 @@ from credentials.models.registry import RevocationRegistry
 from credentials.publications import publisher, wait_for_job
 from credentials.tails import store_tails, tails_url
 from wallets import anoncreds
+from wallets.anoncreds.objects import DefinitionBody
 
 
 def make_registry(
-    definition_id: str, public: dict[str, Any], number: int, size: int
+    definition_id: str, public: DefinitionBody, number: int, size: int
 ) -> anoncreds.RevocationRegistry:
     """Make a registry and store its tails file. Nothing is published yet.
 
@@ -34,7 +35,7 @@ def make_registry(
 
 
 def publish_registry(
-    ledger: Ledger, definition: dict[str, Any], made: anoncreds.RevocationRegistry
+    ledger: Ledger, definition: DefinitionBody, made: anoncreds.RevocationRegistry
 ) -> str:
     """Publish a registry with its first status list. Return the id of the registry.
 
@@ -55,7 +56,7 @@ def publish_registry(
 
 @transactions.atomic()
 def build_registry(
-    definition: CredentialDefinition, public: dict[str, Any], size: int
+    definition: CredentialDefinition, public: DefinitionBody, size: int
 ) -> RevocationRegistry:
     """Make and publish a registry on the local network: about 1.2 ms for each slot.
 

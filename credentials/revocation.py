@@ -27,6 +27,7 @@ from credentials.models.registry import RevocationRegistry
 from credentials.registries import build_next_registry
 from tenants import vault
 from wallets import anoncreds
+from wallets.anoncreds.objects import StatusListBody
 
 # In one transaction: the feeds of all organizations wait for it
 # (webhooks/events/feed.py).
@@ -278,7 +279,7 @@ def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
         ledger.publish_status_list(following)
 
 
-def _newest_list(registry: RevocationRegistry, ledger: Ledger) -> dict[str, Any] | None:
+def _newest_list(registry: RevocationRegistry, ledger: Ledger) -> StatusListBody | None:
     # Not the final list: what we only add to need not be marked as given.
     until = int(time.time()) + CLOCK_SKEW_SECONDS
     return ledger.status_list(registry.registry_id, until)
@@ -286,7 +287,7 @@ def _newest_list(registry: RevocationRegistry, ledger: Ledger) -> dict[str, Any]
 
 @contextmanager
 def _while_newest(
-    status_list: dict[str, Any], registry: RevocationRegistry, ledger: Ledger
+    status_list: StatusListBody, registry: RevocationRegistry, ledger: Ledger
 ) -> Iterator[None]:
     """Write a list that follows `status_list` in this block. 503 `list_superseded`.
 
@@ -303,8 +304,8 @@ def _while_newest(
 
 
 def _next_list(
-    registry: RevocationRegistry, newest: dict[str, Any], timestamp: int
-) -> dict[str, Any]:
+    registry: RevocationRegistry, newest: StatusListBody, timestamp: int
+) -> StatusListBody:
     """The newest list with all that is revoked now, as the list of `timestamp`.
 
     Stores nothing.
@@ -320,7 +321,7 @@ def _next_list(
 
 
 def unlisted_indices(
-    registry: RevocationRegistry, status_list: dict[str, Any]
+    registry: RevocationRegistry, status_list: StatusListBody
 ) -> list[int]:
     """The indices of revoked credentials that are not revoked in the list."""
     credentials = Credential.objects.filter(

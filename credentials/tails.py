@@ -8,7 +8,6 @@ import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.files.base import ContentFile, File
@@ -23,6 +22,7 @@ from credentials.ledgers.published import PublishedObject
 from credentials.models.registry import RevocationRegistry
 from tenants.models import Network
 from wallets import keys
+from wallets.anoncreds.objects import RegistryBody
 
 TAILS_FOLDER = "tails/"
 TAILS_HASH = r"[1-9A-HJ-NP-Za-km-z]{40,50}"
@@ -65,7 +65,7 @@ def store_tails(source: Path, tails_hash: str) -> None:
         default_storage.save(tails_name(tails_hash), File(file))
 
 
-def tails_path(public: dict[str, Any]) -> str:
+def tails_path(public: RegistryBody) -> str:
     """The path of a local copy of a registry's tails file, for the library.
 
     The file comes from the storage or, if that does not have it, from its issuer. 503

@@ -8,6 +8,7 @@ from core.work import network_reads, transactions
 from credentials import publishing
 from credentials.ledgers.base import schema_id_of
 from credentials.models import Credential, CredentialDefinition
+from credentials.models.definition import Claims
 from credentials.models.schema import build_schema_body
 from sandbox.holders import create_holder, require_test
 from sandbox.models import SimulatedHolder
@@ -75,7 +76,7 @@ def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
     # On the local network its credentials can be revoked.
     is_local = tenant.network.kind == Network.Kind.LOCAL
     schema = build_schema_body(tenant, NAME, VERSION, ATTRIBUTES)
-    claims = {"age": {"type": "integer"}}
+    claims: Claims = {"age": {"type": "integer"}}
     wanted = publishing.DefinitionParameters(
         tenant=tenant,
         schema_body=schema,

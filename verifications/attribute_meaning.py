@@ -13,7 +13,7 @@ restrictions allow have an attribute called `policyName` and none of `attributeN
 from collections.abc import Iterator
 from dataclasses import replace
 
-from credentials.ledgers.base import schema_id_of
+from credentials.ledgers.base import join_schema_id
 from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.policy import Policy, PolicyItem
 from wallets.anoncreds import normalise_name
@@ -65,16 +65,15 @@ def _allowed_schemas(item: PolicyItem, ledger: LedgerReader) -> Iterator[set[str
         definition_id = restriction.definition_id
         definition = ledger.definition(definition_id) if definition_id else None
         schema_id = restriction.facts.get("schemaId")
-        parts = {
-            "issuerId": restriction.facts.get("schemaIssuerDid"),
-            "name": restriction.facts.get("schemaName"),
-            "version": restriction.facts.get("schemaVersion"),
-        }
+        did, name, version = (
+            restriction.facts.get(f"schema{part}")
+            for part in ("IssuerDid", "Name", "Version")
+        )
         if definition:
             schema_id = definition["schemaId"]
-        elif not schema_id and all(parts.values()):
+        elif not schema_id and did and name and version:
             # With less than all three, it may be a schema that we do not know.
-            schema_id = schema_id_of(parts)
+            schema_id = join_schema_id(did, name, version)
         schema = ledger.schema(schema_id) if schema_id else None
         if schema:
             yield set(map(normalise_name, schema["attrNames"]))

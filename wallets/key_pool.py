@@ -17,7 +17,7 @@ leased: then use() fails.
 
 import hashlib
 import logging
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.views.decorators.debug import sensitive_variables
@@ -25,6 +25,7 @@ from django.views.decorators.debug import sensitive_variables
 from tenants import vault
 from wallets import anoncreds, key_queue
 from wallets.anoncreds import Definition, UnusableKey
+from wallets.anoncreds.objects import SchemaBody
 from wallets.key_queue import KeyNotReady
 from wallets.models import SpareKey
 
@@ -68,7 +69,7 @@ class ReservedKey(NamedTuple):
 @sensitive_variables()
 def reserve_key(
     schema_id: str,
-    schema: dict,
+    schema: SchemaBody,
     issuer_id: str,
     tag: str,
     support_revocation: bool,
@@ -105,8 +106,7 @@ def reserve_key(
 @sensitive_variables()
 def open_spare_key(spare: SpareKey) -> Definition:
     """Return the parts of a spare key. Raises UnusableKey if its primes are public."""
-    parts: dict[str, Any] = vault.unseal(spare, "parts")
-    key = Definition(**parts)
+    key = Definition(**vault.unseal(spare, "parts"))
     n = key.public["value"]["primary"]["n"]
     if hashlib.sha256(n.encode()).hexdigest() in PUBLIC_KEYS:
         raise UnusableKey

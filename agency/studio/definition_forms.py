@@ -17,6 +17,7 @@ from credentials.api.serializers import (
 )
 from credentials.models.definition import DATE, INTEGER
 from verifications.wording import is_validity
+from wallets.anoncreds.objects import SchemaBody
 
 MAX_ROWS = 90  # of attributes
 FIRST_ROWS = 3
@@ -68,7 +69,7 @@ class DefinitionForm(OnceForm):
     rows = forms.IntegerField(widget=forms.HiddenInput, required=False)
 
     def __init__(
-        self, data: Any = None, schema: dict[str, Any] | None = None, **options: Any
+        self, data: Any = None, schema: SchemaBody | None = None, **options: Any
     ) -> None:
         """schema: of the network, as AnonCreds writes it, instead of rows."""
         initial = options.setdefault("initial", {})

@@ -4,6 +4,7 @@ Version 1.0 identifies an attachment by its member and id (RFCs 0036 and 0037), 
 2.0 by its format (RFCs 0453 and 0454). The attached content is the same in both.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from connections.didcomm.message import Message, json_attachment, read_attachment
@@ -91,7 +92,7 @@ PRESENTATION = Attachment(
 
 
 def attach_as(
-    message_format: MessageFormat, attachment: Attachment, content: dict
+    message_format: MessageFormat, attachment: Attachment, content: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the members of a message that attach `content` in this format."""
     members: dict[str, Any] = {

@@ -5,6 +5,7 @@ import binascii
 import json
 import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -232,7 +233,7 @@ def problem_text(message: Message) -> str | None:
     return "".join(one for one in found[:MAX_REASON] if one.isprintable()) or None
 
 
-def json_attachment(identifier: str, content: dict) -> dict:
+def json_attachment(identifier: str, content: Mapping[str, Any]) -> dict:
     """A JSON attachment in the encoding that all agents read: plain padded base64."""
     data = base64.b64encode(json.dumps(content).encode()).decode()
     return {

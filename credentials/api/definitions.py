@@ -30,6 +30,7 @@ from credentials.ledgers.base import schema_id_of
 from credentials.models import CredentialDefinition, Schema
 from credentials.models.schema import build_schema_body
 from tenants.models import Scope, Tenant
+from wallets.anoncreds.objects import SchemaBody
 
 active_definition = CompiledQuery(
     lambda tenant_id, definition_id: CredentialDefinition.active_of(tenant_id).filter(
@@ -99,7 +100,7 @@ class CredentialDefinitions(View):
         return self.create_definition(schema, definitionId, body)
 
     def create_definition(
-        self, schema: dict[str, Any], schema_id: str, body: dict[str, Any]
+        self, schema: SchemaBody, schema_id: str, body: dict[str, Any]
     ) -> Response:
         """Reserve the key, or publish on a remote ledger, before the transaction."""
         wanted = publishing.DefinitionParameters(
@@ -158,7 +159,7 @@ class CredentialDefinitions(View):
         return Response()
 
 
-def read_schema(tenant: Tenant, schema_id: str) -> dict[str, Any]:
+def read_schema(tenant: Tenant, schema_id: str) -> SchemaBody:
     """A schema of anybody on the organization's network, as AnonCreds writes it."""
     schema = ledger_of(tenant.network).schema(schema_id)
     if schema is None:

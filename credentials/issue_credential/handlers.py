@@ -36,6 +36,7 @@ from credentials.models.credential import (
 )
 from tenants import vault
 from wallets import anoncreds
+from wallets.anoncreds.objects import CredentialBody, OfferBody
 from wallets.models import Wallet
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
 
 
 def _is_repeated_offer(
-    credential: Credential, offer: dict[str, Any], values: dict[str, str]
+    credential: Credential, offer: OfferBody, values: dict[str, str]
 ) -> bool:
     """Whether this offer was received before, and is open or answered.
 
@@ -194,7 +195,7 @@ def _issue_or_decline(
             found.decline()
 
 
-def _values_in_order(stored: dict[str, Any], offered: list[str]) -> dict[str, str]:
+def _values_in_order(stored: CredentialBody, offered: list[str]) -> dict[str, str]:
     """The values of a credential as the offer had them: the library's have no order.
 
     offered: the normalised names.
@@ -247,7 +248,7 @@ def _process_credential(
     issued: dict[str, Any],
     registry_id: str,
     prepared: PreparedResults,
-) -> dict[str, Any]:
+) -> CredentialBody:
     """Verify the credential and complete it with the link secret. Return it.
 
     registry_id: "" of a credential that cannot be revoked. PeerError

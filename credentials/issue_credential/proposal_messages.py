@@ -26,6 +26,7 @@ from credentials.messages import (
     read_attributes,
 )
 from wallets.anoncreds import normalise_name
+from wallets.anoncreds.objects import OfferBody
 
 # The members of the filter, by their names in the API.
 FILTER_MEMBERS = {
@@ -113,7 +114,7 @@ def _text_member(body: dict[str, Any], name: str) -> str:
 
 
 def matches_offer(
-    proposed: dict[str, Any], offer: dict[str, Any], values: dict[str, str]
+    proposed: dict[str, Any], offer: OfferBody, values: dict[str, str]
 ) -> bool:
     """Whether an AnonCreds offer matches everything that a proposal names.
 

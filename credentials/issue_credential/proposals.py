@@ -20,6 +20,7 @@ from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
 from tenants import vault
 from tenants.models import Notes, Tenant
+from wallets.anoncreds.objects import OfferBody
 from wallets.models import Wallet
 
 # With the names of the API: see proposal_messages.
@@ -196,7 +197,7 @@ def create_proposed(
 def find_answered_in_new_thread(
     connection: Connection,
     message: Message,
-    offer: dict[str, Any],
+    offer: OfferBody,
     values: dict[str, str],
 ) -> Credential | None:
     """Holder: the oldest proposal that an offer in a new thread answers, or None.

@@ -2,9 +2,15 @@
 
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from core.errors import Conflict, Unavailable
+from wallets.anoncreds.objects import (
+    DefinitionBody,
+    RegistryBody,
+    SchemaBody,
+    StatusListBody,
+)
 
 
 class DidRole(NamedTuple):
@@ -62,17 +68,17 @@ class Ledger(Protocol):
 
     def publish_endpoint(self, did: str, endpoint: str) -> None: ...
 
-    def publish_schema(self, schema: dict[str, Any]) -> str: ...
+    def publish_schema(self, schema: SchemaBody) -> str: ...
 
     def publish_definition(
-        self, definition: dict[str, Any], tag: str | None
+        self, definition: DefinitionBody, tag: str | None
     ) -> str: ...
 
-    def publish_registry(self, public: dict[str, Any]) -> str: ...
+    def publish_registry(self, public: RegistryBody) -> str: ...
 
-    def publish_status_list(self, status_list: dict[str, Any]) -> None: ...
+    def publish_status_list(self, status_list: StatusListBody) -> None: ...
 
-    def replace_status_list(self, status_list: dict[str, Any]) -> bool:
+    def replace_status_list(self, status_list: StatusListBody) -> bool:
         """Publish a list in place of the one of the same time.
 
         Return False, and change nothing, if somebody may rely on that one.
@@ -81,19 +87,19 @@ class Ledger(Protocol):
 
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool: ...
 
-    def schema(self, schema_id: str) -> dict[str, Any] | None:
+    def schema(self, schema_id: str) -> SchemaBody | None:
         """Return `{"issuerId", "name", "version", "attrNames"}`, or None."""
         ...
 
-    def definition(self, definition_id: str) -> dict[str, Any] | None:
+    def definition(self, definition_id: str) -> DefinitionBody | None:
         """Return a definition as published, or None."""
         ...
 
-    def revocation_registry(self, registry_id: str) -> dict[str, Any] | None:
+    def revocation_registry(self, registry_id: str) -> RegistryBody | None:
         """Return a registry as published, or None."""
         ...
 
-    def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
+    def status_list(self, registry_id: str, timestamp: int) -> StatusListBody | None:
         """Return the newest list not later than `timestamp` (unix seconds), or None.
 
         Another list of the same time, with more revocations, may replace it.
@@ -102,7 +108,7 @@ class Ledger(Protocol):
 
     def final_status_list(
         self, registry_id: str, timestamp: int
-    ) -> dict[str, Any] | None:
+    ) -> StatusListBody | None:
         """Like status_list(), but the list is never replaced from now on.
 
         For everybody who names the list to others, such as a prover: they find it by
@@ -123,9 +129,12 @@ class Ledger(Protocol):
         ...
 
 
-def schema_id_of(schema: dict[str, Any]) -> str:
-    """Return the id of a schema: `<DID>:2:<name>:<version>`."""
-    return f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
+def schema_id_of(schema: SchemaBody) -> str:
+    return join_schema_id(schema["issuerId"], schema["name"], schema["version"])
+
+
+def join_schema_id(did: str, name: str, version: str) -> str:
+    return f"{did}:2:{name}:{version}"
 
 
 def split_schema_id(schema_id: str) -> tuple[str, str, str]:
@@ -144,7 +153,7 @@ def name_in(schema_id: str) -> str:
     return split_schema_id(schema_id)[1] or schema_id
 
 
-def registry_id_of(public: dict[str, Any]) -> str:
+def registry_id_of(public: RegistryBody) -> str:
     """The id of a registry: `DID:4:<definition id>:CL_ACCUM:<tag>`."""
     issuer_did = public["issuerId"]
     return f"{issuer_did}:4:{public['credDefId']}:CL_ACCUM:{public['tag']}"

@@ -5,6 +5,7 @@ Anyone can read them. Ids are those of Indy: `DID:2:name:version` for a schema,
 network's next sequence number, from 1.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +27,12 @@ from credentials.ledgers.published import (
     StatusList,
 )
 from tenants.models import Network
+from wallets.anoncreds.objects import (
+    DefinitionBody,
+    RegistryBody,
+    SchemaBody,
+    StatusListBody,
+)
 
 
 class LocalLedger:
@@ -48,7 +55,7 @@ class LocalLedger:
             network=self.network, did=did, defaults={"endpoint": endpoint}
         )
 
-    def publish_schema(self, schema: dict[str, Any]) -> str:
+    def publish_schema(self, schema: SchemaBody) -> str:
         """Publish a schema, unless the same one exists. Return its id.
 
         409 `schema_exists` if it exists with other attributes.
@@ -62,7 +69,7 @@ class LocalLedger:
             self._write_object(PublishedObject.Kind.SCHEMA, schema_id, schema)
         return schema_id
 
-    def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
+    def publish_definition(self, definition: DefinitionBody, tag: str | None) -> str:
         """Publish a definition and return its id. 409 `tag_taken`.
 
         Without a tag, it gets the first of the default tags that is free.
@@ -78,13 +85,13 @@ class LocalLedger:
         self._write_object(PublishedObject.Kind.DEFINITION, definition_id, definition)
         return definition_id
 
-    def publish_registry(self, public: dict[str, Any]) -> str:
+    def publish_registry(self, public: RegistryBody) -> str:
         """Publish a registry and return its id."""
         registry_id = registry_id_of(public)
         self._write_object(PublishedObject.Kind.REGISTRY, registry_id, public)
         return registry_id
 
-    def publish_status_list(self, status_list: dict[str, Any]) -> None:
+    def publish_status_list(self, status_list: StatusListBody) -> None:
         StatusList.objects.create(
             network=self.network,
             registry_id=status_list["revRegDefId"],
@@ -92,7 +99,7 @@ class LocalLedger:
             body=status_list,
         )
 
-    def replace_status_list(self, status_list: dict[str, Any]) -> bool:
+    def replace_status_list(self, status_list: StatusListBody) -> bool:
         return StatusList.replace(self.network, status_list)
 
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool:
@@ -102,19 +109,19 @@ class LocalLedger:
         _, taken = self._taken_tags(issuer_did, schema_id)
         return tag in taken
 
-    def schema(self, schema_id: str) -> dict[str, Any] | None:
+    def schema(self, schema_id: str) -> SchemaBody | None:
         """Return a schema, or None. Cached: the caller must not modify it."""
         return self._find_body(PublishedObject.Kind.SCHEMA, schema_id)
 
-    def definition(self, definition_id: str) -> dict[str, Any] | None:
+    def definition(self, definition_id: str) -> DefinitionBody | None:
         """Return a definition, or None. Cached: the caller must not modify it."""
         return self._find_body(PublishedObject.Kind.DEFINITION, definition_id)
 
-    def revocation_registry(self, registry_id: str) -> dict[str, Any] | None:
+    def revocation_registry(self, registry_id: str) -> RegistryBody | None:
         """Return a registry, or None. Cached: the caller must not modify it."""
         return self._find_body(PublishedObject.Kind.REGISTRY, registry_id)
 
-    def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
+    def status_list(self, registry_id: str, timestamp: int) -> StatusListBody | None:
         """Return the newest list not later than `timestamp` (unix seconds), or None.
 
         It may still be replaced: see final_status_list().
@@ -125,7 +132,7 @@ class LocalLedger:
 
     def final_status_list(
         self, registry_id: str, timestamp: int
-    ) -> dict[str, Any] | None:
+    ) -> StatusListBody | None:
         newest = StatusList.find_newest(self.network, registry_id, timestamp)
         if newest is None:
             return None
@@ -175,13 +182,15 @@ class LocalLedger:
         object_ids = definitions.values_list("object_id", flat=True)
         return id_prefix, {one.removeprefix(id_prefix) for one in object_ids}
 
-    def _find_body(self, kind: str, object_id: str) -> dict[str, Any] | None:
+    def _find_body(self, kind: str, object_id: str) -> Any:
         try:
             return published_body(self.network.pk, kind, object_id)
         except LookupError:
             return None
 
-    def _write_object(self, kind: str, object_id: str, body: dict[str, Any]) -> None:
+    def _write_object(
+        self, kind: str, object_id: str, body: Mapping[str, object]
+    ) -> None:
         PublishedObject.objects.create(
             network=self.network,
             kind=kind,
@@ -192,7 +201,7 @@ class LocalLedger:
 
 
 @lru_cache(maxsize=2000)
-def published_body(network_id: str, kind: str, object_id: str) -> dict[str, Any]:
+def published_body(network_id: str, kind: str, object_id: str) -> Any:
     """A published object. It is cached forever, because it never changes.
 
     The caller must not modify it. LookupError if it is not published yet: absence is
@@ -204,7 +213,7 @@ def published_body(network_id: str, kind: str, object_id: str) -> dict[str, Any]
     return body
 
 
-def read_body(network_id: str, kind: str, object_id: str) -> dict[str, Any] | None:
+def read_body(network_id: str, kind: str, object_id: str) -> Any:
     """A published object, read from the database without the cache, for writes."""
     if "\0" in object_id:
         return None  # PostgreSQL cannot store this character

@@ -3,13 +3,14 @@
 This module imports no other module of credentials.
 """
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.utils import timezone
 
 from core.work import network_reads
 from tenants.models import Network, Record
+from wallets.anoncreds.objects import StatusListBody
 
 FAR_FUTURE = 2**40  # unix seconds: later than any list
 
@@ -97,7 +98,7 @@ class StatusList(Record):
     @classmethod
     def newest(
         cls, network: Network, registry_id: str, timestamp: int = FAR_FUTURE
-    ) -> dict[str, Any] | None:
+    ) -> StatusListBody | None:
         """Return the body of the newest list, or None.
 
         timestamp: in unix seconds, up to which. It may still be replaced: see
@@ -118,7 +119,7 @@ class StatusList(Record):
         return lists.filter(timestamp__lte=timestamp).order_by("-timestamp").first()
 
     @classmethod
-    def replace(cls, network: Network, body: dict[str, Any]) -> bool:
+    def replace(cls, network: Network, body: StatusListBody) -> bool:
         """Replace the list of the same registry and time, unless it is final.
 
         Return whether it was replaced.
@@ -131,7 +132,7 @@ class StatusList(Record):
         )
         return bool(replaceable.update(body=body, updated_at=timezone.now()))
 
-    def final_body(self) -> dict[str, Any]:
+    def final_body(self) -> StatusListBody:
         """The body, which is never replaced from now on. Not inside a transaction.
 
         A transaction that is rolled back would take the mark with it, and one that

@@ -29,6 +29,7 @@ from credentials.models.registry import RevocationRegistry
 from tenants import vault
 from tenants.models import Notes, Tenant
 from wallets import anoncreds
+from wallets.anoncreds.objects import CredentialBody, DefinitionBody, OfferBody
 from wallets.models import Wallet
 from webhooks.events.types import Type
 
@@ -558,7 +559,7 @@ class Credential(Exchange):
     def answer_proposal(
         self,
         definition: CredentialDefinition,
-        offer: dict[str, Any],
+        offer: OfferBody,
         values: Values | None,
         automatic_issuance: bool,
     ) -> None:
@@ -575,16 +576,14 @@ class Credential(Exchange):
             values=vault.sealed_value(self, "values", values),
         )
 
-    def receive_offer(
-        self, message: Message, offer: dict[str, Any], values: Values
-    ) -> None:
+    def receive_offer(self, message: Message, offer: OfferBody, values: Values) -> None:
         """Holder: the issuer has answered a proposal, or replaced its offer."""
         sources = [self.State.PROPOSED, self.State.OFFERED]
         columns = self.offered_columns(message, offer, values)
         move(self, sources, self.State.OFFERED, **columns)
 
     def offered_columns(
-        self, message: Message, offer: dict[str, Any], values: Values
+        self, message: Message, offer: OfferBody, values: Values
     ) -> dict[str, Any]:
         """What a row has of the offer that was received last."""
         return {
@@ -609,7 +608,7 @@ class Credential(Exchange):
         )
 
     def receive_credential(
-        self, stored: dict[str, Any], values: Values, registry_id: str
+        self, stored: CredentialBody, values: Values, registry_id: str
     ) -> None:
         """Holder: the issuer has issued it.
 
@@ -655,7 +654,7 @@ class Credential(Exchange):
         assert found, "credentials keep their definition"
         return found
 
-    def public_definition(self) -> dict[str, Any]:
+    def public_definition(self) -> DefinitionBody:
         """The definition as published on the network. 409 `unknown_definition`."""
         network = self.tenant.network
         public = ledger_of(network).definition(self.definition_id)

@@ -1,7 +1,7 @@
 """Credential definitions: what an organization issues."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict
 from uuid import UUID
 
 from django.db import models
@@ -16,10 +16,24 @@ from credentials.models.schema import Schema
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
 from wallets import anoncreds
+from wallets.anoncreds.objects import (
+    CredentialBody,
+    DefinitionBody,
+    OfferBody,
+    Opaque,
+    SchemaBody,
+)
 
 # The used share of the newest registry at which the next one is built.
 BUILD_NEXT_AT = 0.7
 INTEGER, DATE = "integer", "date"  # types of claims
+
+
+class Claim(TypedDict):
+    type: str
+
+
+Claims = dict[str, Claim]  # by attribute
 
 
 class ClaimType(NamedTuple):
@@ -122,10 +136,10 @@ class CredentialDefinition(Record, NotedRow):
     def record_published(
         cls,
         tenant: Tenant,
-        schema_body: dict[str, Any],
+        schema_body: SchemaBody,
         made: anoncreds.Definition,
         definition_id: str,
-        claims: dict[str, Any] | None = None,
+        claims: Claims | None = None,
         notes: Notes | None = None,
     ) -> Self:
         """Create the row of a published definition, and of its schema if missing."""
@@ -144,7 +158,7 @@ class CredentialDefinition(Record, NotedRow):
         definition.save(force_insert=True)
         return definition
 
-    def public_part(self) -> dict[str, Any]:
+    def public_part(self) -> DefinitionBody:
         """Return the definition as it is published. The caller must not modify it.
 
         From the cache of this process, the database or, at worst, a remote ledger,
@@ -203,7 +217,7 @@ class CredentialDefinition(Record, NotedRow):
             message = "automaticIssuance needs credentialValues."
             raise Invalid("values_missing", message, {"credentialValues": [message]})
 
-    def create_offer(self) -> dict[str, Any]:
+    def create_offer(self) -> OfferBody:
         """The AnonCreds offer of a credential of this definition."""
         return anoncreds.create_offer(
             self.schema.schema_id, self.definition_id, vault.unseal(self, "key_proof")
@@ -211,12 +225,12 @@ class CredentialDefinition(Record, NotedRow):
 
     def sign_credential(
         self,
-        offer: dict[str, Any],
-        request: dict[str, Any],
+        offer: OfferBody,
+        request: Opaque,
         values: Mapping[str, str],
         revocation: anoncreds.RevocationSlot | None,
         prepared: PreparedResults,
-    ) -> dict[str, Any]:
+    ) -> CredentialBody:
         """The AnonCreds credential. revocation: of a definition that supports it."""
         return prepared.call(
             anoncreds.create_credential,

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 from django.db import models
@@ -99,7 +99,7 @@ class Publication(Record, CausedJob):
         tenant: Tenant,
         kind: str,
         subject: str,
-        payload: dict[str, Any],
+        payload: Mapping[str, Any],
         request: Any = None,
         **fields: Any,
     ) -> Self:

@@ -1,6 +1,6 @@
 """Revocation registries of definitions."""
 
-from typing import Any, Self
+from typing import Self
 
 from django.db import models
 from django.db.models import F
@@ -11,6 +11,7 @@ from credentials.models.definition import BUILD_NEXT_AT, CredentialDefinition
 from tenants import vault
 from tenants.models import Record, Tenant
 from wallets import anoncreds
+from wallets.anoncreds.objects import RegistryBody
 
 
 class RevocationRegistry(Record):
@@ -69,7 +70,7 @@ class RevocationRegistry(Record):
         newest_size = max((size for size, _ in rows), default=0)
         return free > newest_size * (1 - BUILD_NEXT_AT)
 
-    def public_part(self) -> dict[str, Any]:
+    def public_part(self) -> RegistryBody:
         """Return the registry as it is published. The caller must not modify it.
 
         From the cache of this process, the database or, at worst, a remote ledger,

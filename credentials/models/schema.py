@@ -1,11 +1,12 @@
 """Schemas: the attribute names of credentials."""
 
-from typing import Any, Self
+from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from tenants.models import Record, Tenant
+from wallets.anoncreds.objects import SchemaBody
 from wallets.models import Wallet
 
 
@@ -30,9 +31,7 @@ class Schema(Record):
         return self.schema_id
 
     @classmethod
-    def record_published(
-        cls, tenant: Tenant, schema_id: str, body: dict[str, Any]
-    ) -> Self:
+    def record_published(cls, tenant: Tenant, schema_id: str, body: SchemaBody) -> Self:
         """Get or create the tenant's row of a published schema."""
         schema, _ = cls.objects.get_or_create(
             tenant=tenant,
@@ -48,7 +47,7 @@ class Schema(Record):
 
 def build_schema_body(
     tenant: Tenant, name: str, version: str, attribute_names: list[str]
-) -> dict[str, Any]:
+) -> SchemaBody:
     """Return a schema of this organization in the form of AnonCreds.
 
     Nothing is stored. One query, for its DID.

@@ -31,6 +31,7 @@ from verifications.proofs.relative_dates import day_of_number, resolve_value
 from verifications.proofs.request_building import needs_bound
 from verifications.proofs.selection import Candidate, comparable_number
 from wallets.anoncreds import normalise_name
+from wallets.anoncreds.objects import DefinitionBody, SchemaBody
 
 OLD_VALID_AT = timedelta(days=1)
 # A policy that compares with a date this near to today was probably meant for today.
@@ -114,7 +115,7 @@ class Review:
         return bool(requirement.valid_now) or requirement.end is not None
 
     @cached_property
-    def definitions(self) -> dict[str, dict | None]:
+    def definitions(self) -> dict[str, DefinitionBody | None]:
         """Definitions by id: the first MAX_LOOKUPS named, and those of the samples."""
         tried = [
             candidate.definition_id
@@ -125,7 +126,7 @@ class Review:
         return {name: self.ledger.definition(name) for name in definition_ids}
 
     @cached_property
-    def schemas(self) -> dict[str, dict | None]:
+    def schemas(self) -> dict[str, SchemaBody | None]:
         """Schemas by id: the first MAX_LOOKUPS named, and those of the definitions."""
         known = [one["schemaId"] for one in self.definitions.values() if one]
         schema_ids = [*self._named_ids("schemaId"), *known]

@@ -30,6 +30,7 @@ from verifications.proofs.selection import (
     unfit_code,
 )
 from wallets import anoncreds
+from wallets.anoncreds.objects import DefinitionBody, SchemaBody, SignedValue
 
 Sample = dict[str, Any]
 
@@ -133,7 +134,7 @@ def _build_candidate(
         sentence = f"Name each attribute of the schema once: {names}."
         raise _invalid_sample(f"{path}.values", sentence)
     encoded = {
-        name: {"raw": raw, "encoded": anoncreds.encode_value(raw)}
+        name: SignedValue(raw=raw, encoded=anoncreds.encode_value(raw))
         for name, raw in values.items()
     }
     return Candidate(
@@ -145,13 +146,17 @@ def _build_candidate(
         schema_name=facts.get("schemaName", ""),
         schema_version=facts.get("schemaVersion", ""),
         values=values,
-        credential={"values": encoded},
+        # Nobody has signed it, and nobody proves with it.
+        credential={"values": encoded},  # type: ignore[typeddict-item]
         revocation=_revocation_status(path, sample, definition),
     )
 
 
 def _sample_facts(
-    path: str, sample: Sample, definition: dict | None, schema: dict | None
+    path: str,
+    sample: Sample,
+    definition: DefinitionBody | None,
+    schema: SchemaBody | None,
 ) -> dict[str, str]:
     """Return the values of restriction members, from the sample and the network.
 
@@ -171,7 +176,7 @@ def _sample_facts(
 
 
 def _revocation_status(
-    path: str, sample: Sample, definition: dict | None
+    path: str, sample: Sample, definition: DefinitionBody | None
 ) -> RevocationStatus | None:
     if not sample.get("revoked", False):
         return None

@@ -1,7 +1,6 @@
 """The wallet's credentials as candidates for a proof request."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet, Value
@@ -13,6 +12,7 @@ from tenants import vault
 from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Candidate, RevocationStatus
+from wallets.anoncreds.objects import StatusListBody
 from wallets.models import Wallet
 
 FIRST_BATCH = 5  # rows; more than most wallets hold of what one request asks for
@@ -100,7 +100,7 @@ def build_candidates(
 
 
 def _revocation_status(
-    row: Credential, status_list: dict[str, Any] | None
+    row: Credential, status_list: StatusListBody | None
 ) -> RevocationStatus | None:
     """The status in the newest status list. Not revoked if there is no list."""
     if row.revocation_index is None:

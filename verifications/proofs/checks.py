@@ -79,6 +79,12 @@ from verifications.proofs.proof_values import own_answers, proof_by_item, proof_
 from verifications.proofs.request_reading import ProofRequest
 from wallets import anoncreds
 from wallets.anoncreds import LINK_SECRET_LABEL, normalise_name
+from wallets.anoncreds.objects import (
+    DefinitionBody,
+    RegistryBody,
+    SchemaBody,
+    StatusListBody,
+)
 
 # The sizes of the largest honest numbers: the exponent e of a signature, and a
 # response for a hidden value.
@@ -237,17 +243,19 @@ class Judgement:
     at_receipt: Interval | None = None
     allows_interval: bool = False
     prepared: PreparedResults = field(default_factory=PreparedResults)
-    _status_lists: dict[tuple[str, int], dict | None] = field(default_factory=dict)
+    _status_lists: dict[tuple[str, int], StatusListBody | None] = field(
+        default_factory=dict
+    )
 
     @cached_property
     def items(self) -> list[AnsweredItem]:
         return [AnsweredItem(item, self.presentation) for item in self.request.items]
 
     @cached_property
-    def resolved_definitions(self) -> list[tuple[dict, dict] | None]:
+    def resolved_definitions(self) -> list[tuple[DefinitionBody, SchemaBody] | None]:
         """The (definition, schema) of each sub-proof; None if the ledger lacks one."""
         ids = [identifier.definition_id for identifier in self.presentation.identifiers]
-        known: dict[str, tuple[dict, dict] | None] = {}
+        known: dict[str, tuple[DefinitionBody, SchemaBody] | None] = {}
         for name in dict.fromkeys(ids):
             definition = self.ledger.definition(name)
             schema = self.ledger.schema(definition["schemaId"]) if definition else None
@@ -263,7 +271,7 @@ class Judgement:
         ]
 
     @cached_property
-    def revocation_registries(self) -> list[dict | None]:
+    def revocation_registries(self) -> list[RegistryBody | None]:
         """The registry that each sub-proof names; None if the ledger lacks it."""
         ids = [identifier.registry_id for identifier in self.presentation.identifiers]
         known = {
@@ -273,7 +281,7 @@ class Judgement:
         }
         return [known.get(name or "") for name in ids]
 
-    def status_list(self, index: int, time: int | None) -> dict | None:
+    def status_list(self, index: int, time: int | None) -> StatusListBody | None:
         """Return the newest status list of a sub-proof's registry.
 
         time: in unix seconds, up to which. None without a registry, a time or a list.
@@ -303,7 +311,7 @@ class Judgement:
         interval = self.accepted_interval(item)
         return interval.latest_timestamp if interval else None
 
-    def oldest_timestamp(self, index: int, item: Item, newest: dict) -> int:
+    def oldest_timestamp(self, index: int, item: Item, newest: StatusListBody) -> int:
         """The time of the oldest status list that proves the item's non-revocation.
 
         It is the list in force at the start of the accepted interval.
@@ -639,8 +647,8 @@ def check_signature(judgement: Judgement) -> Failure | None:
     sub-proofs name, which check_status_list() has accepted.
     """
     presentation = judgement.presentation
-    schemas: dict[str, dict] = {}
-    definitions: dict[str, dict] = {}
+    schemas: dict[str, SchemaBody] = {}
+    definitions: dict[str, DefinitionBody] = {}
     for identifier, known in zip(
         presentation.identifiers, judgement.resolved_definitions, strict=True
     ):
@@ -737,10 +745,12 @@ def _indexes_in(answers: Iterable[Answer]) -> set[int]:
     return {answer.index for answer in answers if answer.index is not None}
 
 
-def _proven_registries(judgement: Judgement) -> tuple[dict[str, dict], list[dict]]:
+def _proven_registries(
+    judgement: Judgement,
+) -> tuple[dict[str, RegistryBody], list[StatusListBody]]:
     """(registries by id, status lists) of the sub-proofs that prove non-revocation."""
-    registries: dict[str, dict] = {}
-    status_lists: list[dict] = []
+    registries: dict[str, RegistryBody] = {}
+    status_lists: list[StatusListBody] = []
     for index, identifier in enumerate(judgement.presentation.identifiers):
         registry = judgement.revocation_registries[index]
         if not judgement.presentation.sub_proofs[index].proves_non_revocation:

@@ -2,6 +2,13 @@
 
 from typing import Protocol
 
+from wallets.anoncreds.objects import (
+    DefinitionBody,
+    RegistryBody,
+    SchemaBody,
+    StatusListBody,
+)
+
 
 class LedgerReader(Protocol):
     """Returns public objects by id, as the ledger's JSON. None for an unknown id.
@@ -9,19 +16,21 @@ class LedgerReader(Protocol):
     credentials.ledgers has those that are read here, with the errors of its Ledger.
     """
 
-    def schema(self, schema_id: str) -> dict | None: ...
+    def schema(self, schema_id: str) -> SchemaBody | None: ...
 
-    def definition(self, definition_id: str) -> dict | None: ...
+    def definition(self, definition_id: str) -> DefinitionBody | None: ...
 
-    def revocation_registry(self, registry_id: str) -> dict | None: ...
+    def revocation_registry(self, registry_id: str) -> RegistryBody | None: ...
 
-    def status_list(self, registry_id: str, timestamp: int) -> dict | None:
+    def status_list(self, registry_id: str, timestamp: int) -> StatusListBody | None:
         """Return the newest list of the registry up to `timestamp`, in unix seconds.
 
         None if there is none.
         """
         ...
 
-    def final_status_list(self, registry_id: str, timestamp: int) -> dict | None:
+    def final_status_list(
+        self, registry_id: str, timestamp: int
+    ) -> StatusListBody | None:
         """Like status_list(), but no other list of its time will replace it."""
         ...

@@ -1,7 +1,7 @@
 """The prover's side: create the presentation of selected credentials."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from core.errors import Invalid, Unavailable
 from verifications.proofs.ledger_reader import LedgerReader
@@ -17,8 +17,12 @@ from verifications.proofs.selection import (
 )
 from wallets import anoncreds
 from wallets.anoncreds import SubProof, normalise_name
+from wallets.anoncreds.objects import DefinitionBody, RegistryBody, SchemaBody
 
-TailsPath = Callable[[dict], str]  # from a registry's public JSON to a local file
+Published = TypeVar("Published", SchemaBody, DefinitionBody)
+TailsPath = Callable[
+    [RegistryBody], str
+]  # from a registry's public JSON to a local file
 # What is wrong with a selection, by code.
 WRONG_SELECTIONS = {
     "unknown_policy": "The verification asks for no item of this name.",
@@ -256,7 +260,7 @@ def _companion_attribute(item: Item, required: RequiredValue | None) -> str | No
     )
 
 
-def _require_known(public: dict | None) -> dict:
+def _require_known(public: Published | None) -> Published:
     if public is None:
         raise Invalid(
             "unknown_definition",

@@ -8,8 +8,9 @@ of that. The library gets the JSON, our rules the objects.
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
+from core.text.bounded_json import JSON
 from verifications.proofs import curve
 from verifications.proofs.policy import MAX_TIMESTAMP
 
@@ -133,7 +134,7 @@ class Presentation(NamedTuple):
     body: dict
 
 
-def read_presentation(value: Any) -> Presentation:
+def read_presentation(value: JSON) -> Presentation:
     """Parse a presentation. Raises MalformedPresentation if it has another shape."""
     whole = _read_object(value)
     proof = _read_object(whole.get("proof"))
@@ -268,7 +269,7 @@ def _read_sub_proof(part: dict) -> dict:
     }
 
 
-def _read_non_revocation(value: Any) -> dict | None:
+def _read_non_revocation(value: JSON) -> dict | None:
     """Read a non-revocation proof.
 
     The `m2` of older provers is dropped: the one of the primary proof replaces it.
@@ -293,7 +294,7 @@ def _read_non_revocation(value: Any) -> dict | None:
     }
 
 
-def _read_inequality(value: Any) -> dict:
+def _read_inequality(value: JSON) -> dict:
     one = _read_object(value)
     predicate = _read_object(one.get("predicate"))
     kind = predicate.get("p_type")
@@ -325,13 +326,13 @@ def _read_aggregated(aggregated: dict) -> dict:
     return {"c_hash": _read_number(aggregated.get("c_hash")), "c_list": hashed}
 
 
-def _read_group(value: Any) -> dict:
+def _read_group(value: JSON) -> dict:
     return _read_index(value) | {
         "values": _read_map(_read_value, _read_object(value).get("values"))
     }
 
 
-def _read_value(value: Any) -> dict:
+def _read_value(value: JSON) -> dict:
     one = _read_object(value)
     return {
         "raw": _read_text(one.get("raw")),
@@ -339,14 +340,14 @@ def _read_value(value: Any) -> dict:
     }
 
 
-def _read_index(value: Any) -> dict:
+def _read_index(value: JSON) -> dict:
     index = _read_object(value).get("sub_proof_index")
     if type(index) is not int or not 0 <= index < 2**31:
         raise MalformedPresentation("not an index")
     return {"sub_proof_index": index}
 
 
-def _read_identifier(value: Any) -> dict:
+def _read_identifier(value: JSON) -> dict:
     one = _read_object(value)
     registry_id = one.get("rev_reg_id")
     timestamp = one.get("timestamp")
@@ -362,37 +363,37 @@ def _read_identifier(value: Any) -> dict:
     }
 
 
-def _read_object(value: Any) -> dict:
+def _read_object(value: JSON) -> dict:
     if not isinstance(value, dict):
         raise MalformedPresentation("not an object")
     return value
 
 
-def _read_list(value: Any) -> list:
+def _read_list(value: JSON) -> list:
     if not isinstance(value, list):
         raise MalformedPresentation("not a list")
     return value
 
 
-def _read_text(value: Any) -> str:
+def _read_text(value: JSON) -> str:
     if not isinstance(value, str):
         raise MalformedPresentation("not a text")
     return value
 
 
-def _read_number(value: Any) -> str:
+def _read_number(value: JSON) -> str:
     """Read a big number, which JSON has as decimal text."""
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
         raise MalformedPresentation("not a number")
     return value
 
 
-def _read_numbers(value: Any, names: tuple[str, ...]) -> dict[str, str]:
+def _read_numbers(value: JSON, names: tuple[str, ...]) -> dict[str, str]:
     given = _read_object(value)
     return {name: _read_number(given.get(name)) for name in names}
 
 
-def _read_map(read_member: Callable[[Any], T], value: Any) -> dict[str, T]:
+def _read_map(read_member: Callable[[JSON], T], value: JSON) -> dict[str, T]:
     """Read an object whose members all have one type. A missing object is empty."""
     if value is None:
         return {}

@@ -26,6 +26,7 @@ from functools import cached_property
 
 from verifications.proofs.policy import LOWER_BOUND_TYPES, Interval, PolicyItem
 from wallets.anoncreds import INT32, normalise_name
+from wallets.anoncreds.objects import DefinitionBody, SchemaBody
 
 MIN_SUFFIX = "#min"
 MAX_SUFFIX = "#max"
@@ -114,7 +115,7 @@ def fits_32_bits(predicate_type: object, threshold: int) -> bool:
 
 
 def credential_facts(
-    definition_id: str, definition: dict, schema: dict
+    definition_id: str, definition: DefinitionBody, schema: SchemaBody
 ) -> dict[str, str]:
     """Return the values that all credentials of a definition share.
 
@@ -126,7 +127,7 @@ def credential_facts(
     } | schema_facts(definition["schemaId"], schema)
 
 
-def schema_facts(schema_id: str, schema: dict) -> dict[str, str]:
+def schema_facts(schema_id: str, schema: SchemaBody) -> dict[str, str]:
     """The values that all credentials of a schema share, by restriction member."""
     return {
         "schemaId": schema_id,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from verifications.proofs.policy import Restriction
 from verifications.proofs.proof_items import Item
 from wallets.anoncreds import INT32, normalise_name
+from wallets.anoncreds.objects import CredentialBody
 
 
 class RevocationStatus(NamedTuple):
@@ -33,7 +34,7 @@ class Candidate:
     schema_name: str
     schema_version: str
     values: dict[str, str]
-    credential: dict
+    credential: CredentialBody
     revocation: RevocationStatus | None = None
 
     @property

@@ -5,6 +5,13 @@ import re
 import anoncreds
 
 from core.errors import PeerError
+from wallets.anoncreds.objects import (
+    CredentialBody,
+    DefinitionBody,
+    OfferBody,
+    Opaque,
+    RegistryBody,
+)
 from wallets.anoncreds.refusals import refused_as
 
 LINK_SECRET_ID = "default"
@@ -20,8 +27,8 @@ def create_link_secret() -> str:
 
 
 def create_request(
-    offer: dict, definition: dict, link_secret: str, prover_did: str
-) -> tuple[dict, dict]:
+    offer: OfferBody, definition: DefinitionBody, link_secret: str, prover_did: str
+) -> tuple[Opaque, Opaque]:
     """Create the holder's request, and the metadata that `process_credential` needs.
 
     prover_did: any text in the form of a DID. It is a source of randomness and
@@ -45,12 +52,12 @@ def create_request(
 
 
 def process_credential(
-    credential: dict,
-    metadata: dict,
+    credential: Opaque,
+    metadata: Opaque,
     link_secret: str,
-    definition: dict,
-    registry_public: dict | None = None,
-) -> dict:
+    definition: DefinitionBody,
+    registry_public: RegistryBody | None = None,
+) -> CredentialBody:
     """Check a credential and bind it to the link secret. Return it for storage.
 
     metadata: from create_request(), of the request that it answers.

@@ -6,12 +6,22 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import anoncreds
 
 from core.errors import Invalid, PeerError
 from wallets.anoncreds.encoding import encode_values, normalise_name
+from wallets.anoncreds.objects import (
+    CredentialBody,
+    DefinitionBody,
+    OfferBody,
+    Opaque,
+    PrimaryKey,
+    PrivatePart,
+    PublicKeys,
+    SchemaBody,
+)
 from wallets.anoncreds.refusals import REFUSALS, refused_as
 from wallets.anoncreds.revocation import RevocationSlot, require_free_index
 
@@ -27,9 +37,9 @@ class UnusableKey(Exception):
 class Definition(NamedTuple):
     """The parts of a credential definition; only `public` may leave the wallet."""
 
-    public: dict
-    private: dict
-    key_proof: dict
+    public: DefinitionBody
+    private: PrivatePart
+    key_proof: Opaque
 
     def __repr__(self) -> str:
         return "Definition(...)"  # no secrets in error reports
@@ -38,7 +48,7 @@ class Definition(NamedTuple):
 def resize_definition(
     spare: Definition,
     schema_id: str,
-    schema: dict,
+    schema: SchemaBody,
     issuer_id: str,
     tag: str,
     support_revocation: bool,
@@ -53,18 +63,24 @@ def resize_definition(
     other agents publish schemas with names that differ in case only.
     """
     private, old = spare.private["value"], spare.public["value"]
-    p, q = (int(private["p_key"][name]) for name in ("p", "q"))
+    primes = private["p_key"]
+    p, q = int(primes["p"]), int(primes["q"])
     if (2 * p + 1) * (2 * q + 1) != int(old["primary"]["n"]):
         raise UnusableKey
     labels = [LINK_SECRET_LABEL, *map(normalise_name, schema["attrNames"])]
-    made = run_resizing(private["p_key"] | {"labels": labels})
-    value, r_key = {"primary": made["primary"]}, None
+    made = run_resizing({"p": primes["p"], "q": primes["q"], "labels": labels})
+    value, r_key = PublicKeys(primary=made["primary"]), None
     if support_revocation:
         value["revocation"] = old["revocation"]
         r_key = private["r_key"]
     definition = Definition(
-        public=spare.public
-        | {"schemaId": schema_id, "issuerId": issuer_id, "tag": tag, "value": value},
+        public={
+            **spare.public,
+            "schemaId": schema_id,
+            "issuerId": issuer_id,
+            "tag": tag,
+            "value": value,
+        },
         private={"value": {"p_key": private["p_key"], "r_key": r_key}},
         key_proof=made["key_proof"],
     )
@@ -72,7 +88,12 @@ def resize_definition(
     return definition
 
 
-def run_resizing(given: dict[str, Any]) -> dict[str, Any]:
+class ResizedKey(TypedDict):
+    primary: PrimaryKey
+    key_proof: Opaque
+
+
+def run_resizing(given: Mapping[str, str | list[str]]) -> ResizedKey:
     """Run resizing.py. Raises ChildProcessError if it fails, as if it is killed.
 
     TimeoutError after RESIZING_SECONDS.
@@ -120,7 +141,7 @@ def check_key_proof(definition: Definition) -> None:
     raise Invalid("invalid_definition", "The schema cannot be used for a definition.")
 
 
-def create_offer(schema_id: str, definition_id: str, key_proof: dict) -> dict:
+def create_offer(schema_id: str, definition_id: str, key_proof: Opaque) -> OfferBody:
     """Create an offer: {"schema_id", "cred_def_id", "nonce", "key_correctness_proof"}.
 
     Store it exactly as it was sent: the credential is created from it. Raises
@@ -134,13 +155,13 @@ def create_offer(schema_id: str, definition_id: str, key_proof: dict) -> dict:
 
 
 def create_credential(
-    definition: dict,
-    private: dict,
-    offer: dict,
-    request: dict,
+    definition: DefinitionBody,
+    private: PrivatePart,
+    offer: OfferBody,
+    request: Opaque,
     values: Mapping[str, str],
     revocation: RevocationSlot | None = None,
-) -> dict:
+) -> CredentialBody:
     """Create a signed credential for a request that answers `offer`.
 
     values: the raw text of every attribute, by its name as spelled in the schema.

@@ -6,6 +6,14 @@ from typing import NamedTuple
 import anoncreds
 
 from core.errors import Invalid, PeerError, Unavailable
+from wallets.anoncreds.objects import (
+    CredentialBody,
+    DefinitionBody,
+    Opaque,
+    RegistryBody,
+    SchemaBody,
+    StatusListBody,
+)
 from wallets.anoncreds.refusals import REFUSALS, refused_as
 from wallets.anoncreds.revocation import revocation_index
 
@@ -18,11 +26,11 @@ class SubProof(NamedTuple):
     both or neither.
     """
 
-    credential: dict
+    credential: CredentialBody
     attributes: Mapping[str, bool]
     predicates: Sequence[str]
     timestamp: int | None = None
-    revocation_state: dict | None = None
+    revocation_state: Opaque | None = None
 
 
 def generate_nonce() -> str:
@@ -31,8 +39,11 @@ def generate_nonce() -> str:
 
 
 def create_revocation_state(
-    credential: dict, registry_public: dict, status_list: dict, tails_path: str
-) -> dict:
+    credential: CredentialBody,
+    registry_public: RegistryBody,
+    status_list: StatusListBody,
+    tails_path: str,
+) -> Opaque:
     """Return the revocation state for a proof of non-revocation on this status list.
 
     Takes 5 ms for a registry of size 1,000 and 45 ms for one of 8,192. For a revoked
@@ -58,13 +69,13 @@ def create_revocation_state(
 
 
 def create_presentation(
-    request: dict,
+    request: Opaque,
     sub_proofs: Sequence[SubProof],
     self_attested: Mapping[str, str],
     link_secret: str,
-    schemas: Mapping[str, dict],
-    definitions: Mapping[str, dict],
-) -> dict:
+    schemas: Mapping[str, SchemaBody],
+    definitions: Mapping[str, DefinitionBody],
+) -> Opaque:
     """Create a presentation that answers every referent of `request`.
 
     One credential may be used in several sub-proofs. Raises
@@ -102,12 +113,12 @@ def load_sub_proofs(sub_proofs: Sequence[SubProof]) -> anoncreds.PresentCredenti
 
 
 def verify_presentation(
-    presentation: dict,
-    request: dict,
-    schemas: Mapping[str, dict],
-    definitions: Mapping[str, dict],
-    registries: Mapping[str, dict] | None = None,
-    status_lists: Sequence[dict] | None = None,
+    presentation: Opaque,
+    request: Opaque,
+    schemas: Mapping[str, SchemaBody],
+    definitions: Mapping[str, DefinitionBody],
+    registries: Mapping[str, RegistryBody] | None = None,
+    status_lists: Sequence[StatusListBody] | None = None,
 ) -> bool:
     """Return whether the library accepts the proofs: necessary, but not sufficient.
 

@@ -6,6 +6,13 @@ from typing import NamedTuple
 import anoncreds
 
 from core.errors import Invalid, Unavailable
+from wallets.anoncreds.objects import (
+    CredentialBody,
+    DefinitionBody,
+    Opaque,
+    RegistryBody,
+    StatusListBody,
+)
 from wallets.anoncreds.refusals import refused_as
 
 
@@ -18,8 +25,8 @@ class RevocationRegistry(NamedTuple):
     from it.
     """
 
-    public: dict
-    private: dict
+    public: RegistryBody
+    private: Opaque
     tails_path: str
 
 
@@ -30,15 +37,15 @@ class RevocationSlot(NamedTuple):
     the registry on which the index is not revoked; it contains the registry's id.
     """
 
-    registry_public: dict
-    registry_private: dict
-    status_list: dict
+    registry_public: RegistryBody
+    registry_private: Opaque
+    status_list: StatusListBody
     index: int  # type: ignore[assignment]  # hides tuple.index()
 
 
 def create_registry(
     definition_id: str,
-    definition_public: dict,
+    definition_public: DefinitionBody,
     issuer_id: str,
     tag: str,
     size: int,
@@ -75,13 +82,13 @@ def create_registry(
 
 
 def create_status_list(
-    definition_public: dict,
+    definition_public: DefinitionBody,
     registry_id: str,
-    registry_public: dict,
-    registry_private: dict,
+    registry_public: RegistryBody,
+    registry_private: Opaque,
     issuer_id: str,
     timestamp: int,
-) -> dict:
+) -> StatusListBody:
     """Create the first status list of a registry, with nothing revoked.
 
     timestamp: Unix seconds. Return {"revRegDefId", "issuerId", "revocationList":
@@ -102,13 +109,13 @@ def create_status_list(
 
 
 def update_status_list(
-    definition_public: dict,
-    registry_public: dict,
-    registry_private: dict,
-    status_list: dict,
+    definition_public: DefinitionBody,
+    registry_public: RegistryBody,
+    registry_private: Opaque,
+    status_list: StatusListBody,
     revoked: Sequence[int],
     timestamp: int,
-) -> dict:
+) -> StatusListBody:
     """Return the next status list, on which the indices in `revoked` are revoked too.
 
     Without indices it is the same list at a later time. With the same timestamp it is
@@ -138,12 +145,13 @@ def update_status_list(
         return updated.to_dict()
 
 
-def revocation_index(credential: dict) -> int | None:
+def revocation_index(credential: CredentialBody) -> int | None:
     """Return the signed index of the credential in its registry, or None."""
-    return (credential["signature"].get("r_credential") or {}).get("i")
+    part = credential["signature"].get("r_credential")
+    return part["i"] if part else None
 
 
-def require_free_index(status_list: dict, index: int) -> None:
+def require_free_index(status_list: StatusListBody, index: int) -> None:
     """Raise Invalid "unknown_index" or "already_revoked" if the index is not free.
 
     The library accepts index 0 in updates, ignores unknown indices, and issues

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from indy_vdr import ledger
 
@@ -36,6 +36,12 @@ from credentials.ledgers.local import published_body
 from credentials.ledgers.published import FAR_FUTURE, PublishedObject, StatusList
 from tenants.models import Network
 from wallets import keys
+from wallets.anoncreds.objects import (
+    DefinitionBody,
+    RegistryBody,
+    SchemaBody,
+    StatusListBody,
+)
 
 # Seconds within which a read must show what was written.
 WRITE_VISIBLE_SECONDS = 5.0
@@ -46,7 +52,8 @@ ABSENCE_CHECK_SECONDS = 0.5
 POLL_SECONDS = 0.05
 Kind = PublishedObject.Kind
 Seen = TypeVar("Seen")
-ReadObject = Callable[[Network, str], LedgerObject | None]
+Body = TypeVar("Body")
+ReadObject = Callable[[Network, str], LedgerObject[Body] | None]
 
 
 class IndyLedger:
@@ -111,7 +118,7 @@ class IndyLedger:
         """
         return reads.fetch_agreement(self.network)
 
-    def publish_schema(self, schema: dict[str, Any]) -> str:
+    def publish_schema(self, schema: SchemaBody) -> str:
         """Publish a schema, unless the same one exists. Return its id.
 
         409 `schema_exists` if it exists with other attributes.
@@ -135,7 +142,7 @@ class IndyLedger:
         self._store_copy(Kind.SCHEMA, schema_id, found._replace(body=schema))
         return schema_id
 
-    def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
+    def publish_definition(self, definition: DefinitionBody, tag: str | None) -> str:
         """Publish a definition and return its id. 409 `tag_taken` if another has it.
 
         The caller must ensure that nobody else writes this tag: the ledger lets the
@@ -165,7 +172,7 @@ class IndyLedger:
         self._store_copy(Kind.DEFINITION, definition_id, found)
         return definition_id
 
-    def publish_registry(self, public: dict[str, Any]) -> str:
+    def publish_registry(self, public: RegistryBody) -> str:
         """Publish a registry and return its id. 409 `registry_exists`."""
         registry_id = registry_id_of(public)
         body = {
@@ -192,7 +199,7 @@ class IndyLedger:
         self._store_copy(Kind.REGISTRY, registry_id, found)
         return registry_id
 
-    def publish_status_list(self, status_list: dict[str, Any]) -> None:
+    def publish_status_list(self, status_list: StatusListBody) -> None:
         """Publish a status list. The ledger sets the time of the published list.
 
         Unavailable `list_superseded` if another list was published in the meantime:
@@ -201,7 +208,7 @@ class IndyLedger:
         registry_id = status_list["revRegDefId"]
         newest = self.status_list(registry_id, FAR_FUTURE)
 
-        def read_own_list() -> dict[str, Any] | None:
+        def read_own_list() -> StatusListBody | None:
             found = self.status_list(registry_id, FAR_FUTURE)
             if not found:
                 return None
@@ -224,13 +231,13 @@ class IndyLedger:
         )
         StatusList.objects.bulk_create([copy], ignore_conflicts=True)
 
-    def replace_status_list(self, status_list: dict[str, Any]) -> bool:
+    def replace_status_list(self, status_list: StatusListBody) -> bool:
         return False  # nothing on a ledger is ever replaced
 
     def _write_entry(
-        self, status_list: dict[str, Any], newest: dict[str, Any] | None
+        self, status_list: StatusListBody, newest: StatusListBody | None
     ) -> None:
-        value: dict[str, Any] = {"accum": status_list["currentAccumulator"]}
+        value: dict[str, str | list[int]] = {"accum": status_list["currentAccumulator"]}
         if newest:
             # Some lists have no entry for the last index.
             pairs = zip(
@@ -266,21 +273,21 @@ class IndyLedger:
         definition_id = f"{issuer_did}:3:CL:{sequence}:{tag or 'default'}"
         return reads.fetch_definition(self.network, definition_id) is not None
 
-    def schema(self, schema_id: str) -> dict[str, Any] | None:
+    def schema(self, schema_id: str) -> SchemaBody | None:
         """Return a schema, or None: see _cached_or_read()."""
         return self._cached_or_read(Kind.SCHEMA, schema_id, reads.fetch_schema)
 
-    def definition(self, definition_id: str) -> dict[str, Any] | None:
+    def definition(self, definition_id: str) -> DefinitionBody | None:
         """Return a definition, or None: see _cached_or_read()."""
         return self._cached_or_read(
             Kind.DEFINITION, definition_id, reads.fetch_definition
         )
 
-    def revocation_registry(self, registry_id: str) -> dict[str, Any] | None:
+    def revocation_registry(self, registry_id: str) -> RegistryBody | None:
         """Return a registry, or None: see _cached_or_read()."""
         return self._cached_or_read(Kind.REGISTRY, registry_id, reads.fetch_registry)
 
-    def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
+    def status_list(self, registry_id: str, timestamp: int) -> StatusListBody | None:
         """Return the newest list not later than `timestamp` (unix seconds), or None.
 
         A node may lag behind what was published from here: then our copy of the list
@@ -294,7 +301,7 @@ class IndyLedger:
 
     def final_status_list(
         self, registry_id: str, timestamp: int
-    ) -> dict[str, Any] | None:
+    ) -> StatusListBody | None:
         return self.status_list(registry_id, timestamp)
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
@@ -314,7 +321,7 @@ class IndyLedger:
         )
         return bool(network_reads.read_outside_transaction(name, poll))
 
-    def _newest_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
+    def _newest_list(self, registry_id: str, timestamp: int) -> StatusListBody | None:
         public = self.revocation_registry(registry_id)
         if public is None:
             return None
@@ -325,7 +332,7 @@ class IndyLedger:
         return found
 
     def _write_once(
-        self, read: Callable[[], Seen | None], write: Callable[[], Any]
+        self, read: Callable[[], Seen | None], write: Callable[[], object]
     ) -> Seen:
         """Write an object unless the ledger has it. Return it once a read shows it."""
         found = read()
@@ -350,8 +357,8 @@ class IndyLedger:
         return rows.values_list("sequence", flat=True).get()
 
     def _cached_or_read(
-        self, kind: str, object_id: str, read: ReadObject
-    ) -> dict[str, Any] | None:
+        self, kind: str, object_id: str, read: ReadObject[Body]
+    ) -> Body | None:
         """Return the stored copy or else the object on the ledger, or None.
 
         The caller must not modify it. The ledger is polled for ABSENCE_CHECK_SECONDS,
@@ -370,8 +377,8 @@ class IndyLedger:
         )
 
     def _find_object(
-        self, kind: str, object_id: str, read: ReadObject
-    ) -> dict[str, Any] | None:
+        self, kind: str, object_id: str, read: ReadObject[Body]
+    ) -> Body | None:
         try:
             return published_body(self.network.pk, kind, object_id)
         except LookupError:
@@ -381,7 +388,7 @@ class IndyLedger:
         self._store_copy(kind, object_id, found)
         return found.body
 
-    def _store_copy(self, kind: str, object_id: str, found: LedgerObject) -> None:
+    def _store_copy(self, kind: str, object_id: str, found: LedgerObject[Body]) -> None:
         copy = PublishedObject(
             network=self.network,
             kind=kind,

@@ -8,14 +8,21 @@ this node did not have the object.
 import json
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.conf import settings
 from indy_vdr import Request, VdrError, ledger
 
+from core.text.bounded_json import JSON
 from credentials.ledgers.base import Agreement
 from credentials.ledgers.indy import pool
 from tenants.models import Network
+from wallets.anoncreds.objects import (
+    DefinitionBody,
+    RegistryBody,
+    SchemaBody,
+    StatusListBody,
+)
 
 OBJECT_ID = re.compile(
     r"(?P<did>[1-9A-HJ-NP-Za-km-z]{21,22})(:[^\0]{1,480})?", re.DOTALL
@@ -27,10 +34,13 @@ STEWARD = "2"
 ENDORSER = "101"
 
 
-class LedgerObject(NamedTuple):
+Body = TypeVar("Body")
+
+
+class LedgerObject(NamedTuple, Generic[Body]):
     """An object and the sequence number of the transaction that wrote it."""
 
-    body: dict[str, Any]
+    body: Body
     sequence: int
 
 
@@ -47,7 +57,7 @@ class Nym(NamedTuple):
 
 
 def send_read(
-    network: Network, build: Callable[..., Request], *arguments: Any
+    network: Network, build: Callable[..., Request], *arguments: str | int | None
 ) -> dict[str, Any] | None:
     """Send a read and return the response. None for an id that is not valid."""
     try:
@@ -77,7 +87,7 @@ def fetch_nym(network: Network, did: str) -> Nym | None:
     )
 
 
-def fetch_endpoint(network: Network, did: str) -> dict[str, Any] | None:
+def fetch_endpoint(network: Network, did: str) -> dict[str, JSON] | None:
     """The attribute `endpoint` of a DID, such as `{"endpoint": <URL>}`, or None."""
     answer = send_read(network, ledger.build_get_attrib_request, did, "endpoint")
     data = answer and answer["data"]
@@ -85,13 +95,13 @@ def fetch_endpoint(network: Network, did: str) -> dict[str, Any] | None:
     return written if isinstance(written, dict) else None
 
 
-def fetch_schema(network: Network, schema_id: str) -> LedgerObject | None:
+def fetch_schema(network: Network, schema_id: str) -> LedgerObject[SchemaBody] | None:
     did = issuer_did_of(schema_id)
-    answer = did and send_read(network, ledger.build_get_schema_request, schema_id)
-    if not answer or not answer["seqNo"]:
+    answer = send_read(network, ledger.build_get_schema_request, schema_id)
+    if not did or not answer or not answer["seqNo"]:
         return None
     data = answer["data"]
-    body = {
+    body: SchemaBody = {
         "issuerId": did,
         "name": data["name"],
         "version": data["version"],
@@ -100,12 +110,12 @@ def fetch_schema(network: Network, schema_id: str) -> LedgerObject | None:
     return LedgerObject(body, answer["seqNo"])
 
 
-def fetch_definition(network: Network, definition_id: str) -> LedgerObject | None:
+def fetch_definition(
+    network: Network, definition_id: str
+) -> LedgerObject[DefinitionBody] | None:
     did = issuer_did_of(definition_id)
-    answer = did and send_read(
-        network, ledger.build_get_cred_def_request, definition_id
-    )
-    if not answer or not answer["data"]:
+    answer = send_read(network, ledger.build_get_cred_def_request, definition_id)
+    if not did or not answer or not answer["data"]:
         return None
     # The reference is the number of the transaction that wrote the schema.
     written = send_read(network, ledger.build_get_txn_request, None, answer["ref"])
@@ -113,7 +123,7 @@ def fetch_definition(network: Network, definition_id: str) -> LedgerObject | Non
     schema_id = transaction and transaction["txnMetadata"].get("txnId")
     if not schema_id:
         return None
-    body = {
+    body: DefinitionBody = {
         "issuerId": did,
         "schemaId": schema_id,
         "type": "CL",
@@ -123,22 +133,22 @@ def fetch_definition(network: Network, definition_id: str) -> LedgerObject | Non
     return LedgerObject(body, answer["seqNo"])
 
 
-def fetch_registry(network: Network, registry_id: str) -> LedgerObject | None:
+def fetch_registry(
+    network: Network, registry_id: str
+) -> LedgerObject[RegistryBody] | None:
     """Fetch a registry. Its `value` also has the `issuanceType` of the ledger.
 
     Also None for a registry whose tails file would be too large here: its issuer chose
     the size.
     """
     did = issuer_did_of(registry_id)
-    answer = did and send_read(
-        network, ledger.build_get_revoc_reg_def_request, registry_id
-    )
-    if not answer or not answer["data"]:
+    answer = send_read(network, ledger.build_get_revoc_reg_def_request, registry_id)
+    if not did or not answer or not answer["data"]:
         return None
     data = answer["data"]
     if not 0 < data["value"]["maxCredNum"] <= settings.MAX_PLACES:
         return None
-    body = {
+    body: RegistryBody = {
         "issuerId": did,
         "revocDefType": data["revocDefType"],
         "credDefId": data["credDefId"],
@@ -149,8 +159,8 @@ def fetch_registry(network: Network, registry_id: str) -> LedgerObject | None:
 
 
 def fetch_status_list(
-    network: Network, registry_id: str, registry: dict[str, Any], timestamp: int
-) -> dict[str, Any] | None:
+    network: Network, registry_id: str, registry: RegistryBody, timestamp: int
+) -> StatusListBody | None:
     """Fetch the newest list not later than `timestamp` (unix seconds), or None.
 
     The list has the time of the ledger. It has an entry for each index from 0 to
