@@ -60,5 +60,6 @@ def _create_and_update(create: Callable[[], Made], columns: LinkColumns) -> Made
         made.update_columns(**columns)
     else:
         end = columns.get("expires_at")
+        assert made.connection, "it was made with its connection"
         made.connection.update_columns(**columns, expiry_due_at=end)
     return made

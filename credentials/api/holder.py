@@ -126,6 +126,7 @@ class WalletCredentials(WalletExchangeView):
         )
         taken = self.perform(handlers.accept_shared_offer, wallet, offer)
         # Only after the commit is it known whether another wallet was first.
+        assert taken.connection, "it was accepted on its connection"
         connectionless.discard_if_beaten(taken.connection, taken)
         return self.exchange_response(taken.pk)
 

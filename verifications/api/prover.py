@@ -171,6 +171,7 @@ class WalletVerifications(WalletExchangeView):
             prepare=lambda: prover.prepare_shared_answer(wallet, message, selections),
         )
         # Only after the commit is it known whether another wallet was first.
+        assert verification.connection, "it was accepted on its connection"
         connectionless.discard_if_beaten(verification.connection, verification)
         return self.changed_exchange(verification.pk)
 
