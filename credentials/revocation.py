@@ -68,11 +68,13 @@ def reserve_for_issuer(credential: Credential) -> RegistrySlot | None:
     is_offered = credential.state == Credential.State.OFFERED
     if not (is_offered and connection and connection.seems_hosted):
         return None
-    if ledger_of(credential.tenant.network).is_remote:
+    ledger = ledger_of(credential.tenant.network)
+    if ledger.is_remote:
         return None
     with suppress(AgencyError):
         # Known without a statement, unlike the definition with its keys.
-        if "revocation" in credential.public_definition()["value"]:
+        public = ledger.definition(credential.definition_id)
+        if public and "revocation" in public["value"]:
             definition = automatic_definitions.first(
                 credential.thread_id, credential.definition_id
             )

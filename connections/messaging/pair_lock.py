@@ -69,18 +69,21 @@ def lock_pair(connection: Row, is_shared: bool = False) -> Row | None:
     locked = transactions.locked_rows()
     if connection.pk not in locked:
         mode = FOR_READING if is_shared else FOR_CHANGES
-        lock_pairs(type(connection), [connection], mode)
+        _lock_rows(locked, type(connection), [connection], mode)
     return locked.get(connection.pk)
 
 
-def lock_pairs(
-    model: type[Row], connections: Iterable[Row], mode: str = FOR_CHANGES
-) -> None:
+def lock_pairs(model: type[Row], connections: Iterable[Row]) -> None:
     """Lock all these connections and their peers, in one order.
 
     Whoever locks several must lock all at once, else two of them wait for each other.
     """
-    locked = transactions.locked_rows()
+    _lock_rows(transactions.locked_rows(), model, connections, FOR_CHANGES)
+
+
+def _lock_rows(
+    locked: dict[UUID, Any], model: type[Row], connections: Iterable[Row], mode: str
+) -> None:
     given = {"ids": [row.pk for row in connections]}
     ids = [pk for (pk,) in fetch_rows(LOCK_SQL + mode, given)]
     # A statement of its own: it sees what was committed during the wait.

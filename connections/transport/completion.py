@@ -5,7 +5,7 @@ delivery.py and return_route.py both need this.
 
 from typing import Any
 
-from connections.didcomm import message as didcomm
+from connections.didcomm.message import Message
 from connections.messaging.models import OutboundMessage
 from connections.messaging.outbox import HostedMessage
 from connections.models import Connection
@@ -27,9 +27,9 @@ def mark_sent(row: OutboundMessage, **changes: Any) -> None:
         handshakes.connect_inviter(inviter)
 
 
-def mark_handled(sent: HostedMessage) -> None:
+def mark_handled(sent: HostedMessage, received: Message) -> None:
     """Like mark_sent(), for a message that was handled before the commit."""
-    is_response = didcomm.read(sent.body).type == connections_1_0.RESPONSE
+    is_response = received.type == connections_1_0.RESPONSE
     connection: Any = sent.connection
     if is_response and connection and (inviter := connection.lock()):
         handshakes.connect_inviter(inviter)

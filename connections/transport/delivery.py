@@ -80,11 +80,11 @@ def _handle_or_refuse(sent: HostedMessage) -> None:
         with transactions.atomic():
             inbox.handle(sent.recipient_key, received)
             faults.fault_point("inside_handling")
-            completion.mark_handled(sent)
+            completion.mark_handled(sent, received)
     except (PeerError, Conflict) as error:
         with transactions.atomic():
             inbox.report_error(sent.recipient_key, received, error)
-            completion.mark_handled(sent)
+            completion.mark_handled(sent, received)
 
 
 @outbox.deliver_committed.register

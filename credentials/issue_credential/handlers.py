@@ -254,14 +254,17 @@ def _process_credential(
     registry_id: "" of a credential that cannot be revoked. PeerError
     `credential_refused`.
     """
-    ledger = ledger_of(credential.tenant.network)
+    registry = None
+    if registry_id:
+        ledger = ledger_of(credential.tenant.network)
+        registry = ledger.revocation_registry(registry_id)
     return prepared.call(
         anoncreds.process_credential,
         issued,
         vault.unseal(credential, "request_metadata"),
         credential.wallet.unseal_link_secret(),
         credential.public_definition(),
-        ledger.revocation_registry(registry_id) if registry_id else None,
+        registry,
     )
 
 

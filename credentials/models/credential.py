@@ -388,13 +388,21 @@ class Credential(Exchange):
         """
         if self.state != self.State.OFFERED:
             raise WrongState(self, [self.State.OFFERED])
+        offer = vault.unseal(self, "offer_body")
+        public = self.public_definition()
+        link_secret = self.wallet.unseal_link_secret()
+        connection = self.require_connection()
         request, metadata = anoncreds.create_request(
-            vault.unseal(self, "offer_body"),
-            self.public_definition(),
-            self.wallet.unseal_link_secret(),
-            self.require_connection().my_key.did,  # type: ignore[union-attr]
+            offer,
+            public,
+            link_secret,
+            connection.my_key.did,  # type: ignore[union-attr]
         )
-        prepared = self._prepare_issuance(request, metadata, slot)
+        prepared = None
+        if connection.seems_hosted:
+            prepared = self._prepare_issuance(
+                offer, request, metadata, public, link_secret, slot
+            )
         self.lock_to_act()
         move(
             self,
@@ -411,18 +419,19 @@ class Credential(Exchange):
 
     def _prepare_issuance(
         self,
+        offer: dict[str, Any],
         request: dict[str, Any],
         metadata: dict[str, Any],
+        public: dict[str, Any],
+        link_secret: str,
         slot: RegistrySlot | None,
     ) -> PreparedIssuance | None:
         """Holder: sign and process what a hosted issuer will issue automatically.
 
-        Nobody gets this signature unless issue() asks for the same one. None if nothing
-        is issued here, or not by itself, or not in this transaction.
+        public: the definition. Nobody gets this signature unless issue() asks for the
+        same one. None if nothing is issued here, or not by itself, or not in this
+        transaction.
         """
-        connection = self.live_connection
-        if not connection or not connection.seems_hosted:
-            return None
         definition = automatic_definitions.first(self.thread_id, self.definition_id)
         values = self.unsealed_values()
         if definition is None or values is None:
@@ -435,7 +444,7 @@ class Credential(Exchange):
         # If this cannot be signed, issue() will find out.
         with suppress(AgencyError):
             signed = definition.sign_credential(
-                vault.unseal(self, "offer_body"),
+                offer,
                 request,
                 values,
                 slot.registry.signing_info(slot.index) if slot else None,
@@ -445,8 +454,8 @@ class Credential(Exchange):
                 anoncreds.process_credential,
                 signed,
                 metadata,
-                self.wallet.unseal_link_secret(),
-                self.public_definition(),
+                link_secret,
+                public,
                 ledger_of(self.tenant.network).revocation_registry(
                     slot.registry.registry_id
                 )

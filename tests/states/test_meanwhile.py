@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import pytest
 
-from connections.didcomm import message
 from connections.messaging import router
 from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import connectionless, connections_1_0, handshakes
@@ -295,8 +294,8 @@ def is_response(row):
     return row.type == connections_1_0.RESPONSE
 
 
-def holds_response(hosted):
-    return message.read(hosted.body).type == connections_1_0.RESPONSE
+def holds_response(hosted, received):
+    return is_response(received)
 
 
 def test_the_report_of_a_refusal_and_the_removal_of_its_connection(
