@@ -27,8 +27,9 @@ pytestmark = [
 ]
 MANY = int(os.environ.get("ROWS_OF_PAGES", "100000"))
 MAX_BYTES = 250_000
-# Of one statement, the best of three. Reading 100,000 rows takes some times as long.
-MAX_SECONDS = 0.2
+# Of one statement. Reading 100,000 rows takes some times as long, however often it is
+# tried; a busy machine lets one try be quick.
+MAX_SECONDS, TRIES = 0.2, 10
 # The copies are older than the rows of the world. So the pages show those first.
 NUMBERED = """
 CREATE TABLE numbered AS
@@ -175,8 +176,11 @@ def test_every_page_is_as_it_was_with_few_rows(filled):
         assert model._base_manager.count() >= MANY, model
     found = {}
     for who, address in pages(world):
-        tries = [opens(world, who, address) for _ in range(3)]
-        response, statements = tries[-1]
+        for _ in range(TRIES):
+            response, statements = opens(world, who, address)
+            slowest = max(statements, key=lambda one: one[2], default=("", (), 0))
+            if slowest[2] <= MAX_SECONDS:
+                break
         wrong = [
             f"{', '.join(tables)} read whole by {sql}"
             for sql, params, _ in statements
@@ -186,10 +190,8 @@ def test_every_page_is_as_it_was_with_few_rows(filled):
             wrong.append(f"{len(statements)} statements, not {few[address]}")
         if len(response.content) > MAX_BYTES:
             wrong.append(f"{len(response.content)} bytes")
-        best = min(max([s for *_, s in found] or [0]) for _, found in tries)
-        if best > MAX_SECONDS:
-            sql = max(statements, key=lambda one: one[2])[0]
-            wrong.append(f"{best:.2f} s: {sql}")
+        if slowest[2] > MAX_SECONDS:
+            wrong.append(f"{slowest[2]:.2f} s: {slowest[0]}")
         if wrong:
             found[address] = wrong
     assert not found, "\n\n".join(f"{page}: {one}" for page, one in found.items())
