@@ -114,7 +114,9 @@ def new_kiosk(request: MemberRequest) -> HttpResponse:
     return render(request, "studio/new_kiosk.html", context)
 
 
-@member_action("studio:kiosks", needs=Permission.OPERATE, once="", asks=True)
+@member_action(
+    "studio:kiosks", needs=Permission.OPERATE, once="", asks=True, may_be_refused=False
+)
 def remove_kiosk(request: MemberRequest, kiosk_id: UUID) -> HttpResponse | str:
     """Revoke a kiosk after a question, in one transaction with the audit entry.
 

@@ -227,7 +227,7 @@ def leave_organization(request: MemberRequest) -> HttpResponse:
     return redirect("studio:organizations")
 
 
-@member_action("studio:members", needs=Permission.PEOPLE, once="")
+@member_action("studio:members", needs=Permission.PEOPLE, once="", may_be_refused=False)
 def change_requirement(request: MemberRequest) -> str:
     """Require a second factor of all members, or no longer.
 

@@ -138,13 +138,15 @@ def member_action(
     needs: Permission,
     once: str | None = None,
     asks: bool = False,
+    may_be_refused: bool = True,
 ) -> Callable[[Callable[..., HttpResponseBase | str]], View]:
     """Decorator: what a button of the page `back` does, to which it leads.
 
     The view returns the sentence that is shown there, or an answer of its own. If it
-    raises AgencyError, the message is shown there. asks: it has a page too, which asks
-    a question first. once: as of member_page(), by default `back`; "" for a form that
-    may be sent again.
+    raises AgencyError, the message is shown there, unless nothing but a race refuses
+    it (`may_be_refused`): then it is a page, as of person_page(). asks: it has a page
+    too, which asks a question first. once: as of member_page(), by default `back`; ""
+    for a form that may be sent again.
     """
     methods = ("GET", "POST") if asks else ("POST",)
 
@@ -155,7 +157,7 @@ def member_action(
             try:
                 answer = view(request, **ids)
             except AgencyError as error:
-                if request.method != "POST":
+                if request.method != "POST" or not may_be_refused:
                     raise
                 messages.error(request, error.message)
             else:

@@ -135,7 +135,7 @@ def render_link(request: HttpRequest, wallet: Wallet) -> HttpResponse:
     return render(request, "studio/wallet_link.html", context)
 
 
-@member_action("studio:wallet", needs=Permission.OPERATE)
+@member_action("studio:wallet", needs=Permission.OPERATE, may_be_refused=False)
 def revoke_wallet_link(request: MemberRequest, object_id: UUID) -> str:
     """End the personal link with its PIN and sessions, and record it."""
     links.revoke_link(get_hosted_wallet(request.tenant, object_id), by=request)

@@ -203,7 +203,13 @@ def recover_webhook(found: Webhook, form: RecoveryForm) -> None:
     found.start_recovery(**form.recovery_options())
 
 
-@member_action("studio:webhooks", needs=Permission.DEVELOP, once="", asks=True)
+@member_action(
+    "studio:webhooks",
+    needs=Permission.DEVELOP,
+    once="",
+    asks=True,
+    may_be_refused=False,
+)
 def remove_webhook(request: MemberRequest, webhook_id: UUID) -> HttpResponse | str:
     """Delete a webhook after a question, in one transaction with the audit entry.
 

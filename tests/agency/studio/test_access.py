@@ -1,8 +1,16 @@
 """Who may see and do what in the studio."""
 
+import pytest
 from django.test import Client
 
+from core.errors import Conflict
 from tenants.models import Tenant
+from tests.agency.studio.conftest import read
+from verifications.kiosks import create_kiosk
+from verifications.models import VerificationPolicy
+from verifications.proofs.policy import Policy
+from wallets.models import Wallet
+from webhooks.models import Webhook
 
 
 def test_without_an_account_one_is_asked_to_sign_in(client, db):
@@ -55,3 +63,41 @@ def test_a_get_of_an_address_of_forms_says_so(browser, url):
     assert "Only a form of a page leads here." in response.text
     assert "method_not_allowed" in response.text
     assert response["Allow"] == "POST"
+
+
+# Each button with what it calls, which nothing but a race refuses.
+RACES = {
+    "/second-factor": "agency.studio.members.change_organization",
+    "/kiosks/{kiosk}/revoke": "agency.studio.kiosks.revoke_kiosk",
+    "/webhooks/{webhook}/remove": "webhooks.models.Webhook.delete",
+    "/wallets/{wallet}/link/revoke": "agency.holders.wallet.links.revoke_link",
+}
+
+
+@pytest.mark.parametrize("path", RACES)
+def test_a_race_of_a_button_is_an_error_and_no_message(
+    browser, college, url, monkeypatch, path
+):
+    tenant = college.tenant
+    policy = VerificationPolicy.create(tenant, Policy("Age", "1.0", (), ()))
+    ids = {
+        "kiosk": create_kiosk(
+            tenant, policy, name="Desk", seconds=8, shown_items=[]
+        ).pk,
+        "webhook": Webhook.register(
+            tenant,
+            "https://hook.example",
+            type=Webhook.Type.NOTIFICATION,
+            dialect=Webhook.Dialect.CLIENT,
+        ).pk,
+        "wallet": Wallet.create(tenant).pk,
+    }
+
+    def refuse(*_, **__):
+        raise Conflict("wrong_state", "Somebody was faster.")
+
+    monkeypatch.setattr(RACES[path], refuse)
+    answer = browser.send(url + path.format(**ids))
+    assert answer.status_code == 409
+    assert "Somebody was faster." in answer.text and "wrong_state" in answer.text
+    assert "Somebody was faster." not in read(browser, url)
