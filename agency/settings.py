@@ -440,6 +440,7 @@ TEMPLATES = [
                 "agency.studio.menu.menu_context",
                 "agency.studio.pages.member_context",
             ],
+            "builtins": ["agency.studio.objects"],
         },
     },
 ]

@@ -6,7 +6,6 @@ Its members hear of webhooks that we disabled, its owners of its deletion by a k
 import logging
 from datetime import timedelta
 from smtplib import SMTPRecipientsRefused
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -19,7 +18,7 @@ from django.utils.functional import lazy
 from agency.holders.links.languages import FALLBACK
 from agency.mails import texts
 from agency.mails.names import mailed_name
-from agency.mails.sending import send_mail
+from agency.mails.sending import Value, send_mail
 from tenants.models import Role, Tenant
 from webhooks.models import Webhook
 
@@ -27,7 +26,9 @@ logger = logging.getLogger(__name__)
 RETRY_DELAY = timedelta(minutes=10)  # after a failed mail or a killed process
 MAX_NOTICES = 20  # per run
 localized = lazy(date_format, str)  # in the language of the mail
-Notice = tuple[texts.Mail, str, dict[str, Any]]  # with the path of its page, and values
+Notice = tuple[
+    texts.Mail, str, dict[str, Value]
+]  # with the path of its page, and values
 
 
 def send_due_notices() -> int:
@@ -42,7 +43,7 @@ def send_due_notices() -> int:
     deletions = Tenant.objects.filter(
         notice_due_at__lte=now, deletion_due_at__isnull=False
     )
-    due: list[Any] = [*deletions[:MAX_NOTICES], *webhooks[:MAX_NOTICES]]
+    due: list[Tenant | Webhook] = [*deletions[:MAX_NOTICES], *webhooks[:MAX_NOTICES]]
     sent = 0
     for one in due:
         # The guarded UPDATE claims the notice: another worker may run this too.
@@ -113,6 +114,6 @@ def describe_webhook(webhook: Webhook) -> Notice:
 
 def describe_deletion(tenant: Tenant) -> Notice:
     page = reverse("studio:deletion", args=[tenant.pk])
-    due_at: Any = tenant.deletion_due_at
-    due = localized(due_at, "DATETIME_FORMAT")
+    assert tenant.deletion_due_at, "send_due_notices() reads no other"
+    due = localized(tenant.deletion_due_at, "DATETIME_FORMAT")
     return texts.DELETED_SOON, page, {"due": due}

@@ -3,18 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
+from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 from django.utils import translation
+from django.utils.functional import Promise
 from django.utils.html import format_html
 
 from agency.mails.devices import device_name
 from agency.mails.texts import Mail
 
 PRODUCT = "Agency"
+# Of a field in a text, which has it as a text.
+Value = str | int | Promise | None
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,9 @@ def send_mail(
     *,
     language: str,
     link: str,
-    values: Mapping[str, Any],
+    values: Mapping[str, Value],
     change: Change | None = None,
-    connection: Any = None,
+    connection: BaseEmailBackend | None = None,
 ) -> None:
     """Send a mail, at once. Raises OSError or SMTPException if the server refuses it.
 

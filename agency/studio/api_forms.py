@@ -1,14 +1,22 @@
 """Forms whose content the serializers of the API read, with the same errors."""
 
 import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django import forms
 from rest_framework import serializers
 
+from agency.studio.curl import Json
+
+Given = Mapping[str, Json | datetime]
+# As REST framework nests them.
+Errors = str | Sequence["Errors"] | Mapping[str, "Errors"]
+
 
 def read_parameters(
-    form: forms.Form, parameters: type[serializers.Serializer], body: dict[str, Any]
+    form: forms.Form, parameters: type[serializers.Serializer], body: Given
 ) -> dict[str, Any]:
     """Return what the API reads of a body. Its errors are added to the form.
 
@@ -27,10 +35,9 @@ def read_parameters(
     return {}
 
 
-def sentences_in(found: Any) -> list[str]:
+def sentences_in(found: Errors) -> list[str]:
     """The sentences in the errors of a member, however deep."""
-    if isinstance(found, dict):
-        found = list(found.values())
-    if isinstance(found, list):
-        return [sentence for one in found for sentence in sentences_in(one)]
-    return [str(found)]
+    if isinstance(found, str):
+        return [str(found)]
+    parts = found.values() if isinstance(found, Mapping) else found
+    return [sentence for one in parts for sentence in sentences_in(one)]

@@ -1,10 +1,11 @@
 """What needs somebody's attention, on the page of an organization."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
+from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Sum
 from django.urls import reverse
 from django.utils import timezone
 
@@ -25,7 +26,7 @@ OLD_OFFER = timedelta(days=7)
 RECENT = timedelta(days=7)
 SLOW_PUBLICATION = timedelta(hours=1)
 FULL_PERCENT = 70
-Rows = QuerySet[Any]
+Row = TypeVar("Row", bound=Model)
 
 
 class AttentionItem(NamedTuple):
@@ -35,11 +36,15 @@ class AttentionItem(NamedTuple):
     url: str
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True)
+class Kind(Generic[Row]):
     """find: the rows that need attention. describe: what is said of them."""
 
-    find: Callable[[Tenant, datetime], Rows]
-    describe: Callable[[Tenant, Rows], Iterator[AttentionItem]]
+    find: Callable[[Tenant, datetime], QuerySet[Row]]
+    describe: Callable[[Tenant, QuerySet[Row]], Iterator[AttentionItem]]
+
+    def items(self, tenant: Tenant, now: datetime) -> Iterator[AttentionItem]:
+        return self.describe(tenant, self.find(tenant, now).order_by("-pk"))
 
 
 def list_attention_items(membership: Membership) -> list[AttentionItem]:
@@ -48,8 +53,10 @@ def list_attention_items(membership: Membership) -> list[AttentionItem]:
     One query tells which kinds there are, and one more reads each of these.
     """
     tenant, now = membership.tenant, timezone.now()
-    rows = [kind.find(tenant, now) for kind in KINDS]
-    exist = {f"has_{number}": Exists(found) for number, found in enumerate(rows)}
+    exist = {
+        f"has_{number}": Exists(kind.find(tenant, now))
+        for number, kind in enumerate(KINDS)
+    }
     has = Tenant.objects.filter(pk=tenant.pk).values(**exist).get()
     came_at = tenant.imported_at if membership.may(Permission.PEOPLE) else None
     imported = []
@@ -61,24 +68,26 @@ def list_attention_items(membership: Membership) -> list[AttentionItem]:
         item
         for number, kind in enumerate(KINDS)
         if has[f"has_{number}"]
-        for item in kind.describe(tenant, rows[number].order_by("-pk"))
+        for item in kind.items(tenant, now)
     ]
 
 
-def find_failing_webhooks(tenant: Tenant, now: datetime) -> Rows:
+def find_failing_webhooks(tenant: Tenant, now: datetime) -> QuerySet[Webhook]:
     """Find those that fail, and those that we disabled for it."""
     rows = Webhook.objects.filter(tenant=tenant)
     return rows.exclude(failing_since=None, disabled_reason="")
 
 
-def describe_webhooks(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
+def describe_webhooks(
+    tenant: Tenant, rows: QuerySet[Webhook]
+) -> Iterator[AttentionItem]:
     for row in rows[:MAX_OF_KIND]:
         state = "fails" if row.is_enabled else "is disabled, as it failed"
         url = reverse("studio:webhook", args=[tenant.pk, row.pk])
         yield AttentionItem(f"The webhook {row.url} {state}.", url)
 
 
-def find_late_publications(tenant: Tenant, now: datetime) -> Rows:
+def find_late_publications(tenant: Tenant, now: datetime) -> QuerySet[Publication]:
     """What a ledger refused lately, or has not taken for long."""
     status = Publication.Status
     refused = Q(status=status.EXHAUSTED, created_at__gt=now - RECENT)
@@ -86,7 +95,9 @@ def find_late_publications(tenant: Tenant, now: datetime) -> Rows:
     return Publication.objects.filter(refused | slow, tenant=tenant)
 
 
-def describe_publications(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
+def describe_publications(
+    tenant: Tenant, rows: QuerySet[Publication]
+) -> Iterator[AttentionItem]:
     url = reverse("studio:definitions", args=[tenant.pk])
     for row in rows.only("kind", "status")[:MAX_OF_KIND]:
         is_slow = row.status == row.Status.PENDING
@@ -94,7 +105,9 @@ def describe_publications(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]
         yield AttentionItem(f"A {row.get_kind_display().lower()} {state}.", url)
 
 
-def find_full_definitions(tenant: Tenant, now: datetime) -> Rows:
+def find_full_definitions(
+    tenant: Tenant, now: datetime
+) -> QuerySet[CredentialDefinition]:
     """Find those with few places left. The next registry is usually there before."""
     rows = CredentialDefinition.active_of(tenant).filter(supports_revocation=True)
     return rows.annotate(
@@ -103,7 +116,9 @@ def find_full_definitions(tenant: Tenant, now: datetime) -> Rows:
     ).filter(used__gte=F("places") * FULL_PERCENT / 100)
 
 
-def describe_definitions(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
+def describe_definitions(
+    tenant: Tenant, rows: QuerySet[Any]
+) -> Iterator[AttentionItem]:
     shown = rows.values_list("pk", "schema__name", "used", "places")
     for key, name, used, places in shown[:MAX_OF_KIND]:
         url = reverse("studio:definition", args=[tenant.pk, key])
@@ -111,13 +126,13 @@ def describe_definitions(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
         yield AttentionItem(f"{text} are used.", url)
 
 
-def find_failed_bulks(tenant: Tenant, now: datetime) -> Rows:
+def find_failed_bulks(tenant: Tenant, now: datetime) -> QuerySet[Bulk]:
     failed = BulkRow.objects.filter(bulk=OuterRef("pk"), status=BulkRow.Status.FAILED)
     rows = Bulk.objects.filter(tenant=tenant, finished_at__gt=now - RECENT)
     return rows.filter(Exists(failed))
 
 
-def describe_bulks(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
+def describe_bulks(tenant: Tenant, rows: QuerySet[Bulk]) -> Iterator[AttentionItem]:
     shown = rows.values_list("pk", "definition__schema__name", "row_count")
     for key, name, count in shown[:MAX_OF_KIND]:
         url = reverse("studio:bulk", args=[tenant.pk, key])
@@ -126,7 +141,7 @@ def describe_bulks(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
         )
 
 
-def find_old_offers(tenant: Tenant, now: datetime) -> Rows:
+def find_old_offers(tenant: Tenant, now: datetime) -> QuerySet[Credential]:
     """Find those that nobody has answered for OLD_OFFER.
 
     Ids begin with the time at which they were made: a bound of the id is one of that.
@@ -140,7 +155,9 @@ def find_old_offers(tenant: Tenant, now: datetime) -> Rows:
     )
 
 
-def describe_offers(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
+def describe_offers(
+    tenant: Tenant, rows: QuerySet[Credential]
+) -> Iterator[AttentionItem]:
     number = rows[: MAX_COUNTED + 1].count()
     words = f"More than {MAX_COUNTED:,}" if number > MAX_COUNTED else f"{number:,}"
     noun = "offer has" if number == 1 else "offers have"
@@ -151,7 +168,14 @@ def describe_offers(tenant: Tenant, rows: Rows) -> Iterator[AttentionItem]:
     )
 
 
-KINDS = (
+AnyKind = (
+    Kind[Webhook]
+    | Kind[Publication]
+    | Kind[CredentialDefinition]
+    | Kind[Bulk]
+    | Kind[Credential]
+)
+KINDS: tuple[AnyKind, ...] = (
     Kind(find_failing_webhooks, describe_webhooks),
     Kind(find_late_publications, describe_publications),
     Kind(find_full_definitions, describe_definitions),

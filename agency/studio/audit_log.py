@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
 from django import forms
@@ -13,6 +13,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
+from agency.studio.curl import Json
 from agency.studio.newest_first import query_with, read_page
 from agency.studio.pages import MemberRequest, member_page
 from core.text.csv_text import line_writer
@@ -50,7 +51,7 @@ class LogFilter(forms.Form):
         widget=forms.DateInput(attrs={"type": "date"}),
     )
 
-    def lookups(self) -> dict[str, Any]:
+    def lookups(self) -> dict[str, str | UUID]:
         """Return the queryset lookups of the filters that are set."""
         given = self.cleaned_data
         found = {
@@ -84,7 +85,7 @@ def show_log(request: MemberRequest) -> HttpResponse:
         "tab": "log",
         "form": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
-        "rows": [row_context(row) for row in page.rows],
+        "rows": [log_row(row) for row in page.rows],
         "page": page,
         "download": query_with(request),
         "max_csv_rows": MAX_CSV_ROWS,
@@ -92,18 +93,23 @@ def show_log(request: MemberRequest) -> HttpResponse:
     return render(request, "studio/log.html", context)
 
 
-def row_context(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "entry": entry,
-        "what": audit.ACTIONS.get(entry.action, entry.action),
-        "facts": [
-            (name.replace("_", " "), write_fact(value))
-            for name, value in entry.details.items()
-        ],
-    }
+class LogRow(NamedTuple):
+    """An entry. what: somebody did. facts: names with values."""
+
+    entry: AuditEntry
+    what: str
+    facts: list[tuple[str, str]]
 
 
-def write_fact(value: Any) -> str:
+def log_row(entry: AuditEntry) -> LogRow:
+    details: dict[str, Json] = entry.details
+    facts = [
+        (name.replace("_", " "), write_fact(value)) for name, value in details.items()
+    ]
+    return LogRow(entry, audit.ACTIONS.get(entry.action, entry.action), facts)
+
+
+def write_fact(value: Json) -> str:
     """Write a value; of a change, which has two, the old and the new one."""
     if isinstance(value, list) and len(value) == 2:
         return f"{value[0] or '(none)'} → {value[1] or '(none)'}"

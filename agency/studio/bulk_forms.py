@@ -1,9 +1,13 @@
 """The form of a file of offers: the file, its columns and the options."""
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django import forms
+from django.core.files.uploadedfile import UploadedFile
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
 
 from agency.studio.form_tokens import OnceForm
 from core.errors import AgencyError
@@ -46,21 +50,28 @@ class BulkForm(OnceForm):
         label="Issue each as soon as its holder accepts", required=False, initial=True
     )
 
-    def __init__(self, *arguments: Any, definition: CredentialDefinition) -> None:
-        super().__init__(*arguments)
+    def __init__(
+        self,
+        data: QueryDict | None = None,
+        files: MultiValueDict[str, UploadedFile] | None = None,
+        *,
+        definition: CredentialDefinition,
+    ) -> None:
+        super().__init__(data, files)
         self.definition = definition
         self.source: reading.CSVFile | None = None
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
+    def clean(self) -> None:
+        super().clean()
+        cleaned = self.cleaned_data
         if self.errors:
-            return cleaned
+            return
         try:
             text = reading.decode_text(cleaned["file"].read())
             self.source = reading.CSVFile(text)
         except AgencyError as error:
             self.add_error("file", error.message)
-            return cleaned
+            return
         missing = [
             target.label
             for target in self.targets
@@ -69,7 +80,6 @@ class BulkForm(OnceForm):
         if missing:
             names = ", ".join(missing)
             self.add_error(None, f"Choose below in which column is: {names}.")
-        return cleaned
 
     @property
     def column_names(self) -> list[str]:
@@ -106,7 +116,7 @@ class BulkForm(OnceForm):
             return name if name in known else ""
         return next((one for one in known if one.casefold() == name.casefold()), "")
 
-    def source_rows(self) -> Any:
+    def source_rows(self) -> Iterator[reading.SourceRow]:
         """The rows of a valid form, as the API reads them."""
         assert self.source, "the form is valid"
         attributes = self.definition.schema.attribute_names

@@ -1,6 +1,6 @@
 """The first steps of an organization: a list that ticks itself."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import Exists, Model, OuterRef, Q
 from django.urls import reverse
@@ -90,19 +90,24 @@ class NextStep(NamedTuple):
     url: str
 
 
-def checklist_of(membership: Membership) -> list[dict[str, Any]]:
-    """The steps with `is_done`, in one query. Empty once all are done.
+class OpenStep(NamedTuple):
+    """A step on the page. url: where it is done; "" if it is, or not by this person."""
 
-    url: where a step is done; "" if the person may not do it, and if it is done.
-    """
+    label: str
+    is_done: bool
+    url: str
+
+
+def checklist_of(membership: Membership) -> list[OpenStep]:
+    """The steps, in one query. Empty once all are done."""
     done = find_done(membership, STEPS)
     steps = []
     for step in STEPS:
         is_done = done[step.name]
         is_open = not is_done and membership.may(step.permission)
         url = page_of(membership, step) if is_open else ""
-        steps.append({"label": step.label, "is_done": is_done, "url": url})
-    return [] if all(step["is_done"] for step in steps) else steps
+        steps.append(OpenStep(step.label, is_done, url))
+    return [] if all(step.is_done for step in steps) else steps
 
 
 def next_step_of(membership: Membership) -> NextStep | None:

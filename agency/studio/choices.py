@@ -4,7 +4,7 @@ Never more than MAX_CHOICES, so a page with a choice is bounded whatever there i
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypedDict
 
 from django import forms
 from django.db.models import Q
@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from agency.studio.list_search import Search
 from agency.studio.lists import ObjectList
-from agency.studio.objects import describe_rows
+from agency.studio.objects import Row, of_tenant
 from tenants.models import Tenant
 from wallets.models import Wallet
 
@@ -37,10 +37,10 @@ def read_text(given: str) -> str:
 
 
 @dataclass(frozen=True)
-class Choices:
+class Choices(Generic[Row]):
     """text: what was searched for, if anything. has_more: of it than is shown."""
 
-    rows: list[Any]
+    rows: list[Row]
     has_more: bool
     text: str
 
@@ -55,8 +55,8 @@ class Choices:
 
 
 def find_choices(
-    kind: ObjectList, tenant: Tenant, text: str = "", usable: Q | None = None
-) -> Choices:
+    kind: ObjectList[Row], tenant: Tenant, text: str = "", usable: Q | None = None
+) -> Choices[Row]:
     """Return the newest rows of a list, or the newest of those that match the text.
 
     usable: the condition that a row meets to be chosen.
@@ -68,13 +68,20 @@ def find_choices(
     if text:
         rows = kind.search(rows, Search(wallet, text))
     found = list(rows.order_by("-pk")[: MAX_CHOICES + 1])
-    shown = describe_rows(tenant, found[:MAX_CHOICES])
+    shown = of_tenant(tenant, found[:MAX_CHOICES])
     return Choices(shown, len(found) > MAX_CHOICES, text)
 
 
+class Choosing(TypedDict, Generic[Row]):
+    """The context of a page that lists what can be chosen."""
+
+    find: FindForm
+    choices: Choices[Row]
+
+
 def choose_from(
-    request: HttpRequest, kind: ObjectList, tenant: Tenant
-) -> dict[str, Any]:
+    request: HttpRequest, kind: ObjectList[Row], tenant: Tenant
+) -> Choosing[Row]:
     """Return the context of a page that lists what can be chosen, newest first.
 
     At most MAX_CHOICES; the search is that of the query.

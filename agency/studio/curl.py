@@ -2,14 +2,16 @@
 
 import json
 import shlex
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from django.conf import settings
+
+Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
 
 def example_call(
     path: str,
-    body: dict[str, Any] | None = None,
+    body: Json | None = None,
     access_token: str = "$ACCESS_TOKEN",
     subscription_key: str = "$SUBSCRIPTION_KEY",
 ) -> str:

@@ -1,14 +1,17 @@
 """The form of a new definition: a schema, made of rows or given, and its options."""
 
 import csv
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
 from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.forms import BoundField
 from django.http import QueryDict
 
 from agency.studio.api_forms import read_parameters
+from agency.studio.curl import Json
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import focus_field
 from credentials.api.serializers import (
@@ -32,6 +35,14 @@ COST_OF_REVOCATION = (
     "and proofs are longer."
 )
 OF_NEW_SCHEMA = ("name", "version", "valid_until", "header", "header_file", "rows")
+
+
+class AttributeRow(NamedTuple):
+    """The field of the type of an attribute, and its name: a field, or a text."""
+
+    type: BoundField
+    name: BoundField | None
+    given_name: str
 
 
 class DefinitionForm(OnceForm):
@@ -69,13 +80,15 @@ class DefinitionForm(OnceForm):
     rows = forms.IntegerField(widget=forms.HiddenInput, required=False)
 
     def __init__(
-        self, data: Any = None, schema: SchemaBody | None = None, **options: Any
+        self,
+        data: QueryDict | None = None,
+        schema: SchemaBody | None = None,
+        initial: dict[str, Any] | None = None,
     ) -> None:
         """schema: of the network, as AnonCreds writes it, instead of rows."""
-        initial = options.setdefault("initial", {})
-        super().__init__(data, **options)
+        super().__init__(data, initial=initial)
         self.schema = schema
-        count = len(schema["attrNames"]) if schema else read_count(data or initial)
+        count = len(schema["attrNames"]) if schema else read_count(data or self.initial)
         self.initial["rows"] = count
         size = settings.REVOCATION_FIRST_REGISTRY_SIZE * BYTES_OF_PLACE
         self.fields["support_revocation"].help_text = COST_OF_REVOCATION.format(
@@ -107,15 +120,14 @@ class DefinitionForm(OnceForm):
         return cls(initial=initial | {"rows": min(count, MAX_ROWS)})
 
     @property
-    def attribute_rows(self) -> list[dict[str, Any]]:
-        """For each row the field of its type, and its name: a field, or a text."""
+    def attribute_rows(self) -> list[AttributeRow]:
         names = self.schema["attrNames"] if self.schema else []
         return [
-            {
-                "type": self[f"type_{number}"],
-                "name": None if names else self[f"attribute_{number}"],
-                "given_name": names[number] if names else "",
-            }
+            AttributeRow(
+                type=self[f"type_{number}"],
+                name=None if names else self[f"attribute_{number}"],
+                given_name=names[number] if names else "",
+            )
             for number in self.numbers
         ]
 
@@ -124,16 +136,16 @@ class DefinitionForm(OnceForm):
         """Whether an error stands at a field that is folded at first."""
         return bool(self.errors.keys() & {"version", "tag"})
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
+    def clean(self) -> None:
+        super().clean()
         if not self.errors:
-            self.parameters = self._read_parameters(cleaned)
-        return cleaned
+            self.parameters = self._read_parameters()
 
-    def _read_parameters(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+    def _read_parameters(self) -> dict[str, Any]:
         """What the API reads of the same choices. Its errors are added to the form."""
-        rows = self._read_rows(cleaned)
-        body: dict[str, Any] = {
+        cleaned = self.cleaned_data
+        rows = self._read_rows()
+        body: dict[str, Json] = {
             "supportRevocation": cleaned["support_revocation"],
             "tag": cleaned["tag"] or None,
             "claims": {name: {"type": kind} for name, kind in rows if kind},
@@ -147,8 +159,9 @@ class DefinitionForm(OnceForm):
         body["attributes"] = [name for name, _ in rows]
         return read_parameters(self, CredentialDefinitionFromSchemaParameters, body)
 
-    def _read_rows(self, cleaned: dict[str, Any]) -> list[tuple[str, str]]:
+    def _read_rows(self) -> list[tuple[str, str]]:
         """`(name, type)` of each attribute, with the end that was ticked as the last."""
+        cleaned = self.cleaned_data
         names = self.schema["attrNames"] if self.schema else None
         rows = [
             (
@@ -174,7 +187,7 @@ def name_field(number: int) -> forms.CharField:
     )
 
 
-def read_count(given: Any) -> int:
+def read_count(given: Mapping[str, Any]) -> int:
     """How many rows of attributes a form has: as it says, within bounds."""
     try:
         count = int(given.get("rows") or FIRST_ROWS)

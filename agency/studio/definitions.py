@@ -5,7 +5,7 @@ The calls of the API make definitions, with the same options.
 
 from collections import Counter
 from datetime import timedelta
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
 from django.contrib import messages
@@ -55,9 +55,11 @@ def show_definitions(request: MemberRequest) -> HttpResponse:
     return render_list(
         request,
         DEFINITIONS,
-        publications=unfinished_publications(request.tenant),
-        may_retry=request.membership.may(Permission.OPERATE),
-        once=OnceForm(),
+        more={
+            "publications": unfinished_publications(request.tenant),
+            "may_retry": request.membership.may(Permission.OPERATE),
+            "once": OnceForm(),
+        },
     )
 
 
@@ -200,7 +202,12 @@ def get_definition(tenant: Tenant, object_id: UUID) -> CredentialDefinition:
     return found
 
 
-def count_credentials(definition: CredentialDefinition) -> dict[str, Any]:
+class CredentialCounts(NamedTuple):
+    states: list[tuple[str, int]]
+    all: int
+
+
+def count_credentials(definition: CredentialDefinition) -> CredentialCounts:
     """How many of the newest credentials are in each state, and how many in all."""
     rows = Credential.objects.filter(
         wallet=Wallet.of_organization(definition.tenant),
@@ -209,7 +216,7 @@ def count_credentials(definition: CredentialDefinition) -> dict[str, Any]:
     newest = rows.order_by("-pk").values_list("state", flat=True)[:MAX_COUNTED]
     states = Counter(newest)
     counted = [(str(state), states[str(state)]) for state in Credential.State]
-    return {"states": counted, "all": states.total()}
+    return CredentialCounts(counted, states.total())
 
 
 def registry_fill(definition: CredentialDefinition) -> dict[str, int] | None:

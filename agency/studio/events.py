@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import Window
@@ -10,14 +10,14 @@ from django.db.models.functions import RowNumber
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from agency.studio.deliveries import add_badge, list_deliveries
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
+from agency.studio.objects import list_deliveries
 from agency.studio.pages import MemberRequest, member_page
 from agency.studio.webhook_forms import EventFilter
 from tenants.models import Tenant
-from webhooks.models import Event
+from webhooks.models import Delivery, Event
 
 WITH_PAGES = {*KINDS, "bulk"}
 MAX_BADGES = 20  # deliveries of one event in the list
@@ -32,32 +32,32 @@ def show_events(request: MemberRequest) -> HttpResponse:
     if form.is_valid():
         found = found.filter(**form.lookups())
     page = read_page(request, found)
-    context: dict[str, Any] = {
+    rows = with_deliveries_of_events(request.tenant, page.rows)
+    context = {
         "form": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
-        "rows": with_deliveries_of_events(request.tenant, page.rows),
+        "rows": rows,
     }
-    shown = [
-        (row["event"].pk, [one.status for one in row["deliveries"]])
-        for row in context["rows"]
-    ]
-    return render_live_list(request, "studio/events.html", context, page, shown)
+    shown = [(row.event.pk, [one.status for one in row.deliveries]) for row in rows]
+    return render_live_list(request, "studio/events.html", context, page, repr(shown))
 
 
-def with_deliveries_of_events(
-    tenant: Tenant, shown: list[Event]
-) -> list[dict[str, Any]]:
-    found = defaultdict(list)
+class EventRow(NamedTuple):
+    """An event with its newest deliveries. has_more: than these."""
+
+    event: Event
+    deliveries: list[Delivery]
+    has_more: bool
+
+
+def with_deliveries_of_events(tenant: Tenant, shown: list[Event]) -> list[EventRow]:
+    found: defaultdict[UUID, list[Delivery]] = defaultdict(list)
     number = Window(RowNumber(), partition_by="event", order_by="-pk")
     rows = list_deliveries(tenant).filter(event__in=shown).annotate(number=number)
     for delivery in rows.filter(number__lte=MAX_BADGES + 1):
-        found[delivery.event_id].append(add_badge(delivery))
+        found[delivery.event_id].append(delivery)
     return [
-        {
-            "event": event,
-            "deliveries": found[event.pk][:MAX_BADGES],
-            "has_more": len(found[event.pk]) > MAX_BADGES,
-        }
+        EventRow(event, found[event.pk][:MAX_BADGES], len(found[event.pk]) > MAX_BADGES)
         for event in shown
     ]
 
@@ -73,7 +73,7 @@ def show_event(request: MemberRequest, event_id: UUID) -> HttpResponse:
         "has_page": found.object_type in WITH_PAGES and not found.is_example,
         "page_name": f"studio:{found.object_type}",
         "body": json.dumps(json.loads(found.body), indent=2),
-        "deliveries": [add_badge(row) for row in deliveries[:MAX_DELIVERIES]],
+        "deliveries": deliveries[:MAX_DELIVERIES],
         "has_more": len(deliveries) > MAX_DELIVERIES,
     }
     return render(request, "studio/event.html", context)

@@ -4,7 +4,6 @@ Each page with such a form has a new token in it. The session stores the tokens 
 forms that were processed.
 """
 
-from typing import Any, cast
 from uuid import uuid4
 
 from django import forms
@@ -23,7 +22,7 @@ SENT_BEFORE = (
 class FreshTokenInput(forms.HiddenInput):
     """A hidden input with a new token, even if a form is shown again with errors."""
 
-    def format_value(self, value: Any) -> str:
+    def format_value(self, value: str | None) -> str:
         return str(uuid4())
 
 
@@ -37,8 +36,10 @@ def claim_form_token(request: HttpRequest) -> bool:
     A form without a token is refused too. Locks the row of the user, so that only one
     of two concurrent requests gets the token.
     """
+    person = request.user.pk
+    assert person, "forms are for people who have signed in"
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=cast(User, request.user).pk)
+        User.objects.select_for_update().get(pk=person)
         claimed = request.session.load().get(CLAIMED_TOKENS, [])
         token = request.POST.get("form_token")
         is_new = bool(token) and token not in claimed

@@ -1,11 +1,14 @@
 """Forms of organizations, their settings and their keys."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Generic, TypeVar
 
 from django import forms
+from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import URLValidator
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
 
 from agency.studio.form_tokens import OnceForm
 from tenants import branding
@@ -25,11 +28,16 @@ KEPT_IF_LEFT_OUT = (
     "values_kept_days",
     "exchanges_kept_days",
 )
+Given = TypeVar("Given")
+Read = TypeVar("Read")
+Line = TypeVar("Line")
 NOT_ENGLISH = [item for item in branding.LANGUAGES.items() if item[0] != "en"]
 
 
 def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:
-    return cast(forms.ChoiceField, form.fields[name])
+    field = form.fields[name]
+    assert isinstance(field, forms.ChoiceField)
+    return field
 
 
 def focus_field(form: forms.Form, name: str) -> None:
@@ -84,8 +92,16 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         model = Tenant
         fields = ["name", "image_url"]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self,
+        data: QueryDict | None = None,
+        files: MultiValueDict[str, UploadedFile] | None = None,
+        *,
+        instance: Tenant | None = None,
+        initial: dict[str, str] | None = None,
+    ) -> None:
+        """Also as the admin calls it."""
+        super().__init__(data, files, instance=instance, initial=initial)
         focus_field(self, "name")
         networks = {LOCAL: "Local network (built in)"}
         networks |= dict(Network.objects.exclude(pk=LOCAL).values_list("pk", "name"))
@@ -95,21 +111,28 @@ class OrganizationForm(OnceForm, forms.ModelForm):
             self.fields["network_id"].widget = forms.HiddenInput()
 
 
-class LinesField(forms.CharField):
+class LinesField(forms.CharField, Generic[Line]):
     """A list, one entry on each line. `read` cleans the entries, or raises ValueError."""
 
     widget = forms.Textarea(attrs={"rows": 3})
 
-    def __init__(self, read: Callable[[list[str]], Any], **options: Any) -> None:
-        super().__init__(required=False, max_length=MAX_LINES_LENGTH, **options)
+    def __init__(
+        self, read: Callable[[list[str]], list[Line]], *, label: str, help_text: str
+    ) -> None:
+        super().__init__(
+            required=False,
+            max_length=MAX_LINES_LENGTH,
+            label=label,
+            help_text=help_text,
+        )
         self.read = read
 
-    def clean(self, value: Any) -> Any:
+    def clean(self, value: str | None) -> list[Line]:
         lines = super().clean(value).splitlines()
         return clean_or_refuse(self.read, [line for line in lines if line.strip()])
 
 
-def clean_or_refuse(read: Callable[[Any], Any], value: Any) -> Any:
+def clean_or_refuse(read: Callable[[Given], Read], value: Given) -> Read:
     """The result of a function of tenants/branding.py, or the error of a form."""
     try:
         return read(value)
@@ -131,8 +154,14 @@ def read_wallet_apps(lines: list[str]) -> list[branding.WalletAppLinks]:
 class DaysField(forms.IntegerField):
     """A number of days, or nothing: then what it is about is kept."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(required=False, min_value=1, max_value=MAX_DAYS, **options)
+    def __init__(self, *, label: str, help_text: str) -> None:
+        super().__init__(
+            required=False,
+            min_value=1,
+            max_value=MAX_DAYS,
+            label=label,
+            help_text=help_text,
+        )
 
 
 class SettingsForm(forms.ModelForm):
@@ -233,7 +262,13 @@ class SettingsForm(forms.ModelForm):
             )
         }
 
-    def __init__(self, data: Any, files: Any, *, instance: Tenant) -> None:
+    def __init__(
+        self,
+        data: QueryDict | None,
+        files: MultiValueDict[str, UploadedFile] | None,
+        *,
+        instance: Tenant,
+    ) -> None:
         initial = {
             "wallet_apps": "\n".join(
                 " ".join([app["name"], *app["urls"]])
@@ -245,14 +280,14 @@ class SettingsForm(forms.ModelForm):
         for name in ("invalid_proof_answer", "invitation_protocol"):
             self.fields[name].required = False
 
-    def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or {}
+    def clean(self) -> None:
+        super().clean()
+        given = self.cleaned_data
         if "name" in self.data and not given.get("name") and "name" not in self.errors:
             self.add_error("name", "Give the organization a name.")
         for name in KEPT_IF_LEFT_OUT:
             if name not in self.data:
                 given.pop(name, None)
-        return given
 
     def clean_visitor_wallets_a_day(self) -> int:
         given = self.cleaned_data["visitor_wallets_a_day"]
@@ -279,9 +314,9 @@ class DeletionForm(forms.Form):
     typed_name = forms.CharField(max_length=200)
 
     def __init__(
-        self, *args: Any, name: str, of: str = "organization", **kwargs: Any
+        self, data: QueryDict | None, *, name: str, of: str = "organization"
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(data)
         self.name, self.of = name, of
         self.fields["typed_name"].label = f"Name of the {of}"
 
@@ -329,14 +364,14 @@ class KeyForm(OnceForm):
 
     def __init__(
         self,
-        *args: Any,
+        data: QueryDict | None,
+        *,
         kinds: Sequence[str],
         scopes: list[str],
-        live: dict[str, int],
-        **kwargs: Any,
+        live: Mapping[str, int],
     ) -> None:
         """kinds, scopes: those available. live: the number of live keys by kind."""
-        super().__init__(*args, **kwargs)
+        super().__init__(data)
         self.live = live
         choice_field(self, "scopes").choices = [
             (scope, Scope(scope).label) for scope in scopes
@@ -355,11 +390,11 @@ class KeyForm(OnceForm):
             )
         return kind
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> None:
         """Leave `scopes` out for keys that have none, and require one of the others."""
-        given: dict[str, Any] = super().clean() or {}
+        super().clean()
+        given = self.cleaned_data
         if given.get("kind") != ApiKey.Kind.ACCESS_TOKEN:
             given |= {"scopes": None, "strict": False}
         elif given.get("scopes") == []:
             self.add_error("scopes", "Tick what it may do.")
-        return given

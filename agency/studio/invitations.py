@@ -6,11 +6,11 @@ an address without it, so the token is in no link of a page and in no referrer.
 
 import logging
 from smtplib import SMTPException
-from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -97,6 +97,7 @@ def show_invitation(request: HttpRequest) -> HttpResponse:
 
 
 def accept_invitation(request: HttpRequest) -> HttpResponse:
+    assert isinstance(request.user, User), "asked of who has signed in"
     digest = bytes.fromhex(request.session.get(DIGEST, ""))
     try:
         tenant = members.accept_invitation(
@@ -110,7 +111,7 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
     return redirect("studio:organization", tenant_id=tenant.pk)
 
 
-def emails_of(user: Any) -> set[str]:
+def emails_of(user: User) -> set[str]:
     """Return the person's own addresses, in lower case.
 
     If people must confirm their address (STUDIO_VERIFY_EMAIL), only confirmed ones.

@@ -1,10 +1,9 @@
 """The studio's pages of kiosks. A kiosk's link is shown in one response only."""
 
-from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
 
 from agency.studio.api_forms import read_parameters
@@ -49,17 +48,18 @@ class KioskForm(OnceForm):
     )
 
     def __init__(
-        self, data: Any = None, *, policy: VerificationPolicy, **options: Any
+        self, data: QueryDict | None = None, *, policy: VerificationPolicy
     ) -> None:
-        super().__init__(data, **options)
+        super().__init__(data)
         self.policy = policy
         items = policy.unsealed_policy().attributes
         choice_field(self, "shown_items").choices = [
             (item.policy_name, ", ".join(item.attribute_names)) for item in items
         ]
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
+    def clean(self) -> None:
+        super().clean()
+        cleaned = self.cleaned_data
         body = {
             "name": cleaned.get("name"),
             "policyId": str(self.policy.pk),
@@ -68,7 +68,6 @@ class KioskForm(OnceForm):
         }
         if not self.errors:
             self.body = read_parameters(self, KioskParameters, body)
-        return cleaned
 
 
 @member_page("GET")

@@ -6,16 +6,20 @@ An index serves each condition, so a search is bounded whatever the number of ro
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, Value
+from django.db.models import Model, Q, QuerySet, Value
 from django.db.models.functions import Lower
 
+from connections.models import Connection
 from core.database.collation import case_insensitive
-from credentials.models import CredentialDefinition
-from verifications.models import VerificationPolicy
+from credentials.models import Credential, CredentialDefinition
+from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
+from webhooks.models import Webhook
+
+Row = TypeVar("Row", bound=Model)
 
 MIN_ID_PREFIX = 8  # hexadecimal digits: those of the first group of a UUID
 MAX_CONNECTIONS = 50  # whose exchanges a search finds
@@ -33,7 +37,7 @@ def id_begins_with(text: str, column: str = "pk") -> Q:
 
 
 def search_by_name(
-    rows: QuerySet[Any], column: str, text: str, other: Q
+    rows: QuerySet[Row], column: str, text: str, other: Q
 ) -> QuerySet[Any]:
     """The rows whose name begins with the text, in any case, and those of `other`."""
     named = Q(searched_name__startswith=Lower(Value(text)))
@@ -70,27 +74,35 @@ class Search:
         return list(found.order_by("-pk").values_list("pk", flat=True)[:MAX_NAMED])
 
 
-def search_wallets(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+def search_wallets(rows: QuerySet[Wallet], search: Search) -> QuerySet[Wallet]:
     by_id = Q(wallet_id=search.text) | id_begins_with(search.text)
     return search_by_name(rows, "owner_name", search.text, by_id)
 
 
-def search_definitions(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+def search_definitions(
+    rows: QuerySet[CredentialDefinition], search: Search
+) -> QuerySet[CredentialDefinition]:
     by_id = Q(definition_id=search.text) | Q(schema__schema_id=search.text)
     by_id |= id_begins_with(search.text)
     return search_by_name(rows, "schema__name", search.text, by_id)
 
 
-def search_policies(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+def search_policies(
+    rows: QuerySet[VerificationPolicy], search: Search
+) -> QuerySet[VerificationPolicy]:
     return search_by_name(rows, "name", search.text, id_begins_with(search.text))
 
 
-def search_connections(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+def search_connections(
+    rows: QuerySet[Connection], search: Search
+) -> QuerySet[Connection]:
     by_id = Q(connection_id=search.text) | id_begins_with(search.text)
     return search_by_name(rows, "name", search.text, by_id)
 
 
-def search_credentials(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+def search_credentials(
+    rows: QuerySet[Credential], search: Search
+) -> QuerySet[Credential]:
     """Match by id, definition (its id or name), id of the schema, or connection."""
     text = search.text
     definition_ids = [text, *search.definition_ids]
@@ -99,13 +111,15 @@ def search_credentials(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
     return rows.filter(by_id | Q(connection__in=search.connections))
 
 
-def search_verifications(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+def search_verifications(
+    rows: QuerySet[Verification], search: Search
+) -> QuerySet[Verification]:
     """Match by its id, by its policy (id or name), and by its connection."""
     by_id = id_begins_with(search.text) | id_begins_with(search.text, "policy_id")
     by_id |= Q(policy_id__in=search.policies)
     return rows.filter(by_id | Q(connection__in=search.connections))
 
 
-def search_webhooks(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+def search_webhooks(rows: QuerySet[Webhook], search: Search) -> QuerySet[Webhook]:
     """Match by id and by any part of the address: an organization has few webhooks."""
     return rows.filter(Q(url__icontains=search.text) | id_begins_with(search.text))

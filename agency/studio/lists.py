@@ -4,27 +4,30 @@ They read what the lists of the API read: hosted wallets, and the connections an
 exchanges of the organization's own wallet or of a hosted one. No list has values.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic
 from urllib.parse import quote
 from uuid import UUID
 
 from django import forms
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
 from agency.studio import list_search
-from agency.studio.curl import example_call
+from agency.studio.curl import Json, example_call
+from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import choice_field
 from agency.studio.list_search import Search
 from agency.studio.objects import (
-    describe_rows,
+    Row,
     get_hosted_wallet,
-    with_names,
+    of_tenant,
+    with_policy_names,
+    with_schema_names,
 )
 from agency.studio.pages import MemberRequest, View, member_page
 from connections.api.serializers import ConnectionQuery
@@ -37,7 +40,7 @@ from core.api.pagination import (
 )
 from core.errors import Invalid
 from credentials.api.serializers import CredentialDefinitionQuery, CredentialQuery
-from credentials.models import Credential, CredentialDefinition
+from credentials.models import Credential, CredentialDefinition, Publication
 from tenants.models import Permission
 from verifications.api.serializers import VerificationPolicyQuery, VerificationQuery
 from verifications.models import Verification, VerificationPolicy
@@ -52,15 +55,17 @@ NAMED = {"name": "By name"}
 # What an empty list of a hosted wallet says instead of `about` and `create`.
 OF_A_WALLET = "It begins with an invitation that the wallet accepts."
 ACCEPT = "/custodian/v1/api/{}/connections/invitation"
-Rows = QuerySet[Any]
+Parameters = Mapping[str, str | int | bool]  # of a query of the API
 
 
-def states_of(model: Any) -> dict[str, dict[str, Any]]:
+def states_of(
+    model: type[Connection | Credential | Verification],
+) -> dict[str, Parameters]:
     return {str(state): {"state": str(state)} for state in model.State}
 
 
 @dataclass(frozen=True)
-class ObjectList:
+class ObjectList(Generic[Row]):
     """A list of one kind of objects.
 
     name: of its URL. singular: as in "No connection …". query: of the list in the API.
@@ -74,12 +79,15 @@ class ObjectList:
     singular: str
     about: str
     query: type[ListQuery]
-    rows: Callable[[Wallet], Rows]
-    search: Callable[[Rows, Search], Rows]
+    rows: Callable[[Wallet], QuerySet[Row]]
+    search: Callable[[QuerySet[Row], Search], QuerySet[Row]]
     sorts: dict[str, str]
-    create: tuple[str, dict[str, Any]]
-    states: dict[str, dict[str, Any]] = field(default_factory=dict)
+    create: tuple[str, Json]
+    states: dict[str, Parameters] = field(default_factory=dict)
     new_page: str = ""
+
+    def find(self, search: Search) -> QuerySet[Row]:
+        return self.search(self.rows(search.wallet), search)
 
     @property
     def template(self) -> str:
@@ -135,7 +143,7 @@ CREDENTIALS = ObjectList(
     singular="credential",
     about="Those that you offered, issued or revoked.",
     query=CredentialQuery,
-    rows=lambda wallet: with_names(
+    rows=lambda wallet: with_schema_names(
         only_columns(wallet.credentials.select_related("connection"), ())
     ),
     search=list_search.search_credentials,
@@ -171,7 +179,7 @@ VERIFICATIONS = ObjectList(
     about="Proofs that you asked for, and whether they are valid.",
     query=VerificationQuery,
     # With the policy, whose name is shown.
-    rows=lambda wallet: with_names(
+    rows=lambda wallet: with_policy_names(
         wallet.verifications.select_related("connection").defer(
             "proposal",
             "request_body",
@@ -214,9 +222,9 @@ class ListForm(forms.Form):
     after = CursorField()
     before = CursorField()
 
-    def __init__(self, data: Any, kind: ObjectList) -> None:
+    def __init__(self, data: QueryDict, kind: ObjectList[Row]) -> None:
         super().__init__(data)
-        self.kind = kind
+        self.sorts, self.states, self.asked = kind.sorts, kind.states, kind.query
         choice_field(self, "sort").choices = list(kind.sorts.items())
         states = [(label, label) for label in kind.states]
         choice_field(self, "state").choices = [("", "All states"), *states]
@@ -232,20 +240,20 @@ class ListForm(forms.Form):
         if not self.is_valid():
             raise Invalid("invalid_request", NO_CHOICE)
         given = self.cleaned_data
-        data = {"limit": PAGE_SIZE} | self.kind.states.get(given.get("state", ""), {})
-        data["sort"] = given["sort"] or next(iter(self.kind.sorts))
+        data = {"limit": PAGE_SIZE, **self.states.get(given.get("state", ""), {})}
+        data["sort"] = given["sort"] or next(iter(self.sorts))
         if cursor := given["before"] or given["after"]:
             data["cursor"] = cursor
-        query = self.kind.query(data=data)
+        query = self.asked(data=data)
         query.is_valid(raise_exception=True)
         return query
 
 
 def render_list(
     request: MemberRequest,
-    kind: ObjectList,
+    kind: ObjectList[Row],
     wallet_id: UUID | None = None,
-    **more: Any,
+    more: Mapping[str, OnceForm | bool | QuerySet[Publication]] | None = None,
 ) -> HttpResponse:
     """The page of a list; of a request by htmx only the part with the rows.
 
@@ -270,7 +278,7 @@ def render_list(
         and not hosted
         and request.membership.may(Permission.OPERATE),
         "form": form,
-        "rows": describe_rows(tenant, page.rows),
+        "rows": of_tenant(tenant, page.rows),
         "newer": page_query(request, "before", page.previous),
         "older": page_query(request, "after", page.next),
         "about": OF_A_WALLET if hosted else kind.about,
@@ -278,12 +286,12 @@ def render_list(
     }
     is_part = "HX-Request" in request.headers
     name = "studio/list.html#rows" if is_part else "studio/list.html"
-    response = render(request, name, context | more)
+    response = render(request, name, {**context, **(more or {})})
     patch_vary_headers(response, ["HX-Request"])
     return response
 
 
-def first_call(kind: ObjectList, hosted: Wallet | None) -> tuple[str, dict[str, Any]]:
+def first_call(kind: ObjectList[Row], hosted: Wallet | None) -> tuple[str, Json]:
     """The path and the body of the call with which an empty list begins to fill."""
     if hosted is None:
         return kind.create
@@ -302,7 +310,7 @@ def page_query(request: HttpRequest, name: str, cursor: str | None) -> str:
     return query.urlencode()
 
 
-def list_page(kind: ObjectList) -> View:
+def list_page(kind: ObjectList[Row]) -> View:
     """Return the view of a list, of the organization's own wallet or a hosted one."""
 
     @member_page("GET")

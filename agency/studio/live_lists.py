@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
-from agency.studio.newest_first import SEEN, Page, query_with
+from agency.studio.newest_first import SEEN, Page, Row, query_with
 
 PAUSED = "paused"  # in the query of a page that is not to be read again
 
@@ -20,14 +20,14 @@ def render_live_list(
     request: HttpRequest,
     template: str,
     context: dict[str, Any],
-    page: Page,
-    shown: Any,
+    page: Page[Row],
+    shown: str,
 ) -> HttpResponse:
     """Render the page; for htmx its rows, or 204 while they are what it shows.
 
-    shown: what a reader sees of the rows, as values with a repr().
+    shown: what a reader sees of the rows, as a text.
     """
-    version = sha256(repr(shown).encode()).hexdigest()[:16]
+    version = sha256(shown.encode()).hexdigest()[:16]
     is_part = "HX-Request" in request.headers
     if is_part and request.GET.get(SEEN) == version:
         return HttpResponse(status=204)

@@ -1,7 +1,6 @@
 """The menu at the left of each page, and the organizations to switch between."""
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -195,7 +194,7 @@ class Menu:
         return [row for row in self.memberships if row != self.membership]
 
     @property
-    def groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
+    def groups(self) -> list[tuple[str, list[dict[str, str]]]]:
         """The titles of the menu with their links, of what the person may open."""
         found = []
         for title, entries in MENU:
@@ -209,7 +208,7 @@ class Menu:
             return False
         return self.membership.tenant.is_test or not entry.is_for_tests
 
-    def link(self, entry: Entry) -> dict[str, Any]:
+    def link(self, entry: Entry) -> dict[str, str]:
         """Return the label, the address and the `aria-current` of an entry.
 
         current: "page", "true" for a page within, or "".
@@ -220,6 +219,6 @@ class Menu:
         return {"label": entry.label, "url": url, "current": current}
 
 
-def menu_context(request: HttpRequest) -> dict[str, Any]:
+def menu_context(request: HttpRequest) -> dict[str, SimpleLazyObject]:
     """Context processor. Pages that show no menu execute no query for it."""
     return {"menu": SimpleLazyObject(lambda: Menu(request))}

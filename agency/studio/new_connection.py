@@ -5,7 +5,6 @@ held_requests.accept_request().
 """
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -79,10 +78,11 @@ class ConnectionForm(OnceForm):
         label="Let me accept each request first", required=False
     )
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
+    def clean(self) -> None:
+        super().clean()
+        cleaned = self.cleaned_data
         if self.errors:
-            return cleaned
+            return
         body = {
             "name": cleaned["name"],
             "multiParty": bool(cleaned["multi_party"]),
@@ -95,7 +95,6 @@ class ConnectionForm(OnceForm):
             body["expiresAt"] = timezone.now() + PERIODS[cleaned["expires"]][1]
         # What the API reads of the same choices.
         self.parameters = read_parameters(self, ConnectionInvitationParameters, body)
-        return cleaned
 
 
 @member_page("GET", "POST", needs=Permission.OPERATE, once="studio:connections")

@@ -4,12 +4,11 @@ The call of the API makes the offer, with the same options.
 """
 
 from datetime import date
-from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.core.validators import MinValueValidator
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
 
@@ -66,12 +65,13 @@ class OfferForm(RecipientForm):
 
     def __init__(
         self,
-        data: Any = None,
+        data: QueryDict | None = None,
         *,
         definition: CredentialDefinition,
-        **options: Any,
+        chosen: str = "",
+        initial: dict[str, str] | None = None,
     ) -> None:
-        super().__init__(data, tenant=definition.tenant, **options)
+        super().__init__(data, tenant=definition.tenant, chosen=chosen, initial=initial)
         self.definition = definition
         if self.chosen and not self.initial.get("recipient_name"):
             self.initial["recipient_name"] = self.chosen.name
@@ -103,11 +103,12 @@ class OfferForm(RecipientForm):
         name = self.parameters.get("recipientName")
         return f"{name} ({words})" if name else words
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> None:
         """Let the API's serializer and the definition judge what is offered."""
-        cleaned: dict[str, Any] = super().clean() or {}
+        super().clean()
+        cleaned = self.cleaned_data
         if self.errors:
-            return cleaned
+            return
         to_connection = cleaned["connection_id"] or None
         body = {
             "definitionId": self.definition.definition_id,
@@ -129,7 +130,6 @@ class OfferForm(RecipientForm):
             for member, sentences in (error.errors or {}).items():
                 name = member.partition("credentialValues.")[2]
                 self.add_error(f"value_{self.names.index(name)}", sentences)
-        return cleaned
 
 
 def value_field(name: str, kind: str) -> forms.Field:
@@ -214,11 +214,8 @@ def render_choice(request: MemberRequest) -> HttpResponse:
     if len(choices.rows) == 1 and "q" not in request.GET:
         wanted |= {"definition": choices.rows[0].pk}
         return to_page("studio:new_credential", request.tenant, wanted)
-    context |= {
-        "wanted": wanted,
-        "query": urlencode(wanted),
-    }
-    return render(request, "studio/choose_definition.html", context)
+    asked = {"wanted": wanted, "query": urlencode(wanted)}
+    return render(request, "studio/choose_definition.html", {**context, **asked})
 
 
 def render_form(

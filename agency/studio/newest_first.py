@@ -4,7 +4,7 @@ The query of an address has the id of a row as its cursor: `before` or `after` i
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
@@ -16,16 +16,19 @@ CURSORS = ("before", "after")
 SEEN = "seen"  # what a live list shows (live_lists.py); of no other page
 
 
+Row = TypeVar("Row", bound=Model)
+
+
 @dataclass(frozen=True)
-class Page:
+class Page(Generic[Row]):
     """newer, older: the query strings of the pages beside this one, or ""."""
 
-    rows: list[Any]
+    rows: list[Row]
     newer: str
     older: str
 
 
-def read_page(request: HttpRequest, found: QuerySet[Any]) -> Page:
+def read_page(request: HttpRequest, found: QuerySet[Row]) -> Page[Row]:
     """Return the page at the cursor of the query; without one, the first page.
 
     PAGE_SIZE rows, the newest first by their id, which must be a UUIDv7. One query.

@@ -1,76 +1,105 @@
-"""What lists show of an object: its page, its name, and its state as a badge."""
+"""What lists show of an object: its page, its name, and its state as a badge.
+
+The filters of the studio's templates are these functions (TEMPLATES in the settings).
+"""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeVar
 from uuid import UUID
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django import template
+from django.db.models import Model, OuterRef, QuerySet, Subquery
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
+from agency.words.messages import DELIVERY_BADGES
 from agency.words.states import badge_of, label_of
+from connections.models import Connection
 from core.api.pagination import only_columns
 from credentials.ledgers.base import name_in
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Tenant
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
+from webhooks.api.serializers import SHOWN_STATUS
+from webhooks.models import Delivery
 
+# What has a list and a page.
+Listed = (
+    Connection
+    | Credential
+    | CredentialDefinition
+    | Verification
+    | VerificationPolicy
+    | Wallet
+)
+Row = TypeVar("Row", bound=Listed)
 # The pages of what is no exchange.
-PAGES: dict[type, str] = {
+PAGES: dict[type[Model], str] = {
     Wallet: "wallet",
     CredentialDefinition: "definition",
     VerificationPolicy: "policy",
 }
+register = template.Library()
+register.filter(badge_of)
+register.filter(label_of)
 
 
 def get_hosted_wallet(tenant: Tenant, wallet_id: UUID) -> Wallet:
     """A wallet that the organization hosts for a holder. Raises Http404."""
     wallets = only_columns(Wallet.hosted_by(tenant), ())
-    wallet = get_object_or_404(wallets, pk=wallet_id)
+    wallet: Wallet = get_object_or_404(wallets, pk=wallet_id)
     wallet.tenant = tenant
     return wallet
 
 
-def with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Read with exchanges what they are called: `schema_name` or `policy_name`."""
-    if rows.model is Credential:
-        definitions = CredentialDefinition.objects.filter(
-            tenant=OuterRef("tenant"), definition_id=OuterRef("definition_id")
-        )
-        return rows.annotate(
-            schema_name=Subquery(definitions.values("schema__name")[:1])
-        )
+def with_schema_names(rows: QuerySet[Credential]) -> QuerySet[Credential]:
+    """Read with them the name of their schema, as name_of() finds it."""
+    definitions = CredentialDefinition.objects.filter(
+        tenant=OuterRef("tenant"), definition_id=OuterRef("definition_id")
+    )
+    return rows.annotate(schema_name=Subquery(definitions.values("schema__name")[:1]))
+
+
+def with_policy_names(rows: QuerySet[Verification]) -> QuerySet[Verification]:
+    """Read with them the name of their stored policy, as name_of() finds it."""
     policies = VerificationPolicy.objects.filter(
         tenant=OuterRef("tenant"), pk=OuterRef("policy_id")
     )
     return rows.annotate(policy_name=Subquery(policies.values("name")[:1]))
 
 
-def describe_rows(tenant: Tenant, rows: Iterable[Any]) -> list[Any]:
-    """Add what a list shows to rows of with_names(), connections or wallets.
-
-    Return them as a list in their order. Adds `page` (its address), `shown_name`,
-    `shown_state` and `badge` (a CSS class).
-    """
+def of_tenant(tenant: Tenant, rows: Iterable[Row]) -> list[Row]:
+    """The rows, each with its organization, which is read already."""
     found = list(rows)
     for row in found:
         row.tenant = tenant
-        row.page = page_of(row)
-        row.shown_name = name_of(row)
-        if hasattr(row, "state"):
-            row.shown_state = label_of(row)
-            row.badge = badge_of(row)
-        if peer := getattr(row, "live_connection", None):
-            row.peer = peer
-            row.peer.page = page_of(row.peer)
     return found
 
 
-def name_of(row: Any) -> str:
+def list_deliveries(tenant: Tenant) -> QuerySet[Delivery]:
+    """Return the deliveries to webhooks that still exist, newest first."""
+    rows = Delivery.objects.filter(webhook__tenant=tenant)
+    return rows.select_related("webhook", "event").order_by("-pk")
+
+
+@register.filter
+def status_of(delivery: Delivery) -> str:
+    """The status of a delivery, in the words of the API."""
+    return SHOWN_STATUS[Delivery.Status(delivery.status)]
+
+
+@register.filter
+def status_badge(delivery: Delivery) -> str:
+    """The CSS class of that."""
+    return DELIVERY_BADGES[delivery.status]
+
+
+@register.filter
+def name_of(row: Listed) -> str:
     """Credentials are called by their schema, and verifications by their policy.
 
-    What with_names() has read is taken from there. "" of what nobody named.
+    What was read with the names is taken from there. "" of what nobody named.
     """
     if isinstance(row, Credential):
         return getattr(row, "schema_name", None) or name_in(row.schema_id)
@@ -80,9 +109,13 @@ def name_of(row: Any) -> str:
     return row.schema.name if isinstance(row, CredentialDefinition) else row.name
 
 
-def page_of(row: Any) -> str:
+@register.filter
+def page_of(row: Listed) -> str:
     """The address of an object's page. Connectionless connections have none."""
-    if getattr(row, "connectionless", False):
+    if isinstance(row, Connection) and row.connectionless:
         return ""
-    kind = PAGES.get(type(row)) or row.OBJECT_TYPE
+    if isinstance(row, Connection | Credential | Verification):
+        kind = row.OBJECT_TYPE
+    else:
+        kind = PAGES[type(row)]
     return reverse(f"studio:{kind}", args=[row.tenant_id, row.pk])

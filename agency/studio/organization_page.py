@@ -5,10 +5,10 @@ a form for a new key that has errors.
 """
 
 from collections import Counter
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 
 from agency.studio.forms import KeyForm
@@ -22,15 +22,21 @@ from wallets.models import Wallet
 MAX_ENDED_KEYS = 50  # on the page
 
 
+class FirstKeys(TypedDict):
+    """What first_keys.html shows of a new organization."""
+
+    secrets: list[dict[str, str]]
+    example: str
+
+
 def render_organization(
     request: MemberRequest,
     form: KeyForm | None = None,
-    **first_keys: Any,
+    first_keys: FirstKeys | None = None,
 ) -> HttpResponse:
     """Render the page of an organization, with its overview and its keys.
 
-    form: of a new key, with its errors. first_keys: what first_keys.html shows of a new
-    organization.
+    form: of a new key, with its errors. first_keys: of a new organization.
     """
     keys: list[Any] = list(list_keys(request.tenant))
     for key in keys:
@@ -46,7 +52,9 @@ def render_organization(
         "kinds": [kind for kind in ApiKey.Kind if request.membership.may_issue(kind)],
         "form": form or key_form(request.membership, keys=keys),
     }
-    return render(request, "studio/organization.html", context | first_keys)
+    return render(
+        request, "studio/organization.html", {**context, **(first_keys or {})}
+    )
 
 
 def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:
@@ -60,7 +68,9 @@ def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:
 
 
 def key_form(
-    membership: Membership, data: Any = None, keys: list[ApiKey] | None = None
+    membership: Membership,
+    data: QueryDict | None = None,
+    keys: list[ApiKey] | None = None,
 ) -> KeyForm:
     """Return a form with the kinds of keys that this person may create.
 

@@ -11,7 +11,7 @@ from agency.studio.curl import example_call
 from agency.studio.forms import DeletionForm, OrganizationForm
 from agency.studio.invitations import emails_of, invitation_of
 from agency.studio.keys import secret_context
-from agency.studio.organization_page import render_organization
+from agency.studio.organization_page import FirstKeys, render_organization
 from agency.studio.pages import (
     MemberRequest,
     PersonRequest,
@@ -101,7 +101,8 @@ def new_organization(request: PersonRequest) -> HttpResponse:
     ]
     example = example_call(*CREATE_WALLET, made.access_token, made.subscription_key)
     entered = enter_organization(request, made.tenant.pk)
-    return render_organization(entered, secrets=secrets, example=example)
+    first_keys = FirstKeys(secrets=secrets, example=example)
+    return render_organization(entered, first_keys=first_keys)
 
 
 @member_page("GET")

@@ -1,8 +1,9 @@
 """The part of an organization's page that is read again: what there is to do and see."""
 
-from datetime import date
+from datetime import date, datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -51,6 +52,13 @@ class Chart(NamedTuple):
         return len(self.bars) * (BAR_WIDTH + BAR_GAP) - BAR_GAP
 
 
+class NewEvent(NamedTuple):
+    pk: UUID
+    title: str
+    object_id: str
+    created_at: datetime
+
+
 @member_page("GET")
 def show_live(request: MemberRequest) -> HttpResponse:
     """The live part alone. 204 while it is what the page shows."""
@@ -70,19 +78,21 @@ def overview_context(request: MemberRequest, own: Wallet) -> dict[str, Any]:
     """
     days = 30 if request.GET.get("days") == "30" else 7
     counts = statistics.count_by_day(own, days, timezone.now())
-    shown: dict[str, Any] = {
-        "attention_items": list_attention_items(request.membership),
-        "checklist": checklist_of(request.membership),
+    items = list_attention_items(request.membership)
+    steps = checklist_of(request.membership)
+    events = newest_events(request.tenant)
+    shown = repr((items, steps, counts, events))
+    story = steps[: len(STORY)]
+    return {
+        "attention_items": items,
+        "checklist": steps,
         "counts": counts,
-        "events": newest_events(request.tenant),
-    }
-    story = shown["checklist"][: len(STORY)]
-    return shown | {
+        "events": events,
         "first_steps": story,
-        "more_steps": shown["checklist"][len(STORY) :],
+        "more_steps": steps[len(STORY) :],
         # Where the next step is done, if this person may do it.
-        "next_url": next((step["url"] for step in story if step["url"]), ""),
-        "version": sha256(repr(shown).encode()).hexdigest()[:16],
+        "next_url": next((step.url for step in story if step.url), ""),
+        "version": sha256(shown.encode()).hexdigest()[:16],
         "look_again_ms": LOOK_AGAIN_MS,
         "days": days,
         "periods": PERIODS,
@@ -112,11 +122,11 @@ def draw_chart(counts: list[DayCount], name: str, label: str, scale: int) -> Cha
     return Chart(name, label, sum(numbers), max(numbers), bars)
 
 
-def newest_events(tenant: Tenant) -> list[dict[str, Any]]:
+def newest_events(tenant: Tenant) -> list[NewEvent]:
     """Return the newest, without those that were sent as examples to a webhook."""
     rows = Event.objects.filter(tenant=tenant, is_example=False).order_by("-pk")
     columns = ("pk", "type", "object_id", "created_at")
     return [
-        row | {"title": EVENTS.get(row["type"], row["type"])}
-        for row in rows.values(*columns)[:MAX_EVENTS]
+        NewEvent(pk, EVENTS.get(kind, kind), object_id, created_at)
+        for pk, kind, object_id, created_at in rows.values_list(*columns)[:MAX_EVENTS]
     ]

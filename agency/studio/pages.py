@@ -1,16 +1,16 @@
 """Who may see a page of the studio, and who may change something."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, wraps
-from typing import Any, cast
+from typing import cast
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import Form
@@ -62,7 +62,7 @@ def person_page(*methods: str, once: str = "") -> Callable[[View], View]:
         bounded = require_http_methods(allowed)(processed)
 
         @wraps(view)
-        def show_errors(request: HttpRequest, **ids: Any) -> HttpResponseBase:
+        def show_errors(request: HttpRequest, **ids: UUID | str) -> HttpResponseBase:
             try:
                 response = bounded(request, **ids)
             except AgencyError as error:
@@ -83,7 +83,7 @@ def process_once(back: str) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def view_once(request: HttpRequest, **ids: Any) -> HttpResponseBase:
+        def view_once(request: HttpRequest, **ids: UUID | str) -> HttpResponseBase:
             if request.method == "POST" and not claim_form_token(request):
                 messages.warning(request, SENT_BEFORE)
                 return lead_back(back, ids)
@@ -117,7 +117,7 @@ def member_page(
         @person_page(*methods, once=once)
         @wraps(view)
         def enter(
-            request: HttpRequest, tenant_id: UUID, **ids: Any
+            request: HttpRequest, tenant_id: UUID, **ids: UUID | str
         ) -> HttpResponseBase:
             entered = enter_organization(
                 request,
@@ -153,7 +153,7 @@ def member_action(
     def decorate(view: Callable[..., HttpResponseBase | str]) -> View:
         @member_page(*methods, needs=needs, once=back if once is None else once)
         @wraps(view)
-        def act(request: MemberRequest, **ids: Any) -> HttpResponseBase:
+        def act(request: MemberRequest, **ids: UUID | str) -> HttpResponseBase:
             try:
                 answer = view(request, **ids)
             except AgencyError as error:
@@ -164,20 +164,21 @@ def member_action(
                 if not isinstance(answer, str):
                     return answer
                 messages.success(request, answer)
-            return lead_back(back, {"tenant_id": request.tenant.pk} | ids)
+            return lead_back(back, {"tenant_id": request.tenant.pk, **ids})
 
         return act
 
     return decorate
 
 
-def lead_back(name: str, ids: dict[str, Any]) -> HttpResponse:
+def lead_back(name: str, ids: Mapping[str, UUID | str]) -> HttpResponse:
     """Redirect to another page with those of these ids that its route has.
 
     name: of the route. It may contain ids, in braces.
     """
     name = name.format(**ids)
-    return redirect(name, **{one: ids[one] for one in ids_of_route(name)})
+    kept = {one: ids[one] for one in ids_of_route(name)}
+    return redirect(reverse(name, kwargs=kept))
 
 
 @cache
@@ -202,10 +203,11 @@ def render_error(
     request: HttpRequest, code: str, message: str, status: int
 ) -> HttpResponse:
     """Owners of an organization that is deleted soon are led to where they undo it."""
-    context: dict[str, Any] = {"code": code, "message": message}
+    soon = None
     if code == "organization_deleted_soon":
         owned = list_memberships(request).filter(role=Role.OWNER)
-        context["soon"] = owned.filter(tenant__deletion_due_at__isnull=False)
+        soon = owned.filter(tenant__deletion_due_at__isnull=False)
+    context = {"code": code, "message": message, "soon": soon}
     return render(request, "studio/error.html", context, status=status)
 
 
@@ -223,11 +225,11 @@ def to_page(name: str, tenant: Tenant, query: dict[str, UUID]) -> HttpResponse:
 
 def list_memberships(request: HttpRequest) -> QuerySet[Membership]:
     """Return the person's memberships, with organizations, in no order."""
-    found = Membership.objects.filter(user=cast(User, request.user))
+    found = Membership.objects.filter(user=request.user.pk)
     return found.select_related("tenant__network", "tenant__provider")
 
 
-def may_create_organizations(user: Any) -> bool:
+def may_create_organizations(user: User | AnonymousUser) -> bool:
     """Whether the person may create organizations.
 
     Where sign-up is closed, only staff, people with Django's permission for it, and
@@ -237,7 +239,7 @@ def may_create_organizations(user: Any) -> bool:
         settings.STUDIO_SIGN_UP
         or user.is_staff
         or user.has_perm("tenants.add_tenant")
-        or Provider.objects.filter(person=user).exists()
+        or Provider.objects.filter(person=user.pk).exists()
     )
 
 
@@ -278,7 +280,7 @@ def lock_organization(request: MemberRequest, needs: Permission) -> None:
     enter_organization(request, request.tenant.pk, needs)
 
 
-def member_context(request: HttpRequest) -> dict[str, Any]:
+def member_context(request: HttpRequest) -> dict[str, Membership | Tenant]:
     """Context processor: the organization of a page and the person's membership."""
     names = ("membership", "tenant")
     return {name: getattr(request, name) for name in names if hasattr(request, name)}

@@ -54,7 +54,7 @@ NOT_CONNECTED = (
 
 @member_page("GET")
 def show_policies(request: MemberRequest) -> HttpResponse:
-    return render_list(request, POLICIES, ask_form=OnceForm())
+    return render_list(request, POLICIES, more={"ask_form": OnceForm()})
 
 
 def get_policy(tenant: Tenant, object_id: UUID) -> VerificationPolicy:
@@ -262,13 +262,14 @@ def render_choice(
         if definition is None or is_about(rows[0], definition):
             wanted |= {"policy": rows[0].pk}
             return redirect(f"{request.path}?{urlencode(wanted)}")
-    context |= {
+    shown = {
+        **context,
         "title": title,
         "back": back,
         "wanted": wanted,
         "query": urlencode(wanted),
     }
-    return render(request, "studio/choose_policy.html", context)
+    return render(request, "studio/choose_policy.html", shown)
 
 
 def lead_to_policy_about(tenant: Tenant, wanted: dict[str, UUID]) -> HttpResponse:

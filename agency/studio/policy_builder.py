@@ -218,7 +218,8 @@ def builder_of(definition: CredentialDefinition) -> PolicyBuilder:
 def render_choice(request: MemberRequest) -> HttpResponse:
     """The page that asks which definition a policy is about."""
     wanted = ids_in(request, "connection")
-    context = choose_from(request, DEFINITIONS, request.tenant) | {
+    context = {
+        **choose_from(request, DEFINITIONS, request.tenant),
         "wanted": wanted,
         "query": urlencode(wanted),
     }

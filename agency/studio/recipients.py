@@ -1,11 +1,10 @@
 """The choice of whom to offer or ask: whoever opens a link, or a connection."""
 
 from collections import Counter
-from typing import Any
 
 from django import forms
 from django.db.models import Q, QuerySet
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 
 from agency.studio.choices import find_choices, read_text
@@ -48,10 +47,15 @@ class RecipientForm(OnceForm):
     connection_id = forms.ChoiceField(label="Connection", required=False)
 
     def __init__(
-        self, data: Any = None, *, tenant: Tenant, chosen: str = "", **options: Any
+        self,
+        data: QueryDict | None = None,
+        *,
+        tenant: Tenant,
+        chosen: str = "",
+        initial: dict[str, str] | None = None,
     ) -> None:
         """chosen: the key of the connection that is chosen at first, if any."""
-        super().__init__(data, **options)
+        super().__init__(data, initial=initial)
         given = self.data or self.initial
         text = read_text(given.get("find", ""))
         self.found = find_choices(CONNECTIONS, tenant, text, USABLE)
@@ -74,16 +78,16 @@ class RecipientForm(OnceForm):
         chosen = self.cleaned_data["connection_id"]
         return self.labels[chosen] if chosen else BY_LINK
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> None:
         """Who searched and chose nobody must not make a link, which anybody can take."""
-        cleaned: dict[str, Any] = super().clean() or {}
+        super().clean()
+        cleaned = self.cleaned_data
         is_sought = cleaned.get("find") or cleaned.get("connection_id")
         to = cleaned.get("to") or (CONNECTION if is_sought else LINK)
         if to == LINK:
             cleaned["connection_id"] = ""
         elif cleaned.get("connection_id") == "":
             self.add_error("find", NOBODY_CHOSEN)
-        return cleaned
 
 
 def usable_connections(tenant: Tenant) -> QuerySet[Connection]:

@@ -1,10 +1,8 @@
 """The studio's page of the log of API calls."""
 
-from typing import Any
-
 from django import forms
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 
 from agency.studio.forms import choice_field
 from agency.studio.live_lists import render_live_list
@@ -65,15 +63,16 @@ class RequestFilter(forms.Form):
     since = moment_field("From (UTC)")
     until = moment_field("To (UTC)")
 
-    def __init__(self, data: Any, tenant: Tenant) -> None:
+    def __init__(self, data: QueryDict, tenant: Tenant) -> None:
         super().__init__(data)
         keys = tenant.keys.filter(kind=ApiKey.Kind.ACCESS_TOKEN).order_by("-pk")
         named = [(str(key.pk), f"{key.name} {key.hint}…") for key in keys[:MAX_KEYS]]
         choice_field(self, "key").choices = [("", "All keys"), *named]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> None:
         """Let the API judge what it takes, and keep its lookups."""
-        given: dict[str, Any] = super().clean() or {}
+        super().clean()
+        given = self.cleaned_data
         asked = {PARAMETERS[name]: value for name, value in given.items() if value}
         query = RequestLogQuery(data=asked)
         if query.is_valid():
@@ -83,7 +82,6 @@ class RequestFilter(forms.Form):
         for name, parameter in PARAMETERS.items():
             for message in query.errors.get(parameter, []):
                 self.add_error(name, str(message))
-        return given
 
 
 @member_page("GET")
@@ -103,4 +101,4 @@ def show_requests(request: MemberRequest) -> HttpResponse:
         ],
     }
     shown = [call.pk for call in page.rows]
-    return render_live_list(request, "studio/requests.html", context, page, shown)
+    return render_live_list(request, "studio/requests.html", context, page, repr(shown))

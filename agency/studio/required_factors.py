@@ -1,18 +1,18 @@
 """Who has a second factor, and pages that require one."""
 
-from typing import Any
-
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.models import Authenticator
 from django.contrib import messages
-from django.db.models import QuerySet
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 
 
-def has_second_factor(user: Any) -> bool:
+def has_second_factor(user: AbstractBaseUser | AnonymousUser) -> bool:
     """Whether signing in takes an app or a passkey, besides the password.
 
     The person of a request was read with the answer (sign_in.py).
@@ -21,7 +21,7 @@ def has_second_factor(user: Any) -> bool:
     return factors_of(user.pk).exists() if known is None else known
 
 
-def factors_of(user_id: Any) -> QuerySet[Authenticator]:
+def factors_of(user_id: int | OuterRef | None) -> QuerySet[Authenticator]:
     return Authenticator.objects.filter(user_id=user_id, type__in=FACTORS)
 
 

@@ -18,7 +18,7 @@ from agency.studio.lists import (
     VERIFICATIONS,
     WALLETS,
 )
-from agency.studio.objects import describe_rows
+from agency.studio.objects import Listed, of_tenant
 from agency.studio.pages import MemberRequest, member_page
 from tenants.models import LoggedRequest, Membership, Permission, Tenant
 from wallets.models import Wallet
@@ -55,14 +55,14 @@ def find_objects(search: Search) -> list[dict[str, Any]]:
     tenant = search.wallet.tenant
     found = []
     for kind in KINDS:
-        rows = kind.search(kind.rows(search.wallet), search)
-        newest = list(rows.order_by("-pk")[: MAX_FOUND + 1])
+        rows = kind.find(search)
+        newest: list[Listed] = list(rows.order_by("-pk")[: MAX_FOUND + 1])
         if newest:
             page = reverse(f"studio:{kind.name}", args=[tenant.pk])
             found.append(
                 {
                     "kind": kind,
-                    "rows": describe_rows(tenant, newest[:MAX_FOUND]),
+                    "rows": of_tenant(tenant, newest[:MAX_FOUND]),
                     "has_more": len(newest) > MAX_FOUND,
                     "url": f"{page}?{urlencode({'q': search.text})}",
                 }

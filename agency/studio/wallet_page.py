@@ -3,7 +3,6 @@
 The calls of the API create, connect and delete them.
 """
 
-from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -19,7 +18,7 @@ from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import DeletionForm
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
-from agency.studio.objects import describe_rows, get_hosted_wallet
+from agency.studio.objects import Listed, get_hosted_wallet, of_tenant
 from agency.studio.pages import (
     MemberRequest,
     member_action,
@@ -62,15 +61,15 @@ class WalletForm(OnceForm):
         help_text="For a holder without an app. The next page shows it, once.",
     )
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or {}
+    def clean(self) -> None:
+        super().clean()
+        cleaned = self.cleaned_data
         body = {
             "ownerName": cleaned.get("owner_name"),
             "walletId": cleaned.get("wallet_id") or None,
         }
         if not self.errors:
             self.parameters = read_parameters(self, WalletParameters, body)
-        return cleaned
 
 
 @member_page("GET", "POST", needs=Permission.OPERATE, once="studio:wallets")
@@ -96,11 +95,11 @@ def show_wallet(request: MemberRequest, object_id: UUID) -> HttpResponse:
     wallet = get_hosted_wallet(request.tenant, object_id)
     kinds = []
     for kind in (CONNECTIONS, CREDENTIALS, VERIFICATIONS):
-        newest = list(kind.rows(wallet).order_by("-pk")[: MAX_SHOWN + 1])
+        newest: list[Listed] = list(kind.rows(wallet).order_by("-pk")[: MAX_SHOWN + 1])
         kinds.append(
             {
                 "kind": kind,
-                "rows": describe_rows(request.tenant, newest[:MAX_SHOWN]),
+                "rows": of_tenant(request.tenant, newest[:MAX_SHOWN]),
                 "has_more": len(newest) > MAX_SHOWN,
                 "list": reverse(
                     f"studio:wallet_{kind.name}", args=[request.tenant.pk, wallet.pk]

@@ -1,7 +1,7 @@
 """Forms of the studio's pages of events and webhooks."""
 
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import TypedDict
 
 from django import forms
 from django.utils import timezone
@@ -28,7 +28,7 @@ RECOVERY_PERIODS = {
 class FilterForm(forms.Form):
     """Filters of a list: each field is a lookup of the queryset."""
 
-    def lookups(self) -> dict[str, Any]:
+    def lookups(self) -> dict[str, str]:
         """Return the queryset lookups of the filters that are set."""
         return {name: value for name, value in self.cleaned_data.items() if value}
 
@@ -92,6 +92,13 @@ class ExampleForm(OnceForm):
     type = forms.ChoiceField(label="Type of event", choices=MESSAGE_TYPES)
 
 
+class RecoveryOptions(TypedDict):
+    """The arguments of Webhook.start_recovery()."""
+
+    since: datetime | None
+    unconfirmed: bool
+
+
 class RecoveryForm(OnceForm):
     since = forms.ChoiceField(
         label="What failed since",
@@ -101,7 +108,9 @@ class RecoveryForm(OnceForm):
         label="Also what was never answered", required=False
     )
 
-    def recovery_options(self) -> dict[str, Any]:
+    def recovery_options(self) -> RecoveryOptions:
         _, ago = RECOVERY_PERIODS[self.cleaned_data["since"]]
         since = timezone.now() - ago if ago else None
-        return {"since": since, "unconfirmed": self.cleaned_data["unconfirmed"]}
+        return RecoveryOptions(
+            since=since, unconfirmed=self.cleaned_data["unconfirmed"]
+        )

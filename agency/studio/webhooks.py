@@ -3,19 +3,20 @@
 import json
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from datetime import datetime
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 
-from agency.studio.deliveries import add_badge, list_deliveries
 from agency.studio.form_tokens import OnceForm
 from agency.studio.live_lists import render_live_list
 from agency.studio.newest_first import read_page
+from agency.studio.objects import list_deliveries
 from agency.studio.pages import (
     MemberRequest,
+    View,
     lock_organization,
     member_action,
     member_page,
@@ -35,6 +36,7 @@ from tenants.models import Permission, Tenant
 from webhooks.delivery import examples, health
 from webhooks.models import Attempt, Delivery, Webhook
 
+Form = TypeVar("Form", bound=OnceForm)
 MAX_ANSWER_SHOWN = 500  # characters of a response
 MAX_COUNTED = 2000  # deliveries of the last day
 
@@ -86,7 +88,7 @@ def new_webhook(request: MemberRequest) -> HttpResponse:
 
 
 def render_secret(
-    request: HttpRequest, webhook: Webhook, secret: str, until: Any = None
+    request: HttpRequest, webhook: Webhook, secret: str, until: datetime | None = None
 ) -> HttpResponse:
     context = {
         "webhook": webhook,
@@ -114,12 +116,12 @@ def show_webhook(request: MemberRequest, webhook_id: UUID) -> HttpResponse:
         "is_filtered": form.is_valid() and bool(form.lookups()),
         "day": count_last_day(found),
         "webhook": found,
-        "deliveries": [add_badge(row) for row in page.rows],
+        "deliveries": page.rows,
         "example": ExampleForm(),
         "recovery": RecoveryForm(),
     }
     shown = [(row.pk, row.status, row.calls) for row in page.rows]
-    return render_live_list(request, "studio/webhook.html", context, page, shown)
+    return render_live_list(request, "studio/webhook.html", context, page, repr(shown))
 
 
 def count_last_day(webhook: Webhook) -> dict[str, int]:
@@ -149,8 +151,8 @@ def rotate_secret(request: MemberRequest, webhook_id: UUID) -> HttpResponse:
 
 
 def webhook_action(
-    done: str, action: str, form_class: Any = OnceForm
-) -> Callable[..., Any]:
+    done: str, action: str, form_class: type[Form]
+) -> Callable[[Callable[[Webhook, Form], None]], View]:
     """Decorator: a button on the page of a webhook, which runs the action.
 
     The page then shows the message `done`, or the error. action: for the audit log, in
@@ -161,7 +163,7 @@ def webhook_action(
     nothing.
     """
 
-    def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponseBase]:
+    def decorate(act: Callable[[Webhook, Form], None]) -> View:
         @member_action(
             "studio:webhook", needs=Permission.DEVELOP, once="studio:webhooks"
         )
@@ -179,12 +181,12 @@ def webhook_action(
     return decorate
 
 
-@webhook_action("Webhook enabled.", "webhook.enabled")
+@webhook_action("Webhook enabled.", "webhook.enabled", OnceForm)
 def enable_webhook(found: Webhook, form: OnceForm) -> None:
     found.enable()
 
 
-@webhook_action("Webhook disabled.", "webhook.disabled")
+@webhook_action("Webhook disabled.", "webhook.disabled", OnceForm)
 def disable_webhook(found: Webhook, form: OnceForm) -> None:
     health.disable_by_hand(found)
 
@@ -236,23 +238,32 @@ def show_delivery(
     found = get_delivery(request.tenant, webhook_id, delivery_id)
     context = {
         "webhook": found.webhook,
-        "delivery": add_badge(found),
+        "delivery": found,
         "event": found.event,
         "body": json.dumps(json.loads(found.event.body), indent=2),
-        "attempts": [attempt_context(attempt) for attempt in found.last_attempts()],
+        "attempts": [shown_attempt(attempt) for attempt in found.last_attempts()],
         "form": OnceForm(),
     }
     return render(request, "studio/delivery.html", context)
 
 
-def attempt_context(attempt: Attempt) -> dict[str, Any]:
-    answer = vault.unseal(attempt, "answer") or ""
-    return {
-        "attempt": attempt,
-        "answer": answer[:MAX_ANSWER_SHOWN],
-        "is_cut": len(answer) > MAX_ANSWER_SHOWN,
-        "is_good": attempt.status_code in range(200, 300),
-    }
+class ShownAttempt(NamedTuple):
+    """A call. is_cut: whether the answer is longer."""
+
+    attempt: Attempt
+    answer: str
+    is_cut: bool
+    is_good: bool
+
+
+def shown_attempt(attempt: Attempt) -> ShownAttempt:
+    answer: str = vault.unseal(attempt, "answer") or ""
+    return ShownAttempt(
+        attempt,
+        answer[:MAX_ANSWER_SHOWN],
+        is_cut=len(answer) > MAX_ANSWER_SHOWN,
+        is_good=attempt.status_code in range(200, 300),
+    )
 
 
 @member_action("studio:delivery", needs=Permission.DEVELOP, once="studio:webhooks")

@@ -4,7 +4,7 @@ Each section is read only for staff who may view its records. Counts stop at a l
 that large tables stay cheap to look at.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
@@ -22,7 +22,8 @@ from django.db.models import (
 from django.urls import reverse
 from django.utils import timezone
 
-from agency.words.reasons import add_reasons
+from agency.words.reasons import reasons_of
+from agency.words.states import label_of
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, Publication
 from tenants.models import ApiKey, Membership, Tenant
@@ -39,6 +40,7 @@ MAX_PEOPLE = 20
 MAX_KEYS = 20
 MAX_COUNTED = 10_000
 MAX_LOST = 100  # counted per webhook, and per queue of messages
+Filters = dict[str, UUID | str | int]  # as the address of a list has them
 Staff = AbstractUser | AnonymousUser
 # An organization with the annotations of find_customer().
 Customer = Any
@@ -59,6 +61,24 @@ def count_text(number: int, limit: int = MAX_COUNTED) -> str:
     return f"{number:,}+" if number >= limit else f"{number:,}"
 
 
+class Failure(NamedTuple):
+    """A verification. reasons: sentences without values, with advice."""
+
+    row: Verification
+    state: str
+    reasons: list[str]
+
+
+class Stuck(NamedTuple):
+    """An open exchange."""
+
+    kind: str
+    state: str
+    waits_for: str
+    since: datetime
+    url: str
+
+
 class Figure(NamedTuple):
     """A number on the page, and the list of the admin to which it leads.
 
@@ -68,19 +88,19 @@ class Figure(NamedTuple):
     label: str
     number: str
     model: type[Model]
-    filters: dict[str, Any]
+    filters: Filters
 
     @property
     def url(self) -> str:
         return list_url(self.model, self.filters)
 
 
-def list_url(model: type[Model], filters: dict[str, Any]) -> str:
+def list_url(model: type[Model], filters: Filters) -> str:
     name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
     return f"{reverse(name)}?{urlencode(filters)}"
 
 
-def record_url(model: type[Model], key: Any) -> str:
+def record_url(model: type[Model], key: UUID | int | str) -> str:
     name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
     return reverse(name, args=[key])
 
@@ -161,7 +181,7 @@ def list_figures(tenant: Customer) -> list[Figure]:
     own = {"wallet__id__exact": tenant.wallet_key}
     lost = of_tenant | {"status__exact": OutboundMessage.Status.EXHAUSTED}
     pending = of_tenant | {"status__exact": Publication.Status.PENDING}
-    wanted: tuple[tuple[str, str, type[Model], dict[str, Any]], ...] = (
+    wanted: tuple[tuple[str, str, type[Model], Filters], ...] = (
         ("Connections", "connections_count", Connection, of_tenant),
         ("Holders' wallets", "wallets_count", Wallet, of_tenant),
         ("Open issuances", "open_credentials", Credential, of_tenant),
@@ -186,7 +206,7 @@ def list_links(tenant: Customer, user: Staff) -> dict[str, str]:
     """
     of_tenant = {"tenant__id__exact": tenant.pk}
     own = {"wallet__id__exact": tenant.wallet_key}
-    wanted: tuple[tuple[str, type[Model], dict[str, Any]], ...] = (
+    wanted: tuple[tuple[str, type[Model], Filters], ...] = (
         ("verifications", Verification, own),
         ("credentials", Credential, own),
         ("connections", Connection, own),
@@ -213,10 +233,10 @@ def not_valid_url(tenant: Customer) -> str:
     )
 
 
-def list_failures(tenant: Customer) -> list[Verification]:
-    """Return the last verifications that failed or were declined, with `reasons`.
+def list_failures(tenant: Customer) -> list[Failure]:
+    """Return the last verifications that failed or were declined.
 
-    The organization was the verifier. `reasons`: sentences without values, with advice.
+    The organization was the verifier.
     """
     rows = Verification.objects.filter(
         wallet=tenant.wallet_key, role=Verification.Role.VERIFIER
@@ -224,11 +244,11 @@ def list_failures(tenant: Customer) -> list[Verification]:
     not_valid = rows.filter(is_valid=False)[:MAX_FAILURES]
     rejected = rows.filter(state=Verification.State.REJECTED)[:MAX_FAILURES]
     found = list(not_valid.union(rejected, all=True).order_by("-id")[:MAX_FAILURES])
-    add_reasons(found, with_advice=True)
-    return found
+    reasons = reasons_of(found, with_advice=True)
+    return [Failure(row, label_of(row), reasons[row.pk]) for row in found]
 
 
-def list_stuck(tenant: Customer) -> list[dict[str, Any]]:
+def list_stuck(tenant: Customer) -> list[Stuck]:
     """Return open exchanges of the organization that have not moved for STUCK_AFTER.
 
     The newest first, because support is asked about those.
@@ -249,12 +269,8 @@ def list_stuck(tenant: Customer) -> list[dict[str, Any]]:
         model = models[row["model"]]
         exchange = model(role=row["role"], state=row["state"])
         waits_for = "the other side" if exchange.awaits_peer else "the organization"
-        shown = {
-            "kind": model._meta.verbose_name,
-            "url": record_url(model, row["pk"]),
-            "waits_for": waits_for,
-        }
-        stuck.append(row | shown)
+        kind, url = str(model._meta.verbose_name), record_url(model, row["pk"])
+        stuck.append(Stuck(kind, row["state"], waits_for, row["since"], url))
     return stuck
 
 

@@ -1,7 +1,8 @@
 """The menu of the admin: what staff look for, in that order, not Django's apps."""
 
-from typing import Any
+from typing import TypedDict
 
+from django.db.models import Model
 from django.urls import reverse
 
 # (heading, models as app.model or routes). A model that is in no entry is listed last,
@@ -99,12 +100,33 @@ NAMES = {
 PAGES = {"queues": "All queues"}
 
 
-def name_of(model: Any) -> str:
+class Entry(TypedDict):
+    """A list or a page, as AdminSite.get_app_list() describes it."""
+
+    name: str
+    object_name: str
+    admin_url: str
+    add_url: str | None
+    view_only: bool
+    perms: dict[str, bool]
+
+
+class Section(TypedDict):
+    """A heading of the menu, which Django takes for an app."""
+
+    name: str
+    app_label: str
+    app_url: str
+    has_module_perms: bool
+    models: list[Entry]
+
+
+def name_of(model: type[Model]) -> str:
     plural = str(model._meta.verbose_name_plural)
     return NAMES.get(model._meta.label_lower, plural[:1].upper() + plural[1:])
 
 
-def build_menu(entries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def build_menu(entries: dict[str, Entry]) -> list[Section]:
     """Return the menu in the shape of AdminSite.get_app_list().
 
     entries: what the person may see, by `app.model`, as Django describes it.
@@ -112,10 +134,10 @@ def build_menu(entries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     left = dict(entries)
     sections = []
     for heading, keys in MENU:
-        found = []
+        found: list[Entry] = []
         for key in keys:
             if key in PAGES:
-                page = {
+                page: Entry = {
                     "name": PAGES[key],
                     "object_name": key,
                     "admin_url": reverse(key),
@@ -125,7 +147,7 @@ def build_menu(entries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
                 }
                 found.append(page)
             elif entry := left.pop(key, None):
-                found.append(entry | {"name": NAMES.get(key, entry["name"])})
+                found.append({**entry, "name": NAMES.get(key, entry["name"])})
         if any(key in entries for key in keys):
             sections.append(build_section(heading, found))
     if left:
@@ -133,7 +155,7 @@ def build_menu(entries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return sections
 
 
-def build_section(heading: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+def build_section(heading: str, entries: list[Entry]) -> Section:
     return {
         "name": heading,
         "app_label": f"menu-{heading.lower()}",

@@ -1,11 +1,9 @@
 """The admin site: our menu and pages around Django's lists."""
 
-from typing import Any
-
 from allauth.account.decorators import secure_admin_login
 from django.conf import settings
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 from django.utils.decorators import method_decorator
 from django.views.generic import RedirectView
@@ -26,14 +24,18 @@ class SupportSite(AdminSite):
             return False
         return not settings.STAFF_SECOND_FACTOR or has_second_factor(request.user)
 
-    def login(self, request: HttpRequest, extra_context: Any = None) -> Any:
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, str] | None = None
+    ) -> HttpResponse:
         """Where people are sent who may not open a page."""
         if super().has_permission(request) and not self.has_permission(request):
             return lead_to_setup(request, NEEDS_SECOND_FACTOR)
         return self.sign_in(request, extra_context)
 
     @method_decorator(secure_admin_login)
-    def sign_in(self, request: HttpRequest, extra_context: Any = None) -> Any:
+    def sign_in(
+        self, request: HttpRequest, extra_context: dict[str, str] | None = None
+    ) -> HttpResponse:
         return super().login(request, extra_context)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
@@ -52,7 +54,7 @@ class SupportSite(AdminSite):
 
     def get_app_list(
         self, request: HttpRequest, app_label: str | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> list[menu.Section]:
         """Return the menu; of one app, Django's own list."""
         apps = super().get_app_list(request, app_label)
         if app_label:

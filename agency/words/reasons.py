@@ -4,8 +4,9 @@ The sentences are fixed texts (connections/didcomm/reasons.py, which the API sho
 and verifications/proofs/failures.py); the names of items are those of the policy.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -68,14 +69,14 @@ def reason_of(cause: CauseInWords, with_advice: bool) -> str:
     return f"{sentence} {cause.advice}" if with_advice else sentence
 
 
-def add_reasons(
-    verifications: Iterable[Verification], with_advice: bool = False
-) -> None:
-    """Set `reasons` on each of these rows, with one query for all data keys."""
-    rows: list[Any] = list(verifications)
-    checks = vault.unseal_all(rows, "checks")
-    for row in rows:
-        row.reasons = list_reasons(row, checks[row.pk], with_advice)
+def reasons_of(
+    verifications: Sequence[Verification], with_advice: bool = False
+) -> dict[UUID, list[str]]:
+    """The reasons of each of these rows by its id, with one query for all data keys."""
+    checks = vault.unseal_all(verifications, "checks")
+    return {
+        row.pk: list_reasons(row, checks[row.pk], with_advice) for row in verifications
+    }
 
 
 def translated_reason(exchange: Credential | Verification) -> str:

@@ -265,7 +265,7 @@ def was_accepted_here(connection: Connection) -> bool:
     return is_invitee and "@type" in connection.invitation
 
 
-def has_free_text(row: Exchange) -> bool:
+def has_free_text(row: Connection | Exchange) -> bool:
     """Return whether its `problem` is a text of a stranger, in no list of ours."""
     return row.problem_in_words == UNKNOWN
 

@@ -34,10 +34,10 @@ def contents_of(link: Link) -> Contents:
     Of an invitation, and once the exchange was deleted, only the goal, if it has one.
     A proof request is decrypted; 409 `wrong_state` without one.
     """
-    invitation: dict[str, object] = {}
+    goal = ""
     if link.connection:
         invitation = link.connection.out_of_band or link.connection.invitation
-    goal = str(invitation.get("goal") or "")
+        goal = str(invitation.get("goal") or "")
     if isinstance(link.exchange, Credential):
         schema = link.exchange.definition.schema
         names = [label_of(name) for name in schema.attribute_names]

@@ -1,7 +1,7 @@
 """Find what is behind the token of a link, and in which state it is."""
 
 from dataclasses import dataclass
-from typing import Any
+from uuid import UUID
 
 from agency.holders.links.models import ClosedLink
 from agency.words import states
@@ -140,7 +140,9 @@ def message_of(connection: Connection) -> tuple[str, str]:
     return next(kinds, Kind.INVITATION), request["@id"]
 
 
-def find_exchange(kind: str, connection_id: Any, thread_id: str) -> Exchange | None:
+def find_exchange(
+    kind: str, connection_id: UUID | None, thread_id: str
+) -> Exchange | None:
     models: dict[str, type[Exchange]] = {
         Kind.OFFER: Credential,
         Kind.REQUEST: Verification,

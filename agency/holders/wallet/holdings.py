@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from django.db.models import Q, QuerySet
@@ -24,6 +24,8 @@ from wallets.models import Key, Wallet
 
 MAX_SHOWN = 50  # on a page; older ones are on the next
 MAX_OLDER = 500  # cards behind the first page of which it is told that they have ended
+Row = TypeVar("Row")
+Exchanged = TypeVar("Exchanged", bound=Credential | Verification)
 OPEN_OFFERS = (Credential.State.OFFERED, Credential.State.REQUESTED)
 
 
@@ -41,10 +43,10 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Page:
+class Page(Generic[Row]):
     """Rows, newest first. older: the id after which the next page begins, or ""."""
 
-    rows: list[Any]
+    rows: list[Row]
     older: str
 
 
@@ -80,7 +82,7 @@ def ended_in_words(card: Any) -> str:
     return _("Your %(card)s card was cancelled.") % told
 
 
-def tell_ended(link: PersonalLink, page: Page) -> list[str]:
+def tell_ended(link: PersonalLink, page: Page[Credential]) -> list[str]:
     """Return which cards have ended since the holder was told last, and store it.
 
     Each card is told once. page: the first one of the cards, with names and values. A
@@ -89,7 +91,7 @@ def tell_ended(link: PersonalLink, page: Page) -> list[str]:
     since = link.told_at or link.wallet.created_at
     day = timezone.localtime(since).date()
     is_new_day = day < timezone.localdate()
-    cards = list(page.rows)
+    cards: list[Any] = list(page.rows)
     if page.older:
         older = Credential.in_wallet(link.wallet).filter(pk__lt=page.older)
         if not is_new_day:
@@ -111,19 +113,19 @@ def tell_ended(link: PersonalLink, page: Page) -> list[str]:
     return told
 
 
-def offers_of(wallet: Wallet) -> QuerySet[Any]:
+def offers_of(wallet: Wallet) -> QuerySet[Credential]:
     """What a wallet was offered or has, with what move() needs of it."""
     rows = Credential.objects.filter(wallet=wallet, role=Credential.Role.HOLDER)
     return rows.select_related(*PARTIES)
 
 
-def requests_of(wallet: Wallet) -> QuerySet[Any]:
+def requests_of(wallet: Wallet) -> QuerySet[Verification]:
     """What a wallet was asked for, with what move() needs of it."""
     rows = Verification.objects.filter(wallet=wallet, role=Verification.Role.PROVER)
     return rows.select_related(*PARTIES)
 
 
-def open_requests(wallet: Wallet) -> QuerySet[Any]:
+def open_requests(wallet: Wallet) -> QuerySet[Verification]:
     return requests_of(wallet).filter(state=Verification.State.REQUESTED)
 
 
@@ -133,7 +135,7 @@ def awaits_holder(wallet: Wallet) -> bool:
     return offers.exists() or open_requests(wallet).exists()
 
 
-def newest(rows: QuerySet[Any], before: str = "") -> Page:
+def newest(rows: QuerySet[Exchanged], before: str = "") -> Page[Exchanged]:
     """The page of the rows, each with its names; before: an id, or nothing."""
     condition = Q(pk__lt=parsed) if (parsed := parse_uuid(before)) else Q()
     found = list(rows.filter(condition).order_by("-pk")[: MAX_SHOWN + 1])

@@ -1,9 +1,9 @@
 """Make, find and revoke the personal links of hosted wallets."""
 
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.http import HttpRequest
 
 from agency.holders.wallet.models import PersonalLink
 from core.errors import NotFound
@@ -16,7 +16,7 @@ PREFIX = "agw"
 @transaction.atomic
 def create_link(
     wallet: Wallet,
-    by: Any,
+    by: HttpRequest,
     made_by_visitor: bool = False,
     made_by_connection: UUID | None = None,
 ) -> PersonalLink:
@@ -50,7 +50,7 @@ def create_link(
 
 
 @transaction.atomic
-def revoke_link(wallet: Wallet, by: Any) -> None:
+def revoke_link(wallet: Wallet, by: HttpRequest) -> None:
     """End the link, its PIN and its sessions. Without a link this does nothing."""
     deleted, _ = PersonalLink.objects.filter(wallet=wallet).delete()
     if deleted:

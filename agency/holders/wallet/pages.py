@@ -1,11 +1,12 @@
 """What the pages of a web wallet share: who may see them, in which language, errors."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -36,7 +37,7 @@ def link_page(*methods: str) -> Callable[[View], View]:
     """
 
     def decorate(view: View) -> View:
-        def show(request: HttpRequest, **ids: Any) -> HttpResponse:
+        def show(request: HttpRequest, **ids: UUID | str) -> HttpResponse:
             token = request.COOKIES.get(sessions.LINK_COOKIE, "")
             if not token:
                 take = given_link(request)
@@ -59,7 +60,7 @@ def wallet_page(*methods: str) -> Callable[[View], View]:
     """
 
     def decorate(view: View) -> View:
-        def show(request: HttpRequest, **ids: Any) -> HttpResponse:
+        def show(request: HttpRequest, **ids: UUID | str) -> HttpResponse:
             session = sessions.find_session(request)
             is_part = "HX-Request" in request.headers
             if session is None and is_part:
@@ -96,7 +97,7 @@ def guard(methods: tuple[str, ...], view: View, show: View) -> View:
     """
 
     @wraps(view)
-    def show_errors(request: HttpRequest, **ids: Any) -> HttpResponse:
+    def show_errors(request: HttpRequest, **ids: UUID | str) -> HttpResponse:
         try:
             return show(request, **ids)
         except AgencyError as error:
@@ -106,7 +107,7 @@ def guard(methods: tuple[str, ...], view: View, show: View) -> View:
 
 
 def show_to(
-    request: HttpRequest, link: PersonalLink, view: View, ids: dict[str, Any]
+    request: HttpRequest, link: PersonalLink, view: View, ids: Mapping[str, UUID | str]
 ) -> HttpResponse:
     """Call a view for the holder of a personal link, in the reader's language.
 

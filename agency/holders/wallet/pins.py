@@ -5,8 +5,7 @@ A browser that gave the right PIN of a link before is known to it
 """
 
 import math
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.contrib.auth.hashers import check_password, make_password
@@ -139,7 +138,9 @@ def count_tries_left(
     return min(left), max(wait)
 
 
-def newest_times(rows: "QuerySet[Any]", limit: int, period: timedelta) -> list[Any]:
+def newest_times(
+    rows: QuerySet[PinTry], limit: int, period: timedelta
+) -> list[datetime]:
     """When the newest of the rows were made, at most `limit`, within the period."""
     recent = rows.filter(created_at__gt=timezone.now() - period)
     return list(

@@ -1,7 +1,5 @@
 """Ask before another wallet takes the place of the one that this browser shows."""
 
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
@@ -30,7 +28,7 @@ def ask_to_switch(request: HttpRequest, opened: PersonalLink) -> HttpResponse:
     if former and request.method != "POST":
         session = sessions.find_session(request)
         is_open = session is not None and session.link_id == former.pk
-        context: dict[str, Any] = {
+        context = {
             "former": former.wallet.tenant.name,
             # Whose wallet it is, a page says only after the PIN.
             "former_owner": former.wallet.owner_name if is_open else "",

@@ -1,6 +1,7 @@
 """The pages of a web wallet. They call what the wallet API calls."""
 
 import hashlib
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -72,7 +73,10 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     The page shows what is wrong with a PIN, and asks for it again.
     """
     take = given_link(request)
-    context: dict[str, Any] = {"has_pin": bool(link.pin), "take": take}
+    context: dict[str, bool | str | AgencyError] = {
+        "has_pin": bool(link.pin),
+        "take": take,
+    }
     if request.method != "POST":
         return show_page(request, link, "pin", context)
     pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
@@ -204,7 +208,7 @@ def show_offer(
     """
     row = get_object_or_404(holdings.offers_of(link.wallet), pk=object_id)
     if request.method == "POST":
-        actions = {
+        actions: dict[str, Callable[[], None]] = {
             "accept": lambda: row.accept(revocation.reserve_for_issuer(row)),
             "decline": partial(row.decline, consent.read_reason(request.POST)),
         }
@@ -224,12 +228,12 @@ def show_offer_part(
     return show_page(request, link, "offer#state", offer_context(row))
 
 
-def offer_context(row: Any) -> dict[str, Any]:
+def offer_context(row: Credential) -> dict[str, Any]:
     holdings.name_rows([row])
     return {"offer": row, "values": holdings.shown_values(row.unsealed_values() or {})}
 
 
-def do_action(request: HttpRequest, actions: dict[str, Any]) -> None:
+def do_action(request: HttpRequest, actions: Mapping[str, Callable[[], None]]) -> None:
     """Run the action that the form names, as the wallet API does."""
     try:
         action = actions[request.POST.get("action", "")]

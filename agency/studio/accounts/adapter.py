@@ -9,6 +9,7 @@ from allauth.account.models import EmailAddress
 from allauth.core import context as current
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
@@ -38,7 +39,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return client_address(request.META)
 
     def _get_login_attempts_cache_key(
-        self, request: HttpRequest, **credentials: Any
+        self, request: HttpRequest, **credentials: str
     ) -> str:
         """The key for the login_failed rates by `key`: IP address and account.
 
@@ -48,7 +49,7 @@ class AccountAdapter(DefaultAccountAdapter):
         account = credentials.get("email", credentials.get("username", "")).lower()
         return f"{client_address(request.META)} {account}"
 
-    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+    def pre_authenticate(self, request: HttpRequest, **credentials: str) -> None:
         """Respond 429 instead of allauth's 200 with an error in the form."""
         try:
             super().pre_authenticate(request, **credentials)
@@ -71,7 +72,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_notification_mail(
         self,
         template_prefix: str,
-        user: Any,
+        user: User,
         context: dict[str, Any] | None = None,
         email: str | None = None,
     ) -> None:
@@ -109,7 +110,7 @@ class AccountAdapter(DefaultAccountAdapter):
             change = None
             mail = texts.UNKNOWN_AND_CLOSED
         else:
-            link = link_in(context, LINKS[name])
+            link = link_in(context[LINKS[name]])
             change = None
             mail = texts.REQUESTED[name]
         send_mail(
@@ -117,13 +118,13 @@ class AccountAdapter(DefaultAccountAdapter):
         )
 
 
-def link_in(context: dict[str, Any], name: str) -> str:
+def link_in(given: str) -> str:
     """The link with PUBLIC_URL at its beginning, whatever the Host header is."""
     asked = current.request.build_absolute_uri("/")
-    return f"{settings.PUBLIC_URL}/{context[name].removeprefix(asked)}"
+    return f"{settings.PUBLIC_URL}/{given.removeprefix(asked)}"
 
 
-def owner_of(email: str) -> Any:
+def owner_of(email: str) -> User | None:
     """The account with this confirmed address, or None."""
     rows = EmailAddress.objects.filter(email__iexact=email, verified=True)
     found = rows.select_related("user").first()

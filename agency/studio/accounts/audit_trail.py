@@ -3,13 +3,17 @@
 Django and allauth announce it by signals, after they have stored it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from allauth.account import signals as account
+from allauth.account.models import EmailAddress
 from allauth.mfa import signals as mfa
 from allauth.mfa.models import Authenticator
+from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in, user_logged_out
 from django.dispatch import Signal
+from django.http import HttpRequest
 
 from tenants import audit
 
@@ -36,9 +40,9 @@ def connect_signals() -> None:
     mfa.authenticator_removed.connect(record_removed_factor, weak=False)
 
 
-def recorder_of(action: str) -> Any:
+def recorder_of(action: str) -> Callable[..., None]:
     def record(
-        sender: Any, request: Any = None, user: Any = None, **given: Any
+        *, request: HttpRequest | None = None, user: User | None = None, **_: Any
     ) -> None:
         if user is not None:  # nobody was signed in
             actor = audit.actor_of_person(user, request)
@@ -48,7 +52,7 @@ def recorder_of(action: str) -> Any:
 
 
 def record_confirmed_address(
-    sender: Any, request: Any, email_address: Any, **given: Any
+    *, request: HttpRequest, email_address: EmailAddress, **_: Any
 ) -> None:
     user = email_address.user
     actor = audit.actor_of_person(user, request)
@@ -56,7 +60,7 @@ def record_confirmed_address(
 
 
 def record_added_factor(
-    sender: Any, request: Any, user: Any, authenticator: Authenticator, **given: Any
+    *, request: HttpRequest, user: User, authenticator: Authenticator, **_: Any
 ) -> None:
     actor = audit.actor_of_person(user, request)
     if authenticator.type == Authenticator.Type.RECOVERY_CODES:
@@ -67,7 +71,7 @@ def record_added_factor(
 
 
 def record_removed_factor(
-    sender: Any, request: Any, user: Any, authenticator: Authenticator, **given: Any
+    *, request: HttpRequest, user: User, authenticator: Authenticator, **_: Any
 ) -> None:
     actor = audit.actor_of_person(user, request)
     kind = authenticator.type

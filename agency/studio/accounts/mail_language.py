@@ -5,6 +5,7 @@ from typing import Any
 from allauth.account.signals import user_signed_up
 from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
@@ -25,7 +26,7 @@ def connect_signals() -> None:
     user_signed_up.connect(note_language, dispatch_uid="note_language")
 
 
-def note_language(sender: Any, request: HttpRequest, user: Any, **given: Any) -> None:
+def note_language(*, request: HttpRequest, user: User, **_: Any) -> None:
     choose_mail_language(user, choose_language(request))
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from allauth.account import signals
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_logged_in
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -32,7 +33,7 @@ def connect_signals() -> None:
         signal.connect(end_former, dispatch_uid="end_former_sessions")
 
 
-def note_sign_in(sender: Any, request: HttpRequest, user: Any, **given: Any) -> None:
+def note_sign_in(*, request: HttpRequest, user: User, **_: Any) -> None:
     if request.session.session_key is None:  # another person was signed in before
         request.session.save()
     key = request.session.session_key
@@ -46,9 +47,9 @@ def note_sign_in(sender: Any, request: HttpRequest, user: Any, **given: Any) -> 
     )
 
 
-def end_former(sender: Any, request: HttpRequest, user: Any, **given: Any) -> None:
+def end_former(*, request: HttpRequest, user: User, **_: Any) -> None:
     if request.user == user:  # their session has a new key
-        note_sign_in(sender, request, user)
+        note_sign_in(request=request, user=user)
     sessions.end_sessions(user, but=request.session.session_key)
 
 

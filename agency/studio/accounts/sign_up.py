@@ -10,7 +10,8 @@ from allauth.core import context as current
 from django import forms
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
-from django.http import HttpRequest
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
 
 from agency.studio.forms import focus_field
 from agency.studio.invitations import invitation_of
@@ -39,14 +40,15 @@ class SignUpForm(SignupForm):
             )
         return email
 
-    def try_save(self, request: HttpRequest) -> Any:
+    def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponse | None]:
         """Hash the password even if the address is registered already.
 
         No account is created then, but the response takes as long.
         """
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
-        return super().try_save(request)
+        made: tuple[User | None, HttpResponse | None] = super().try_save(request)
+        return made
 
 
 class AddAddressForm(AddEmailForm):

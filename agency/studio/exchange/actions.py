@@ -2,26 +2,30 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.studio.exchange.kinds import KINDS, CredentialPage
+from agency.studio.exchange.kinds import KINDS, ConnectionPage, CredentialPage
 from agency.studio.form_tokens import OnceForm
 from agency.studio.pages import MemberRequest, member_action
 from core.api.views import heavy
 from core.errors import Conflict
 from core.work import network_reads
 from credentials import revocation
+from credentials.models import Credential
 from tenants import audit
 from tenants.models import Permission
+from verifications.models import Verification
 from verifications.present_proof import prover
 
 
 def run_with_reads(
-    action: str, request: HttpRequest, row: Any, run: Callable[[], Any]
+    action: str,
+    request: HttpRequest,
+    row: Credential | Verification,
+    run: Callable[[], None],
 ) -> None:
     """Run an action and record it, in one transaction.
 
@@ -76,12 +80,14 @@ def accept_for_holder(request: MemberRequest, kind: str, object_id: UUID) -> str
     recorded in one transaction, which runs again after each ledger read.
     """
     page = KINDS[kind].find(request.tenant, object_id)
-    row = page.row
-    if not page.may_accept:
+    if isinstance(page, ConnectionPage) or not page.may_accept:
         raise Conflict("wrong_state", "There is nothing to accept here any more.")
-    if kind == "credential":
-        run = partial(row.accept, revocation.reserve_for_issuer(row))
+    run: Callable[[], None]
+    if isinstance(page, CredentialPage):
+        offer = page.row
+        run = partial(offer.accept, revocation.reserve_for_issuer(offer))
     else:
-        run = partial(prover.send_answer, row, prover.prepare_answer(row))
-    run_with_reads("exchange.accepted", request, row, run)
+        asked = page.row
+        run = partial(prover.send_answer, asked, prover.prepare_answer(asked))
+    run_with_reads("exchange.accepted", request, page.row, run)
     return "It is accepted for the holder."

@@ -1,9 +1,11 @@
 """What the API answers for an object, without values, and the call that reads it."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
 from urllib.parse import quote
 
+from agency.studio.curl import Json
+from agency.words.states import Subject
 from connections.api.serializers import has_free_text
 
 MASK = "••••••"
@@ -30,28 +32,28 @@ LINKS = (*INVITATIONS, "offerUrl", "verificationRequestUrl", "verificationUrl")
 
 
 def masked_json(
-    row: Any, answer: dict[str, Any], *, hides_invitation: bool, links: bool
+    row: Subject, answer: Mapping[str, Json], *, hides_invitation: bool, links: bool
 ) -> str:
     """The API's answer for a row with each value masked, and without `links` each link.
 
     hides_invitation: whether it holds a message that names values.
     """
-    answer = mask_members(answer)
+    masked = mask_members(answer)
     if hides_invitation:
-        answer |= {name: MASK for name in INVITATIONS if name in answer}
+        masked |= {name: MASK for name in INVITATIONS if name in masked}
     if has_free_text(row):
-        answer["problem"] = MASK
+        masked["problem"] = MASK
     if not links:
-        answer |= {name: MASK for name in LINKS if name in answer}
-    return json.dumps(answer, indent=2, ensure_ascii=False)
+        masked |= {name: MASK for name in LINKS if name in masked}
+    return json.dumps(masked, indent=2, ensure_ascii=False)
 
 
-def mask_members(members: dict[str, Any]) -> dict[str, Any]:
+def mask_members(members: Mapping[str, Json]) -> dict[str, Json]:
     """The same structure with masks in place of values."""
     return {name: mask_member(name, value) for name, value in members.items()}
 
 
-def mask_member(name: str, value: Any) -> Any:
+def mask_member(name: str, value: Json) -> Json:
     if isinstance(value, list):
         return [
             mask_members(one) if isinstance(one, dict) else mask_text(name, one)
@@ -60,16 +62,19 @@ def mask_member(name: str, value: Any) -> Any:
     if not isinstance(value, dict):
         return mask_text(name, value)
     if name == BY_ITEM:
-        return {item: mask_members(entry) for item, entry in value.items()}
+        return {
+            item: mask_members(one) if isinstance(one, dict) else MASK
+            for item, one in value.items()
+        }
     return mask_members(value) if name in OBJECTS else dict.fromkeys(value, MASK)
 
 
-def mask_text(name: str, value: Any) -> Any:
+def mask_text(name: str, value: Json) -> Json:
     """Numbers are thresholds of comparisons, which the holder's page shows too."""
     return MASK if isinstance(value, str) and name not in READABLE else value
 
 
-def api_path(row: Any) -> str:
+def api_path(row: Subject) -> str:
     """The path of the object, in the API of the wallet that it belongs to."""
     path = f"{row.OBJECT_TYPE}s/{quote(row.public_id, safe='')}"
     if row.wallet.is_organization:

@@ -3,8 +3,8 @@
 Only of the organization's own connections: what a holder writes is the holder's.
 """
 
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 
 from agency.studio.exchange.kinds import ConnectionPage
 from agency.studio.form_tokens import OnceForm
-from agency.studio.newest_first import read_page
+from agency.studio.newest_first import Page, read_page
 from agency.studio.pages import MemberRequest, member_page
 from agency.words.messages import TEXT_BADGES
 from connections.models import BasicMessage, Connection
@@ -47,7 +47,7 @@ def show_chat(request: MemberRequest, object_id: UUID) -> HttpResponse:
     if form.is_valid():
         send_text(request, row, form.cleaned_data["text"])
         return redirect("studio:chat", request.tenant.pk, object_id)
-    return render(request, TEMPLATE, chat_context(request, row) | {"form": form})
+    return render(request, TEMPLATE, {**vars(read_chat(request, row)), "form": form})
 
 
 def send_text(request: HttpRequest, row: Connection, text: str) -> None:
@@ -70,10 +70,10 @@ def send_text(request: HttpRequest, row: Connection, text: str) -> None:
 @member_page("GET", needs=Permission.OPERATE)
 def show_live(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """The messages alone. 204 while they are what the page shows."""
-    context = chat_context(request, get_own_connection(request.tenant, object_id))
-    if request.GET.get("seen") == context["version"]:
+    chat = read_chat(request, get_own_connection(request.tenant, object_id))
+    if request.GET.get("seen") == chat.version:
         return HttpResponse(status=204)
-    return render(request, f"{TEMPLATE}#live", context)
+    return render(request, f"{TEMPLATE}#live", vars(chat))
 
 
 def get_own_connection(tenant: Tenant, object_id: UUID) -> Connection:
@@ -81,40 +81,62 @@ def get_own_connection(tenant: Tenant, object_id: UUID) -> Connection:
 
     404 for a connection of a hosted wallet: its messages are the holder's.
     """
-    row: Connection = ConnectionPage.find(tenant, object_id).row
+    row = ConnectionPage.find(tenant, object_id).row
     if not row.wallet.is_organization:
         raise Http404
     return row
 
 
-def chat_context(request: MemberRequest, row: Connection) -> dict[str, Any]:
-    """Return what the page shows: a page of messages, with the newest at its end.
+@dataclass(frozen=True)
+class ShownText:
+    row: BasicMessage
+    is_ours: bool
+    text: str
+    state: DeliveryState | None
+
+    @property
+    def badge(self) -> str:
+        return TEXT_BADGES[self.state] if self.state else ""
+
+
+@dataclass(frozen=True)
+class Chat:
+    """What the page shows: a page of messages, with the newest at its end.
 
     version: the browser asks for the version again and again while the newest page is
     shown, and loads the messages if it has changed.
     """
+
+    connection: Connection
+    name: str
+    texts: list[ShownText]
+    page: Page[BasicMessage]
+    is_newest: bool
+    can_write: bool
+    version: str
+
+
+def read_chat(request: MemberRequest, row: Connection) -> Chat:
     page = read_page(request, BasicMessage.objects.filter(connection=row))
     for text in page.rows:
         text.connection, text.tenant = row, request.tenant
     states = basic_message.read_states(page.rows)
-    shown = [shown_text(text, states.get(text.pk)) for text in reversed(page.rows)]
-    seen = [(text["row"].pk, text["state"]) for text in shown]
-    return {
-        "connection": row,
-        "name": row.name or row.connection_id,
-        "texts": shown,
-        "page": page,
-        "is_newest": not page.newer,
-        "can_write": row.state == "Connected" and not row.left_at,
-        "version": sha256(repr(seen).encode()).hexdigest()[:16],
-    }
-
-
-def shown_text(text: BasicMessage, state: DeliveryState | None) -> dict[str, Any]:
-    return {
-        "row": text,
-        "is_ours": text.direction == BasicMessage.Direction.OUTGOING,
-        "text": text.unseal_text(),
-        "state": str(state or ""),
-        "badge": TEXT_BADGES[state] if state else "",
-    }
+    texts = [
+        ShownText(
+            row=text,
+            is_ours=text.direction == BasicMessage.Direction.OUTGOING,
+            text=text.unseal_text(),
+            state=states.get(text.pk),
+        )
+        for text in reversed(page.rows)
+    ]
+    seen = [(one.row.pk, str(one.state or "")) for one in texts]
+    return Chat(
+        connection=row,
+        name=row.name or row.connection_id,
+        texts=texts,
+        page=page,
+        is_newest=not page.newer,
+        can_write=row.state == "Connected" and not row.left_at,
+        version=sha256(repr(seen).encode()).hexdigest()[:16],
+    )

@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
+from django.db.models import QuerySet
 from django.db.models import Value as Constant
 
-from agency.studio.exchange.page import ExchangePage
+from agency.studio.exchange.page import ExchangePage, Related, ThreadPage
 from agency.studio.exchange.timeline import KEYS
 from agency.studio.exchange.values import (
     Value,
     values_of_credential,
     values_of_verification,
 )
-from agency.words.states import ENDED, ROLES, label_of
+from agency.words.states import ENDED, ROLES, Subject, label_of
 from connections import invitation_links
 from connections.api.serializers import ConnectionContract, has_attachment
 from connections.models import Connection
@@ -32,15 +32,20 @@ class ConnectionPage(ExchangePage[Connection]):
     """It has no values, and is deleted instead of cancelled."""
 
     kind = "connection"
-    model = Connection
     contract = ConnectionContract
-    related = ("wallet", *KEYS)
-    shown = {"connectionless": False}
+
+    @classmethod
+    def rows(cls) -> QuerySet[Connection]:
+        return Connection.objects.select_related("wallet", *KEYS)
+
+    @classmethod
+    def listed(cls) -> QuerySet[Connection]:
+        """Those that the API lists."""
+        return cls.rows().filter(connectionless=False)
 
     @property
     def connection(self) -> Connection:
-        row: Connection = self.row
-        return row
+        return self.row
 
     def labels(self) -> list[str]:
         if self.row.multi_party:
@@ -78,19 +83,20 @@ class ConnectionPage(ExchangePage[Connection]):
             "invitation_json": json.dumps(shared, indent=2, ensure_ascii=False),
         }
 
-    def exchanges(self) -> list[dict[str, Any]]:
+    def exchanges(self) -> list[Related]:
         """In one query."""
-        columns = ("pk", "state", "role", "created_at")
-        found = [
-            page.model.objects.filter(connection=self.row)
+        columns = ("pk", "state", "role", "created_at", "kind")
+        of_kind = [
+            model.objects.filter(connection=self.row)
             .order_by("-pk")
-            .values(*columns, kind=Constant(page.kind))[:MAX_RELATED]
-            for page in (CredentialPage, VerificationPage)
+            .annotate(kind=Constant(model.OBJECT_TYPE))
+            .values_list(*columns)[:MAX_RELATED]
+            for model in (Credential, Verification)
         ]
-        newest = found[0].union(found[1], all=True).order_by("-created_at")
+        newest = of_kind[0].union(of_kind[1], all=True).order_by("-created_at")
         return [
-            one | {"url": f"studio:{one['kind']}", "role": ROLES[one["role"]]}
-            for one in newest[:MAX_RELATED]
+            Related(pk, state, ROLES[role], created_at, kind)
+            for pk, state, role, created_at, kind in newest[:MAX_RELATED]
         ]
 
     def reason(self) -> None:
@@ -104,14 +110,17 @@ class ConnectionPage(ExchangePage[Connection]):
         return self.row.carries_exchange or has_attachment(self.row)
 
 
-class CredentialPage(ExchangePage[Credential]):
+class CredentialPage(ThreadPage[Credential]):
     """An issued credential has ended, though it may be revoked days later."""
 
     kind = "credential"
-    model = Credential
     contract = CredentialContract
-    related = WITH_CONNECTION
+    asked = ("holder", D.OFFERED)
     cancel_labels = {"issuer": "Cancel the offer", "holder": "Decline for the holder"}
+
+    @classmethod
+    def rows(cls) -> QuerySet[Credential]:
+        return Credential.objects.select_related(*WITH_CONNECTION)
 
     def labels(self) -> list[str]:
         row = self.row
@@ -127,32 +136,29 @@ class CredentialPage(ExchangePage[Credential]):
         place = (self.row.role, self.row.state)
         is_issued = place == ("issuer", D.ISSUED)
         return super().actions() | {
-            "can_accept": self.may_accept,
             "can_issue": place == ("issuer", D.REQUESTED),
             "can_ask": is_issued,
             "can_revoke": is_issued and self.row.revocation_index is not None,
         }
 
-    @property
-    def may_accept(self) -> bool:
-        is_open = (self.row.role, self.row.state) == ("holder", D.OFFERED)
-        return is_open and not self.row.wallet.is_organization
-
     def attributes(self) -> Iterator[Value]:
         return values_of_credential(self.row)
 
 
-class VerificationPage(ExchangePage[Verification]):
+class VerificationPage(ThreadPage[Verification]):
     """It has a verdict, with the checks behind it."""
 
     kind = "verification"
-    model = Verification
     contract = VerificationContract
-    related = WITH_CONNECTION
+    asked = ("prover", V.REQUESTED)
     cancel_labels = {
         "verifier": "Cancel the request",
         "prover": "Decline for the holder",
     }
+
+    @classmethod
+    def rows(cls) -> QuerySet[Verification]:
+        return Verification.objects.select_related(*WITH_CONNECTION)
 
     def labels(self) -> list[str]:
         row = self.row
@@ -179,16 +185,8 @@ class VerificationPage(ExchangePage[Verification]):
             found.setdefault(check["status"], []).append(failures.in_words(check))
         return found
 
-    def causes(self) -> list[Any]:
-        return list(self.row.list_causes())
-
-    def actions(self) -> dict[str, bool]:
-        return super().actions() | {"can_accept": self.may_accept}
-
-    @property
-    def may_accept(self) -> bool:
-        is_open = (self.row.role, self.row.state) == ("prover", V.REQUESTED)
-        return is_open and not self.row.wallet.is_organization
+    def causes(self) -> list[failures.CauseInWords]:
+        return self.row.list_causes()
 
     @property
     def has_verdict(self) -> bool:
@@ -211,6 +209,15 @@ class VerificationPage(ExchangePage[Verification]):
         return values_of_verification(self.row)
 
 
-KINDS: dict[str, type[ExchangePage[Any]]] = {
-    page.kind: page for page in (ConnectionPage, CredentialPage, VerificationPage)
+AnyPage = ConnectionPage | CredentialPage | VerificationPage
+KINDS: dict[str, type[AnyPage]] = {
+    "connection": ConnectionPage,
+    "credential": CredentialPage,
+    "verification": VerificationPage,
 }
+
+
+def exchange_page(row: Subject) -> AnyPage:
+    if isinstance(row, Connection):
+        return ConnectionPage(row)
+    return CredentialPage(row) if isinstance(row, Credential) else VerificationPage(row)

@@ -1,16 +1,17 @@
 """What the exchange page says of one object: of any kind here, of each in kinds.py.
 
-context() is the same for the studio's people and for support, without values and links.
+shown() is the same for the studio's people and for support, without values and links.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from hashlib import sha256
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -20,13 +21,17 @@ from agency.studio.exchange.api_answer import MASK, masked_json
 from agency.studio.exchange.timeline import Entry, timeline_of
 from agency.studio.exchange.values import Value, free_texts
 from agency.studio.objects import name_of
-from agency.words.states import ROLES, badge_of, label_of, next_step
+from agency.words.states import ROLES, Subject, badge_of, label_of, next_step
 from connections.api.serializers import was_started_by_link
 from connections.models import Connection
+from core.api.serializers import Contract
+from credentials.models import Credential
 from tenants.models import Tenant
-from verifications.proofs.failures import CheckInWords
+from verifications.models import Verification, VerificationPolicy
+from verifications.proofs.failures import CauseInWords, CheckInWords
 
-Row = TypeVar("Row", bound=Model)
+Row = TypeVar("Row", bound=Subject)
+Thread = TypeVar("Thread", bound=Credential | Verification)
 # Seconds for which the page is read again after the last change: webhooks are called
 # soon after it.
 WATCHED_AFTER_CHANGE = 30
@@ -39,27 +44,69 @@ class Step:
     is_current: bool = False
 
 
+class Related(NamedTuple):
+    """An exchange over a connection. url: the name of its route."""
+
+    pk: UUID
+    state: str
+    role: str
+    created_at: datetime
+    kind: str
+
+    @property
+    def url(self) -> str:
+        return f"studio:{self.kind}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the page shows to everybody: the context of its templates.
+
+    is_watched, version: the browser asks for the version again and again while the
+    page is watched, and reloads it when that has changed.
+    """
+
+    object: Subject
+    kind: str
+    title: str
+    state: str
+    badge: str
+    steps: list[Step]
+    next_step: str
+    problem: str
+    role: str
+    connection: Connection | None
+    checks: dict[str, list[CheckInWords]]
+    causes: list[CauseInWords]
+    timeline: list[Entry]
+    has_messages: bool
+    is_watched: bool
+    version: str
+
+
 class ExchangePage(ABC, Generic[Row]):
     """The page of one connection, credential or verification.
 
     kind: its name, also that of the route. contract: of its answer in the API.
-    related: what is read with the row. cancel_labels: of the button that declines it,
-    by role.
+    cancel_labels: of the button that declines it, by role.
     """
 
     kind: ClassVar[str]
-    model: ClassVar[Any]
-    contract: ClassVar[Any]
-    related: ClassVar[tuple[str, ...]]
-    shown: ClassVar[dict[str, Any]] = {}  # the lookups of those that have a page
+    contract: ClassVar[type[Contract]]
     cancel_labels: ClassVar[dict[str, str]] = {}
 
     def __init__(self, row: Row) -> None:
-        self.row: Any = row
+        self.row = row
 
     @classmethod
-    def rows(cls) -> QuerySet[Any]:
-        return cls.model.objects.select_related(*cls.related)
+    @abstractmethod
+    def rows(cls) -> QuerySet[Row]:
+        """All objects of this kind, with what the page reads of them."""
+
+    @classmethod
+    def listed(cls) -> QuerySet[Row]:
+        """Those that have a page in the studio."""
+        return cls.rows()
 
     @classmethod
     def find(cls, tenant: Tenant, object_id: UUID) -> Self:
@@ -67,16 +114,14 @@ class ExchangePage(ABC, Generic[Row]):
 
         404 too for connections that the API does not list.
         """
-        rows = cls.rows().filter(tenant=tenant, **cls.shown)
-        row = get_object_or_404(rows, pk=object_id)
+        row = get_object_or_404(cls.listed().filter(tenant=tenant), pk=object_id)
         row.tenant = tenant
         return cls(row)
 
     @property
+    @abstractmethod
     def connection(self) -> Connection | None:
         """The connection of an exchange; None once it was deleted."""
-        found: Connection | None = self.row.live_connection
-        return found
 
     @property
     def list_url(self) -> str:
@@ -99,9 +144,9 @@ class ExchangePage(ABC, Generic[Row]):
             for number, label in enumerate(labels)
         ]
 
+    @abstractmethod
     def has_ended(self) -> bool:
         """Whether it has reached a state in which nothing more is waited for."""
-        return self.row.state not in self.row.OPEN
 
     def is_watched(self) -> bool:
         """Whether the page is read again. Deliveries follow soon after the last change."""
@@ -112,36 +157,24 @@ class ExchangePage(ABC, Generic[Row]):
         """The verifier's checks by status. Empty without a verdict."""
         return {}
 
-    def causes(self) -> list[Any]:
+    def causes(self) -> list[CauseInWords]:
         return []
 
+    @abstractmethod
     def actions(self) -> dict[str, bool]:
         """What its state lets people do now."""
-        return {"can_cancel": self.row.state in self.row.OPEN}
-
-    @property
-    def may_accept(self) -> bool:
-        """Whether a hosted wallet has an open offer or request."""
-        return False
 
     @property
     def has_verdict(self) -> bool:
         return False
 
-    def find_policy(self) -> Any:
+    def find_policy(self) -> VerificationPolicy | None:
         """The policy by which it was asked, with which the next one can be asked."""
+        return None
 
+    @abstractmethod
     def link(self) -> str:
-        """The short link while somebody can use it, or "".
-
-        It is the link that the exchange began with; not the link by which its
-        connection was made before.
-        """
-        connection = self.connection
-        if connection is None or not connection.is_open or self.has_ended():
-            return ""
-        is_its_own = was_started_by_link(connection)
-        return connection.invitation_url or "" if is_its_own else ""
+        """The short link while somebody can use it, or ""."""
 
     def invitation(self) -> dict[str, str]:
         """The deep link and the JSON of an invitation that link() shows.
@@ -150,14 +183,13 @@ class ExchangePage(ABC, Generic[Row]):
         """
         return {}
 
-    def exchanges(self) -> list[dict[str, Any]]:
+    def exchanges(self) -> list[Related]:
         """The newest exchanges over a connection."""
         return []
 
+    @abstractmethod
     def reason(self) -> str | None:
         """Why it ended, in the words of somebody."""
-        found: str | None = self.row.unsealed_reason()
-        return found
 
     @abstractmethod
     def attributes(self) -> Iterator[Value]:
@@ -183,37 +215,75 @@ class ExchangePage(ABC, Generic[Row]):
             self.row, answer, hides_invitation=self.hides_invitation, links=links
         )
 
-    def context(self) -> dict[str, Any]:
-        """What the page shows to everybody.
-
-        is_watched, version: the browser asks for the version again and again while the
-        page is watched, and reloads it when that has changed.
-        """
+    def shown(self) -> Shown:
         row = self.row
         entries = timeline_of(row, self.connection)
-        return {
-            "object": row,
-            "kind": self.kind,
-            "title": name_of(row) or row.public_id,
-            "state": label_of(row),
-            "badge": badge_of(row),
-            "steps": self.steps(),
-            "next_step": next_step(row),
-            "problem": row.problem_in_words,
-            "role": ROLES[row.role],
-            "connection": self.connection,
-            "checks": self.checks(),
-            "causes": self.causes(),
-            "timeline": entries,
-            "has_messages": any(entry.way != "event" for entry in entries),
-            "is_watched": self.is_watched(),
-            "version": self.version(entries),
-        }
+        return Shown(
+            object=row,
+            kind=self.kind,
+            title=name_of(row) or row.public_id,
+            state=label_of(row),
+            badge=badge_of(row),
+            steps=self.steps(),
+            next_step=next_step(row),
+            problem=row.problem_in_words,
+            role=ROLES[row.role],
+            connection=self.connection,
+            checks=self.checks(),
+            causes=self.causes(),
+            timeline=entries,
+            has_messages=any(entry.way != "event" for entry in entries),
+            is_watched=self.is_watched(),
+            version=self.version(entries),
+        )
 
     def version(self, entries: list[Entry]) -> str:
         """A digest of all on the page that can change."""
-        shown: list[Any] = [self.row.state, self.row.sequence, self.is_watched()]
+        shown: list[tuple[UUID | str, int | str, int | bool]] = [
+            (str(self.row.state), self.row.sequence, self.is_watched())
+        ]
         for entry in entries:
             shown.append((entry.row.pk, entry.status, entry.failures))
-            shown += [(one.pk, one.status, one.calls) for one in entry.deliveries]
+            told = [one.delivery for one in entry.deliveries]
+            shown += [(one.pk, one.status, one.calls) for one in told]
         return sha256(repr(shown).encode()).hexdigest()[:16]
+
+
+class ThreadPage(ExchangePage[Thread]):
+    """The page of a credential or a verification.
+
+    asked: the role and the state in which a holder is asked.
+    """
+
+    asked: ClassVar[tuple[str, str]]
+
+    @property
+    def connection(self) -> Connection | None:
+        return self.row.live_connection
+
+    def has_ended(self) -> bool:
+        return self.row.state not in self.row.OPEN
+
+    def actions(self) -> dict[str, bool]:
+        is_open = self.row.state in self.row.OPEN
+        return {"can_cancel": is_open, "can_accept": self.may_accept}
+
+    @property
+    def may_accept(self) -> bool:
+        """Whether a hosted wallet has an open offer or request."""
+        is_asked = (self.row.role, self.row.state) == self.asked
+        return is_asked and not self.row.wallet.is_organization
+
+    def link(self) -> str:
+        """It is the link that the exchange began with.
+
+        Not the link by which its connection was made before.
+        """
+        connection = self.connection
+        if connection is None or not connection.is_open or self.has_ended():
+            return ""
+        is_its_own = was_started_by_link(connection)
+        return connection.invitation_url or "" if is_its_own else ""
+
+    def reason(self) -> str | None:
+        return self.row.unsealed_reason()

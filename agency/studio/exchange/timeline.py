@@ -6,13 +6,14 @@ At most five queries, however many rows there are: the newest of each kind are s
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
+from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef, Q, QuerySet
 from django.db.models.functions import JSONObject
 
-from agency.studio.deliveries import add_badge, list_deliveries
+from agency.studio.objects import list_deliveries
 from agency.words.messages import (
     EVENTS,
     MESSAGES,
@@ -21,6 +22,7 @@ from agency.words.messages import (
     TRANSPORT_ERRORS,
     message_in_words,
 )
+from agency.words.states import Subject
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.outbox import THREAD_ENDED
 from connections.models import (
@@ -29,6 +31,7 @@ from connections.models import (
     InboundMessage,
     OutboundMessage,
 )
+from tenants.models import Tenant
 from webhooks.models import Attempt, Delivery, Event
 
 KEYS = ("my_key", "other_key", "invitation_key")  # of a connection
@@ -40,6 +43,28 @@ MAX_CALLS = 10  # of each delivery
 Status = OutboundMessage.Status
 
 
+class Call(NamedTuple):
+    """A call of a webhook, with the columns of an Attempt."""
+
+    number: int
+    started_at: datetime
+    duration_ms: int
+    status_code: int | None
+    error: str
+
+    @property
+    def is_good(self) -> bool:
+        return self.status_code in range(200, 300)
+
+
+class Told(NamedTuple):
+    """A delivery with its newest calls, and its last error in words."""
+
+    delivery: Delivery
+    calls: list[Call]
+    error: str
+
+
 @dataclass
 class Entry:
     """One line of the timeline. way: `in`, `out` or `event`."""
@@ -47,16 +72,16 @@ class Entry:
     way: str
     time: datetime
     title: str
-    row: Any
+    row: OutboundMessage | InboundMessage | BasicMessage | Event
     status: str = ""
     badge: str = ""
     error: str = ""
     failures: int = 0
     is_waiting: bool = False
-    deliveries: list[Delivery] = field(default_factory=list)
+    deliveries: list[Told] = field(default_factory=list)
 
 
-def timeline_of(row: Any, connection: Connection | None) -> list[Entry]:
+def timeline_of(row: Subject, connection: Connection | None) -> list[Entry]:
     """The newest entry first. row: with its connection, which may be itself."""
     rows = sent_rows(row, connection).order_by("-pk")
     sent = [sent_entry(one) for one in rows[:MAX_MESSAGES]]
@@ -65,7 +90,7 @@ def timeline_of(row: Any, connection: Connection | None) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.time, reverse=True)
 
 
-def sent_rows(row: Any, connection: Connection | None) -> QuerySet[OutboundMessage]:
+def sent_rows(row: Subject, connection: Connection | None) -> QuerySet[OutboundMessage]:
     """The messages of an object to another agent that are still stored."""
     if connection is None:
         return OutboundMessage.objects.none()
@@ -98,7 +123,7 @@ def message_entry(
     )
 
 
-def received_messages(row: Any, connection: Connection | None) -> list[Entry]:
+def received_messages(row: Subject, connection: Connection | None) -> list[Entry]:
     if connection is None:
         return []
     rows = InboundMessage.objects.filter(received_on(connection))
@@ -127,7 +152,7 @@ def received_on(connection: Connection) -> Q:
     return Q(recipient_key__in=own) | shared
 
 
-def hosted_texts(row: Any) -> list[Entry]:
+def hosted_texts(row: Subject) -> list[Entry]:
     """The texts of a connection between two wallets here, which are no queued rows."""
     if not isinstance(row, Connection) or row.their_endpoint != didcomm_endpoint():
         return []
@@ -148,11 +173,11 @@ def text_entry(text: BasicMessage) -> Entry:
     )
 
 
-def event_entries(row: Any) -> list[Entry]:
+def event_entries(row: Subject) -> list[Entry]:
     """The events with their deliveries to webhooks, and the calls of each."""
     events = Event.objects.filter(tenant=row.tenant_id, object_key=row.pk)
     shown = list(events.order_by("-sequence")[:MAX_EVENTS])
-    found = deliveries_by_event(row, shown)
+    found = deliveries_by_event(row.tenant, shown)
     return [
         Entry(
             way="event",
@@ -165,25 +190,20 @@ def event_entries(row: Any) -> list[Entry]:
     ]
 
 
-def deliveries_by_event(row: Any, events: list[Event]) -> dict[Any, list[Delivery]]:
+def deliveries_by_event(tenant: Tenant, events: list[Event]) -> dict[UUID, list[Told]]:
     """The newest MAX_DELIVERIES of these events, by the id of the event, in one query.
 
-    Each has its newest calls as `shown_calls`. row: the object, for its organization.
+    Each with its newest calls.
     """
-    rows = list_deliveries(row.tenant).filter(event__in=events)
-    found = defaultdict(list)
+    rows = list_deliveries(tenant).filter(event__in=events)
+    found: defaultdict[UUID, list[Told]] = defaultdict(list)
     for delivery in rows.annotate(last_calls=last_calls())[:MAX_DELIVERIES]:
-        add_badge(delivery)
-        delivery.shown_calls = [
-            call
-            | {
-                "started_at": datetime.fromisoformat(call["started_at"]),
-                "is_good": call["status_code"] in range(200, 300),
-            }
+        calls = [
+            Call(**call | {"started_at": datetime.fromisoformat(call["started_at"])})
             for call in delivery.last_calls
         ]
-        delivery.error_in_words = TRANSPORT_ERRORS.get(delivery.last_error, "")
-        found[delivery.event_id].append(delivery)
+        error = TRANSPORT_ERRORS.get(delivery.last_error, "")
+        found[delivery.event_id].append(Told(delivery, calls, error))
     return found
 
 
@@ -192,7 +212,6 @@ def last_calls() -> ArraySubquery:
 
     Without the sealed answers, which the page of the delivery shows.
     """
-    columns = ("number", "started_at", "duration_ms", "status_code", "error")
     calls = Attempt.objects.filter(delivery=OuterRef("pk")).order_by("-pk")
-    call = JSONObject(**{column: column for column in columns})
+    call = JSONObject(**{column: column for column in Call._fields})
     return ArraySubquery(calls.values_list(call)[:MAX_CALLS])

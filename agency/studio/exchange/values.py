@@ -5,8 +5,8 @@ A stranger's text about why it ended is a value too.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from agency.words.states import Subject
 from connections.api.serializers import has_free_text
 from connections.didcomm.reasons import find_code
 from credentials.models import Credential
@@ -33,7 +33,7 @@ class Value:
     is_unanswered: bool = False
 
 
-def free_texts(row: Any, reason: str | None) -> list[Value]:
+def free_texts(row: Subject, reason: str | None) -> list[Value]:
     """Why it ended, in words of a person or agent that are in no list of ours."""
     problem = row.problem if has_free_text(row) else ""
     texts = [text for text in (problem, reason) if text and not find_code(text)]

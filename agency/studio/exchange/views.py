@@ -10,12 +10,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.studio.curl import example_call
 from agency.studio.exchange.api_answer import api_path
-from agency.studio.exchange.kinds import KINDS, ConnectionPage
-from agency.studio.exchange.page import ExchangePage
+from agency.studio.exchange.kinds import KINDS, AnyPage, ConnectionPage
 from agency.studio.exchange.timeline import sent_rows
+from agency.studio.exchange.values import Value
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import DeletionForm
 from agency.studio.pages import MemberRequest, member_action, member_page
+from agency.words.states import Subject
 from connections.messaging import outbox
 from connections.protocols import held_requests
 from core.work import transactions
@@ -52,12 +53,21 @@ def show_live(request: MemberRequest, kind: str, object_id: UUID) -> HttpRespons
 
 
 def render_exchange(
-    request: MemberRequest, page: ExchangePage[Any], **more: Any
+    request: MemberRequest,
+    page: AnyPage,
+    reveal_form: RevealForm | None = None,
+    revealed: list[Value] | None = None,
 ) -> HttpResponse:
-    return render(request, TEMPLATE, page_context(request, page) | more)
+    """Render it; with values that are revealed, it is not read again."""
+    context = page_context(request, page)
+    if reveal_form:
+        context["reveal_form"] = reveal_form
+    if revealed:
+        context |= {"revealed": revealed, "is_watched": False}
+    return render(request, TEMPLATE, context)
 
 
-def page_context(request: MemberRequest, page: ExchangePage[Any]) -> dict[str, Any]:
+def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
     """Return all that the studio shows of an object to this person.
 
     Adds to the context of everybody the values, masked, the links for those who may
@@ -70,7 +80,7 @@ def page_context(request: MemberRequest, page: ExchangePage[Any]) -> dict[str, A
     link = page.link() if may_act else ""
     values = page.masked_values()
     verdict = page.has_verdict
-    return page.context() | {
+    return vars(page.shown()) | {
         "list_page": page.list_url,
         "may_act": may_act,
         **page.actions(),
@@ -100,7 +110,7 @@ def page_context(request: MemberRequest, page: ExchangePage[Any]) -> dict[str, A
     }
 
 
-def to_object_page(row: Any) -> HttpResponse:
+def to_object_page(row: Subject) -> HttpResponse:
     """Redirect to the page of a connection, credential or verification."""
     return redirect(f"studio:{row.OBJECT_TYPE}", row.tenant_id, row.pk)
 
@@ -112,7 +122,9 @@ def cancel_exchange(request: MemberRequest, kind: str, object_id: UUID) -> str:
     Both and the audit entry are one transaction. 409 `wrong_state`, if it is not open
     any more, is shown on the page.
     """
-    row = KINDS[kind].find(request.tenant, object_id).row
+    page = KINDS[kind].find(request.tenant, object_id)
+    assert not isinstance(page, ConnectionPage), "no route cancels a connection"
+    row = page.row
     audit.recorded(row.decline, "exchange.cancelled", row, by=request)()
     return "It is cancelled, and the other side is told."
 
@@ -136,7 +148,7 @@ def reveal_values(request: MemberRequest, kind: str, object_id: UUID) -> HttpRes
         return to_object_page(page.row)
     reason = form.cleaned_data["reason"]
     audit.record("values.revealed", page.row, by=request, reason=reason)
-    return render_exchange(request, page, revealed=values, is_watched=False)
+    return render_exchange(request, page, revealed=values)
 
 
 @member_action("studio:{kind}", needs=Permission.OPERATE)

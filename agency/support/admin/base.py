@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
-from agency.studio.exchange.kinds import KINDS
+from agency.studio.exchange.kinds import KINDS, exchange_page
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.support.actions import actions_for
 from core.api.views import parse_uuid
@@ -124,10 +124,10 @@ class ExchangeAdmin(DatedAdmin):
     ) -> HttpResponse:
         """Add the exchange page of the studio, without values, above the fields."""
         if row := options.get("obj"):
-            shown = KINDS[self.model.OBJECT_TYPE](row).context()
+            shown = vars(exchange_page(row).shown())
             # The admin's own template has a `title`.
-            shown["exchange_title"] = shown.pop("title")
-            context |= shown | {"in_admin": True}
+            titles = {"title": context["title"], "exchange_title": shown["title"]}
+            context |= shown | titles | {"in_admin": True}
         return super().render_change_form(request, context, *args, **options)
 
 

@@ -8,7 +8,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
 from agency.support.admin.base import DatedAdmin, ExchangeAdmin
-from agency.words.reasons import add_reasons
+from agency.words.reasons import reasons_of
 from verifications.models import Kiosk, Verification, VerificationPolicy
 
 
@@ -46,7 +46,9 @@ class VerificationAdmin(ExchangeAdmin):
         """Read the reasons of all listed rows at once."""
         listed = super().get_changelist_instance(request)
         listed.result_list = list(listed.result_list)
-        add_reasons(listed.result_list)
+        found = reasons_of(listed.result_list)
+        for row in listed.result_list:
+            row.reasons = found[row.pk]
         return listed
 
     @admin.display(description="why")
