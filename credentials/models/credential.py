@@ -419,10 +419,10 @@ class Credential(Exchange):
 
     def _prepare_issuance(
         self,
-        offer: dict[str, Any],
+        offer: OfferBody,
         request: dict[str, Any],
         metadata: dict[str, Any],
-        public: dict[str, Any],
+        public: DefinitionBody,
         link_secret: str,
         slot: RegistrySlot | None,
     ) -> PreparedIssuance | None:
