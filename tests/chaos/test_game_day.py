@@ -210,7 +210,7 @@ def release_is_bad(day: Day) -> Iterator[See]:
             (release / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, release / name)
     broken = release / "connections" / "api" / "connections.py"
-    listing = "    def list(self, request):\n"
+    listing = "    def list(self, request: Request) -> Response:\n"
     assert listing in broken.read_text()
     broken.write_text(broken.read_text().replace(listing, f"{listing}        1 / 0\n"))
     day.product.kill("web")

@@ -12,14 +12,17 @@ import pytest
 from celery import signals
 from django.test import Client
 
+import agency_cli
 from agency.ops import heartbeats
 from core.version import __version__
 from tests.support.paths import ROOT
 
 
 def test_the_metadata_have_the_version_of_the_package():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["version"] == __version__
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    [version] = tools["setuptools"]["dynamic"]["version"].values()
+    assert version == "core.version.__version__"
+    assert agency_cli.__version__ == __version__
 
 
 def test_the_newest_release_in_the_changelog_is_this_version():

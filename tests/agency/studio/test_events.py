@@ -14,7 +14,7 @@ from connections.protocols import handshakes
 from tenants import vault
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import browser_with
-from webhooks.delivery import recording
+from webhooks.delivery import due, recording
 from webhooks.delivery.health import disable_by_hand
 from webhooks.delivery.outcomes import Outcome, Result
 from webhooks.models import Delivery, Event, Webhook
@@ -45,7 +45,7 @@ def delivery(office, invite):
     """One that was called once, and refused."""
     event = invite("lobby")
     row = Delivery.objects.select_related("webhook", "event").get(event=event)
-    Delivery.lease_all([row])
+    due.lease_all([row])
     outcome = Outcome(
         Result.FAILED, timezone.now(), 0.25, "endpoint_refused", 503, ANSWER
     )

@@ -14,7 +14,7 @@ from credentials.models import Credential
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support import outside_agent, queues, walks
 from tests.support.outside_exchanges import offered_to, takes_offer
-from webhooks.delivery import recording
+from webhooks.delivery import due, recording
 from webhooks.delivery.outcomes import Outcome, Result
 from webhooks.models import Delivery
 
@@ -114,7 +114,7 @@ def test_the_calls_of_webhooks_stand_below_their_event(browser, faber, settings)
     faber.post("/webhooks", {"url": url, "messageTypes": ["connection_invited"]})
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
     delivery = Delivery.objects.select_related("webhook", "event").get()
-    Delivery.lease_all([delivery])
+    due.lease_all([delivery])
     outcome = Outcome(
         Result.FAILED, timezone.now(), 0.25, "endpoint_refused", 503, b"Sorry"
     )
