@@ -1,6 +1,9 @@
 """Delete events and their deliveries after EVENT_RETENTION_DAYS.
 
-docs/reliability.md explains why their tables are not partitioned.
+Their tables are not partitioned: dropping a partition locks the whole table, and a
+unique constraint needs the partitioning column, so the database could no longer hold
+"one event per object and sequence". Batches are small, because with statements of 1,000
+rows the 99th percentile of transitions was 1.6 times that of transitions alone.
 """
 
 from django.conf import settings
