@@ -81,8 +81,9 @@ def test_an_unknown_action_is_refused(college):
 
 def test_the_documentation_lists_every_action():
     text = (ROOT / "docs" / "team.md").read_text()
-    rows = re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \| (.+) \|$", text, re.MULTILINE)
-    assert dict(rows) == audit.ACTIONS
+    rows = re.findall(r"^\| `([a-z_]+\.)` \| (.+) \|$", text, re.MULTILINE)
+    listed = [kind + one.strip("`") for kind, all_ in rows for one in all_.split(", ")]
+    assert sorted(listed) == sorted(audit.ACTIONS)
 
 
 def test_a_change_that_fails_leaves_no_entry(college):
