@@ -207,7 +207,7 @@ MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=16)
 # How long events and their deliveries are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 # How long messages between agents are kept once they are done
-# ([operations](operations.md#what-is-kept-and-for-how-long)).
+# ([what is kept](operations/erasure.md)).
 MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
 # How long the [log of who changed what](team.md#the-log) is kept; 0 for ever.
 AUDIT_RETENTION_DAYS = env.int("AUDIT_RETENTION_DAYS", default=400)

@@ -1,4 +1,4 @@
-"""The page of tables names every table once, and every task that deletes."""
+"""The page of what is kept names every table once, and every task that deletes."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from django.conf import settings
 
 from tests.support.paths import DOCS
 
-PAGE = DOCS / "operations" / "tables.md"
+PAGE = DOCS / "operations" / "erasure.md"
 TASK = re.compile(r"`((?:\w+\.)+tasks\.\w+)`")
 
 
