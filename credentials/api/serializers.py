@@ -147,7 +147,7 @@ def claims_field() -> serializers.DictField:
         required=False,
         help_text="By attribute. Of an integer no text can be offered or issued (400 "
         "`not_an_integer`), so that a predicate on it needs no upper bound: "
-        "docs/verification.md. A date is an integer that is a day, as 20260131 "
+        "docs/policies.md. A date is an integer that is a day, as 20260131 "
         "(otherwise 400 `not_a_date`).",
     )
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.paths import DOCS
 from verifications.proofs.relative_dates import resolve_value
 
-PAGE = (DOCS / "verification.md").read_text()
+PAGE = (DOCS / "policies.md").read_text()
 
 
 def test_the_dates_are_those_of_the_day():

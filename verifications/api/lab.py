@@ -82,7 +82,7 @@ class PolicyTrialItem(serializers.Serializer):
 
 
 class PolicyLint(serializers.Serializer):
-    code = serializers.CharField(help_text="Stable: docs/verification.md.")
+    code = serializers.CharField(help_text="Stable: docs/policies.md.")
     path = serializers.CharField()
     message = serializers.CharField()
 

@@ -1,6 +1,6 @@
 """Warnings about policies that may not mean what their author meant.
 
-docs/verification.md lists the rules. Each rule is a function named like its code. It
+docs/policies.md lists the rules. Each rule is a function named like its code. It
 yields (path, sentence), with the path in the policy's JSON. The sentences are also shown
 to people who see no JSON: they name attributes as they are called, and nothing of ours.
 """
