@@ -239,7 +239,7 @@ def may_create_organizations(user: User | AnonymousUser) -> bool:
         settings.STUDIO_SIGN_UP
         or user.is_staff
         or user.has_perm("tenants.add_tenant")
-        or Provider.objects.filter(person=user.pk).exists()
+        or (bool(user.pk) and Provider.objects.filter(person=user.pk).exists())
     )
 
 

@@ -122,17 +122,24 @@ def claim_due(
     return claimed
 
 
-class PostingLoop(ThreadedLoop[OutboundMessage, None]):
-    """Posts due messages to other agents."""
+class PostingLoop(ThreadedLoop[OutboundMessage, bool]):
+    """Posts due messages to other agents. The result is True: the row has its outcome."""
 
     def claim(self, at_work: list[OutboundMessage]) -> list[OutboundMessage]:
         return claim_due(self.threads - len(at_work), at_work)
 
-    def work(self, row: OutboundMessage) -> None:
+    def work(self, row: OutboundMessage) -> bool:
         """Make one attempt and record how long it took."""
         started = time.monotonic()
         delivery.deliver(row)
         slow_endpoints.record(row.endpoint, time.monotonic() - started)
+        return True
+
+    def record(self, finished: list[tuple[OutboundMessage, bool | None]]) -> None:
+        """Give back those that waited too long for a thread: another may post them."""
+        for row, was_posted in finished:
+            if not was_posted:
+                row.release()
 
 
 loop = PostingLoop("messages", THREADS)

@@ -122,7 +122,8 @@ class RowsAtWork(Generic[Row, Result]):
         self._limits_of = limits_of
         self._lock = Lock()
         self._waiting: OrderedDict[Hashable, deque[Row]] = OrderedDict()
-        self._started: dict[Any, Row] = {}  # by primary key
+        # By id(): a row whose lease ended during the work may be claimed again.
+        self._started: dict[int, Row] = {}
         self._shares = Shares()
         self._finished: list[tuple[Row, Result | None]] = []
 
@@ -150,15 +151,20 @@ class RowsAtWork(Generic[Row, Result]):
             self._waiting.move_to_end(line)
             if not rows:
                 del self._waiting[line]
-            self._started[row.pk] = row
+            self._started[id(row)] = row
             self._shares.take(self._limits_of(row))
             return row
 
-    def finish(self, row: Row, result: Result | None) -> None:
-        """Add what came of the work."""
+    def end(self, row: Row) -> None:
+        """Free the thread and the shares of a row on which nobody works any more."""
         with self._lock:
-            del self._started[row.pk]
+            del self._started[id(row)]
             self._shares.give_back(self._limits_of(row))
+
+    def finish(self, row: Row, result: Result) -> None:
+        """Add what came of the work."""
+        self.end(row)
+        with self._lock:
             self._finished.append((row, result))
 
     def return_waiting(self, even_new: bool = False) -> None:
@@ -269,12 +275,15 @@ class ThreadedLoop(NotifiedLoop, Generic[Row, Result]):
         """Work on this row, and then on others while there are any to start."""
         row: Row | None = first
         while row is not None:
-            result: Result | None = None
             try:
                 result = self.work(row)
+            except BaseException:
+                self.rows.end(row)
+                raise
+            else:
+                self.rows.finish(row, result)
             finally:
                 connection.close()
-                self.rows.finish(row, result)
                 self.notified.set()
             row = self.rows.start_next()
 

@@ -97,8 +97,10 @@ def fetch_endpoint(network: Network, did: str) -> dict[str, JSON] | None:
 
 def fetch_schema(network: Network, schema_id: str) -> LedgerObject[SchemaBody] | None:
     did = issuer_did_of(schema_id)
+    if not did:
+        return None  # a peer wrote it: no node is asked for what is no id
     answer = send_read(network, ledger.build_get_schema_request, schema_id)
-    if not did or not answer or not answer["seqNo"]:
+    if not answer or not answer["seqNo"]:
         return None
     data = answer["data"]
     body: SchemaBody = {
@@ -114,8 +116,10 @@ def fetch_definition(
     network: Network, definition_id: str
 ) -> LedgerObject[DefinitionBody] | None:
     did = issuer_did_of(definition_id)
+    if not did:
+        return None  # a peer wrote it: no node is asked for what is no id
     answer = send_read(network, ledger.build_get_cred_def_request, definition_id)
-    if not did or not answer or not answer["data"]:
+    if not answer or not answer["data"]:
         return None
     # The reference is the number of the transaction that wrote the schema.
     written = send_read(network, ledger.build_get_txn_request, None, answer["ref"])
@@ -142,8 +146,10 @@ def fetch_registry(
     the size.
     """
     did = issuer_did_of(registry_id)
+    if not did:
+        return None  # a peer wrote it: no node is asked for what is no id
     answer = send_read(network, ledger.build_get_revoc_reg_def_request, registry_id)
-    if not did or not answer or not answer["data"]:
+    if not answer or not answer["data"]:
         return None
     data = answer["data"]
     if not 0 < data["value"]["maxCredNum"] <= settings.MAX_PLACES:

@@ -219,16 +219,27 @@ def test_the_secrets_of_compose_are_made_once(deployed: Path) -> None:
 
 
 def test_secrets_of_the_former_release_move_out_of_its_file(deployed: Path) -> None:
-    former = "SECRET_KEY=a/b+c==\nPOSTGRES_PASSWORD=p\nPUBLIC_URL=https://a.example\n"
+    former = """SECRET_KEY='a/b+c=='\nPOSTGRES_PASSWORD="p"\nLOG_FORMAT=text"""
     (deployed / ".env").write_text(former)
     assert make(deployed, "env", path=SYSTEM).stderr == ""
     secrets = read_secrets(deployed)
     assert secrets["secret_key"] == "a/b+c=="
     assert secrets["database_url"] == "postgres://agency:p@postgres:5432/agency"
     assert (deployed / ".env").read_text().splitlines() == [
-        "PUBLIC_URL=https://a.example",
+        "LOG_FORMAT=text",
+        "PUBLIC_URL=http://127.0.0.1:8000",
         "ALLOWED_HOSTS=127.0.0.1,localhost",
     ]
+
+
+def test_no_secret_of_the_former_release_is_lost_for_a_new_one(deployed: Path) -> None:
+    make(deployed, "env", path=SYSTEM)
+    secrets = read_secrets(deployed)
+    (deployed / ".env").write_text("AGENCY_MASTER_KEY=precious\n")
+    done = make(deployed, "env", path=SYSTEM)
+    assert done.returncode and "differs from secrets/agency_master_key" in done.stderr
+    assert (deployed / ".env").read_text() == "AGENCY_MASTER_KEY=precious\n"
+    assert read_secrets(deployed) == secrets
 
 
 FETCH = """\
