@@ -28,7 +28,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 MAKE = ["make", "--no-print-directory"]
-# First the files with the longest timeouts.
+# Two at a time, as most of them wait; first the files with the longest timeouts.
 SLOW = "--numprocesses 2 --dist loadfile --no-loadscope-reorder"
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 AGAIN = "-again"
