@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import yaml
 
-from agency_cli.client import AgencyClient
+from agency_cli.client import AgencyClient, RequestRefused
 
 HELP = "make definitions, policies, webhooks and kiosks of a YAML file"
 DESCRIPTION = """
@@ -33,7 +33,8 @@ class Kind:
     key: the members by which an object is found again. fixed: the other members, with
     what the agency takes without them; they cannot be changed later. changeable: members
     that a PATCH changes; those that the file does not name stay as they are. read_as:
-    what the API calls a member when it is read. secret: what is shown once.
+    what the API calls a member when it is read. secret: what is shown once; when_lost:
+    what to do if it was not seen.
     """
 
     noun: str
@@ -44,6 +45,7 @@ class Kind:
     changeable: tuple[str, ...] = ()
     read_as: dict[str, str] = field(default_factory=dict)
     secret: str = ""
+    when_lost: str = ""
 
     def name_of(self, row: Row) -> str:
         return " ".join(str(row[member]) for member in self.key)
@@ -75,6 +77,7 @@ KINDS = {
         key=("url",),
         changeable=("messageTypes", "retryUnconfirmed"),
         secret="secret",
+        when_lost="rotate it, in the studio or by POST /webhooks/{id}/secret",
     ),
     "kiosks": Kind(
         noun="kiosk",
@@ -83,6 +86,7 @@ KINDS = {
         key=("name",),
         fixed={"policy": None, "seconds": 8, "shownItems": []},
         secret="url",
+        when_lost="revoke the kiosk, in the studio or by DELETE, and apply again",
     ),
 }
 DEFAULTS = {"tag": "default"}  # of members of a key
@@ -199,28 +203,28 @@ class Agency:
 
     def rows_of(self, name: str) -> list[Row]:
         if name not in self.rows:
-            self.rows[name] = self.client.get_all(f"{KINDS[name].path}?limit=100")
+            self.rows[name] = self.client.get_all(KINDS[name].path)
         return self.rows[name]
 
     def id_of(self, name: str, wanted: str) -> str | None:
-        """The id of an object by its name; None if the file makes it later.
+        """The id of an object by its name and version; None if the file makes it later.
 
-        A tag may be left out where one definition has the name and version.
+        A definition may be given with its tag, which several of them need.
         """
         kind = KINDS[name]
-        found = [
-            row[kind.id]
-            for row in self.rows_of(name)
-            if f"{kind.name_of(row)} ".startswith(f"{wanted} ")
-        ]
-        if len(found) > 1:
-            raise FileError(f"several of the {name} are called {wanted}: give the id")
-        if found:
-            return str(found[0])
-        names = [f"{kind.name_of(row)} " for row in self.lists[name]]
-        if not any(one.startswith(f"{wanted} ") for one in names):
+        known = {kind.name_of(row): row.get(kind.id) for row in self.lists[name]}
+        known |= {kind.name_of(row): row[kind.id] for row in self.rows_of(name)}
+        found = {
+            full: object_id
+            for full, object_id in known.items()
+            if wanted == full
+            or (kind.noun == "definition" and wanted == full.rpartition(" ")[0])
+        }
+        if not found:
             raise FileError(f"there is no {kind.noun} {wanted}, here or at the agency")
-        return None
+        if len(found) > 1 and wanted not in found:
+            raise FileError(f"several {name} are called {wanted}: add the tag")
+        return found.get(wanted) or next(iter(found.values()))
 
     def resolve(self, value: Any) -> Any:
         """The same with ids in place of names; None for the id of what is not made."""
@@ -282,10 +286,17 @@ class Agency:
             path = f"{kind.path}/{quote(str(step.found[kind.id]), safe='')}"
             self.client.call("PATCH", path, step.changes)
             return
-        made = self.client.post(kind.path, self.body_of(kind, step.wanted))
         [name] = [name for name, one in KINDS.items() if one is kind]
-        self.rows_of(name).append(made)
         shown = f"Made {kind.noun} {kind.name_of(step.wanted)}"
+        try:
+            made = self.client.post(kind.path, self.body_of(kind, step.wanted))
+        except RequestRefused as error:
+            if error.code != "already_created":
+                raise
+            # Its answer was lost, and what that showed is not shown again.
+            print(f"{shown}, but its {kind.secret} was lost: {kind.when_lost}")
+            return
+        self.rows_of(name).append(made)
         if kind.secret:
             shown += f", {kind.secret} (shown once): {made[kind.secret]}"
         print(shown, flush=True)

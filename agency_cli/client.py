@@ -75,14 +75,17 @@ class AgencyClient:
         return self.call("GET", path)
 
     def get_all(self, path: str) -> list[Any]:
-        """All pages of a list."""
+        """All pages of the list at this path."""
         rows: list[Any] = []
-        address = f"{self.url}{path}"
-        while address:
-            with self.open_url(address) as answer:
+        query = "?limit=100"
+        while query:
+            with self.open_url(f"{self.url}{path}{query}") as answer:
                 rows += read_json(answer)
-                link = re.search(r'<([^>]+)>; rel="next"', answer.headers["Link"] or "")
-            address = link[1] if link else ""
+                # The keys go to the given address only, whatever the link names.
+                link = re.search(
+                    r'(\?[^>]*)>; rel="next"', answer.headers["Link"] or ""
+                )
+            query = link[1] if link else ""
         return rows
 
     def post(self, path: str, body: Any = None) -> Any:

@@ -39,7 +39,7 @@ class Samples:
 
     def connect(self) -> str:
         """With a new holder, in place of the one of the last time."""
-        for holder in self.client.get_all("/sandbox/holders?limit=100"):
+        for holder in self.client.get_all("/sandbox/holders"):
             if holder["name"] == TRIGGERED:
                 self.client.call("DELETE", f"/sandbox/holders/{holder['holderId']}")
         body = {"name": TRIGGERED, "behaviour": "accept"}

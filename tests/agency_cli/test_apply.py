@@ -5,6 +5,7 @@ import re
 import pytest
 
 from agency_cli.__main__ import main
+from agency_cli.client import AgencyClient, Unreachable
 from tests.support.paths import ROOT
 from webhooks.models import Webhook
 
@@ -80,6 +81,7 @@ def test_what_can_be_changed_is_and_what_is_not_named_stays(faber, applies):
         ('"1.0"\n    attributes: [', "1.0\n    attributes: [", 'a text, in "quotes"'),
         ("    shownItems", "    showItems", "kiosks[0]: showItems is unknown"),
         ("policy: Works here 1.0", "policy: Works there", "no policy Works there"),
+        ("policy: Works here 1.0", "policy: Works here", "no policy Works here,"),
         ("definitions:", "definitons:", "give a mapping with the lists definitions"),
         ("kiosks:", "kiosks: [", "it is not YAML"),
     ],
@@ -96,3 +98,26 @@ def test_what_the_agency_refuses_is_shown_by_field(faber, applies):
     text = FILE.replace("[credential_issued]", "[credential_isued]")
     code, shown = applies(text, "--yes")
     assert code == 1 and "messageTypes" in shown and "The agency refuses" in shown
+
+
+def test_a_secret_that_was_lost_with_its_answer_is_told_of(faber, applies, monkeypatch):
+    """The call had its effect, and the answer to it never came."""
+    send = AgencyClient.open_request
+    lost = []
+
+    def lose_first(client, request, *options):
+        answer = send(client, request, *options)
+        if (
+            request.get_method() == "POST"
+            and request.selector == "/webhooks"
+            and not lost
+        ):
+            lost.append(answer.read())
+            raise Unreachable("the connection was reset")
+        return answer
+
+    monkeypatch.setattr(AgencyClient, "open_request", lose_first)
+    code, shown = applies(FILE, "--yes")
+    assert (code, counts(faber)) == (0, [1, 1, 1, 1])
+    assert "its secret was lost: rotate it" in shown
+    assert "url (shown once)" in shown, "what comes after it is made"

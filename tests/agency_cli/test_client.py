@@ -36,3 +36,14 @@ def test_a_response_that_breaks_off_is_asked_for_again(answers, body, promised):
         answers(body, promised).tenant_id()
     with pytest.raises(Unreachable):
         answers(body, promised).read_page("5")
+
+
+def test_all_pages_are_read_at_the_given_address():
+    def respond(call):
+        pages = {"/kiosks?limit=100": b"[1]", "/kiosks?cursor=7": b"[2]"}
+        link = '<https://elsewhere.example/kiosks?cursor=7>; rel="next"'
+        more = {"Link": link} if call.path.endswith("100") else {}
+        call.answer(200, pages[call.path], **more)
+
+    with http_server(respond) as server:
+        assert AgencyClient(server.url, "a", "b").get_all("/kiosks") == [1, 2]

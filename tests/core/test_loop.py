@@ -50,8 +50,16 @@ def test_a_row_whose_work_raises_is_logged_and_stops_no_other(caplog):
     loop = Letters("abc")
     loop.work = lambda one: 1 / 0 if one.pk == "a" else one.pk
     loop.run()
-    assert set(loop.recorded) == {None, "b", "c"}
+    assert set(loop.recorded) == {"b", "c"}, "the first one waits for its lease"
     assert "letters: a row waits for its lease to end: ZeroDivisionError" in caplog.text
+
+
+def test_a_row_whose_lease_ended_may_be_claimed_again_while_it_is_worked_on():
+    loop = Letters("aa", limits={("tenant", 1): 2})
+    loop.work = lambda one: sleep(0.01) or one.pk
+    loop.run()
+    assert loop.recorded == ["a", "a"]
+    assert not loop.rows.all()
 
 
 def test_rows_beyond_their_share_wait_for_each_other():

@@ -226,3 +226,11 @@ def test_a_stranger_who_asks_again_and_again_meets_the_limit(strangers):
         strangers.ask(agent)
     tasks.sweep()
     assert strangers.undelivered().count(agent.verkey) == 1
+
+
+def test_a_message_that_waited_too_long_for_a_thread_is_given_back(faber):
+    write_to(peers(faber, 1))
+    [row] = claimed()
+    assert not OutboundMessage.due().exists(), "it is leased"
+    posting_queue.loop.record([(row, None)])
+    assert OutboundMessage.due().get() == row

@@ -40,3 +40,16 @@ def test_a_list_changes_no_place_that_its_registry_has_not(answers):
     registry = {"issuerId": ISSUER, **registry_of(3)}
     found = reads.fetch_status_list(None, REGISTRY_ID, registry, 9)
     assert found["revocationList"] == [0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "fetch", [reads.fetch_schema, reads.fetch_definition, reads.fetch_registry]
+)
+@pytest.mark.parametrize(
+    "object_id",
+    ["1:3:CL:12:tag", f"{ISSUER}:3:CL:1:t\0x", "creddef:sov:x", "", "x" * 9000],
+)
+def test_no_node_is_asked_for_what_is_no_id(monkeypatch, fetch, object_id):
+    """A prover writes which definitions a verifier looks up."""
+    monkeypatch.setattr(reads, "send_read", lambda *asked: pytest.fail("asked"))
+    assert fetch(None, object_id) is None
