@@ -11,7 +11,7 @@ import pytest
 import requests
 from indy_vdr import ledger
 
-from agency.devtools.supervisor import read_procfile
+from agency.command_line import processes as product_processes
 from core.call import current_call
 from core.errors import Invalid
 from credentials.ledgers import ledger_of
@@ -302,13 +302,13 @@ def test_a_job_that_fails_unforeseen_does_not_stop_the_others(faber, monkeypatch
     time_passes()
     publish_on_ledgers()
     assert [schema.name for schema in Schema.objects.all()] == ["Second"]
-    assert Publication.objects.get(status=PENDING).last_error == "ZeroDivisionError"
+    assert Publication.objects.get(status=PENDING).last_error == "internal_error"
 
 
 @contextmanager
 def worker(**environment):
-    """The worker of the Procfile, on the database of the test."""
-    command = [sys.executable, "-m", *read_procfile()["worker"].split()]
+    """The worker of the product, on the database of the test."""
+    command = [sys.executable, "-m", *product_processes()["worker"].split()]
     process = subprocess.Popen(command, env=beside(environment), start_new_session=True)
     try:
         yield process
