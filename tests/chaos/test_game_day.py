@@ -1,7 +1,7 @@
 """The faults of docs/operations/game-day.md, one after the other, under load. # slow
 
 Each is seen where that page says, and is over after what it says to do; then nothing
-that was acknowledged is missing. The table of the page is what this test prints.
+that was acknowledged is missing. The page tells the times that this test prints.
 """
 
 import contextlib
