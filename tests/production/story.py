@@ -1,4 +1,4 @@
-"""Test a running agency from outside: the README's story, webhooks, streams, pages."""
+"""Test a running agency from outside: the quick start, webhooks, streams, pages."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.production import Failed
 from tests.production.receiver import Receiver
 from tests.support.paths import ROOT
 
-README = (ROOT / "README.md").read_text()
+QUICKSTART = (ROOT / "docs" / "quickstart.md").read_text()
 SECONDS_OF_THE_STORY, SECONDS_TO_CALL = 180, 60
 ANNOUNCED = {"new_connection", "credential_request", "verification"}
 
@@ -54,12 +54,12 @@ class Agency:
         ) as stream:
             if stream.status_code != 200:
                 raise Failed(f"GET /events/stream answered {stream.status_code}")
-            self.run_the_story_of_the_readme()
+            self.run_the_quick_start()
             self.read(stream)
         receive(receiver, answer.json()["secret"])
 
-    def run_the_story_of_the_readme(self) -> None:
-        [program] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    def run_the_quick_start(self) -> None:
+        [program] = re.findall(r"```python\n(.*?)```", QUICKSTART, re.DOTALL)
         environment = os.environ | {
             "AGENCY_URL": self.url,
             "ACCESS_TOKEN": self.keys["accessToken"],
@@ -73,9 +73,9 @@ class Agency:
             text=True,
             timeout=SECONDS_OF_THE_STORY,
         )
-        if ran.returncode or f"It prints `{ran.stdout.strip()}`." not in README:
+        if ran.returncode or f"It prints `{ran.stdout.strip()}`." not in QUICKSTART:
             raise Failed(
-                f"the story of the README printed {ran.stdout!r}: {ran.stderr}"
+                f"the story of the quick start printed {ran.stdout!r}: {ran.stderr}"
             )
 
     def read(self, stream: requests.Response) -> None:
