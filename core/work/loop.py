@@ -122,8 +122,9 @@ class RowsAtWork(Generic[Row, Result]):
         self._limits_of = limits_of
         self._lock = Lock()
         self._waiting: OrderedDict[Hashable, deque[Row]] = OrderedDict()
+        # With the shares that it took, which it gives back whatever its limits are then.
         # By id(): a row whose lease ended during the work may be claimed again.
-        self._started: dict[int, Row] = {}
+        self._started: dict[int, tuple[Row, Limits]] = {}
         self._shares = Shares()
         self._finished: list[tuple[Row, Result | None]] = []
 
@@ -151,15 +152,16 @@ class RowsAtWork(Generic[Row, Result]):
             self._waiting.move_to_end(line)
             if not rows:
                 del self._waiting[line]
-            self._started[id(row)] = row
-            self._shares.take(self._limits_of(row))
+            limits = self._limits_of(row)
+            self._started[id(row)] = row, limits
+            self._shares.take(limits)
             return row
 
     def end(self, row: Row) -> None:
         """Free the thread and the shares of a row on which nobody works any more."""
         with self._lock:
-            del self._started[id(row)]
-            self._shares.give_back(self._limits_of(row))
+            _, limits = self._started.pop(id(row))
+            self._shares.give_back(limits)
 
     def finish(self, row: Row, result: Result) -> None:
         """Add what came of the work."""
@@ -193,7 +195,8 @@ class RowsAtWork(Generic[Row, Result]):
         with self._lock:
             waiting = [row for rows in self._waiting.values() for row in rows]
             finished = [row for row, _ in self._finished]
-            return [*waiting, *self._started.values(), *finished]
+            started = [row for row, _ in self._started.values()]
+            return [*waiting, *started, *finished]
 
     @property
     def are_waiting(self) -> bool:

@@ -78,6 +78,21 @@ def test_rows_beyond_their_share_wait_for_each_other():
     assert sorted(loop.recorded) == list("abcd") and set(at_once) == {1}
 
 
+def test_what_a_row_has_taken_is_given_back_though_its_limits_change():
+    """As where an endpoint is found to be slow during the call."""
+    loop = Letters("ab", threads=1, limits={("tenant", 1): 1})
+
+    def work(one):
+        loop.limits = {("slow", None): 1}
+        return one.pk
+
+    loop.work = work
+    loop.run()
+    loop.limits, loop.left = {("tenant", 1): 1, ("slow", None): 1}, ["c"]
+    loop.run()
+    assert loop.recorded == ["a", "b", "c"]
+
+
 def test_a_loop_gets_the_row_before_and_ends_without_a_next_one():
     seen, rows = [], [row("a"), row("b")]
 
