@@ -12,6 +12,7 @@ import sys
 from agency_cli import __version__, apply, listen, trigger
 from agency_cli.client import AgencyClient, RequestRefused, Unreachable
 
+KEYS = ("ACCESS_TOKEN", "SUBSCRIPTION_KEY")
 COMMANDS = {"listen": listen, "trigger": trigger, "apply": apply}
 
 
@@ -28,11 +29,12 @@ def main(arguments: list[str] | None = None) -> int:
         module.add_arguments(command)
         command.set_defaults(run=module.run_command)
     given = parser.parse_args(arguments)
+    keys = [os.environ.get(name, "") for name in KEYS]
+    if not all(keys):
+        print(f"Set {' and '.join(KEYS)} in the environment.", file=sys.stderr)
+        return 1
     try:
-        client = AgencyClient(
-            given.url, read_variable("ACCESS_TOKEN"), read_variable("SUBSCRIPTION_KEY")
-        )
-        return given.run(client, given)
+        return given.run(AgencyClient(given.url, *keys), given)
     except RequestRefused as error:
         print(f"The agency refuses: {error}", file=sys.stderr)
     except Unreachable as error:
@@ -41,12 +43,6 @@ def main(arguments: list[str] | None = None) -> int:
         print("\nStopped.", file=sys.stderr)
         return 130
     return 1
-
-
-def read_variable(name: str) -> str:
-    if value := os.environ.get(name, ""):
-        return value
-    raise RequestRefused(f"{name} is not set in the environment")
 
 
 if __name__ == "__main__":

@@ -94,12 +94,19 @@ DEFAULTS = {"tag": "default"}  # of members of a key
 
 @dataclass
 class Step:
-    """An object of the file. found: the same at the agency, or None. changes: of it."""
+    """An object of the file, of the list `name`.
 
-    kind: Kind
+    found: the same at the agency, or None. changes: of it.
+    """
+
+    name: str
     wanted: Row
     found: Row | None
     changes: Row
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.name]
 
     def describe(self) -> str:
         name = f"{self.kind.noun} {self.kind.name_of(self.wanted)}"
@@ -222,9 +229,12 @@ class Agency:
         }
         if not found:
             raise FileError(f"there is no {kind.noun} {wanted}, here or at the agency")
-        if len(found) > 1 and wanted not in found:
+        if wanted in found:
+            return found[wanted]
+        if len(found) > 1:
             raise FileError(f"several {name} are called {wanted}: add the tag")
-        return found.get(wanted) or next(iter(found.values()))
+        [object_id] = found.values()
+        return object_id
 
     def resolve(self, value: Any) -> Any:
         """The same with ids in place of names; None for the id of what is not made."""
@@ -263,7 +273,7 @@ class Agency:
         ]
         body = self.body_of(kind, wanted)
         if not same:
-            return Step(kind, wanted, None, {})
+            return Step(name, wanted, None, {})
         # Names need not be unique: the one that is equal is meant.
         compared = [(fixed_difference(kind, body, row), row) for row in same]
         different, found = min(compared, key=lambda pair: bool(pair[0]))
@@ -278,7 +288,7 @@ class Agency:
             for member in kind.changeable
             if member in wanted and not is_same(wanted[member], found.get(member))
         }
-        return Step(kind, wanted, found, changes)
+        return Step(name, wanted, found, changes)
 
     def perform(self, step: Step) -> None:
         kind = step.kind
@@ -286,7 +296,6 @@ class Agency:
             path = f"{kind.path}/{quote(str(step.found[kind.id]), safe='')}"
             self.client.call("PATCH", path, step.changes)
             return
-        [name] = [name for name, one in KINDS.items() if one is kind]
         shown = f"Made {kind.noun} {kind.name_of(step.wanted)}"
         try:
             made = self.client.post(kind.path, self.body_of(kind, step.wanted))
@@ -296,7 +305,7 @@ class Agency:
             # Its answer was lost, and what that showed is not shown again.
             print(f"{shown}, but its {kind.secret} was lost: {kind.when_lost}")
             return
-        self.rows_of(name).append(made)
+        self.rows_of(step.name).append(made)
         if kind.secret:
             shown += f", {kind.secret} (shown once): {made[kind.secret]}"
         print(shown, flush=True)

@@ -8,8 +8,8 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 SILENCE_TIMEOUT_SECONDS = 35.0  # three heartbeat intervals of the stream
 PAGE_SIZE = 100
@@ -19,6 +19,7 @@ CALL_SECONDS = 120.0  # for one answer: an offer may wait for a ledger
 SILENT_SECONDS, MAX_WAIT_SECONDS = 10.0, 600.0
 TEMPORARY_STATUSES = (408, 421, 425, 429)  # and 5xx: a retry may help
 STREAM_PATH = "/events/stream"
+T = TypeVar("T")
 
 
 class RequestRefused(Exception):
@@ -78,14 +79,18 @@ class AgencyClient:
         """All pages of the list at this path."""
         rows: list[Any] = []
         query = "?limit=100"
-        while query:
+
+        def read_rows() -> tuple[list[Any], str]:
             with self.open_url(f"{self.url}{path}{query}") as answer:
-                rows += read_json(answer)
                 # The keys go to the given address only, whatever the link names.
                 link = re.search(
                     r'(\?[^>]*)>; rel="next"', answer.headers["Link"] or ""
                 )
-            query = link[1] if link else ""
+                return read_json(answer), link[1] if link else ""
+
+        while query:
+            found, query = retry(read_rows)
+            rows += found
         return rows
 
     def post(self, path: str, body: Any = None) -> Any:
@@ -97,29 +102,19 @@ class AgencyClient:
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Return the JSON of the answer. RequestRefused, Unreachable.
 
-        It is sent again while the agency asks to wait, or does not answer. A write has a
-        key, so that it has one effect.
+        A write that is sent again (see retry) has a key, so that it has one effect.
         """
         headers = {"Content-Type": "application/json"}
         if method != "GET":
             headers["Idempotency-Key"] = str(uuid.uuid4())
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers, method=method)
-        began, last_error = time.monotonic(), ""
-        while True:
-            try:
-                with self.open_request(request, CALL_SECONDS) as answer:
-                    return read_json(answer, may_be_empty=True)
-            except Unreachable as error:
-                is_silent = error.seconds is None
-                if time.monotonic() - began > (
-                    SILENT_SECONDS if is_silent else MAX_WAIT_SECONDS
-                ):
-                    raise
-                if str(error) != last_error:
-                    print(f"Waiting: {error}", file=sys.stderr, flush=True)
-                last_error = str(error)
-                time.sleep(error.seconds or 1.0)
+
+        def send() -> Any:
+            with self.open_request(request, CALL_SECONDS) as answer:
+                return read_json(answer, may_be_empty=True)
+
+        return retry(send)
 
     def tenant_id(self) -> str:
         with self.open_url(f"{self.url}/tenants") as answer:
@@ -177,6 +172,22 @@ class AgencyClient:
                 raise error_of_response(error) from None
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(describe_error(error)) from None
+
+
+def retry(ask: Callable[[], T]) -> T:
+    """Ask again while the agency wants to wait, or does not answer. Unreachable."""
+    began, last_error = time.monotonic(), ""
+    while True:
+        try:
+            return ask()
+        except Unreachable as error:
+            patience = SILENT_SECONDS if error.seconds is None else MAX_WAIT_SECONDS
+            if time.monotonic() - began > patience:
+                raise
+            if str(error) != last_error:
+                print(f"Waiting: {error}", file=sys.stderr, flush=True)
+            last_error = str(error)
+            time.sleep(error.seconds or 1.0)
 
 
 def read_json(answer: http.client.HTTPResponse, may_be_empty: bool = False) -> Any:

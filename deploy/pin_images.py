@@ -26,22 +26,20 @@ TIMEOUT = 30
 def main() -> int:
     """0 if every image has its digest, else 1."""
     failed = False
+
+    def pin(found: re.Match[str]) -> str:
+        nonlocal failed
+        try:
+            digest = read_digest(found[2])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            print(f"{found[2]}: not pinned ({error})", file=sys.stderr)
+            failed = True
+            return found[0]
+        print(f"{found[2]}@{digest}")
+        return f"{found[1]}{found[2]}@{digest}"
+
     for file in map(Path, FILES):
-        text = file.read_text()
-        for image in sorted({found[2] for found in IMAGE.finditer(text)}):
-            try:
-                digest = read_digest(image)
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                print(f"{image}: not pinned ({error})", file=sys.stderr)
-                failed = True
-                continue
-            print(f"{image}@{digest}")
-            text = re.sub(
-                rf"({re.escape(image)})(?:@sha256:[0-9a-f]{{64}})?(?=\s)",
-                rf"\1@{digest}",
-                text,
-            )
-        file.write_text(text)
+        file.write_text(IMAGE.sub(pin, file.read_text()))
     return int(failed)
 
 
