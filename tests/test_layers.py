@@ -43,6 +43,7 @@ LIBRARY_BOUNDARIES = {
         for name in ("__init__", "pool", "reads", "try_genesis", "writes")
     },
     "cryptography": {"tenants/vault.py"},
+    "rfc8785": {"credentials/ledgers/webvh/encoding.py"},
     "requests": {"agency/devtools/management/commands/demo.py"},
     "redis": {"core/valkey/cache.py", "core/valkey/rate_limits.py"},
     "h11": {"core/net/http.py", "core/net/idle_connections.py"},

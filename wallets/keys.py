@@ -44,6 +44,13 @@ def encode_key(data: bytes) -> str:
     return base58.b58encode(data).decode()
 
 
+def decode_base58(text: str) -> bytes:
+    """Return the bytes of a text in base58, such as a signature. ValueError."""
+    if len(text) > MAX_TEXT:
+        raise ValueError("too long")
+    return base58.b58decode(text)
+
+
 def decode_key(verkey: str) -> bytes:
     """Return the 32 bytes of a verkey in base58 or as did:key.
 

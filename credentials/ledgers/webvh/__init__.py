@@ -1,0 +1,1 @@
+"""AnonCreds below https addresses: DIDs of did:webvh and their attested resources."""
