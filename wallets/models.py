@@ -43,7 +43,7 @@ class Wallet(Record, NotedRow):
     # Whether this is the organization's own wallet.
     is_organization = models.BooleanField(default=False)
     # The public DID of the organization's own wallet.
-    did = models.CharField(max_length=64, blank=True)
+    did = models.CharField(max_length=255, blank=True)
     # Sealed (tenants/vault.py).
     link_secret = models.BinaryField()
     deleted_at = models.DateTimeField(null=True, editable=False)

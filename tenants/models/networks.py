@@ -14,6 +14,7 @@ class Network(Row):
     class Kind(models.TextChoices):
         LOCAL = "local"
         INDY = "indy"
+        WEBVH = "webvh"  # https addresses, each below a DID of its own
 
     id = models.SlugField(primary_key=True)
     name = models.CharField(max_length=100)
@@ -31,7 +32,7 @@ class Network(Row):
         constraints = [
             models.CheckConstraint(
                 condition=Q(kind="indy") & ~Q(genesis="")
-                | Q(kind="local", genesis="", endorser_did=""),
+                | Q(kind__in=["local", "webvh"], genesis="", endorser_did=""),
                 name="indy_networks_have_a_genesis",
             ),
             models.CheckConstraint(
