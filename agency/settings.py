@@ -21,59 +21,56 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = BASE_DIR if (BASE_DIR / "manage.py").exists() else Path.cwd()
 env = environ.FileAwareEnv()
 
-# For developing Agency itself: Django's traceback pages, which show settings and
-# routes, and static files read again for each request. Never in production.
+# For developing Agency itself: traceback pages show settings and routes. Never in
+# production.
 DEBUG = env.bool("DEBUG", default=False)
-# Signs sessions and links of mails in the studio. API keys do not depend on it.
+# Signs sessions and links of mails in the studio.
 SECRET_KEY = env.str("SECRET_KEY", default="")
-# Former values of `SECRET_KEY`, comma-separated: what they signed stays valid
+# Former values, comma-separated: what they signed stays valid
 # ([keys](operations/keys.md#the-secret-key)).
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Base64 of 32 random bytes; wraps the keys that seal the database. Keep a copy apart.
 AGENCY_MASTER_KEY = env.str("AGENCY_MASTER_KEY", default="")
-# Instead of the key: a command that prints it, without a shell, which every process
-# runs at its start ([keys](operations/keys.md#where-the-master-key-comes-from)).
+# A command that prints it ([keys](operations/keys.md#where-the-master-key-comes-from)).
 AGENCY_MASTER_KEY_COMMAND = env.str("AGENCY_MASTER_KEY_COMMAND", default="")
-# The master key before this one, during
-# [a rotation](operations/keys.md#a-new-master-key).
+# The master key before, during [a rotation](operations/keys.md#a-new-master-key).
 AGENCY_OLD_MASTER_KEY = env.str("AGENCY_OLD_MASTER_KEY", default="")
-# A command that prints that.
+# A command that prints it.
 AGENCY_OLD_MASTER_KEY_COMMAND = env.str("AGENCY_OLD_MASTER_KEY_COMMAND", default="")
-# Base64 of 32 random bytes; seals the file by which
-# [an organization moves](operations/moving.md). Only its two commands need it.
+# Base64 of 32 random bytes; seals the file by which [an organization
+# moves](operations/moving.md). Only its two commands need it.
 AGENCY_MOVE_KEY = env.str("AGENCY_MOVE_KEY", default="")
-# Instead of the key: a command that prints it.
+# A command that prints it.
 AGENCY_MOVE_KEY_COMMAND = env.str("AGENCY_MOVE_KEY_COMMAND", default="")
-# `postgres://user:password@host:port/name` (PostgreSQL only);
-# [options of libpq](#options-of-database_url) may follow as `?sslmode=require`.
+# `postgres://user:password@host:port/name`, with [options](#options-of-database_url)
+# such as `?sslmode=require`.
 DATABASE_URL = env.str("DATABASE_URL", default="")
-# Redis or Valkey: Celery's broker, rate limits, and Django's cache with the
-# [limits of sign-in](operations.md#limits-of-sign-in).
+# Redis or Valkey: Celery's broker, rate limits, and [limits of
+# sign-in](operations.md#limits-of-sign-in).
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
-# Seconds that `migrate`, and other one-off commands of `manage.py`, wait for a lock; so
-# nobody waits longer for them ([upgrade](operations/upgrade.md#locks)).
+# Seconds that `migrate` and other one-off commands wait for a lock
+# ([upgrade](operations/upgrade.md#locks)).
 DATABASE_LOCK_TIMEOUT = env.float("DATABASE_LOCK_TIMEOUT", default=2.0)
-# `manage.py` sets it for these: statements have no time limit, and there is no pool.
+# `manage.py` sets it for these: no time limit of statements, and no pool.
 ONE_OFF_COMMAND = env.bool("ONE_OFF_COMMAND", default=False)
-# Maximum of database connections of one process.
+# Most database connections of one process: at least twice `WEB_THREADS`.
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
-# Web processes let PostgreSQL prepare the statements that they repeat, once for each
-# connection. 0 for a pooler that cannot keep them. Not used with `DEBUG`.
+# Web processes let PostgreSQL prepare repeated statements. 0 for a pooler that cannot
+# keep them.
 DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
 # Port of the web server.
 PORT = env.int("PORT", default=8000)
-# Web processes that share the port ([operations](operations.md#web-processes)). A limit
-# of a container or of systemd (`cpus`, `CPUQuota`) counts like fewer processors.
-# Default: the processors that the server may use.
+# [Processes](operations.md#web-processes) that share the port; a limit of a container
+# or of systemd (`cpus`, `CPUQuota`) counts like fewer processors. Default: the
+# processors.
 WEB_PROCESSES = env.int("WEB_PROCESSES", default=count_processors())
-# Requests that one process of the web server handles at a time, and as many again with
-# long cryptography (definitions, issuing, presenting, verifying); at most half of the
-# former can wait (`Prefer: wait`). `DATABASE_POOL_SIZE` should be twice as much.
+# Requests that one web process handles at a time, and as many again with long
+# cryptography (definitions, issuing, presenting, verifying); at most half of the former
+# can wait (`Prefer: wait`).
 WEB_THREADS = env.int("WEB_THREADS", default=4)
-# Base of all links, invitations and endpoints, never derived from a request. With
-# `https://` cookies are secure, responses have HSTS, and behind a trusted proxy http is
-# redirected (not `/health`, `/health/ready`, `/health/status` and `/metrics`). Default:
-# `http://127.0.0.1:PORT`.
+# Base of all links, invitations and endpoints. With `https://` cookies are secure,
+# responses have HSTS, and behind a trusted proxy http is redirected, but for health and
+# metrics. Default: `http://127.0.0.1:PORT`.
 PUBLIC_URL = env.str("PUBLIC_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
 # Port of the event stream process. Default: `PORT` + 1.
 STREAM_PORT = env.int("STREAM_PORT", default=PORT + 1)
@@ -83,28 +80,27 @@ STREAM_URL = env.str(
     "STREAM_URL",
     default=re.sub(rf":{PORT}$", f":{STREAM_PORT}", PUBLIC_URL),
 ).rstrip("/")
-# Maximum of open streams of one process.
+# Most open streams of one process.
 STREAM_LISTENERS = env.int("STREAM_LISTENERS", default=2000)
-# Maximum of these for one organization.
+# Most of them for one organization.
 STREAM_LISTENERS_PER_TENANT = env.int("STREAM_LISTENERS_PER_TENANT", default=50)
 # URI scheme of deep links into wallet apps.
 DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
-# Host names that the web server accepts, comma-separated, including those that load
+# Host names that the web server accepts, comma-separated, with those that load
 # balancers and Prometheus use.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
 # Origins, as `https://app.example`, whose pages may call the API from a browser,
-# comma-separated; `*`: all. Whoever can open such a page can read the keys that it
-# uses. Short links, the ledger, tails and health can be read from every origin.
+# comma-separated; `*`: all. Whoever opens such a page can read its keys. Links, the
+# ledger, tails and health can be read from every origin.
 CORS_ORIGINS = env.list("CORS_ORIGINS", default=[])
-# 1: static files are served from the installed packages under plain names. 0: from
-# `staticfiles/`, where `collectstatic` puts them compressed and under hashed names; if
-# it was not run, `check`, `migrate` and every page of the studio say so.
+# 1: static files come from the installed packages. 0: from `staticfiles/`, where
+# `collectstatic` puts them.
 STATIC_USE_FINDERS = env.bool("STATIC_USE_FINDERS", default=False)
-# Folder, shared by all processes, for public files. Default: `var/storage`.
+# Folder for public files, shared by all processes. Default: `var/storage`.
 STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(HOME / "var" / "storage"))
-# Class of another storage for public files than that folder, which needs `pip install
-# django-storages[s3]` or the like: `storages.backends.s3.S3Storage`. Each host then
-# keeps copies of tails files that it proves with, below `TMPDIR`.
+# Class of another storage for them, as `storages.backends.s3.S3Storage` (`pip install
+# django-storages[s3]`). Each host then keeps copies of tails files that it proves with,
+# below `TMPDIR`.
 STORAGE_BACKEND = env.str("STORAGE_BACKEND", default="")
 # Its options as JSON: `{"bucket_name": "agency", "querystring_auth": false}`.
 STORAGE_OPTIONS = env.json("STORAGE_OPTIONS", default={})
@@ -112,31 +108,30 @@ STORAGE_OPTIONS = env.json("STORAGE_OPTIONS", default={})
 LOG_FORMAT = env.str("LOG_FORMAT", default="json")
 # Level of the product's own log lines.
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
-# Kinds of processes without which `/health/ready`, `/health/status` and metrics
-# [report one as missing](operations/runbook.md#heartbeats). Leave out what you do not
-# run.
+# Kinds of processes that are [reported when missing](operations/runbook.md#heartbeats).
+# Leave out what you do not run.
 EXPECTED_PROCESSES = env.list(
     "EXPECTED_PROCESSES", default=["web", "stream", "worker", "deliver", "beat"]
 )
 # Bearer token with which Prometheus reads `/metrics`; without it there is no such page.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 # Where to report a weakness of this installation: `mailto:`, `https://` or `tel:`
-# addresses, comma-separated, the first one preferred. Served at
-# `/.well-known/security.txt` (RFC 9116); without it there is no such page.
+# addresses, comma-separated, the preferred one first. Served at
+# `/.well-known/security.txt`.
 SECURITY_CONTACT = env.list("SECURITY_CONTACT", default=[])
-# Local folder in which the processes of one host keep their Prometheus counters, with
-# `METRICS_TOKEN`. One that cannot write there logs an error. Default: `var/metrics`.
+# Local folder for the Prometheus counters of the processes of one host. Default:
+# `var/metrics`.
 METRICS_ROOT = env.str("METRICS_ROOT", default=str(HOME / "var" / "metrics"))
-# Whether `GET /tenants/{id}/keys` of the provider API shows keys again; they are stored
-# sealed for that. 0: shown once, by PATCH.
+# 1: `GET /tenants/{id}/keys` of the provider API shows keys again; they are stored
+# sealed. 0: PATCH shows them once.
 PROVIDER_KEYS_READABLE = env.bool("PROVIDER_KEYS_READABLE", default=True)
 # Regions that the provider API lists: `Name=Text`, comma-separated.
 REGIONS = env.dict("REGIONS", default={"UnitedStates": "United States"})
-# 0: only staff create people, apart from invitations, and only staff let people
-# [create organizations](team.md#members-and-roles).
+# 0: only staff create people, apart from invitations, and let them [create
+# organizations](team.md#members-and-roles).
 STUDIO_SIGN_UP = env.bool("STUDIO_SIGN_UP", default=True)
-# Prefixes below which the subscription key is optional, comma-separated. Add
-# `/agency/v1` for programs that send only the access token there; `/` is everywhere.
+# Prefixes below which the subscription key is optional, comma-separated; `/`:
+# everywhere.
 SUBSCRIPTION_KEY_OPTIONAL = tuple(
     f"/{prefix.strip('/')}/".replace("//", "/")
     for prefix in env.list(
@@ -144,48 +139,44 @@ SUBSCRIPTION_KEY_OPTIONAL = tuple(
     )
 )
 # Ids that programs of the original service send for networks here:
-# `sovrin-staging=local,bcovrin-test=local`. A network here with that id takes
-# precedence.
+# `sovrin-staging=local,bcovrin-test=local`.
 NETWORK_ALIASES = env.dict("NETWORK_ALIASES", default={})
 # Keys of definitions made in advance; with 0 every definition waits for its key.
 SPARE_KEYS = env.int("SPARE_KEYS", default=4)
-# Definitions that one organization may make in a minute; more are 429
-# `too_many_definitions`. Six times as many under `/agency/v1` and `/credentials/v1`,
-# whose clients give up at a 429. 0 for no limit.
+# Definitions that one organization may make in a minute, six times as many under
+# `/agency/v1` and `/credentials/v1`, whose clients give up at a 429; 0: any number.
 DEFINITIONS_A_MINUTE = env.int("DEFINITIONS_A_MINUTE", default=10)
-# Definitions that it may make in a day, deleted ones included; 0 for no limit.
+# Definitions that it may make in a day, deleted ones included; 0: any number.
 DEFINITIONS_A_DAY = env.int("DEFINITIONS_A_DAY", default=100)
-# Places of a definition's first revocation registry, created in the call.
+# Places of a definition's first revocation registry, made in the call.
 REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)
-# Places of the later ones, created by the worker in advance.
+# Places of the later ones, made by the worker in advance.
 REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
-# Public DIDs that are resolved in a minute for one organization: as many for its own
-# callers as for strangers that send it messages; a DID that was resolved in the last
-# minute does not count; 0: any number.
+# Public DIDs resolved in a minute for callers of one organization, and as many for
+# strangers that send it messages; one resolved in the last minute does not count; 0:
+# any number.
 DIDS_PER_MINUTE = env.int("DIDS_PER_MINUTE", default=120)
-# Requests to connect that come to the public DID of one organization without an
-# invitation, in a minute, a quarter of them from one address or one other organization
-# here; what is above gets 429; 0: any number.
+# Requests to connect in a minute to the public DID of one organization, a quarter of
+# them from one address or one other organization here; 0: any number.
 REQUESTS_PER_DID = env.int("REQUESTS_PER_DID", default=240)
-# Requests to connect that come from one address, or from the wallets of one other
-# organization here, by one invitation at once, and as many again each minute, evenly;
-# what is above gets 429; 0: any number.
+# The same by one invitation from one address, or from the wallets of one other
+# organization here: at once, and as many again each minute, evenly.
 REQUESTS_PER_INVITATION = env.int("REQUESTS_PER_INVITATION", default=60)
 # Seconds that a call waits for a remote ledger, with all reads, writes and keys.
 LEDGER_TIMEOUT = env.float("LEDGER_TIMEOUT", default=15.0)
-# Maximum size of a tails file, which has 256 bytes for each place of a registry.
+# Most bytes of a tails file, 256 for each place of a registry.
 MAX_TAILS_BYTES = env.int("MAX_TAILS_BYTES", default=10 * 1024 * 1024)
 # Maximal number of credentials in a revocation registry: its tails file has 256 bytes
 # for each.
 MAX_PLACES = MAX_TAILS_BYTES // 256
-# Maximum body of one API request.
+# Most bytes of the body of an API request.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
-# Maximum size of one file of credentials to be offered (`POST /credentials/bulk`); a
-# proxy before Agency must let it through.
+# Most bytes of [a file of credentials](issue-many.md); a proxy before Agency must let
+# it through.
 MAX_BULK_BYTES = env.int("MAX_BULK_BYTES", default=10 * 1024 * 1024)
-# Maximum size of one uploaded picture.
+# Most bytes of an uploaded picture.
 MAX_IMAGE_BYTES = env.int("MAX_IMAGE_BYTES", default=256 * 1024)
-# Maximum size of one DIDComm envelope.
+# Most bytes of a DIDComm envelope.
 MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
 # Whether outgoing calls may reach this machine.
 OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=False)
@@ -193,42 +184,41 @@ OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=False)
 OUTGOING_ALLOWED_NETWORKS = env.list(
     "OUTGOING_ALLOWED_NETWORKS", cast=ip_network, default=[]
 )
-# PEM file of the authorities that outgoing TLS trusts; else Mozilla's list (certifi).
+# PEM file of the authorities that outgoing TLS trusts; else Mozilla's list.
 OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
-# Whether only `https://` addresses can be registered as webhooks.
+# Whether webhooks must have `https://` addresses.
 WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=True)
-# Webhook calls that one worker process makes at a time; a quarter of them to one
-# address, half for one organization.
+# Webhook calls that one `deliver` makes at a time; a quarter of them to one address,
+# half for one organization.
 WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
-# Messages to other agents that one worker process posts at a time; a quarter of them to
-# one endpoint, half for one organization, a quarter to endpoints that are slow or have
-# never answered.
+# Messages to other agents that it posts at a time; a quarter of them to one endpoint,
+# half for one organization, a quarter to endpoints that are slow or have never
+# answered.
 MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=16)
-# How long events and their deliveries are kept.
+# Days that events and their deliveries are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
-# How long messages between agents are kept once they are done
-# ([what is kept](operations/erasure.md)).
+# Days that messages between agents are kept once done ([what is
+# kept](operations/erasure.md)).
 MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
-# How long the [log of who changed what](team.md#the-log) is kept; 0 for ever.
+# Days of the [log of who changed what](team.md#the-log); 0: for ever.
 AUDIT_RETENTION_DAYS = env.int("AUDIT_RETENTION_DAYS", default=400)
-# Hours in which the deletion of an organization
-# [by its own key](operations/erasure.md#by-its-own-key) can be undone; 0: it is deleted
-# at once.
+# Hours in which the deletion of an organization [by its own
+# key](operations/erasure.md#by-its-own-key) can be undone; 0: none.
 DELETION_UNDO_HOURS = env.int("DELETION_UNDO_HOURS", default=24)
-# API calls that are [logged](studio.md#request-log) for each organization, the newest
-# ones, for at most 30 days; 0: none, and what was logged is deleted.
+# API calls [logged](studio.md#request-log) for each organization, the newest, for at
+# most 30 days; 0: none, also of those before.
 REQUEST_LOG_ROWS = env.int("REQUEST_LOG_ROWS", default=100_000)
-# How long Django's own log of *Changes in the admin* is kept; 0 for ever.
+# Days of Django's own log of *Changes in the admin*; 0: for ever.
 ADMIN_LOG_RETENTION_DAYS = env.int("ADMIN_LOG_RETENTION_DAYS", default=0)
-# Hosted wallets of one organization, if its account has [quotas](operations.md#quotas),
-# as those made in the studio have; 0 here and below: any number.
+# Hosted wallets of one organization, if its account has [quotas](operations.md#quotas);
+# 0 here and below: any number.
 QUOTA_WALLETS = env.int("QUOTA_WALLETS", default=1000)
-# Its connections and open invitations, without those that count below.
+# Its connections and open invitations, without those of the next line.
 QUOTA_CONNECTIONS = env.int("QUOTA_CONNECTIONS", default=10_000)
 # Its connections that [strangers](operations.md#strangers) began, and with which it did
 # nothing yet.
 QUOTA_STRANGERS = env.int("QUOTA_STRANGERS", default=2000)
-# Its credentials and verifications that are not in a final state, together.
+# Its credentials and verifications that are not in a final state.
 QUOTA_OPEN_EXCHANGES = env.int("QUOTA_OPEN_EXCHANGES", default=10_000)
 # Its credential definitions, deleted ones included.
 QUOTA_DEFINITIONS = env.int("QUOTA_DEFINITIONS", default=100)
@@ -240,15 +230,14 @@ QUOTA_PICTURE_BYTES = env.int("QUOTA_PICTURE_BYTES", default=10 * 1024 * 1024)
 QUOTA_ORGANIZATIONS = env.int("QUOTA_ORGANIZATIONS", default=10)
 # Tests only: whether `FAULT_POINT` has an effect.
 FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
-# Tests only: the point at which a process kills itself.
+# Tests only: where a process kills itself.
 FAULT_POINT = env.str("FAULT_POINT", default="") if FAULT_INJECTION else ""
-# Mail of the studio: `smtp://user:password@host:port`, or `smtp+tls://` for STARTTLS.
-# Without it none is sent: pages that need mail say so, `check --deploy` warns.
-# `consolemail://` prints mail, reset links included, to the log.
+# `smtp://user:password@host:port`, or `smtp+tls://` for STARTTLS. Without it no mail is
+# sent, and pages that need it say so. `consolemail://` prints mail, reset links
+# included, to the log.
 EMAIL_URL = env.str("EMAIL_URL", default="")
 # Whether people follow a link in a mail before their first sign-in. If not, an address
-# may have several accounts, as nobody has proven that it is theirs. Default: 1 with
-# `EMAIL_URL`, else 0.
+# may have several accounts. Default: 1 with `EMAIL_URL`, else 0.
 STUDIO_VERIFY_EMAIL = env.bool("STUDIO_VERIFY_EMAIL", default=bool(EMAIL_URL))
 # Whether staff need a [second factor](team.md#second-factors) to open the admin.
 STAFF_SECOND_FACTOR = env.bool("STAFF_SECOND_FACTOR", default=True)
@@ -257,16 +246,15 @@ DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
 # 1 behind a proxy that sets `X-Forwarded-Proto`; needed for `https://`, unless the web
 # server does TLS itself.
 TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
-# Number of chained proxies, each of which adds the address of its caller to
-# `X-Forwarded-For`; with 0 that header is ignored. With a number too small, the
-# [limits of sign-in](operations.md#limits-of-sign-in) take all people for one address;
-# with one too large, people can choose theirs. Default: `TRUST_PROXY`.
+# Number of chained proxies that each add the address of their caller to
+# `X-Forwarded-For`. With too small a number [limits of
+# sign-in](operations.md#limits-of-sign-in) take all people for one; with too large a
+# one, people choose their address. Default: `TRUST_PROXY`.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=int(TRUST_PROXY))
-# Envelopes that `/didcomm` accepts from one address (for IPv6 from one /64 network) at
-# once, and as many again each minute, evenly; 0: any number.
+# Envelopes that `/didcomm` accepts from one address (IPv6: /64 network) at once, and as
+# many again each minute, evenly; 0: any number.
 INBOX_PER_ADDRESS = env.int("INBOX_PER_ADDRESS", default=6000)
-# Envelopes that it accepts from one sender for one key of a wallet (one connection or
-# invitation) at once, and as many again each minute, evenly; 0: any number.
+# The same from one sender for one key of a wallet (one connection or invitation).
 INBOX_PER_RECIPIENT = env.int("INBOX_PER_RECIPIENT", default=1200)
 
 if not DATABASE_URL:

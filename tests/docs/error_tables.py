@@ -1,25 +1,24 @@
-"""The tables of docs/errors.md, made of core/api/openapi/error_codes.yaml."""
-
-import re
+"""The lists of docs/errors.md, made of core/api/openapi/error_codes.yaml."""
 
 from core.api.openapi.error_codes import ErrorTable, read_tables
+from tests.docs.entries import LIST, write_entry
 from tests.support.paths import DOCS
 
 PAGE = DOCS / "errors.md"
-TABLE = re.compile(r"^\| code \|.*\n(?:\|.*\n)+", re.MULTILINE)
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables as they should be."""
+    """The page with its lists as they should be."""
     tables = iter(read_tables())
-    return TABLE.sub(lambda _: markdown_of(next(tables)), page)
+    return LIST.sub(lambda _: markdown_of(next(tables)), page)
 
 
 def markdown_of(table: ErrorTable) -> str:
-    rows = [[f"`{code}`", *row] for code, row in table.rows.items()]
-    lines = [" | ".join(row) for row in (table.columns, *rows)]
-    head, *body = [f"| {line} |\n" for line in lines]
-    return "".join([head, f"|{'---|' * len(table.columns)}\n", *body])
+    entries = [
+        write_entry(code, ", ".join(statuses), text)
+        for code, (*statuses, text) in table.rows.items()
+    ]
+    return "\n".join(entries) + "\n"
 
 
 if __name__ == "__main__":

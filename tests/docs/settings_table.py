@@ -1,28 +1,31 @@
-"""The table of docs/settings.md, made from agency/settings.py.
+"""The list of docs/settings.md, made from agency/settings.py.
 
 `python -m tests.docs.settings_table` writes it. Each variable has a comment above it,
-which is its text in the table. A default that is no literal stands in the comment's
+which is its text there. A default that is no literal stands in the comment's
 last words, as `Default: ...`.
 """
 
 import ast
 import re
 
+from tests.docs.entries import LIST, write_entry
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "settings.md"
 SOURCE = ROOT / "agency" / "settings.py"
-# Rows of variables that only programs beside Agency read, by the row that they follow.
+HEADING = "## Variables\n"
+# Entries of variables that only programs beside Agency read, by the one they follow.
 OTHERS = {
-    "WEB_PROCESSES": "| `GRANIAN_HOST` | `127.0.0.1`; in the image `0.0.0.0` | Address "
-    "that web server and event streams listen on; a variable of granian, as are others "
-    "(`granian --help`). |"
+    "WEB_PROCESSES": write_entry(
+        "GRANIAN_HOST",
+        "`127.0.0.1`; in the image `0.0.0.0`",
+        "Address of web server and event streams, read by granian, as other `GRANIAN_…`.",
+    )
 }
-TABLE = re.compile(r"^\| variable .*?(?=\n\n)", re.MULTILINE | re.DOTALL)
 
 
-def make_table():
-    rows = ["| variable | default | what |", "|---|---|---|"]
+def make_list():
+    entries = []
     source = SOURCE.read_text()
     lines = source.splitlines()
     for node in ast.parse(source).body:
@@ -33,9 +36,9 @@ def make_table():
         name = call.args[0].value
         text, _, words = comment_above(lines, node.lineno).partition(" Default: ")
         default = words.removesuffix(".") or show_default(call)
-        rows.append(f"| `{name}` | {default} | {text} |")
-        rows += [OTHERS[name]] if name in OTHERS else []
-    return "\n".join(rows)
+        entries.append(write_entry(name, default, text))
+        entries += [OTHERS[name]] if name in OTHERS else []
+    return "\n".join(entries) + "\n"
 
 
 def is_read(node):
@@ -64,13 +67,13 @@ def show_default(call):
     if isinstance(value, list):
         value = ",".join(value)
     if isinstance(value, str):
-        return f"`{value}`" if value else "–"
+        return f"`{value}`" if value else ""
     return str(int(value))
 
 
 def make_page():
-    table = make_table().replace("\\", "\\\\")
-    return TABLE.sub(table, PAGE.read_text())
+    before, heading, rest = PAGE.read_text().partition(HEADING)
+    return before + heading + LIST.sub(lambda _: make_list(), rest, count=1)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from connections.didcomm.reasons import DECLINES
 from core.api.exceptions import CODES
 from core.api.openapi.error_codes import read_tables
 from tests.docs import error_tables, settings_table
+from tests.docs.entries import read_names
 from tests.measures.source import read_modules
 from tests.support.paths import ROOT
 from verifications.policy_lab.lint import RULES
@@ -49,21 +50,19 @@ def code_in(argument):
     return text if is_code else None
 
 
-def table(name):
-    """The first column of every table row in a page of docs/."""
-    page = (ROOT / "docs" / name).read_text()
-    return set(re.findall(r"^\| `([\w-]+)`", page, re.MULTILINE))
+def documented_codes():
+    return set(read_names(error_tables.PAGE.read_text()))
 
 
 def test_the_page_of_errors_has_the_tables_of_the_product():
     """If it fails: `make docs-tables`."""
     page = error_tables.PAGE.read_text()
     assert error_tables.with_tables(page) == page
-    assert {code for one in read_tables() for code in one.rows} == table("errors.md")
+    assert {code for one in read_tables() for code in one.rows} == documented_codes()
 
 
 def test_every_code_stands_in_the_table_of_errors():
-    assert codes_raised() - table("errors.md") == set()
+    assert codes_raised() - documented_codes() == set()
 
 
 def test_the_table_of_errors_names_nothing_that_is_never_raised():
@@ -71,7 +70,7 @@ def test_the_table_of_errors_names_nothing_that_is_never_raised():
     constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
     text = "\n".join(one for one in constants if isinstance(one, str))
     fields = "invitation", "credentialData", "verificationData"
-    unknown = {code for code in table("errors.md") if code not in text}
+    unknown = {code for code in documented_codes() if code not in text}
     assert unknown - {f"bad_{field}" for field in fields} == set()
 
 

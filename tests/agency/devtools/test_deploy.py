@@ -10,6 +10,7 @@ import pytest
 
 from agency.devtools.supervisor import read_procfile
 from tests.agency.devtools.test_commands import COMPOSE
+from tests.docs.entries import read_names
 from tests.production.proxy import CONFIGURATION, Proxy
 from tests.support.http_endpoints import certificate
 from tests.support.paths import ROOT
@@ -104,11 +105,7 @@ def test_the_page_enables_every_line_of_the_procfile() -> None:
 
 
 def test_the_page_names_settings_that_there_are() -> None:
-    known = set(
-        re.findall(
-            r"^\| `([A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M
-        )
-    )
+    known = set(read_names((ROOT / "docs" / "settings.md").read_text()))
     named = set(re.findall(r"^    ([A-Z_]+)=", PAGE, re.MULTILINE))
     assert (
         {"SECRET_KEY", "AGENCY_MASTER_KEY", "DATABASE_URL", "ALLOWED_HOSTS"}

@@ -266,6 +266,6 @@ def test_a_variable_that_is_given_wins_over_that_of_make_run() -> None:
 
 
 def test_the_docs_name_what_make_run_sets() -> None:
-    text = (ROOT / "docs" / "settings.md").read_text().split("| variable |")[0]
+    text = (ROOT / "docs" / "settings.md").read_text().split("## Variables")[0]
     for name, value in run.DEVELOPER_SETTINGS.items():
         assert f"`{name}={value}`" in text

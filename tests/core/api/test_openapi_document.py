@@ -39,7 +39,7 @@ def test_who_has_it_already_is_told_so(client, db):
 def test_each_operation_names_errors_of_the_list_with_their_status(client, db):
     document = json.loads(client.get("/openapi.json").content)
     known = document["components"]["schemas"]["ErrorCode"]["enum"]
-    statuses = dict(re.findall(r"^\| `(\w+)` \| ([^|]+)", ERRORS, re.MULTILINE))
+    statuses = dict(re.findall(r"^- `(\w+)` \(([^)]+)", ERRORS, re.MULTILINE))
     for _, _, operation in operations(document):
         for status, response in operation["responses"].items():
             if status == "200":
