@@ -3,4 +3,4 @@
 It is a package of its own, `agency-cli`, and imports nothing of the server.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

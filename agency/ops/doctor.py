@@ -37,7 +37,7 @@ from core.database.base import is_outage
 from core.errors import AgencyError
 from core.telemetry.logs import without_secrets
 from core.valkey import rate_limits
-from core.version import __version__
+from core.version import describe_version
 from core.work.waiting import limit_waiting
 from credentials.ledgers import ledger_of
 from tenants.models import Network, Tenant
@@ -441,15 +441,16 @@ def check_processes() -> Findings:
 
 
 def check_versions() -> Findings:
-    """Compare the versions in the heartbeats of live processes with this one."""
+    """Compare the builds in the heartbeats of live processes with this one."""
     lives = Heartbeat.objects.filter(heartbeats.is_alive())
-    others = set(lives.exclude(version=__version__).values_list("version", flat=True))
+    ours = describe_version()
+    others = set(lives.exclude(version=ours).values_list("version", flat=True))
     if others:
         named = ", ".join(sorted(others))
         yield Finding(
             "versions",
             WARNING,
-            f"Processes of version {named} run beside {__version__}.",
+            f"Processes of {named} run, and this is {ours}.",
             "Restart all processes after an upgrade.",
         )
 

@@ -20,7 +20,7 @@ from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
 from agency.ops.models import Heartbeat
-from core.version import __version__
+from core.version import describe_version
 from core.work.retention import BatchBudget, delete_in_batches
 from tenants import idempotency
 
@@ -43,7 +43,10 @@ def start_heartbeats(
     lives and does nothing.
     """
     row = Heartbeat(
-        kind=kind, host=socket.gethostname(), pid=os.getpid(), version=__version__
+        kind=kind,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        version=describe_version(),
     )
     arguments = [row, is_working, Event()]
     thread = Thread(

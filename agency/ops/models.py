@@ -16,7 +16,7 @@ class Heartbeat(models.Model):
     kind = models.CharField(max_length=16)
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
-    version = models.CharField(max_length=32)
+    version = models.CharField(max_length=32)  # with the build: describe_version()
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     # The connections of the process to PostgreSQL, and the calls that wait for one.

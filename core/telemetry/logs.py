@@ -15,7 +15,7 @@ from celery import signals
 from django.http import HttpRequest
 
 from core.call import current_call
-from core.version import __version__
+from core.version import describe_version
 
 logger = logging.getLogger(__name__)
 USER_INFO = re.compile(r"(?<=://)[^\s/?#'\"@]*@")
@@ -123,8 +123,8 @@ def without_secrets(text: str, request: object = None) -> str:
 
 
 def log_start(process: str) -> None:
-    """Log the version. Each long-running process calls this once."""
-    logger.info("Agency %s starts: %s", __version__, process)
+    """Log the version and the build. Each long-running process calls this once."""
+    logger.info("Agency %s starts: %s", describe_version(), process)
 
 
 @signals.setup_logging.connect

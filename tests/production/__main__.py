@@ -37,6 +37,7 @@ from agency.devtools.supervisor import (
     print_line,
     read_procfile,
 )
+from core.version import hash_sources
 from tests.measures.source import PACKAGES
 from tests.production import Failed, imports
 from tests.production.proxy import Proxy
@@ -316,9 +317,10 @@ def readiness(supervisor: Supervisor) -> tuple[int, str]:
 
 
 def judge_health(supervisor: Supervisor) -> None:
-    """Ready, and well by the checks that docker-compose.yml makes of each service."""
-    if (found := readiness(supervisor))[0] != 200:
-        raise Failed(f"/health/ready: {found}")
+    """Of this build, ready, and well by docker-compose.yml's checks of each service."""
+    status, found = readiness(supervisor)
+    if status != 200 or json.loads(found)["build"] != hash_sources(ROOT):
+        raise Failed(f"/health/ready: {status} {found}")
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     for name in supervisor.services:
         kind, *words = services[name]["healthcheck"]["test"]

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from agency.ops import doctor
+from core.version import describe_version
 
 
 class Command(BaseCommand):
@@ -38,6 +39,9 @@ class Command(BaseCommand):
         errors = sum(finding.level == doctor.ERROR for finding in found)
         if not options["json"]:
             warnings = len(found) - errors
-            self.stdout.write(f"doctor: {errors} errors, {warnings} warnings.")
+            self.stdout.write(
+                f"doctor: {errors} errors, {warnings} warnings. "
+                f"Agency {describe_version()}."
+            )
         if errors:
             sys.exit(1)

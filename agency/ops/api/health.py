@@ -13,11 +13,12 @@ from rest_framework.response import Response
 from agency.ops import health
 from core.api.openapi.operation import operation
 from core.errors import NotReady, Unavailable
-from core.version import __version__
+from core.version import __version__, read_build
 
 
 class Readiness(serializers.Serializer):
     version = serializers.CharField()
+    build = serializers.CharField()
     database = serializers.CharField()
     masterKey = serializers.CharField()
     migrations = serializers.CharField()
@@ -27,6 +28,10 @@ class Readiness(serializers.Serializer):
     pool = serializers.CharField()
     tails = serializers.CharField()
     writes = serializers.CharField()
+
+
+def describe(found: dict[str, str]) -> dict[str, str]:
+    return {"version": __version__, "build": read_build(), **found}
 
 
 @extend_schema(auth=[])
@@ -44,7 +49,7 @@ class Health(viewsets.ViewSet):
         broken = {name: [found[name]] for name in health.CHECKS if found[name] != "ok"}
         if broken:
             raise NotReady(f"Not ready: {', '.join(broken)}.", broken)
-        return Response({"version": __version__, **found})
+        return Response(describe(found))
 
     @operation("status", None, response=Readiness)
     def status(self, request: HttpRequest) -> Response:
@@ -52,4 +57,4 @@ class Health(viewsets.ViewSet):
         wrong = {name: [text] for name, text in found.items() if text != "ok"}
         if wrong:
             raise Unavailable("degraded", f"Wrong: {', '.join(wrong)}.", wrong)
-        return Response({"version": __version__, **found})
+        return Response(describe(found))

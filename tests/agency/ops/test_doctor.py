@@ -13,11 +13,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import OperationalError
 
-from agency.ops import doctor, health, heartbeats
+from agency.ops import doctor, health
 from agency.ops.doctor import Finding
 from agency.ops.models import Heartbeat
 from core.errors import Unavailable
 from core.valkey import rate_limits
+from core.version import __version__, describe_version
 from core.work.waiting import seconds_left
 from tests.factories import HeartbeatFactory, NetworkFactory, TenantFactory
 from tests.support.http_endpoints import answers, certificate, serving
@@ -94,7 +95,7 @@ def test_errors_come_first_and_make_the_exit_code(checks, capsys):
     assert ended.value.code == 1
     assert capsys.readouterr().out == (
         "error b: It does.\n    Do that.\nwarning a: It may.\n    Do this.\n"
-        "doctor: 1 errors, 1 warnings.\n"
+        f"doctor: 1 errors, 1 warnings. Agency {describe_version()}.\n"
     )
     checks(one=finds(warning))
     call_command("doctor", "--json")
@@ -263,7 +264,10 @@ def test_missing_and_mixed_processes_are_found(settings):
     HeartbeatFactory(version="0.0.1")
     assert names(doctor.check_processes) == [("processes", "error")]
     assert names(doctor.check_versions) == [("versions", "warning")]
-    Heartbeat.objects.update(version=heartbeats.__version__)
+    Heartbeat.objects.update(version=f"{__version__}+0123456789ab")
+    [found] = doctor.check_versions()
+    assert f"{__version__}+0123456789ab run" in found.text
+    Heartbeat.objects.update(version=describe_version())
     assert names(doctor.check_versions) == []
 
 

@@ -1,4 +1,4 @@
-"""The package, its metadata, readiness, schema and log have the same version."""
+"""The package, its metadata, readiness, schema and log have the same version and build."""
 
 import json
 import os
@@ -14,7 +14,8 @@ from django.test import Client
 
 import agency_cli
 from agency.ops import heartbeats
-from core.version import __version__
+from core import version
+from core.version import __version__, describe_version, hash_sources, read_build
 from tests.support.paths import ROOT
 
 
@@ -33,8 +34,34 @@ def test_the_newest_release_in_the_changelog_is_this_version():
 
 @pytest.mark.django_db
 def test_readiness_and_the_schema_tell_the_version():
-    assert Client().get("/health/ready").json()["version"] == __version__
+    ready = Client().get("/health/ready").json()
+    assert (ready["version"], ready["build"]) == (__version__, read_build())
     assert Client().get("/openapi.json").json()["info"]["version"] == __version__
+
+
+def test_the_build_is_of_what_a_wheel_packs():
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    wanted = [f"{name}*" for name in version.PACKAGES if name != "agency_cli"]
+    assert tools["packages"]["find"]["include"] == wanted
+    [patterns] = tools["package-data"].values()
+    assert {f"**/*{one}" for one in version.SUFFIXES - {".py"}} == set(patterns)
+
+
+def test_a_build_differs_with_each_file_and_each_name(tmp_path):
+    def build(**files):
+        folder = tmp_path / str(len(list(tmp_path.iterdir()))) / "core" / "net"
+        folder.mkdir(parents=True)
+        for name, text in files.items():
+            (folder / name.replace("_", ".")).write_text(text)
+        return hash_sources(folder.parents[1])
+
+    builds = [
+        build(a_py="a"), build(a_py="b"), build(b_py="a"), build(a_py="a", c_css=""),
+        build(),
+    ]  # fmt: skip
+    assert len(set(builds)) == len(builds)
+    others = {"a_pyc": "a", "README_md": "a", "django_po": "a"}
+    assert build(a_py="a", **others) == builds[0]
 
 
 @pytest.mark.slow
@@ -49,7 +76,7 @@ def test_a_server_logs_its_version_when_it_starts(module, name):
     [line] = [
         json.loads(one) for one in done.stderr.splitlines() if b" starts: " in one
     ]
-    assert line["message"] == f"Agency {__version__} starts: {name}"
+    assert line["message"] == f"Agency {describe_version()} starts: {name}"
     assert line["version"] == __version__
 
 
@@ -66,4 +93,4 @@ def test_celery_logs_its_version_and_lives_when_it_starts(caplog, monkeypatch):
         started.reset_mock()
         signal.send(sender=sender)
         assert [call.args[0] for call in started.call_args_list] == [kind]
-        assert f"Agency {__version__} starts: {name}" in caplog.messages
+        assert f"Agency {describe_version()} starts: {name}" in caplog.messages
