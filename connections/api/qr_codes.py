@@ -50,8 +50,10 @@ def code_of(connection: Connection) -> QRCode:
     links, if the link carries two invitations, and if the code would be larger than
     MAX_VERSION.
     """
-    wants_short = connection.wallet.tenant.short_qr_codes or connection.link_has_both
-    if connection.shared is None and not wants_short:
+    tenant = connection.wallet.tenant
+    wants_short = tenant.short_qr_codes or connection.link_has_both
+    has_exchange = connection.connectionless or connection.shared is not None
+    if not has_exchange and not wants_short:
         invitation = connection.invitation
         kept = {name: invitation[name] for name in ("imageUrl",) if name in invitation}
         with_picture = smallest_code(

@@ -1,6 +1,6 @@
 """Record what became of a link when its connection is deleted or merged."""
 
-from agency.holders.links.links import message_of
+from agency.holders.links.links import content_of
 from agency.holders.links.models import ClosedLink
 from connections.messaging import router
 from connections.models import Connection
@@ -41,7 +41,7 @@ def insert_once(
     If there is one already, nothing changes: the first reason counts. moved_to: the
     connection over which the exchange of the link goes on.
     """
-    kind, thread_id = message_of(connection)
+    kind, thread_id = content_of(connection)
     row = ClosedLink(
         tenant_id=connection.tenant_id,
         token=connection.token,

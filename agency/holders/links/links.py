@@ -17,6 +17,10 @@ Kind = ClosedLink.Kind
 Exchange = Credential | Verification
 # By the end of the type of the message in the link, for both protocol versions.
 KINDS = {"/offer-credential": Kind.OFFER, "/request-presentation": Kind.REQUEST}
+MODELS: dict[str, type[Exchange]] = {
+    Kind.OFFER: Credential,
+    Kind.REQUEST: Verification,
+}
 LIVE = (State.WAITING, State.OPENED, State.ACCEPTED)
 SEEN_ONLY = (State.DONE, State.FAILED)
 
@@ -107,7 +111,7 @@ def find_link(token: str) -> Link | None:
     """
     connection = Connection.find_by_token(token)
     if connection:
-        kind, thread_id = message_of(connection)
+        kind, thread_id = content_of(connection)
         return Link(
             token=token,
             tenant=connection.tenant,
@@ -129,25 +133,33 @@ def find_link(token: str) -> Link | None:
     )
 
 
-def message_of(connection: Connection) -> tuple[str, str]:
-    """The kind of the link, and the thread of the exchange in it or ""."""
+def content_of(connection: Connection) -> tuple[str, str]:
+    """The kind of the link, and the thread of the exchange in it or "".
+
+    A link that shares no message is an invitation, unless it was made for an exchange.
+    """
     request = invitation_links.shared_request(connection)
     if not request:
-        return Kind.INVITATION, ""
+        return _exchange_without_message(connection)
     kinds = (
         kind for ending, kind in KINDS.items() if request["@type"].endswith(ending)
     )
     return next(kinds, Kind.INVITATION), request["@id"]
 
 
+def _exchange_without_message(connection: Connection) -> tuple[str, str]:
+    if connection.connectionless:
+        for kind, model in MODELS.items():
+            found = model.objects.filter(connection=connection)
+            if thread_id := found.values_list("thread_id", flat=True).first():
+                return kind, thread_id
+    return Kind.INVITATION, ""
+
+
 def find_exchange(
     kind: str, connection_id: UUID | None, thread_id: str
 ) -> Exchange | None:
-    models: dict[str, type[Exchange]] = {
-        Kind.OFFER: Credential,
-        Kind.REQUEST: Verification,
-    }
-    if kind not in models or not connection_id:
+    if kind not in MODELS or not connection_id:
         return None
-    rows = models[kind].objects.select_related("tenant__network")
+    rows = MODELS[kind].objects.select_related("tenant__network")
     return rows.filter(connection_id=connection_id, thread_id=thread_id).first()
