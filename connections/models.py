@@ -159,6 +159,11 @@ class Connection(EventSource, NotedRow):
     inviter_key = models.CharField(max_length=44, blank=True)
     # Used for one exchange only, and not listed.
     connectionless = models.BooleanField(default=False)
+    # What opens a wallet of OpenID4VC at the exchange of the link, which then has no
+    # messages. "" for DIDComm.
+    wallet_link = models.CharField(
+        max_length=2000, blank=True, default="", db_default=""
+    )
     # The link has an exchange attached, and the invitee connects first.
     carries_exchange = models.BooleanField(default=False)
     # The first message of an exchange, sealed. Starter: the content of the link.
@@ -753,6 +758,11 @@ class Connection(EventSource, NotedRow):
     def inviter_name(self) -> str:
         """The inviter's name in the invitation."""
         return self.name or self.wallet.name
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether the peer is a DIDComm agent. A wallet of OpenID4VC calls us only."""
+        return not self.wallet_link
 
     @property
     def is_open(self) -> bool:

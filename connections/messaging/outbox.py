@@ -50,6 +50,9 @@ class PeerConnection(Protocol):
     has_waiting_messages: bool
 
     @property
+    def has_messages(self) -> bool: ...
+
+    @property
     def left_at(self) -> datetime | None: ...
 
     @property
@@ -134,10 +137,12 @@ def enqueue(
 
 
 def enqueue_if_possible(connection: PeerConnection, body: dict[str, Any]) -> None:
-    """Enqueue as enqueue() does, but do nothing if the peer is gone.
+    """Enqueue as enqueue() does, but do nothing if the peer is gone or gets no messages.
 
     For a message that is not necessary. 503 `organization_frozen` is raised.
     """
+    if not connection.has_messages:
+        return
     try:
         enqueue(connection, body)
     except Conflict:
