@@ -4,6 +4,7 @@ from credentials.ledgers.published import DidEndpoint, PublishedObject, StatusLi
 from credentials.models.bulk import Bulk, BulkRow
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
+from credentials.models.formats import CredentialFormat
 from credentials.models.publication import Publication
 from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema
@@ -13,6 +14,7 @@ __all__ = [
     "BulkRow",
     "Credential",
     "CredentialDefinition",
+    "CredentialFormat",
     "Publication",
     "DidEndpoint",
     "PublishedObject",

@@ -25,6 +25,7 @@ from core.work.prepared_results import PreparedResults
 from credentials import messages
 from credentials.ledgers import ledger_of
 from credentials.models.definition import CredentialDefinition, normalised_names
+from credentials.models.formats import CredentialFormat
 from credentials.models.registry import RevocationRegistry
 from tenants import vault
 from tenants.models import Notes, Tenant
@@ -180,6 +181,12 @@ class Credential(Exchange):
         Wallet, on_delete=models.CASCADE, related_name="credentials"
     )
     role = models.CharField(max_length=6, choices=Role.choices)
+    format = models.CharField(
+        max_length=9,
+        choices=CredentialFormat.choices,
+        default=CredentialFormat.ANONCREDS,
+        db_default=CredentialFormat.ANONCREDS,
+    )
     state = models.CharField(max_length=9, choices=State.choices, default=State.OFFERED)
     # The last proposal, as proposal_messages.read_proposal() returns it.
     proposal = models.BinaryField(null=True)
@@ -279,17 +286,20 @@ class Credential(Exchange):
         return str(self.pk)
 
     @classmethod
-    def in_wallet(cls, wallet: Wallet | UUID) -> QuerySet[Self]:
-        """The credentials that a wallet can use in a proof.
+    def in_wallet(
+        cls, wallet: Wallet | UUID, credential_format: str | None = None
+    ) -> QuerySet[Self]:
+        """The credentials that a wallet can use in a proof, of one format or of all.
 
         Revoked ones are included: a verifier may ask for the status at an earlier
         time, or not at all.
         """
-        return cls.objects.filter(
+        rows = cls.objects.filter(
             wallet=wallet,
             role=cls.Role.HOLDER,
             state__in=[cls.State.ISSUED, cls.State.REVOKED],
         ).select_related("connection")
+        return rows.filter(format=credential_format) if credential_format else rows
 
     @classmethod
     @network_reads.atomic_with_reads

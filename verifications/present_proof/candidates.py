@@ -7,7 +7,7 @@ from django.db.models import QuerySet, Value
 
 from core.database.compiled_sql import CompiledQuery
 from core.work import network_reads
-from credentials.models import Credential
+from credentials.models import Credential, CredentialFormat
 from tenants import vault
 from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.request_reading import ProofRequest
@@ -29,8 +29,8 @@ def requested_names(request: ProofRequest) -> list[str]:
 
 def credentials_with(wallet_id: UUID, names: list[str]) -> QuerySet[Credential]:
     given = Value(names, output_field=Credential._meta.get_field("attribute_names"))
-    rows = Credential.in_wallet(wallet_id).filter(attribute_names__overlap=given)
-    return rows.order_by("pk")
+    held = Credential.in_wallet(wallet_id, CredentialFormat.ANONCREDS)
+    return held.filter(attribute_names__overlap=given).order_by("pk")
 
 
 first_credentials = CompiledQuery(
