@@ -76,15 +76,22 @@ class CredentialDefinition(Record, NotedRow):
     tag = models.CharField(max_length=64)
     supports_revocation = models.BooleanField(default=False)
     claims = models.JSONField(default=dict, db_default={})
-    private_key = models.BinaryField()
-    key_proof = models.BinaryField()
+    # Of AnonCreds. Null for a definition that is only issued in other formats, which is
+    # on no ledger.
+    private_key = models.BinaryField(null=True)
+    key_proof = models.BinaryField(null=True)
     deleted_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "definition_id"], name="one_definition_per_id"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(private_key=None, key_proof=None)
+                | Q(private_key__isnull=False, key_proof__isnull=False),
+                name="definition_key_is_whole",
+            ),
         ]
         indexes = [
             models.Index(
@@ -108,7 +115,10 @@ class CredentialDefinition(Record, NotedRow):
     def nearly_full(cls) -> QuerySet[Self]:
         """Definitions that may need a registry soon; has_room() decides."""
         rows = cls.objects.filter(
-            deleted_at=None, supports_revocation=True, tenant__frozen_at=None
+            deleted_at=None,
+            supports_revocation=True,
+            private_key__isnull=False,
+            tenant__frozen_at=None,
         )
         free = Sum(F("registries__size") - F("registries__next_index"))
         counted: QuerySet[Any] = rows.alias(free=free, newest=Max("registries__size"))
@@ -162,10 +172,10 @@ class CredentialDefinition(Record, NotedRow):
         """Return the definition as it is published. The caller must not modify it.
 
         From the cache of this process, the database or, at worst, a remote ledger,
-        with the errors of Ledger.
+        with the errors of Ledger. AssertionError for one without AnonCreds.
         """
         public = ledger_of(self.tenant.network).definition(self.definition_id)
-        assert public is not None, "a row is made of a published definition only"
+        assert public is not None, "one with keys of AnonCreds is published"
         return public
 
     def check_values(self, values: Mapping[str, str]) -> None:
