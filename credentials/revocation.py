@@ -23,6 +23,7 @@ from credentials.models.credential import (
     automatic_definitions,
 )
 from credentials.models.definition import CredentialDefinition
+from credentials.models.formats import CredentialFormat
 from credentials.models.registry import RevocationRegistry
 from credentials.registries import build_next_registry
 from tenants import vault
@@ -45,11 +46,14 @@ class Revocable(NamedTuple):
 def reserve_slot(credential: Credential) -> RegistrySlot | None:
     """Issuer: reserve a slot if the credential is revocable and can be issued now.
 
-    None otherwise. Runs in a transaction of its own, before the one that issues: it
-    waits for the lock of the registry. If none has room it makes one, and on a remote
-    ledger publishes it: 503 `ledger_unavailable`, or a refusal with its own code.
+    None otherwise, and for one of another format than AnonCreds. Runs in a transaction
+    of its own, before the one that issues: it waits for the lock of the registry. If
+    none has room it makes one, and on a remote ledger publishes it: 503
+    `ledger_unavailable`, or a refusal with its own code.
     """
     if credential.state != Credential.State.REQUESTED:
+        return None
+    if credential.format != CredentialFormat.ANONCREDS:
         return None
     if not credential.definition.supports_revocation:
         return None
@@ -192,10 +196,12 @@ def find_registries(registry_ids: Iterable[str]) -> QuerySet[RevocationRegistry]
 def publish_and_notify(credential: Credential) -> None:
     """Issuer: publish the list, then notify the holder. This can be repeated.
 
-    Raises the errors of publish_list().
+    Of another format than AnonCreds the list is what the transaction that revoked it
+    has changed. Raises the errors of publish_list().
     """
-    publish_list(find_registries([credential.revocation_registry_id]).get())
-    notify_holder(credential)
+    if credential.format == CredentialFormat.ANONCREDS:
+        publish_list(find_registries([credential.revocation_registry_id]).get())
+        notify_holder(credential)
 
 
 def notify_holder(credential: Credential) -> None:

@@ -497,7 +497,9 @@ class Credential(Exchange):
         """
         if self.state != self.State.REQUESTED:
             raise WrongState(self, [self.State.REQUESTED])
-        if self.definition.supports_revocation and slot is None:
+        is_revocable = self.definition.supports_revocation
+        is_anoncreds = self.format == CredentialFormat.ANONCREDS
+        if is_anoncreds and is_revocable and slot is None:
             raise RuntimeError("a revocable credential is issued into a reserved slot")
         values = self._values_to_issue(values)
         prepared = prepared or PreparedResults()
