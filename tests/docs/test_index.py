@@ -1,11 +1,13 @@
 """The maps of the docs name every page, and links between pages lead somewhere."""
 
 import re
+from functools import cache
 
 from tests.support.paths import DOCS, ROOT
 
 PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
 LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
+ANCHOR = re.compile(r"\]\(([\w./-]*)#([\w-]+)\)")
 
 
 def linked_from(page):
@@ -17,6 +19,25 @@ def linked_from(page):
 def test_every_link_of_a_page_leads_somewhere():
     links = {(page, target) for page in PAGES for target in linked_from(page)}
     assert {pair for pair in links if not pair[1].exists()} == set()
+
+
+def test_every_link_to_a_heading_leads_to_one():
+    missing = {
+        (str(page.relative_to(ROOT)), target, anchor)
+        for page in PAGES
+        for target, anchor in ANCHOR.findall(page.read_text())
+        if anchor not in headings((page.parent / target) if target else page)
+    }
+    assert missing == set()
+
+
+@cache
+def headings(page):
+    """The anchors of its headings, as GitHub makes them."""
+    return {
+        re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-")
+        for line in re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    }
 
 
 def test_the_index_names_every_page():
