@@ -42,8 +42,13 @@ LIBRARY_BOUNDARIES = {
         f"credentials/ledgers/indy/{name}.py"
         for name in ("__init__", "pool", "reads", "try_genesis", "writes")
     },
-    "cryptography": {"tenants/vault.py"},
     "rfc8785": {"credentials/ledgers/webvh/encoding.py"},
+    "cryptography": {
+        "tenants/vault.py",
+        "wallets/jose/certificates.py",
+        "wallets/jose/signing.py",
+    },
+    "joserfc": {"wallets/jose/encryption.py"},
     "requests": {"agency/devtools/management/commands/demo.py"},
     "redis": {"core/valkey/cache.py", "core/valkey/rate_limits.py"},
     "h11": {"core/net/http.py", "core/net/idle_connections.py"},

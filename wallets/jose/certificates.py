@@ -1,0 +1,295 @@
+"""X.509 certificates of P-256 keys: making them, and chains of others (RFC 5280, 7515).
+
+An organization is named in its certificates by the URI that is its issuer identifier.
+A chain (`x5c`) begins with the leaf and ends before the trust anchor.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509 import verification
+from cryptography.x509.oid import NameOID
+from cryptography.x509.verification import Criticality, ExtensionPolicy, Policy
+
+from core.errors import Invalid, PeerError
+from wallets.jose.signing import PublicKey, encode_base64url, private_key_of, sha256_of
+
+Certificate: TypeAlias = x509.Certificate
+
+MAX_CHAIN = 5  # certificates
+MAX_CERTIFICATE = 16 * 1024  # bytes of DER
+MAX_COMMON_NAME = 64  # characters, of the X.520 attribute
+
+
+def untrusted(why: str) -> PeerError:
+    return PeerError("untrusted_certificate", f"The certificate is not trusted: {why}.")
+
+
+def make_authority(
+    name: str, secret: bytes, not_before: datetime, not_after: datetime
+) -> bytes:
+    """Make the self-signed certificate of an authority, in DER.
+
+    It signs leaves, and no other authority.
+    """
+    builder = _builder(name, secret, not_before, not_after)
+    builder = builder.issuer_name(_name(name))
+    constraints = x509.BasicConstraints(ca=True, path_length=0)
+    builder = builder.add_extension(constraints, critical=True)
+    usage = _key_usage(signs_certificates=True)
+    builder = builder.add_extension(usage, critical=True)
+    return sign_certificate(builder, secret)
+
+
+def make_leaf(
+    name: str,
+    uri: str,
+    secret: bytes,
+    authority: bytes,
+    authority_secret: bytes,
+    not_before: datetime,
+    not_after: datetime,
+) -> bytes:
+    """Make the certificate of an organization's key, signed by an authority, in DER.
+
+    uri: the issuer identifier of the organization, the only name of the certificate. Its
+    host is not named, as that is the host of all organizations.
+    """
+    issuer = x509.load_der_x509_certificate(authority)
+    builder = _builder(name, secret, not_before, not_after)
+    builder = builder.issuer_name(issuer.subject)
+    constraints = x509.BasicConstraints(ca=False, path_length=None)
+    builder = builder.add_extension(constraints, critical=True)
+    builder = builder.add_extension(_key_usage(signs_certificates=False), critical=True)
+    names = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri)])
+    builder = builder.add_extension(names, critical=False)
+    key_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(_key_of(issuer))
+    builder = builder.add_extension(key_id, critical=False)
+    return sign_certificate(builder, authority_secret)
+
+
+def make_request(name: str, uri: str, secret: bytes) -> str:
+    """Make a certificate signing request for a key, in PEM."""
+    names = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri)])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(_name(name))
+    builder = builder.add_extension(names, critical=False)
+    request = builder.sign(private_key_of(secret), hashes.SHA256())
+    return request.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def sign_certificate(builder: x509.CertificateBuilder, secret: bytes) -> bytes:
+    """Sign what is built, in DER."""
+    return der_of(builder.sign(private_key_of(secret), hashes.SHA256()))
+
+
+def encode_pem(certificates: Iterable[Certificate]) -> str:
+    pem = serialization.Encoding.PEM
+    return "".join(one.public_bytes(pem).decode() for one in certificates)
+
+
+def read_pem(text: str) -> list[Certificate]:
+    """Read certificates in PEM. 400 `invalid_certificate`."""
+    try:
+        if len(text) > MAX_CHAIN * MAX_CERTIFICATE * 2:
+            raise ValueError
+        certificates = x509.load_pem_x509_certificates(text.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        message = "Give certificates in PEM, each between BEGIN and END CERTIFICATE."
+        raise Invalid("invalid_certificate", message) from None
+    if not 1 <= len(certificates) <= MAX_CHAIN:
+        message = f"Give between one and {MAX_CHAIN} certificates."
+        raise Invalid("invalid_certificate", message)
+    return certificates
+
+
+def der_of(certificate: Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.DER)
+
+
+def encode_chain(chain: Iterable[bytes]) -> list[str]:
+    """Return a chain in DER as the member `x5c` of a header."""
+    return [base64.b64encode(der).decode() for der in chain]
+
+
+def read_chain(x5c: Any) -> list[Certificate]:
+    """Read the member `x5c`. PeerError `untrusted_certificate`."""
+    if not isinstance(x5c, list) or not 1 <= len(x5c) <= MAX_CHAIN:
+        raise untrusted("there is no chain of certificates")
+    return [_read_certificate(text) for text in x5c]
+
+
+def verify_chain(
+    chain: Sequence[Certificate], anchors: Iterable[Certificate], now: datetime
+) -> Certificate:
+    """Check that a chain leads from its leaf to one of the anchors; return the anchor.
+
+    PeerError `untrusted_certificate`: one has expired or is not valid yet, was not
+    signed by the next, or by one that may not sign; the leaf is self-signed or an
+    authority.
+    """
+    leaf, *others = chain
+    _require_leaf(leaf)
+    store = list(anchors)
+    if not store:
+        raise untrusted("no authority is trusted for this")
+    verifier = (
+        verification.PolicyBuilder()
+        .store(verification.Store(store))
+        .time(now.astimezone(UTC).replace(tzinfo=None))
+        .max_chain_depth(MAX_CHAIN)
+        .extension_policies(ca_policy=OF_AUTHORITIES, ee_policy=OF_LEAVES)
+        .build_client_verifier()
+    )
+    try:
+        return verifier.verify(leaf, others).chain[-1]
+    except (verification.VerificationError, ValueError):
+        message = "it has expired, or no chain leads to a trusted authority"
+        raise untrusted(message) from None
+
+
+def key_of(certificate: Certificate) -> PublicKey:
+    """Return its key of P-256. PeerError `untrusted_certificate` for another one."""
+    try:
+        return _key_of(certificate)
+    except (ValueError, UnsupportedAlgorithm):
+        raise untrusted("its key is not one of P-256") from None
+
+
+def hash_of(certificate: Certificate) -> str:
+    """Return the SHA-256 of the DER in base64url, as in `x509_hash`."""
+    return sha256_of(der_of(certificate))
+
+
+def key_identifier_of(certificate: Certificate) -> str:
+    """Return the key identifier of an authority in base64url, as in `aki` of DCQL."""
+    try:
+        kind = x509.SubjectKeyIdentifier
+        digest = certificate.extensions.get_extension_for_class(kind).value.digest
+    except (x509.ExtensionNotFound, ValueError):
+        digest = x509.SubjectKeyIdentifier.from_public_key(
+            certificate.public_key()
+        ).digest
+    return encode_base64url(digest)
+
+
+def names_of(certificate: Certificate) -> tuple[set[str], set[str]]:
+    """Return the URIs and the DNS names that a certificate is for."""
+    try:
+        kind = x509.SubjectAlternativeName
+        names = certificate.extensions.get_extension_for_class(kind).value
+    except (x509.ExtensionNotFound, ValueError):
+        return set(), set()
+    return (
+        set(names.get_values_for_type(x509.UniformResourceIdentifier)),
+        set(names.get_values_for_type(x509.DNSName)),
+    )
+
+
+def common_name_of(certificate: Certificate) -> str:
+    """Return the name of the subject for people, or ""."""
+    found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(found[0].value) if found else ""
+
+
+def ends_at(chain: Iterable[Certificate]) -> datetime:
+    """Return when the first certificate of a chain ends."""
+    return min(one.not_valid_after_utc for one in chain)
+
+
+def is_authority(certificate: Certificate) -> bool:
+    try:
+        kind = x509.BasicConstraints
+        return certificate.extensions.get_extension_for_class(kind).value.ca
+    except (x509.ExtensionNotFound, ValueError):
+        return False
+
+
+def _require_leaf(leaf: Certificate) -> None:
+    if is_authority(leaf):
+        raise untrusted("an authority signs certificates only")
+    try:
+        leaf.verify_directly_issued_by(leaf)
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return
+    raise untrusted("it is self-signed")
+
+
+def _require_authority(
+    policy: Policy, certificate: Certificate, extension: x509.BasicConstraints
+) -> None:
+    if not extension.ca:
+        raise ValueError("not an authority")
+
+
+def _require_signing(
+    policy: Policy, certificate: Certificate, extension: x509.KeyUsage | None
+) -> None:
+    if extension is not None and not extension.key_cert_sign:
+        raise ValueError("its key signs no certificates")
+
+
+# Looser than those of the web: authorities of credentials have other purposes, and some
+# have constraints that are not critical (Credo's).
+OF_AUTHORITIES = (
+    ExtensionPolicy.permit_all()
+    .require_present(x509.BasicConstraints, Criticality.AGNOSTIC, _require_authority)
+    .may_be_present(x509.KeyUsage, Criticality.AGNOSTIC, _require_signing)
+)
+OF_LEAVES = ExtensionPolicy.permit_all()
+
+
+def _read_certificate(text: Any) -> Certificate:
+    try:
+        if not isinstance(text, str) or len(text) > MAX_CERTIFICATE * 4 // 3:
+            raise ValueError
+        return x509.load_der_x509_certificate(base64.b64decode(text, validate=True))
+    except (ValueError, binascii.Error, UnsupportedAlgorithm):
+        raise untrusted("one in the chain cannot be read") from None
+
+
+def _key_of(certificate: Certificate) -> PublicKey:
+    key = certificate.public_key()
+    if isinstance(key, PublicKey) and isinstance(key.curve, ec.SECP256R1):
+        return key
+    raise ValueError("not a key of P-256")
+
+
+def _name(name: str) -> x509.Name:
+    text = "".join(char for char in name if char.isprintable())[:MAX_COMMON_NAME]
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text or "-")])
+
+
+def _builder(
+    name: str, secret: bytes, not_before: datetime, not_after: datetime
+) -> x509.CertificateBuilder:
+    key = private_key_of(secret).public_key()
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_name(name))
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(not_before)
+        .not_valid_after(not_after)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _key_usage(signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
