@@ -1,6 +1,8 @@
 """Logs and resources of did:webvh that other implementations wrote."""
 
+import hashlib
 import json
+import random
 from functools import cache
 from typing import Any
 
@@ -19,3 +21,48 @@ def vectors() -> dict[str, Any]:
 def made_by_credo() -> dict[str, Any]:
     """A DID of Credo 0.6.3, its log and a schema."""
     return json.loads((FIXTURES / "webvh_made_by_credo.json").read_text())
+
+
+def to_bytes(log: list[dict[str, Any]]) -> bytes:
+    """A log as it is served: an entry on each line."""
+    lines = (json.dumps(entry, separators=(",", ":")) for entry in log)
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def seed(name: str) -> bytes:
+    """The seed of a key of the vectors."""
+    return hashlib.sha256(f"agency webvh vector: {name}".encode()).digest()
+
+
+def change_somewhere(document: Any, chance: random.Random) -> None:
+    """Change one place of a JSON document: a value, the name of a member, a list."""
+    place = document
+    while True:
+        names = list(place) if isinstance(place, dict) else list(range(len(place)))
+        name = chance.choice(names)
+        inner = place[name]
+        if not inner or not isinstance(inner, dict | list) or chance.random() < 0.1:
+            break
+        place = inner
+    kind = chance.randrange(4)
+    if kind == 0:
+        del place[name]
+    elif kind == 1 and isinstance(place, dict):
+        place[f"{name}x"] = place.pop(name)
+    elif kind == 2 and isinstance(place, dict):
+        place["added"] = chance.choice(STRANGE_VALUES)
+    else:
+        place[name] = _another(inner, chance)
+
+
+STRANGE_VALUES: list[Any] = [None, True, 0, -1, 2**53, 0.5, "", "x", [], {}, [[]]]
+
+
+def _another(value: Any, chance: random.Random) -> Any:
+    """Another value: a character changed, a number moved, or a value of any type."""
+    if isinstance(value, str) and value and chance.random() < 0.7:
+        at = chance.randrange(len(value))
+        other = "1" if value[at] != "1" else "2"
+        return value[:at] + other + value[at + 1 :]
+    others = [one for one in STRANGE_VALUES if json.dumps(one) != json.dumps(value)]
+    return chance.choice(others)
