@@ -1,0 +1,198 @@
+"""Each tutorial, followed as its reader does: `make run`, a shell, a browser.
+
+What stands in a page's blocks of code is saved or run, in a folder like a fresh clone,
+and the output is compared with the page. The clicks are those that its text names.
+"""
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page as Tab
+
+from agency.devtools.embedded.home import free_port
+from tests.support import chromium
+from tests.support.chromium import chrome
+from tests.support.paths import DOCS, ROOT
+from tests.support.processes import eventually
+
+__all__ = ["chrome"]
+ADDRESS = "http://127.0.0.1:8000"  # in the pages
+PATIENCE = 200  # seconds of a busy machine
+READY = "Ctrl-C stops everything."
+# The name that a file is saved as, the language, the text.
+BLOCK = re.compile(r"(?:as `([\w.-]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
+OF_THE_MACHINE = ("HOME", "LANG", "PATH")
+PIN, PASSWORD = "284615", "correct horse battery"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(3 * PATIENCE),
+    pytest.mark.needs("chromium-headless-shell"),
+]
+
+
+class Tutorial:
+    """A page and its reader, who has a folder, a shell and two windows of a browser.
+
+    rest: what is not read yet. printed: what the last commands printed. office, holder:
+    the tabs of the two people that the reader plays.
+    """
+
+    def __init__(
+        self, name: str, folder: Path, url: str, office: Tab, holder: Tab
+    ) -> None:
+        self.page = (DOCS / "tutorials" / name).read_text()
+        self.folder, self.url = folder, url
+        self.office, self.holder = office, holder
+        self.environment = of_the_machine()
+        _, _, self.rest = self.page.partition("## Start\n")
+        self.printed = ""
+
+    def start(self) -> None:
+        """Make an account and an organization, and take its keys into the shell."""
+        start, _, self.rest = self.rest.partition("\n## ")
+        [name] = re.findall(r"organization `(.+?)`", start)
+        (_, _, run), (_, _, exports) = BLOCK.findall(start)
+        assert run == "make run\n"
+        for key in self.sign_up(name):
+            exports = exports.replace("…", key, 1)
+        self.run(exports.replace(ADDRESS, self.url))
+
+    def sign_up(self, name: str) -> list[str]:
+        tab = self.office
+        tab.goto(self.url)
+        self.click(tab, "Create an account")
+        tab.fill("[name=email]", f"{name.replace(' ', '.')}@faber.example")
+        tab.fill("[name=password1]", PASSWORD)
+        tab.click("main button:has-text('Create account')")
+        tab.fill("[name=name]", name)
+        tab.click("main button:has-text('Create organization')")
+        self.click(tab, "Keys for developers")
+        return [tab.inner_text(f"#secret-{number}") for number in (1, 2)]
+
+    def read_to(self, words: str) -> None:
+        """Save or run the blocks before these words, and compare what is printed."""
+        part, found, self.rest = self.rest.partition(words)
+        assert found, f"it does not say: {words}"
+        for name, language, code in BLOCK.findall(part):
+            if name:
+                (self.folder / name).write_text(code)
+            elif language == "sh":
+                self.run(code)
+            else:
+                assert language == "text"
+                self.assert_printed(code)
+
+    def read_to_the_end(self) -> None:
+        self.read_to("## What comes next")
+
+    def run(self, commands: str) -> None:
+        """In a shell that has what earlier ones exported."""
+        state = self.folder / "exported"
+        ran = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f"{commands}\nenv --null > {state}"],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert ran.returncode == 0, f"{commands}{ran.stdout}{ran.stderr}"
+        pairs = state.read_text().rstrip("\0").split("\0")
+        self.environment = dict(pair.split("=", 1) for pair in pairs)
+        self.printed = ran.stdout
+
+    def assert_printed(self, wanted: str) -> None:
+        """Dots in the page stand for anything."""
+        pattern = ".*".join(map(re.escape, wanted.split("…")))
+        assert re.fullmatch(pattern, self.printed, re.S), self.printed
+
+    def open_link(self) -> None:
+        """The holder opens the link that was printed last."""
+        self.holder.goto(re.findall(r"http://\S+", self.printed)[-1])
+
+    def click(self, tab: Tab, label: str) -> None:
+        """Click what the page names so."""
+        assert f"*{label}*" in self.page, label
+        tab.click(f":is(a, button, summary):text-is('{label}')")
+
+    def accept_as_visitor(self) -> None:
+        self.open_link()
+        self.click(self.holder, "Continue")
+        self.holder.fill("#pin", PIN)
+        self.click(self.holder, "Choose this PIN")
+        self.click(self.holder, "Accept")
+        self.holder.wait_for_selector("text=The card is in your wallet.")
+
+    def answer(self) -> None:
+        self.open_link()
+        self.click(self.holder, "Show")
+        self.holder.wait_for_selector("text=Your answer was sent and accepted.")
+
+
+def of_the_machine() -> dict[str, str]:
+    """The environment of a new shell: without the servers of the other tests."""
+    return {name: os.environ[name] for name in OF_THE_MACHINE if name in os.environ}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A folder like a fresh clone, with everything installed."""
+    folder = tmp_path_factory.mktemp("checkout")
+    tracked = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True)
+    for name in {line.split("/")[0] for line in tracked.splitlines()} | {".venv"}:
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running(checkout):
+    """The URL of `make run` in that folder."""
+    port = free_port(checkout / "port")
+    log = checkout / "log"
+    with log.open("w") as written:
+        process = subprocess.Popen(
+            ["make", "run", f"PORT={port}"],
+            cwd=checkout,
+            env=of_the_machine(),
+            stdout=written,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        eventually(
+            lambda: READY in log.read_text() or process.poll() is not None, PATIENCE
+        )
+        assert process.poll() is None, log.read_text()
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(60)
+
+
+@pytest.fixture
+def tutorial(checkout, running, chrome):
+    """A function that opens one for a new reader."""
+    with chromium.inside(chrome.loop):
+        contexts = [chrome.browser.new_context(locale="en") for _ in range(2)]
+        office, holder = (one.new_page() for one in contexts)
+        yield lambda name: Tutorial(name, checkout, running, office, holder)
+        for one in contexts:
+            one.close()
+
+
+def test_an_employee_badge(tutorial):
+    badge = tutorial("badge.md")
+    badge.start()
+    badge.read_to("The link that it prints")
+    badge.accept_as_visitor()
+    badge.read_to("Open this link")
+    badge.answer()
+    badge.read_to("In Carla's window")
+    badge.open_link()
+    badge.click(badge.holder, "Tell them that no card fits")
+    badge.holder.wait_for_selector("text=Nothing was shown.")
+    badge.read_to_the_end()
