@@ -11,9 +11,12 @@ from django.utils.datastructures import MultiValueDict
 
 from agency.studio.form_tokens import OnceForm
 from core.errors import AgencyError
-from credentials.bulk import reading
+from credentials.bulk import reading, workbooks
+from credentials.bulk.cells import DateForm, converter, guess_date_form
 from credentials.models import CredentialDefinition
+from credentials.models.definition import DATE
 
+ACCEPTED = f".csv,.txt,.xlsx,text/csv,{workbooks.CONTENT_TYPE}"
 OTHERS = {
     reading.CONNECTION: "Connection (its id)",
     reading.WALLET: "Hosted wallet (its id)",
@@ -38,16 +41,29 @@ class BulkForm(OnceForm):
     """Fields `column_0`, … are the columns of the attributes, then of the recipients.
 
     They are read once the header of the file is known; where they were not sent, the
-    column with the same name is taken.
+    column with the same name is taken. So it is with encoding, separator and the form
+    of dates: what was not sent is found in the file.
     """
 
     file = forms.FileField(
-        label="CSV file",
-        help_text="At most 10 MB and 100,000 rows; the first line has the names of "
-        "the columns.",
+        label="Spreadsheet",
+        help_text="Excel (.xlsx) or CSV, at most 10 MB and 100,000 rows; the first line "
+        "has the names of the columns.",
+        widget=forms.FileInput(attrs={"accept": ACCEPTED}),
     )
     automatic_issuance = forms.BooleanField(
         label="Issue each as soon as its holder accepts", required=False, initial=True
+    )
+    encoding = forms.ChoiceField(
+        label="Encoding", choices=list(reading.ENCODINGS.items()), required=False
+    )
+    separator = forms.ChoiceField(
+        label="Between the cells",
+        choices=[(name, name) for name in reading.SEPARATORS],
+        required=False,
+    )
+    date_form = forms.ChoiceField(
+        label="Days are written as", choices=DateForm.choices, required=False
     )
 
     def __init__(
@@ -60,18 +76,31 @@ class BulkForm(OnceForm):
         super().__init__(data, files)
         self.definition = definition
         self.source: reading.CSVFile | None = None
+        self.is_workbook = False
+        self.asks_date_form = False
 
     def clean(self) -> None:
         super().clean()
         cleaned = self.cleaned_data
         if self.errors:
             return
+        data = cleaned["file"].read()
+        self.is_workbook = workbooks.is_workbook(data)
         try:
-            text = reading.decode_text(cleaned["file"].read())
-            self.source = reading.CSVFile(text)
+            if self.is_workbook:
+                self.source = reading.CSVFile(workbooks.read_workbook(data), "comma")
+            else:
+                encoding = cleaned["encoding"] or reading.guess_encoding(data)
+                text = reading.decode_text(data, encoding)
+                self.source = reading.CSVFile(text, cleaned["separator"])
+                self.initial["encoding"] = encoding
+                self.initial["separator"] = self.source.separator
+            form, is_certain = guess_date_form(self._date_cells())
         except AgencyError as error:
             self.add_error("file", error.message)
             return
+        self.asks_date_form = form != DateForm.ISO
+        self.initial["date_form"] = cleaned["date_form"] = cleaned["date_form"] or form
         missing = [
             target.label
             for target in self.targets
@@ -80,6 +109,26 @@ class BulkForm(OnceForm):
         if missing:
             names = ", ".join(missing)
             self.add_error(None, f"Choose below in which column is: {names}.")
+        if not is_certain and "date_form" not in self.data:
+            self.add_error(None, "Choose below how the days are written.")
+
+    @property
+    def found_fields(self) -> list[forms.BoundField]:
+        """What was found in the file and can be changed; their choice is in `initial`."""
+        names = [] if self.is_workbook else ["encoding", "separator"]
+        return [self[name] for name in names + ["date_form"] * self.asks_date_form]
+
+    def _date_cells(self) -> Iterator[str]:
+        """The cells of the attributes that are dates, where their column is known."""
+        assert self.source, "the file was read"
+        columns = [
+            self.source.columns.index(target.chosen)
+            for target in self.targets
+            if target.chosen and self.definition.type_of(target.name) == DATE
+        ]
+        if columns:
+            for _, cells in self.source.read_cells():
+                yield from (cells[index] for index in columns if index < len(cells))
 
     @property
     def column_names(self) -> list[str]:
@@ -106,15 +155,17 @@ class BulkForm(OnceForm):
     def _choose_column(self, field: str, name: str, is_exact: bool) -> str:
         """The column that was chosen, or the one with the same name.
 
-        In any case of its letters, but for OTHERS (`is_exact`): an attribute or a
+        Whatever its case, spaces and signs, but for OTHERS (`is_exact`): an attribute or a
         column of people's names must not become a reference, which is in clear text.
         """
         known = self.column_names
-        if field in self.data:
-            return self.data[field] if self.data[field] in known else ""
+        if self.data.get(field) in known:
+            return self.data[field]
+        if is_exact and field in self.data:
+            return ""
         if name in known or is_exact:
             return name if name in known else ""
-        return next((one for one in known if one.casefold() == name.casefold()), "")
+        return next((one for one in known if fold(one) == fold(name)), "")
 
     def source_rows(self) -> Iterator[reading.SourceRow]:
         """The rows of a valid form, as the API reads them."""
@@ -125,4 +176,9 @@ class BulkForm(OnceForm):
             for target in self.targets
             if target.chosen
         }
-        return self.source.read_rows(columns, attributes)
+        to_values = converter(self.definition, self.cleaned_data["date_form"])
+        return self.source.read_rows(columns, attributes, to_values)
+
+
+def fold(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))

@@ -33,10 +33,13 @@ from core.work import transactions
 from credentials.bulk import loading, results
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
+from credentials.models.definition import DATE, INTEGER
 from tenants import audit
 from tenants.models import Permission, Tenant
+from verifications.wording import label_of, value_words
 
 MAX_SHOWN = 50  # bulks, the newest
+EXAMPLES = {DATE: "1990-05-17", INTEGER: "42"}  # cells of the template
 TEMPLATE = "studio/bulk.html"
 CHANGES = {
     "pause": (Bulk.pause, "bulk.paused", "It is paused."),
@@ -106,7 +109,10 @@ def render_form(
         "form": form,
         "definition": form.definition,
         "found": found,
-        "max_shown": loading.MAX_SHOWN,
+        "cards": [
+            [(label_of(name), value_words(name, value)) for name, value in one.items()]
+            for one in (found.first if found else [])
+        ],
     }
     is_part = "HX-Request" in request.headers
     template = "studio/new_bulk.html"
@@ -117,11 +123,18 @@ def render_form(
 
 @member_page("GET")
 def download_template(request: MemberRequest, object_id: UUID) -> HttpResponse:
-    """A CSV file with nothing but its header."""
-    names = get_definition(request.tenant, object_id).schema.attribute_names
-    names = [*names, *(name for name in OTHERS if name not in names)]
+    """A CSV file with its header and one example."""
+    definition = get_definition(request.tenant, object_id)
+    names = definition.schema.attribute_names
+    others = [name for name in OTHERS if name not in names]
+    examples = [EXAMPLES.get(definition.type_of(name), "Example") for name in names]
+    write_line = line_writer()
+    lines = (
+        write_line([*names, *others]),
+        write_line([*examples, *("" for _ in others)]),
+    )
     return HttpResponse(
-        line_writer()(names),
+        "".join(lines),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": 'attachment; filename="credentials.csv"'},
     )

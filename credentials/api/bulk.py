@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, TypeVar
 
 from django.http import StreamingHttpResponse
+from django.utils.http import parse_header_parameters
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
@@ -25,7 +26,8 @@ from core.api.views import View, get_or_404, heavy
 from core.errors import Invalid
 from credentials.api.definitions import get_definition
 from credentials.api.serializers import CredentialContract, values_field
-from credentials.bulk import loading, reading, results
+from credentials.bulk import loading, reading, results, workbooks
+from credentials.bulk.cells import DateForm, converter
 from credentials.bulk.loading import BulkError
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk, CredentialDefinition
@@ -48,6 +50,8 @@ class LinesText(str):
 
 
 class CSVParser(BaseParser):
+    """`Content-Type: text/csv; charset=windows-1252` names another encoding."""
+
     media_type = CSV
     text_class: type[str] = CSVText
 
@@ -57,12 +61,26 @@ class CSVParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, object] | None = None,
     ) -> str:
-        return self.text_class(reading.decode_text(stream.read()))
+        _, options = parse_header_parameters(media_type or "")
+        encoding = options.get("charset", "utf-8").lower()
+        return self.text_class(reading.decode_text(stream.read(), encoding))
 
 
 class LinesParser(CSVParser):
     media_type = JSON_LINES
     text_class = LinesText
+
+
+class WorkbookParser(BaseParser):
+    media_type = workbooks.CONTENT_TYPE
+
+    def parse(  # type: ignore[override]  # a text, not an object
+        self,
+        stream: IO[bytes],
+        media_type: str | None = None,
+        parser_context: Mapping[str, object] | None = None,
+    ) -> str:
+        return CSVText(workbooks.read_workbook(stream.read()))
 
 
 class BulkParameters(SharedFields):
@@ -74,6 +92,12 @@ class BulkParameters(SharedFields):
     )
     dryRun = serializers.BooleanField(
         default=False, help_text="Only check the file: nothing is stored or offered."
+    )
+    dateForm = serializers.ChoiceField(
+        DateForm.choices,
+        default=DateForm.ISO,
+        help_text="How the cells of dates are written; `1990-05-17` and `19900517` "
+        "always may be. Not of JSON.",
     )
 
 
@@ -160,13 +184,13 @@ class BulkContract(BulkSummary[Bulk | loading.DryRun]):
 class Bulks(View):
     """Bulk issuances."""
 
-    parser_classes = [CSVParser, LinesParser, JSONParser]
+    parser_classes = [CSVParser, WorkbookParser, LinesParser, JSONParser]
 
     def get_bulk(self, bulk_id: str) -> Bulk:
         return get_or_404(Bulk.started(self.tenant), bulk_id)
 
     def read_rows(
-        self, definition: CredentialDefinition
+        self, definition: CredentialDefinition, date_form: str
     ) -> Iterator[reading.SourceRow]:
         """The rows of the body, an iterator: each is read when it is checked.
 
@@ -183,11 +207,13 @@ class Bulks(View):
             ignored = [name for name in file.columns if name not in columns]
             if named := header_value(ignored):
                 self.headers[MEMBERS_HEADER] = named
-            return file.read_rows(columns, definition.schema.attribute_names)
+            to_values = converter(definition, date_form)
+            names = definition.schema.attribute_names
+            return file.read_rows(columns, names, to_values)
         if isinstance(data, LinesText):
             return reading.read_json_lines(data)
         if not isinstance(data, list):
-            message = f"Send {CSV}, {JSON_LINES} or an array of JSON objects."
+            message = f"Send {CSV}, .xlsx, {JSON_LINES} or an array of JSON objects."
             raise Invalid("invalid_request", message, {"body": [message]})
         return (reading.read_object(number, row) for number, row in enumerate(data, 1))
 
@@ -206,6 +232,7 @@ class Bulks(View):
         request={
             "application/json": BulkRowParameters(many=True),
             CSV: OpenApiTypes.STR,
+            workbooks.CONTENT_TYPE: OpenApiTypes.BINARY,
             JSON_LINES: OpenApiTypes.STR,
         },
         response=BulkContract,
@@ -216,7 +243,7 @@ class Bulks(View):
     def create(self, request: Request) -> Response:
         query = self.parse_query(BulkParameters).validated_data
         definition = get_definition(self.tenant, query["definitionId"])
-        rows = self.read_rows(definition)
+        rows = self.read_rows(definition, query["dateForm"])
         options = (definition, rows, query["automaticIssuance"])
         if query["dryRun"]:
             tried = loading.count_only(*options)

@@ -1,6 +1,7 @@
 """Store the rows of a file, or only count them."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypedDict
 
 from django.utils import timezone
@@ -8,7 +9,7 @@ from django.utils.text import Truncator
 
 from core.work import transactions
 from credentials.bulk.checking import CheckedRow, check_rows
-from credentials.bulk.reading import SourceRow
+from credentials.bulk.reading import CellError, SourceRow
 from credentials.bulk.retention import discard_bulk
 from credentials.models.bulk import Bulk, BulkRow
 from credentials.models.definition import CredentialDefinition
@@ -17,6 +18,8 @@ from tenants import vault
 MAX_ID = 128  # characters; nothing has a longer one
 MAX_COLUMN, MAX_MESSAGE = 256, 500  # characters of an error, which may list names
 MAX_SHOWN = 100  # rows with errors in one answer
+MAX_GROUPS, MAX_NUMBERS, MAX_EXAMPLE = 20, 5, 60  # and of each the rows, characters
+MAX_FIRST = 3  # rows that are shown before the others are offered
 
 
 class CellProblem(TypedDict):
@@ -33,8 +36,26 @@ class BulkError(CellProblem):
     row: int
 
 
+@dataclass
+class ErrorGroup:
+    """Rows in which the same is wrong with the same column.
+
+    example: a cell of them, "" if the whole row is meant. numbers: of the first rows.
+    """
+
+    column: str
+    code: str
+    message: str
+    example: str
+    count: int = 0
+    numbers: list[int] = field(default_factory=list)
+
+
 class DryRun(NamedTuple):
     """What would be stored. errors: of the first MAX_SHOWN rows with any.
+
+    groups: of all errors, the first MAX_GROUPS kinds of them. first: the first values
+    that can be offered.
 
     Is shown as a Bulk is, so the members that only a stored one has are None.
     """
@@ -44,6 +65,8 @@ class DryRun(NamedTuple):
     row_count: int
     counts: dict[str, int]
     errors: list[BulkError]
+    groups: list[ErrorGroup]
+    first: list[dict[str, str]]
     pk: None = None
     state: None = None
     created_at: None = None
@@ -59,19 +82,48 @@ def count_only(
     """Check the rows as store_rows() does, and store nothing. Errors of check_rows()."""
     waiting, failed = 0, 0
     errors: list[BulkError] = []
+    groups: dict[tuple[str, str], ErrorGroup] = {}
+    first: list[dict[str, str]] = []
     for chunk in check_rows(definition, rows):
         for row in chunk:
             if not row.errors:
                 waiting += 1
+                if len(first) < MAX_FIRST:
+                    first.append(row.row.values or {})
                 continue
             failed += 1
             if failed <= MAX_SHOWN:
                 errors += [
                     {"row": row.row.number, **error} for error in describe_errors(row)
                 ]
+            for error in row.errors:
+                add_to_group(groups, row.row, error)
     counts = {"Waiting": waiting, "Failed": failed}
-    counts = {state: number for state, number in counts.items() if number}
-    return DryRun(definition, automatic_issuance, waiting + failed, counts, errors)
+    return DryRun(
+        definition,
+        automatic_issuance,
+        waiting + failed,
+        {state: number for state, number in counts.items() if number},
+        errors,
+        list(groups.values()),
+        first,
+    )
+
+
+def add_to_group(
+    groups: dict[tuple[str, str], ErrorGroup], row: SourceRow, error: CellError
+) -> None:
+    kind = (error.column[:MAX_COLUMN], error.code)
+    if kind not in groups:
+        if len(groups) == MAX_GROUPS:
+            return
+        example = (row.values or {}).get(error.column, "")[:MAX_EXAMPLE]
+        message = Truncator(error.message).chars(MAX_MESSAGE)
+        groups[kind] = ErrorGroup(*kind, message, example)
+    group = groups[kind]
+    group.count += 1
+    if len(group.numbers) < MAX_NUMBERS:
+        group.numbers.append(row.number)
 
 
 def store_rows(

@@ -1,13 +1,16 @@
 """Read the rows of a file: CSV, JSON lines, or a JSON array.
 
+A workbook becomes CSV first (workbooks.py).
+
 A CSV file has a header with the names of the attributes and, if wanted, `connectionId`
 or `walletId`, and `reference`. A JSON row is an object with `credentialValues`, the
 same three, and `metadata`.
 """
 
+import codecs
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,7 +24,17 @@ NOTES = (REFERENCE, METADATA)
 MEMBERS = {*RECIPIENTS, VALUES, *NOTES}
 MAX_NAME = 120  # characters that an error repeats
 MAX_COLUMNS = 300
-DELIMITERS = ",;\t"
+SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t"}
+# What spreadsheets write in Europe and the Americas; the first is what others write.
+ENCODINGS = {
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16",
+    "windows-1252": "Windows-1252 (Western)",
+    "windows-1250": "Windows-1250 (Central European)",
+    "iso-8859-15": "ISO-8859-15",
+    "macintosh": "Macintosh",
+}
+ToValues = Callable[[dict[str, str]], dict[str, str]]
 
 
 class CellError(NamedTuple):
@@ -48,29 +61,41 @@ class SourceRow(NamedTuple):
 
 
 class CSVFile:
-    """columns: the names in the header, in their order."""
+    """A table with a header; rows and columns without any text are left out.
 
-    def __init__(self, text: str) -> None:
-        """Read the header. 400 `malformed_csv` if there is none."""
-        first_line = text.partition("\n")[0]
-        delimiter = max(DELIMITERS, key=first_line.count)
-        self.lines = csv.reader(
-            io.StringIO(text, newline=""), delimiter=delimiter, strict=True
+    columns: the names in the header, in their order. separator: the name of what
+    stands between the cells.
+    """
+
+    def __init__(self, text: str, separator: str = "") -> None:
+        """Read the header. 400 `malformed_csv` if there is none.
+
+        separator: a name in SEPARATORS; without it, what the first line has most of.
+        """
+        self.text = text
+        first_line = text.lstrip().partition("\n")[0]
+        self.separator = separator or max(
+            SEPARATORS, key=lambda name: first_line.count(SEPARATORS[name])
         )
-        self.columns = [name.strip() for name in next(self._read(), (0, []))[1]]
-        if not any(self.columns):
+        self.header, names = next(self._read(), (0, [""]))
+        self.columns = [name.strip() for name in names]
+        if not self.header:
             raise malformed_csv("The file has no header.")
         if len(self.columns) > MAX_COLUMNS:
             raise malformed_csv(f"The file has more than {MAX_COLUMNS} columns.")
 
     def read_rows(
-        self, columns: Mapping[str, int], attribute_names: list[str]
+        self,
+        columns: Mapping[str, int],
+        attribute_names: list[str],
+        to_values: ToValues = dict,
     ) -> Iterator[SourceRow]:
-        """Yield the rows. columns: the numbers of the columns to use, by their name."""
+        """Yield the rows. columns: the numbers of the columns to use, by their name.
+
+        to_values: makes the values of attributes of their cells.
+        """
         others = [name for name in columns if name not in attribute_names]
-        for number, cells in self._read(start=2):
-            if not any(cells):
-                continue
+        for number, cells in self.read_cells():
             if len(cells) != len(self.columns):
                 message = (
                     f"The row has {len(cells)} cells, the header {len(self.columns)}."
@@ -86,22 +111,56 @@ class CSVFile:
                 yield SourceRow(number, error=error)
                 continue
             notes = other if any(other.values()) else {}
-            yield SourceRow(number, connection_id, wallet_id, values, notes=notes)
+            yield SourceRow(
+                number, connection_id, wallet_id, to_values(values), notes=notes
+            )
 
-    def _read(self, start: int = 1) -> Iterator[tuple[int, list[str]]]:
+    def read_cells(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows below the header, without empty cells beyond its columns."""
+        width = len(self.columns)
+        for number, cells in self._read():
+            if number > self.header:
+                is_longer = len(cells) > width and any(map(str.strip, cells[width:]))
+                yield number, cells if is_longer else cells[:width]
+
+    def _read(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows that are not empty, with their numbers."""
+        source = io.StringIO(self.text, newline="")
+        lines = csv.reader(source, delimiter=SEPARATORS[self.separator], strict=True)
         try:
-            yield from enumerate(self.lines, start)
+            for number, cells in enumerate(lines, 1):
+                if any(map(str.strip, cells)):
+                    yield number, cells
         except csv.Error as error:
-            line = self.lines.line_num
-            raise malformed_csv(f"Line {line} is not CSV: {error}.") from None
+            raise malformed_csv(f"Line {lines.line_num} is not CSV: {error}.") from None
 
 
-def decode_text(data: bytes) -> str:
-    """400 `malformed_csv` unless it is UTF-8, with or without a byte order mark."""
+def decode_text(data: bytes, encoding: str = "utf-8") -> str:
+    """400 `malformed_csv` unless it is text of this encoding, one of ENCODINGS.
+
+    A byte order mark may precede it.
+    """
+    if encoding not in ENCODINGS:
+        names = ", ".join(ENCODINGS)
+        raise malformed_csv(f"The encoding {encoding[:MAX_NAME]} is none of {names}.")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError:
-        raise malformed_csv("The file is not UTF-8 text.") from None
+        message = f"The file is not {ENCODINGS[encoding]} text."
+        if encoding == "utf-8":
+            message += " Save it as UTF-8, or name its encoding (charset)."
+        raise malformed_csv(message) from None
+
+
+def guess_encoding(data: bytes) -> str:
+    """Return the encoding that a text most likely has, one of ENCODINGS."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "windows-1252"
+    return "utf-8"
 
 
 def choose_columns(names: list[str], attribute_names: list[str]) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """Issuing many in the studio: what the page checks and starts is what the API does."""
 
 import re
+from datetime import date
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -9,6 +10,7 @@ from credentials.models import Bulk, BulkRow, Credential, CredentialDefinition
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import actions, read
 from tests.credentials.bulk.people import worker_issues
+from tests.credentials.bulk.workbooks import workbook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DEFINITION = {
@@ -26,7 +28,8 @@ def page(api, url):
 
 
 def upload(browser, page, text, **fields):
-    file = SimpleUploadedFile("a.csv", text.encode())
+    data = text if isinstance(text, bytes) else text.encode()
+    file = SimpleUploadedFile("a.csv", data)
     return browser.send(page, file=file, **fields)
 
 
@@ -41,14 +44,19 @@ def test_the_template_has_the_names_of_the_columns(browser, page):
     [address] = re.findall(r'href="([^"]+template.csv)"', shown)
     answer = browser.get(address)
     assert answer["Content-Type"].startswith("text/csv")
-    assert answer.content == b"name,year,connectionId,walletId,reference\r\n"
+    header, example = answer.text.splitlines()
+    assert header == "name,year,connectionId,walletId,reference"
+    assert example == "Example,42,,,"
+    assert "<strong>1</strong> of 1 row" in upload(browser, page, answer.text).text
 
 
 def test_a_check_shows_the_wrong_cells_and_stores_nothing(browser, page):
     text = "name,year\nAl,2001\nBo,soon\n"
     shown = upload(browser, page, text, check="yes").text
     assert "<strong>1</strong> of 2 rows can be offered" in shown
-    assert '<td data-label="Row">3</td>' in shown and "not_an_integer" in shown
+    assert "<strong>1</strong> row: 3" in shown and "not_an_integer" in shown
+    assert "The first is “<bdi>soon</bdi>”." in shown
+    assert "<dt><bdi>name</bdi></dt><dd><bdi>Al</bdi></dd>" in shown  # the first card
     assert "Issue 1</button>" in shown
     assert not Bulk.objects.exists() and not BulkRow.objects.exists()
 
@@ -66,15 +74,66 @@ def test_columns_of_other_names_are_chosen(browser, page, api):
     assert offered["values"] == {"name": "Al", "year": "2001"}
 
 
+@pytest.fixture
+def member_page(api, url):
+    """The form of a definition with a date."""
+    claims = {"born": {"type": "date"}}
+    member = {"name": "Member", "version": "1", "attributes": ["name", "born"]}
+    api.post("/definitions/credentials", member | {"claims": claims})
+    definition = CredentialDefinition.objects.get(schema__name="Member")
+    return f"{url}/credentials/bulk?definition={definition.pk}"
+
+
+def values_offered(api):
+    worker_issues()
+    return sorted(one["values"]["born"] for one in api.get("/credentials"))
+
+
+def test_a_german_workbook_is_issued(browser, member_page, api):
+    rows = [["Name", "Born"], ["Ann", "17.05.1990"], ["Bo", date(1991, 1, 2)]]
+    data = workbook(*rows, [], [None, None, " "], ["Cy", "1992-03-04"])
+    shown = upload(browser, member_page, data, check="yes").text
+    assert "<strong>3</strong> of 3 rows can be offered" in shown
+    assert '<option value="dayFirst" selected>' in shown
+    assert "Encoding" not in shown and "17 May 1990" in shown
+    started(browser, member_page, data, date_form="dayFirst")
+    assert values_offered(api) == ["19900517", "19910102", "19920304"]
+
+
+def test_days_that_could_be_read_in_two_ways_are_asked_for(browser, member_page, api):
+    text = "name,born\nAnn,05/04/1990\n"
+    shown = upload(browser, member_page, text, start="yes").text
+    assert "Choose below how the days are written." in shown
+    started(browser, member_page, text, date_form="monthFirst")
+    assert values_offered(api) == ["19900504"]
+
+
+def test_wrong_days_are_one_group(browser, member_page):
+    rows = "".join(f"P{n},{n + 13}.13.1990\n" for n in range(7))
+    shown = upload(browser, member_page, f"name,born\n{rows}").text
+    assert "<strong>7</strong> rows: 2, 3, 4, 5, 6, …" in shown
+    assert "The first is “<bdi>13.13.1990</bdi>”." in shown
+
+
+def test_encoding_and_separator_are_found_and_changed(browser, page, api):
+    data = "name;year\nJosé;2001\n".encode("windows-1252")
+    shown = upload(browser, page, data, check="yes").text
+    assert '<option value="windows-1252" selected>' in shown
+    assert '<option value="semicolon" selected>' in shown and "José" in shown
+    assert "Jos€" not in shown
+    chosen = {"encoding": "macintosh", "separator": "semicolon"}
+    assert "JosÈ" in upload(browser, page, data, check="yes", **chosen).text
+
+
 def test_a_part_of_the_page_is_enough_for_htmx(browser, page):
     file = SimpleUploadedFile("a.csv", b"name,year\nAl,1\n")
     sent = {"file": file, "start": "yes", "form_token": "t1"}
     answer = browser.post(page, sent, headers={"HX-Request": "true"})
     assert answer.status_code == 200 and "/credentials/bulk/" in answer["HX-Redirect"]
-    file = SimpleUploadedFile("a.csv", b"\xff")
+    file = SimpleUploadedFile("a.csv", b"\xff\xfex")
     sent = {"file": file, "check": "yes", "form_token": "t2"}
     shown = browser.post(page, sent, headers={"HX-Request": "true"}).text
-    assert shown.strip().startswith('<div id="found"') and "not UTF-8" in shown
+    assert shown.strip().startswith('<div id="found"') and "not UTF-16" in shown
 
 
 def test_progress_pause_retry_and_result(browser, page, url):

@@ -1,7 +1,7 @@
 """Issue many: files of offers, their errors, and what becomes of each row."""
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.db import connection
@@ -19,6 +19,7 @@ from tests.credentials.bulk.people import (
     sent,
     worker_issues,
 )
+from tests.credentials.bulk.workbooks import workbook
 from tests.support.errors import assert_error
 from tests.support.people import ApiError
 from tests.support.races import at_once, is_waited_for, wait_until
@@ -64,6 +65,32 @@ def test_each_row_is_offered_to_its_connection_wallet_or_by_link(faber, licence)
     assert first[3] == second[3] == ""
     link = faber.get(f"/credentials/{third[2]}")["offerUrl"]
     assert third == ["4", "Offered", third[2], link, "", ""]
+
+
+def test_a_workbook_is_taken_as_a_file_of_text_is(faber):
+    definition = faber.defines("name", "born", claims={"born": {"type": "date"}})
+    rows = workbook(["name", "born"], ["Ann", date(1990, 5, 17)], ["Bo", "1.2.1991"])
+    sent_as = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    bulk = sent(faber, definition, rows, sent_as, dateForm="dayFirst")
+    assert bulk["counts"] == {"Waiting": 2}
+    worker_issues()
+    born = sorted(one["values"]["born"] for one in faber.get("/credentials"))
+    assert born == ["19900517", "19910201"]
+    refused = send_file(faber, definition, b"PK", sent_as)
+    assert_error(refused, 400, "malformed_workbook")
+
+
+def test_a_file_names_its_encoding(faber, licence):
+    data = "name,year\nJosé,2001\n".encode("windows-1252")
+    refused = send_file(faber, licence, data)
+    assert_error(refused, 400, "malformed_csv")
+    assert "charset" in refused.json()["message"]
+    sent(faber, licence, data, "text/csv; charset=Windows-1252")
+    worker_issues()
+    [offer] = faber.get("/credentials")
+    assert offer["values"]["name"] == "José"
+    refused = send_file(faber, licence, data, "text/csv; charset=utf-7")
+    assert_error(refused, 400, "malformed_csv")
 
 
 def test_a_file_for_a_definition_of_nobody_is_404(faber):
