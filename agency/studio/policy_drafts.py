@@ -12,6 +12,7 @@ from django.http import QueryDict
 
 from core.text import bounded_json
 from verifications.proofs.policy import (
+    PROVEN_BY,
     REVOCATION_REQUIREMENT,
     Policy,
     PolicyItem,
@@ -45,6 +46,8 @@ MEMBERS = {
     "schema_name": "schemaName",
     "schema_version": "schemaVersion",
     "schema_issuer": "schemaIssuerDid",
+    "vct": "vct",
+    "anchor": "trustAnchorId",
 }
 LABELS = {
     "definition": "definition",
@@ -53,9 +56,12 @@ LABELS = {
     "schema_name": "schema name",
     "schema_version": "schema version",
     "schema_issuer": "schema issuer",
+    "vct": "type",
+    "anchor": "trust anchor",
 }
 VALUE_PARTS = ("attribute", "value")  # of `value`, the value that is required
-PARTS = (*MEMBERS, *VALUE_PARTS)
+PROVEN = "proven_by"  # names, with commas between them
+PARTS = (*MEMBERS, *VALUE_PARTS, PROVEN)
 WITHOUT_FIELD = (REVOCATION_REQUIREMENT, "allowText")  # members of an item
 
 Json = dict[str, Any]
@@ -244,6 +250,9 @@ def restriction_of(parts: dict[str, str]) -> Json:
             "attributeName": parts["attribute"],
             "attributeValue": parts.get("value", ""),
         }
+    names = [one.strip() for one in parts.get(PROVEN, "").split(",")]
+    if given := [one for one in names if one]:
+        found[PROVEN_BY] = given
     return found
 
 
@@ -256,6 +265,8 @@ def restriction_words(restriction: Restriction) -> list[tuple[str, str]]:
     ]
     if restriction.value:
         found.append(("a required value of", restriction.value.attribute_name))
+    if restriction.proven_by:
+        found.append(("proven by", ", ".join(restriction.proven_by)))
     return found
 
 
@@ -286,6 +297,7 @@ def parts_of(restriction: Restriction) -> dict[str, str]:
     return found | {
         "attribute": value.attribute_name if value else "",
         "value": value.text if value else "",
+        PROVEN: ", ".join(restriction.proven_by),
     }
 
 

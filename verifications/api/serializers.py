@@ -41,7 +41,7 @@ from tenants import vault
 from verifications.models import Verification, VerificationPolicy
 from verifications.proofs.failures import list_causes
 from verifications.proofs.proof_items import Item
-from verifications.proofs.proof_policy import MAX_GRACE_SECONDS
+from verifications.proofs.proof_policy import MAX_GRACE_SECONDS, MAX_PROVEN_BY
 from verifications.proofs.relative_dates import (
     GRAMMAR,
     PATTERN,
@@ -72,6 +72,7 @@ GRACE_SECONDS = (
     "was published while the holder answered. A credential that was revoked in this "
     "time can pass. 60 without it."
 )
+ONLY_BY_OPENID = "A request by DIDComm leaves an alternative with it out."
 PREDICATES = [(kind, kind) for kind in (">=", ">", "<=", "<", "==")]
 
 
@@ -101,6 +102,19 @@ class VerificationPolicyRestriction(CredentialFilter):
     """All of what is given must hold (AND); several restrictions are alternatives (OR)."""
 
     value = RestrictedAttribute(required=False)
+    vct = optional_text(500, help_text=f"The type of an SD-JWT VC. {ONLY_BY_OPENID}")
+    trustAnchorId = optional_text(
+        help_text="With `vct`: of the organization's trust anchors, the one to which "
+        f"its issuer's certificate leads. {ONLY_BY_OPENID}"
+    )
+    provenBy = serializers.ListField(
+        child=serializers.CharField(max_length=256, trim_whitespace=False),
+        required=False,
+        min_length=1,
+        max_length=MAX_PROVEN_BY,
+        help_text="Of a predicate: the boolean claims of an SD-JWT VC each of which "
+        f"proves it. {ONLY_BY_OPENID}",
+    )
 
 
 class ItemRevocationRequirement(Parameters):

@@ -196,7 +196,11 @@ def no_restriction(review: Review) -> Findings:
 
 def no_issuer(review: Review) -> Findings:
     for path, item, restriction in review.restrictions:
-        if not restriction.facts.keys() & {"issuerDid", "credentialDefinitionId"}:
+        if not restriction.facts.keys() & {
+            "issuerDid",
+            "credentialDefinitionId",
+            "vct",
+        }:
             message = (
                 "Anybody can issue themselves such a credential with "
                 f"{quoted_names(item)} and pass. Choose the issuer too, or a definition."

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
-from core.errors import Invalid
+from core.errors import Conflict, Invalid
 from verifications.proofs.relative_dates import resolve_value
 from wallets.anoncreds import normalise_name
 
@@ -23,6 +23,9 @@ OPEN_SECONDS = 10 * 366 * 86400
 MAX_TIMESTAMP = 253402300799  # the last second of the year 9999
 
 REVOCATION_REQUIREMENT = "revocationRequirement"
+# The members of a restriction that no credential of AnonCreds has.
+SD_JWT_FIELDS = ("vct", "trustAnchorId")
+PROVEN_BY = "provenBy"
 LOWER_BOUND_TYPES = (">=", ">")
 # Definition id -> the normalised names of its attributes that are always integers.
 IntegerAttributes = Mapping[str, Container[str]]
@@ -63,13 +66,16 @@ class RequiredValue:
 class Restriction:
     """One alternative of which credentials are allowed: all that it says must hold.
 
-    facts: by the API's members, those of RESTRICTION_FIELDS (`proof_items`). An empty
-    restriction would allow every credential, so there is none: who cannot express a
-    part of an alternative drops all of it.
+    facts: by the API's members, those of RESTRICTION_FIELDS (`proof_items`) and
+    SD_JWT_FIELDS. An empty restriction would allow every credential, so there is none:
+    who cannot express a part of an alternative drops all of it.
+    proven_by: of a predicate, the boolean claims of an SD-JWT VC each of which proves
+    it.
     """
 
     facts: Mapping[str, str]
     value: RequiredValue | None = None
+    proven_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.facts and self.value is None:
@@ -78,6 +84,11 @@ class Restriction:
     @property
     def definition_id(self) -> str | None:
         return self.facts.get("credentialDefinitionId")
+
+    @property
+    def is_of_sd_jwt(self) -> bool:
+        """Whether only an SD-JWT VC can meet it."""
+        return bool(self.proven_by) or not self.facts.keys().isdisjoint(SD_JWT_FIELDS)
 
     def matches(self, facts: Mapping[str, str]) -> bool:
         """Whether a credential has these facts, case-sensitive.
@@ -88,18 +99,21 @@ class Restriction:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Self:
-        facts = {name: text for name, text in body.items() if name != "value"}
+        others = ("value", PROVEN_BY)
+        facts = {name: text for name, text in body.items() if name not in others}
+        proven_by = tuple(body.get(PROVEN_BY, ()))
         value = body.get("value")
         if value is None:
-            return cls(facts)
+            return cls(facts, None, proven_by)
         required = RequiredValue(value["attributeName"], value["attributeValue"])
-        return cls(facts, required)
+        return cls(facts, required, proven_by)
 
     def to_json(self) -> dict[str, Any]:
-        if self.value is None:
-            return dict(self.facts)
-        name, text = self.value.attribute_name, self.value.text
-        return {**self.facts, "value": {"attributeName": name, "attributeValue": text}}
+        body: dict[str, Any] = dict(self.facts)
+        if self.value is not None:
+            name, text = self.value.attribute_name, self.value.text
+            body["value"] = {"attributeName": name, "attributeValue": text}
+        return body | ({PROVEN_BY: list(self.proven_by)} if self.proven_by else {})
 
 
 @dataclass(frozen=True)
@@ -274,6 +288,16 @@ class Policy:
         )
         return replace(self, predicates=predicates)
 
+    def for_anoncreds(self) -> Self:
+        """Return the policy without the alternatives that only an SD-JWT VC can meet.
+
+        409 `not_provable` if an item has no others: without restrictions it would allow
+        every credential.
+        """
+        attributes = tuple(_without_sd_jwt(item) for item in self.attributes)
+        predicates = tuple(_without_sd_jwt(item) for item in self.predicates)
+        return replace(self, attributes=attributes, predicates=predicates)
+
     @property
     def is_judged_at_receipt(self) -> bool:
         """Whether revocation is checked for the time of receipt, not of the request."""
@@ -353,6 +377,24 @@ class Policy:
         if self.requirement != NO_REQUIREMENT:
             body[REVOCATION_REQUIREMENT] = self.requirement.to_json()
         return body
+
+
+def not_provable(item: PolicyItem, why: str) -> Conflict:
+    """An item that no wallet could answer by the protocol that was chosen."""
+    message = f"{item.policy_name!r} cannot be asked for here: {why}"
+    return Conflict("not_provable", message, {item.policy_name: [why]})
+
+
+def _without_sd_jwt(item: PolicyItem) -> PolicyItem:
+    kept = tuple(one for one in item.restrictions if not one.is_of_sd_jwt)
+    if item.restrictions and not kept:
+        raise not_provable(
+            item,
+            "all its restrictions name a vct, a trust anchor or provenBy, which are of "
+            "SD-JWT VCs. Ask with the protocol openid4vp, or add a restriction by "
+            "definition, schema or issuer.",
+        )
+    return replace(item, restrictions=kept) if item.restrictions != kept else item
 
 
 def unix_seconds(text: str) -> int:

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 from core.errors import Invalid
 from verifications.proofs.policy import (
+    PROVEN_BY,
     REVOCATION_REQUIREMENT,
+    SD_JWT_FIELDS,
     Policy,
     format_time,
 )
@@ -29,6 +31,7 @@ from verifications.proofs.relative_dates import (
 from wallets.anoncreds import normalise_name
 
 MAX_GRACE_SECONDS = 3600
+MAX_PROVEN_BY = 10
 
 _Errors = defaultdict[str, list[str]]  # sentences by the path of their member
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?")
@@ -101,16 +104,23 @@ def _read_attribute(errors: _Errors, path: str, body: dict) -> dict:
     given = body.get("attributeNames") or ([name] if name else [])
     names = _read_names(errors, f"{path}.attributeNames", given)
     restrictions = _read_restrictions(errors, path, body)
+    for index, restriction in enumerate(restrictions.get("restrictions", [])):
+        if PROVEN_BY in restriction:
+            errors[f"{path}.restrictions[{index}].{PROVEN_BY}"].append(
+                "Leave it out: only a predicate is proven by claims."
+            )
     requirement = _read_revocation_requirement(errors, f"{path}.", body)
     return {"policyName": name, "attributeNames": names} | restrictions | requirement
 
 
-def _read_names(errors: _Errors, path: str, names: object) -> list[str]:
+def _read_names(
+    errors: _Errors, path: str, names: object, limit: int = MAX_NAMES
+) -> list[str]:
     if not isinstance(names, list):
         errors[path].append("Give a list of attribute names.")
         return []
-    if len(names) > MAX_NAMES:
-        errors[path].append(f"Give at most {MAX_NAMES} names.")
+    if len(names) > limit:
+        errors[path].append(f"Give at most {limit} names.")
         return []
     labels = [normalise_name(name) if isinstance(name, str) else "" for name in names]
     if not all(labels):
@@ -186,9 +196,11 @@ def _read_restrictions(errors: _Errors, path: str, body: dict) -> dict:
 def _read_restriction(errors: _Errors, path: str, body: dict) -> dict:
     restriction: dict = {
         field: _read_text(errors, f"{path}.{field}", body[field])
-        for field in RESTRICTION_FIELDS
+        for field in (*RESTRICTION_FIELDS, *SD_JWT_FIELDS)
         if body.get(field) is not None
     }
+    if "trustAnchorId" in restriction and "vct" not in restriction:
+        errors[f"{path}.trustAnchorId"].append("Give it together with vct.")
     if body.get("value") is not None:
         value = body["value"] if isinstance(body["value"], dict) else {}
         required = value.get("attributeValue")
@@ -200,6 +212,10 @@ def _read_restriction(errors: _Errors, path: str, body: dict) -> dict:
         restriction["value"] = {"attributeName": name, "attributeValue": required}
     if not restriction:
         errors[path].append("An empty restriction allows everything; leave it out.")
+    if body.get(PROVEN_BY) is not None:
+        restriction[PROVEN_BY] = _read_names(
+            errors, f"{path}.{PROVEN_BY}", body[PROVEN_BY], MAX_PROVEN_BY
+        )
     return restriction
 
 

@@ -36,8 +36,10 @@ def build_request(
     `from`: it would be a time to come.
     integer_attributes: of the `definitions_of_predicates`. An item that only integers
     can satisfy gets no bound.
-    Raises Invalid("invalid_policy") if an item has the name of another item's bound.
+    Raises Invalid("invalid_policy") if an item has the name of another item's bound,
+    409 `not_provable` for an item that only an SD-JWT VC can answer.
     """
+    policy = policy.for_anoncreds()
     attributes: dict[str, dict] = {}
     predicates: dict[str, dict] = {}
     for item in policy.attributes:

@@ -44,8 +44,12 @@ RESTRICTIONS = [
         "value": {"attributeName": "city", "attributeValue": " Bern "},
     },
     {"credentialDefinitionId": "did3:3:CL:1:default"},
+    {"vct": "https://issuer.example/degree", "trustAnchorId": "4f1c"},
 ]
-EITHER = [{"issuerDid": "did1"}, {"issuerDid": "did2"}]
+EITHER = [
+    {"issuerDid": "did1"},
+    {"issuerDid": "did2", "provenBy": ["age_over_18", "age_over_21"]},
+]
 OLD = {"policyName": "old enough", "allowText": True, "restrictions": EITHER}
 WHOLE = policy(
     attribute("name", "city, state", policyName="Who", restrictions=RESTRICTIONS),

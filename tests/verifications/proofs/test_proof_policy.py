@@ -125,11 +125,29 @@ def test_an_attribute_item_needs_its_name_and_a_predicate_its_attribute():
     ({}, ""), ({"colour": "red"}, ""), ({"schemaId": ""}, ".schemaId"),
     ({"issuerDid": 7}, ".issuerDid"), ({"value": {}}, ".value.attributeName"),
     (required("a", None), ".value.attributeValue"),
-    ({"value": "x"}, ".value.attributeValue"),
+    ({"value": "x"}, ".value.attributeValue"), ({"vct": ""}, ".vct"),
+    ({"trustAnchorId": "a"}, ".trustAnchorId"),
+    ({"vct": "v", "provenBy": ["over"]}, ".provenBy"),
 ])  # fmt: skip
 def test_a_restriction_says_something(restriction, path):
     found = errors(attribute("name", {"schemaName": "Degree"}, restriction))
     assert f"attributes[0].restrictions[1]{path}" in found
+
+
+@pytest.mark.parametrize(("restriction", "path"), [
+    ({"provenBy": ["over_18"]}, ""), ({"vct": "v", "provenBy": "over"}, ".provenBy"),
+    ({"vct": "v", "provenBy": [""]}, ".provenBy"),
+    ({"vct": "v", "provenBy": [f"over_{n}" for n in range(11)]}, ".provenBy"),
+])  # fmt: skip
+def test_claims_that_prove_a_predicate_are_of_some_credential(restriction, path):
+    found = errors(predicate("age", ">", 18, restriction))
+    assert found == {f"predicates[0].restrictions[0]{path}"}
+
+
+def test_what_is_of_an_sd_jwt_vc_is_kept():
+    of_state = {"vct": "urn:eu:pid", "trustAnchorId": "a", "provenBy": ["over_18"]}
+    given = normalise(predicate("age", ">", 18, of_state, {"schemaId": "s"}))
+    assert given["predicates"][0]["restrictions"] == [of_state, {"schemaId": "s"}]
 
 
 def test_a_value_may_be_the_empty_text_but_not_what_a_predicate_hides():

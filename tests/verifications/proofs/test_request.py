@@ -1,10 +1,11 @@
+import json
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import Invalid, PeerError
+from core.errors import Conflict, Invalid, PeerError
 from tests.support.errors import refusal
 from tests.support.presentations import ask, attribute, policy_of, predicate, required
 from verifications.proofs import proof_policy
@@ -404,3 +405,31 @@ def test_a_request_is_pruned_to_what_is_answered():
     assert "non_revoked" not in bare and bare["nonce"] == asked["nonce"]
     assert bare["requested_attributes"] == {"name": {"name": "name"}}
     assert list(bare["requested_predicates"]) == ["p"]
+
+
+OF_PHONES = (
+    {"vct": "urn:example:degree"},
+    {"vct": "urn:example:degree", "trustAnchorId": "a"},
+    {"schemaId": "s", "provenBy": ["age_over_18"]},
+    {"vct": "urn:example:degree"} | VALUE,
+)
+
+
+def test_what_only_an_sd_jwt_vc_can_meet_changes_no_byte_of_a_request():
+    ours = {"credentialDefinitionId": "d"}
+    value = ours | VALUE
+    for one in OF_PHONES:
+        is_of_predicate = "provenBy" in one
+        shown = attribute("name", *([value] if is_of_predicate else [one, value, one]))
+        wanted = ask(shown, predicate("age", ">=", 18, one, ours), nonce="1")
+        plain = ask(
+            attribute("name", value), predicate("age", ">=", 18, ours), nonce="1"
+        )
+        assert json.dumps(wanted) == json.dumps(plain)
+
+
+@pytest.mark.parametrize("one", OF_PHONES)
+def test_an_item_that_only_an_sd_jwt_vc_can_answer_is_not_asked_for(one):
+    item = predicate("age", ">=", 18, one, one)
+    refused = refusal(Conflict, ask, attribute("name"), item)
+    assert refused.code == "not_provable" and list(refused.errors) == ["age"]
