@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,11 @@ from core.version import __version__
 from tests.releases import RELEASED_APPS, RELEASES, UNRELEASED, hashes
 
 LOADER = MigrationLoader(connection=None)
-OURS = sorted(key for key in LOADER.graph.nodes if key[0] in APPS)
+OURS = sorted(key for key in LOADER.disk_migrations if key[0] in APPS)
+# {what it replaces: the squashed migration}
+SQUASHED = {
+    former: key for key in OURS for former in LOADER.disk_migrations[key].replaces
+}
 RELEASED = {
     folder.name: json.loads((folder / "migrations.json").read_text())
     for folder in sorted(RELEASES.iterdir())
@@ -65,14 +70,16 @@ def test_a_migration_has_a_number_and_a_name_of_its_own(app, name):
 
 @pytest.mark.parametrize("app", APPS)
 def test_the_migrations_of_an_app_follow_one_another(app):
-    """Two with one number come from two branches: rename the one merged second."""
-    assert LOADER.graph.leaf_nodes(app) == [
-        (app, max(name for one, name in OURS if one == app))
-    ]
-    names = [name for one, name in OURS if one == app]
-    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
-    for before, name in zip(names, names[1:], strict=False):
-        assert (app, before) in LOADER.disk_migrations[app, name].dependencies
+    """Two with one number come from two branches: rename the one merged second.
+
+    What follows a replaced one names the squashed migration, as that stays.
+    """
+    keys = [key for key in OURS if key[0] == app and key not in SQUASHED.values()]
+    assert LOADER.graph.leaf_nodes(app) == [SQUASHED.get(keys[-1], keys[-1])]
+    assert [int(name[:4]) for _, name in keys] == list(range(1, len(keys) + 1))
+    for before, key in pairwise(keys):
+        wanted = before if key in SQUASHED else SQUASHED.get(before, before)
+        assert wanted in LOADER.disk_migrations[key].dependencies
 
 
 def test_every_file_is_a_migration_of_the_graph():

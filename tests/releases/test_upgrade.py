@@ -27,13 +27,14 @@ from tenants.models import DataKey, Membership, Provider
 from tenants.sealed_columns import list_sealed_tables
 from tests.core.api import contract
 from tests.core.api.contract_calls import ids
-from tests.releases import RELEASES
+from tests.releases import RELEASES, fingerprint
 from tests.releases.former import load_database, read_known
 from tests.releases.story import EMAIL, PASSWORD, Restored
 from tests.support import keys, queues
 from tests.support.database import new_database
 from tests.support.paths import ROOT
 from tests.support.people import Organization
+from tests.support.processes import same_server
 from tests.support.webhook_receiver import receiving, time_passes, worker_calls
 from webhooks.models import Delivery, Webhook
 
@@ -89,6 +90,13 @@ def known(release):
 
 
 @pytest.fixture(scope="module")
+def new_schema(django_db_setup):
+    """Of the test database, which is a new one."""
+    name = connection.settings_dict["NAME"]
+    return fingerprint.read_parts(same_server(os.environ["DATABASE_URL"], name))
+
+
+@pytest.fixture(scope="module")
 def restored(release, django_db_setup):
     """The URL of a new database with what is in the release."""
     with new_database("released") as url:
@@ -113,7 +121,7 @@ def migrated(restored, known):
 
 
 @pytest.fixture(scope="module")
-def world(release, known, migrated, tmp_path_factory, django_db_blocker):
+def world(release, known, migrated, new_schema, tmp_path_factory, django_db_blocker):
     """The world of the stories, with this process in its database."""
     files = shutil.copytree(
         release / "storage", tmp_path_factory.mktemp("release") / "storage"
@@ -190,6 +198,11 @@ def test_the_release_has_every_state_of_every_role(world, app, name):
         for state in model.State.values
     }
     assert wanted - PASSING == found
+
+
+def test_the_migrated_database_is_what_a_new_one_is(world, migrated, new_schema):
+    found = fingerprint.read_parts(migrated)
+    assert fingerprint.differences(new_schema, found) == []
 
 
 def test_the_migrated_database_has_the_tables_of_this_version(world):
