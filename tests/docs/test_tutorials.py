@@ -20,6 +20,7 @@ from tests.support import chromium
 from tests.support.chromium import chrome
 from tests.support.paths import DOCS, ROOT
 from tests.support.processes import eventually
+from tests.support.tools import without
 
 __all__ = ["chrome"]
 ADDRESS = "http://127.0.0.1:8000"  # in the pages
@@ -27,7 +28,7 @@ PATIENCE = 200  # seconds of a busy machine
 READY = "Ctrl-C stops everything."
 DONE = "--done--"
 # The name that a file is saved as, the language, the text.
-BLOCK = re.compile(r"(?:as `([\w.-]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"(?:as\s`([\w.-]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.M | re.S)
 OF_THE_MACHINE = ("HOME", "LANG", "PATH")
 PIN, PASSWORD = "284615", "correct horse battery"
 pytestmark = [
@@ -257,3 +258,18 @@ def test_a_class_by_spreadsheet(tutorial):
         school.click(school.office, label)
     school.office.click("main a:has-text('Course certificate')")
     school.office.wait_for_selector("button:text-is('Check the file')")
+
+
+def test_from_trinsic_or_streetcred(tutorial, checkout):
+    modules = ROOT / "tests" / "clients" / "node_modules"
+    if not modules.exists():
+        without(f"{modules} is missing: `make test-clients` installs it.")
+    installed = checkout / "node_modules"
+    (installed / "@streetcred.id").mkdir(parents=True)
+    (installed / "@streetcred.id" / "service-clients").symlink_to(
+        modules / "streetcred-3476"
+    )
+    (installed / "@azure").symlink_to(modules / "@azure")
+    registry = tutorial("from-trinsic.md")
+    registry.start()
+    registry.read_to_the_end()
