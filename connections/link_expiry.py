@@ -3,10 +3,9 @@
 import logging
 from datetime import timedelta
 
-from django.utils import timezone
-
 from connections.messaging import router
 from connections.models import Connection
+from core.database import clock
 from core.database.base import is_outage
 from core.errors import Conflict
 from core.work import transactions
@@ -37,7 +36,7 @@ def end_expired_links() -> int:
     Return the number of links. One that fails is logged and tried again after
     RETRY_DELAY. An outage of the database is raised: the next run goes on.
     """
-    now = timezone.now()
+    now = clock.now()
     due = Connection.objects.filter(
         expiry_due_at__lte=now, tenant__frozen_at=None
     ).order_by("expiry_due_at")

@@ -21,6 +21,7 @@ from connections.didcomm.service import write_service
 from connections.messaging import outbox, pair_lock, router
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
+from core.database import clock
 from core.database.collation import case_insensitive
 from core.errors import WrongState
 from core.states import Transitions, move
@@ -528,7 +529,7 @@ class Connection(EventSource, NotedRow):
             return True
         is_former = bool(sender) and sender == self.their_former_key
         end = self.their_former_until
-        return is_former and end is not None and timezone.now() < end
+        return is_former and end is not None and clock.now() < end
 
     @property
     def their_proven_key(self) -> str:
@@ -775,7 +776,7 @@ class Connection(EventSource, NotedRow):
     @property
     def is_expired(self) -> bool:
         """Whether the time for which the link can be used is over."""
-        return self.expires_at is not None and self.expires_at <= timezone.now()
+        return self.expires_at is not None and self.expires_at <= clock.now()
 
     @property
     def is_new_link(self) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from django.db import connection
-from django.utils import timezone
 
+from core.database import clock
 from core.database.compiled_sql import update_rows
 from core.errors import WrongState
 
@@ -63,7 +63,7 @@ def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> 
         raise WrongState(obj, sources, read_state(obj)[0])
     changes |= obj.AT_MOVE | {
         "state": target,
-        "updated_at": timezone.now(),
+        "updated_at": clock.now(),
         "sequence": obj.sequence + 1,
     }
     while not _update_if_at(obj, sources, changes["sequence"] - 1, changes):

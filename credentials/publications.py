@@ -15,8 +15,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
+from core.database import clock
 from core.errors import AgencyError, Conflict, Unavailable
 from core.work.notify import notify_worker
 from core.work.waiting import seconds_left
@@ -74,7 +74,7 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
             run_job(job)
     except Unavailable as error:
         # From now on, an equal request may get the result.
-        Publication.objects.filter(pk=job.pk).update(attended_until=timezone.now())
+        Publication.objects.filter(pk=job.pk).update(attended_until=clock.now())
         raise Unavailable(
             error.code,
             f"{error.message} Publishing continues in the background: send the same "
@@ -102,7 +102,7 @@ def claim_job(job: Publication) -> Publication:
     deadline = time.monotonic() + seconds_left(settings.LEDGER_TIMEOUT)
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
     # The job may be scheduled for later: make it due now.
-    pending.update(due_at=timezone.now())
+    pending.update(due_at=clock.now())
     while job.status == Publication.Status.PENDING:
         if claimed := Publication.claim(1, pk=job.pk):
             return claimed[0]
@@ -119,11 +119,11 @@ def retry_now(job: Publication) -> None:
     409 `publication_ended` if it has ended. A job that is leased stays with its owner.
     """
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
-    if not pending.update(due_at=timezone.now()):
+    if not pending.update(due_at=clock.now()):
         raise Conflict("publication_ended", ENDED)
     transaction.on_commit(lambda: notify_worker("credentials.tasks.publish_on_ledgers"))
 
 
 def waiting_deadline() -> datetime:
     """The time until which a call that begins now may wait for its job."""
-    return timezone.now() + timedelta(seconds=4 * settings.LEDGER_TIMEOUT)
+    return clock.now() + timedelta(seconds=4 * settings.LEDGER_TIMEOUT)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
-from django.utils import timezone
 
+from core.database import clock
 from core.errors import Conflict, Invalid, Unavailable
 from core.work import transactions
 from core.work.leases import work_on
@@ -330,7 +330,7 @@ def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
     A call with the same Idempotency-Key has ended, even if its process was killed; any
     other has at `attended_until`. None if there is no such job.
     """
-    now = timezone.now()
+    now = clock.now()
     ended = Q(attended_until__lt=now)
     if key := idempotency.current_key():
         # Later it may be the key of something else.

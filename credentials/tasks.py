@@ -7,8 +7,8 @@ from typing import Any
 from celery import shared_task
 from django.conf import settings
 from django.db.models import QuerySet
-from django.utils import timezone
 
+from core.database import clock
 from core.errors import AgencyError
 from core.work.leases import attempt, work_on
 from credentials import retention
@@ -45,7 +45,7 @@ def left_behind(**filters: Any) -> QuerySet[Credential]:
     )
     rows = rows.filter(
         role=Credential.Role.ISSUER,
-        updated_at__lt=timezone.now() - LEFT_BEHIND,
+        updated_at__lt=clock.now() - LEFT_BEHIND,
         wallet__deleted_at=None,
         tenant__deleted_at=None,
         tenant__frozen_at=None,
@@ -62,7 +62,7 @@ def try_later(credential: Credential, error: Exception) -> None:
         )
     else:
         logger.exception("credential %s is still left behind", credential.pk)
-    Credential.objects.filter(pk=credential.pk).update(updated_at=timezone.now())
+    Credential.objects.filter(pk=credential.pk).update(updated_at=clock.now())
 
 
 @shared_task

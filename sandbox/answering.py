@@ -4,10 +4,10 @@ from contextlib import suppress
 from datetime import timedelta
 
 from django.db import transaction
-from django.utils import timezone
 
 from connections.exchange import PARTIES, Exchange
 from core import faults
+from core.database import clock
 from core.errors import WrongState
 from core.work.leases import work_on
 from core.work.loop import Loop
@@ -59,7 +59,7 @@ def enqueue_answer(source: EventSource) -> None:
         holder=holder,
         kind=kind,
         exchange_id=source.pk,
-        due_at=timezone.now() + timedelta(seconds=holder.delay_seconds),
+        due_at=clock.now() + timedelta(seconds=holder.delay_seconds),
     )
     if not holder.delay_seconds:
         transaction.on_commit(lambda: notify_worker("sandbox.tasks.answer_exchanges"))

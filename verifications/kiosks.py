@@ -13,11 +13,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.utils import timezone
 
 from connections.exchange import PARTIES
 from connections.link_expiry import LINK_EXPIRED
 from connections.protocols import connectionless
+from core.database import clock
 from core.errors import Conflict, Invalid
 from core.work import network_reads, transactions
 from tenants import tokens
@@ -114,7 +114,7 @@ def next_screen(kiosk: Kiosk) -> Screen:
     Each answer is shown for as long as the kiosk says, counted from when the first
     screen asks for it.
     """
-    now = timezone.now()
+    now = clock.now()
     # Stored at most once a minute.
     if not kiosk.last_seen_at or now - kiosk.last_seen_at > SEEN_INTERVAL:
         Kiosk.objects.filter(pk=kiosk.pk).update(last_seen_at=now, updated_at=now)
@@ -127,7 +127,7 @@ def next_screen(kiosk: Kiosk) -> Screen:
         rows = Kiosk.objects.filter(
             pk=kiosk.pk, verification_id=kiosk.verification_id, shown_at=None
         )
-        rows.update(shown_at=timezone.now())
+        rows.update(shown_at=clock.now())
     return screen
 
 
@@ -140,7 +140,7 @@ def read_screen(kiosk: Kiosk) -> Screen:
         return Screen(State.OVER)
     if state == State.ASKING:
         return Screen(state, found)
-    now = timezone.now()
+    now = clock.now()
     duration = timedelta(seconds=kiosk.seconds)
     if kiosk.shown_at:
         end = kiosk.shown_at + duration
@@ -162,7 +162,7 @@ def state_of(verification: Verification) -> State:
         is_ours = verification.problem in ("declined", LINK_EXPIRED)
         return State.OVER if is_ours else State.DECLINED
     link = verification.live_connection
-    is_old = verification.created_at + REQUEST_LIFETIME <= timezone.now()
+    is_old = verification.created_at + REQUEST_LIFETIME <= clock.now()
     return State.OVER if is_old or link is None else State.ASKING
 
 
@@ -201,7 +201,7 @@ def replace_request(kiosk: Kiosk) -> bool:
         policy.pk,
         options=connectionless.default_options(kiosk.tenant),
     )
-    end = timezone.now() + REQUEST_LIFETIME
+    end = clock.now() + REQUEST_LIFETIME
     assert made.connection
     made.connection.update_columns(expires_at=end, expiry_due_at=end)
     Kiosk.objects.filter(pk=kiosk.pk).update(verification_id=made.pk, shown_at=None)

@@ -20,9 +20,9 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
+from core.database import clock
 from core.work.processors import yield_processors
 from tenants import vault
 from wallets import anoncreds
@@ -80,7 +80,7 @@ def claim_host() -> KeyFiller | None:
 
     Rows of processes that were killed, as of containers that are gone, are deleted.
     """
-    now, host = timezone.now(), socket.gethostname()
+    now, host = clock.now(), socket.gethostname()
     with lock_queue():
         KeyFiller.objects.filter(leased_until__lte=now).delete()
         if KeyFiller.objects.filter(pk=host).exists():
@@ -92,7 +92,7 @@ def claim_host() -> KeyFiller | None:
 
 def renew(filler: KeyFiller) -> None:
     """Renew the lease of this host. Raises GeneratorEnded if it has been lost."""
-    until = timezone.now() + LEASE
+    until = clock.now() + LEASE
     rows = KeyFiller.objects.filter(pk=filler.pk, leased_until=filler.leased_until)
     if not rows.update(leased_until=until):
         raise GeneratorEnded("another process fills the pool")
@@ -105,7 +105,7 @@ def count_missing(host: str | None = None) -> int:
     host: this one. Hosts before it in the alphabet go first, so that two of them do
     not generate the same missing key. None: count no host.
     """
-    others = KeyFiller.objects.filter(leased_until__gt=timezone.now())
+    others = KeyFiller.objects.filter(leased_until__gt=clock.now())
     others = others.filter(pk__lt=host) if host else others.none()
     wanted = settings.SPARE_KEYS + waiting_requests().count()
     return max(0, wanted - free_keys().count() - others.count())

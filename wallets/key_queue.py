@@ -18,8 +18,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import close_old_connections, connection, transaction
 from django.db.models import Max, Q, QuerySet
-from django.utils import timezone
 
+from core.database import clock
 from core.errors import Unavailable
 from core.work import fair_pool
 from core.work.notify import notify_worker
@@ -95,7 +95,7 @@ def join_queue(organization: UUID) -> KeyRequest:
     Raises KeyNotReady if MAX_REQUESTS of the organization wait already.
     """
     with lock_queue():
-        old = KeyRequest.objects.filter(alive_until__lt=timezone.now() - RETENTION)
+        old = KeyRequest.objects.filter(alive_until__lt=clock.now() - RETENTION)
         old.delete()
         queue = read_queue()
         ours = [one for one in queue if one.organization == organization]
@@ -105,7 +105,7 @@ def join_queue(organization: UUID) -> KeyRequest:
                 return request
         if len(ours) < MAX_REQUESTS:
             request = KeyRequest(organization=organization)
-            request.alive_until = timezone.now() + ALIVE
+            request.alive_until = clock.now() + ALIVE
             request.save(force_insert=True)
             return request
     raise KeyNotReady(seconds_until_turn(len(queue) + 1))
@@ -125,7 +125,7 @@ def take_turn(request: KeyRequest) -> SpareKey | int:
         if len(free) < place:
             return place
         [*_, spare] = free
-        now = timezone.now()
+        now = clock.now()
         spare.leased_until = now + LEASE
         spare.save(update_fields=["leased_until"])
         KeyRequest.objects.filter(pk=request.pk).update(served_at=now)
@@ -135,7 +135,7 @@ def take_turn(request: KeyRequest) -> SpareKey | int:
 def refuse(request: KeyRequest, place: int) -> KeyNotReady:
     """Let a call keep its place without waiting. Return the error for it."""
     seconds = seconds_until_turn(place)
-    until = timezone.now() + timedelta(seconds=seconds) + GRACE
+    until = clock.now() + timedelta(seconds=seconds) + GRACE
     rows = KeyRequest.objects.filter(pk=request.pk)
     rows.update(is_waiting=False, alive_until=until)
     return KeyNotReady(seconds)
@@ -149,7 +149,7 @@ def seconds_until_turn(place: int) -> int:
 
 def renew(request: KeyRequest) -> None:
     request.is_waiting = True
-    request.alive_until = timezone.now() + ALIVE
+    request.alive_until = clock.now() + ALIVE
     request.save(update_fields=["is_waiting", "alive_until"])
 
 
@@ -164,7 +164,7 @@ def lock_queue() -> Iterator[None]:
 
 def waiting_requests() -> QuerySet[KeyRequest]:
     """The calls that wait, and the refused ones that keep their place."""
-    return KeyRequest.objects.filter(served_at=None, alive_until__gt=timezone.now())
+    return KeyRequest.objects.filter(served_at=None, alive_until__gt=clock.now())
 
 
 def read_queue() -> list[KeyRequest]:
@@ -187,5 +187,5 @@ def read_queue() -> list[KeyRequest]:
 
 def free_keys() -> QuerySet[SpareKey]:
     """The spare keys that are not leased."""
-    now = timezone.now()
+    now = clock.now()
     return SpareKey.objects.filter(Q(leased_until=None) | Q(leased_until__lt=now))

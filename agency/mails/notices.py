@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.mail import get_connection
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.functional import lazy
 
@@ -19,6 +18,7 @@ from agency.holders.links.languages import FALLBACK
 from agency.mails import texts
 from agency.mails.names import mailed_name
 from agency.mails.sending import Value, send_mail
+from core.database import clock
 from tenants.models import Role, Tenant
 from webhooks.models import Webhook
 
@@ -37,7 +37,7 @@ def send_due_notices() -> int:
     Return the number of notices. A failed one is retried after RETRY_DELAY. Those of
     webhooks of an organization that is frozen wait.
     """
-    now = timezone.now()
+    now = clock.now()
     webhooks = Webhook.objects.filter(notice_due_at__lte=now, tenant__frozen_at=None)
     webhooks = webhooks.select_related("tenant")
     deletions = Tenant.objects.filter(
@@ -98,7 +98,7 @@ def mail_people(about: Webhook | Tenant) -> None:
 
 
 def describe_webhook(webhook: Webhook) -> Notice:
-    lost_since = webhook.lost_since or timezone.now()
+    lost_since = webhook.lost_since or clock.now()
     page = reverse("studio:webhook", args=[webhook.tenant_id, webhook.pk])
     return (
         texts.WEBHOOK_DISABLED,

@@ -13,9 +13,9 @@ from django.apps import apps
 from django.db import connection, models, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import RawSQL
-from django.utils import timezone
 
 from connections.models import OutboundMessage
+from core.database import clock
 from core.work.leases import QueuedJob
 from credentials.models import CredentialDefinition
 from wallets import key_queue
@@ -89,7 +89,7 @@ def read_queue(model: type[QueuedJob]) -> Queue:
             [value for _, given in parts for value in given],
         )
         first_due, waiting, due_now, exhausted = cursor.fetchone()
-    late = (timezone.now() - first_due).total_seconds() if first_due else 0.0
+    late = (clock.now() - first_due).total_seconds() if first_due else 0.0
     return Queue(model._meta.label, waiting, due_now, late, exhausted)
 
 
@@ -101,7 +101,7 @@ def due_rows(model: type[QueuedJob]) -> QuerySet:
     """
     rows = model.due()
     if model is Delivery:
-        given = [timezone.now(), SLOW_LIMIT, SLOW_LIMIT]
+        given = [clock.now(), SLOW_LIMIT, SLOW_LIMIT]
         rows = rows.filter(RawSQL(SERVED_SQL, given, models.BooleanField()))
     if model is OutboundMessage:
         # One to another agent only if its endpoint has answered a message before.

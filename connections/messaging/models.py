@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
+from core.database import clock
 from core.database.base import fetch_rows
 from core.work.leases import QueuedJob
 from tenants.models import Record, Tenant
@@ -251,7 +251,7 @@ class OutboundMessage(Record, QueuedJob):
         while leases := list(
             self.earlier_pending().values_list("lease_until", flat=True)
         ):
-            in_flight = any(lease and lease > timezone.now() for lease in leases)
+            in_flight = any(lease and lease > clock.now() for lease in leases)
             if not in_flight or time.monotonic() > end:
                 return False
             time.sleep(0.01)

@@ -16,7 +16,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
@@ -24,6 +23,7 @@ from connections.messaging import pair_lock
 from connections.messaging.envelopes import pack_message
 from connections.messaging.models import OutboundMessage
 from core.call import current_call
+from core.database import clock
 from core.errors import Conflict, PeerError
 from core.work import transactions
 from core.work.hooks import Hook
@@ -259,7 +259,7 @@ def resend_message(row: OutboundMessage) -> None:
     """
     if not row.can_be_resent:
         raise Conflict("message_not_resendable", NOT_RESENDABLE)
-    now = timezone.now()
+    now = clock.now()
     free = Q(lease_owner=None) | Q(lease_until__lt=now)
     rows = OutboundMessage.objects.filter(free, pk=row.pk, status=row.status)
     with transactions.atomic():
@@ -286,7 +286,7 @@ def readdress(connection: PeerConnection, party: Party) -> None:
         recipient_key=party.verkey,
         endpoint=party.endpoint,
         routing_keys=party.routing_keys,
-        due_at=timezone.now() + (timedelta(0) if party.endpoint else UNFETCHED_EXPIRY),
+        due_at=clock.now() + (timedelta(0) if party.endpoint else UNFETCHED_EXPIRY),
     )
     if party.endpoint:
         transaction.on_commit(notify_sender)
@@ -308,7 +308,7 @@ def withdraw_waiting(connection: PeerConnection, thread_id: str) -> None:
             envelope=None,
             lease_owner=None,
             lease_until=None,
-            updated_at=timezone.now(),
+            updated_at=clock.now(),
         )
 
 

@@ -12,6 +12,7 @@ from connections.messaging import outbox, pair_lock, router
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.router import handles
 from connections.models import HANGUP, Connection
+from core.database import clock
 from core.errors import Conflict, PeerError
 from core.work import transactions
 from wallets.models import Key
@@ -119,7 +120,7 @@ def receive_rotate(connection: Connection, message: Message) -> None:
     ack = build(ACK, message.prefix, message.thread_id, status="OK")
     outbox.enqueue(connection, ack)
     is_repeated = message.sender == connection.their_former_key
-    end = timezone.now() + FORMER_KEY_RETENTION
+    end = clock.now() + FORMER_KEY_RETENTION
     connection.update_columns(
         their_did=party.did,
         their_key=party.verkey,

@@ -20,7 +20,7 @@ from django.db.utils import DatabaseErrorWrapper
 from psycopg.postgres import types
 from psycopg.pq import Format
 
-from core.database import refused_writes, shortcuts
+from core.database import clock, refused_writes, shortcuts
 from core.database.pool import (
     CHECK_TIMEOUT_SECONDS,
     Pool,
@@ -91,6 +91,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
         limit_response_time(connection)
+        clock.read(connection)
         return super()._configure_connection(connection)  # type: ignore[misc]
 
     def execute(self, sql: str, parameters: Any = None) -> Any:

@@ -3,8 +3,10 @@
     for row in InboundMessage.claim(10):  # leased to this process for LEASE
         work_on(row, handle)              # handle() finishes the row
 
-If handle() fails, put_back() of the row schedules the next attempt or gives the row up.
-Celery only notifies a worker that there may be due rows (core/work/notify.py).
+All times are by the clock of PostgreSQL (core/database/clock.py), so those of the hosts
+do not matter. If handle() fails, put_back() of the row schedules the next attempt or
+gives the row up. Celery only notifies a worker that there may be due rows
+(core/work/notify.py).
 """
 
 import logging
@@ -19,6 +21,7 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from core.database import clock
 from core.errors import Unavailable
 from core.telemetry.logs import continue_request, current_request_id
 
@@ -26,6 +29,20 @@ logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=60)
 Row = TypeVar("Row", bound=models.Model)
 Job = TypeVar("Job", bound="QueuedJob")
+
+
+class DueTime(models.DateTimeField):
+    """When a row is due: by default now, by the clock of PostgreSQL.
+
+    Migrations have it as Django's field: only the code asks for a default.
+    """
+
+    def get_default(self) -> Any:
+        return clock.now()
+
+    def deconstruct(self) -> Any:
+        name, _, arguments, options = super().deconstruct()
+        return name, "django.db.models.DateTimeField", arguments, options
 
 
 class LostLease(Exception):
@@ -65,7 +82,7 @@ class QueuedJob(models.Model):
         max_length=11, choices=Status.choices, default=Status.PENDING
     )
     attempts = models.PositiveIntegerField(default=0)
-    due_at = models.DateTimeField(default=timezone.now)
+    due_at = DueTime(default=timezone.now)
     lease_until = models.DateTimeField(null=True)
     lease_owner = models.UUIDField(null=True)
     last_error = models.CharField(max_length=200, blank=True)
@@ -78,7 +95,7 @@ class QueuedJob(models.Model):
 
         duration: of the lease. Nothing is saved.
         """
-        self.lease_owner, self.lease_until = uuid7(), timezone.now() + duration
+        self.lease_owner, self.lease_until = uuid7(), clock.now() + duration
         return self
 
     @property
@@ -87,12 +104,12 @@ class QueuedJob(models.Model):
 
         In a batch, the lease of a row may expire before the row is processed.
         """
-        return bool(self.lease_until and self.lease_until > timezone.now())
+        return bool(self.lease_until and self.lease_until > clock.now())
 
     @classmethod
     def due(cls) -> models.QuerySet[Self]:
         """Return the pending rows that are due and not leased, in no order."""
-        now = timezone.now()
+        now = clock.now() + clock.MARGIN
         free = Q(lease_until=None) | Q(lease_until__lt=now)
         return cls.objects.filter(free, status=cls.Status.PENDING, due_at__lte=now)
 
@@ -186,7 +203,7 @@ class QueuedJob(models.Model):
         # Jitter: rows that failed together are not retried at the same moment.
         delay = max(at_least, self.SCHEDULE[self.attempts] * random.uniform(0.8, 1.2))
         delay = min(max(delay, retry_after or 0), 2 * delay)
-        due_at = timezone.now() + timedelta(seconds=delay)
+        due_at = clock.now() + timedelta(seconds=delay)
         return {"attempts": self.attempts + 1, "due_at": due_at}
 
     def put_back(self, error: Exception) -> None:
@@ -202,7 +219,7 @@ class QueuedJob(models.Model):
 
     def renew_lease(self, duration: timedelta = LEASE) -> bool:
         """Prolong the lease. Return False if it was lost."""
-        return self._fenced(lease_until=timezone.now() + duration)
+        return self._fenced(lease_until=clock.now() + duration)
 
     def release(self) -> bool:
         """End the lease: any worker may claim the row. Return False if it was lost."""
@@ -213,7 +230,7 @@ class QueuedJob(models.Model):
         return self._fenced(
             lease_owner=None,
             lease_until=None,
-            due_at=timezone.now() + delay,
+            due_at=clock.now() + delay,
             last_error=error,
         )
 

@@ -16,8 +16,8 @@ from weakref import WeakSet
 
 from celery.signals import worker_shutting_down
 from django.db import connection
-from django.utils import timezone
 
+from core.database import clock
 from core.work.leases import LEASE, QueuedJob
 from core.work.shares import Limits, Shares
 
@@ -171,7 +171,7 @@ class RowsAtWork(Generic[Row, Result]):
 
     def return_waiting(self, even_new: bool = False) -> None:
         """Finish rows that have waited too long, without a result."""
-        soonest_end = timezone.now() + LEASE - MAX_WAIT
+        soonest_end = clock.now() + LEASE - MAX_WAIT
         with self._lock:
             for line, rows in list(self._waiting.items()):
                 while rows and (

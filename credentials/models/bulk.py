@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Self
 
 from django.db import connection, models, transaction
 from django.db.models import Count, Q, QuerySet, Sum
-from django.utils import timezone
 
+from core.database import clock
 from core.errors import Conflict, Unavailable, WrongState
 from core.work import transactions
 from core.work.leases import CausedJob
@@ -118,7 +118,7 @@ class Bulk(Record, CausedJob):
         with transactions.atomic():
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
-            leased = cls.objects.filter(lease_until__gt=timezone.now())
+            leased = cls.objects.filter(lease_until__gt=clock.now())
             rows = cls.due().exclude(tenant__in=leased.values("tenant"))
             rows = rows.select_related("definition__schema", "tenant__network")
             rows = rows.defer("definition__private_key").order_by("due_at")
@@ -155,7 +155,7 @@ class Bulk(Record, CausedJob):
 
     def begin_issuing(self) -> Self:
         """Let workers offer the rows, which are all stored now."""
-        now = timezone.now()
+        now = clock.now()
         self.started_at = self.due_at = self.updated_at = now
         self.save(update_fields=["started_at", "due_at", "updated_at"])
         self._notify_worker()
@@ -163,10 +163,10 @@ class Bulk(Record, CausedJob):
 
     def pause(self) -> None:
         """Offer no more rows. The few of the present turn may still be offered."""
-        self._change(self.State.RUNNING, paused_at=timezone.now())
+        self._change(self.State.RUNNING, paused_at=clock.now())
 
     def resume(self) -> None:
-        self._change(self.State.PAUSED, paused_at=None, due_at=timezone.now())
+        self._change(self.State.PAUSED, paused_at=None, due_at=clock.now())
         self._notify_worker()
 
     @transactions.atomic()
@@ -180,7 +180,7 @@ class Bulk(Record, CausedJob):
         self.tenant.lock_row()
         locked = Bulk.objects.select_for_update().get(pk=self.pk)
         rows = self.rows.filter(status=BulkRow.Status.FAILED, values__isnull=False)
-        now = timezone.now()
+        now = clock.now()
         if not rows.update(status=BulkRow.Status.WAITING, errors=[], updated_at=now):
             raise Conflict(
                 "nothing_to_retry",
@@ -213,7 +213,7 @@ class Bulk(Record, CausedJob):
         locked = rows.filter(pk=self.pk, lease_owner=self.lease_owner).first()
         if not locked:
             return
-        now = timezone.now()
+        now = clock.now()
         is_hidden = locked.started_at is None
         if is_hidden or self.rows.filter(status=BulkRow.Status.WAITING).exists():
             self._fenced(lease_owner=None, lease_until=None, due_at=now, updated_at=now)
@@ -247,7 +247,7 @@ class Bulk(Record, CausedJob):
         """Show and offer it no more, so that it can be deleted. WrongState: it runs."""
         is_at_rest = Q(status=self.Status.DONE) | Q(paused_at__isnull=False)
         shown = Bulk.objects.filter(pk=self.pk, started_at__isnull=False)
-        if shown.filter(is_at_rest).update(started_at=None, updated_at=timezone.now()):
+        if shown.filter(is_at_rest).update(started_at=None, updated_at=clock.now()):
             return
         if running := shown.first():
             raise WrongState(running, [self.State.PAUSED, self.State.DONE])
@@ -268,7 +268,7 @@ class Bulk(Record, CausedJob):
             status=self.Status.PENDING,
             paused_at__isnull=source == self.State.RUNNING,
         )
-        if not rows.update(updated_at=timezone.now(), **changes):
+        if not rows.update(updated_at=clock.now(), **changes):
             self.refresh_from_db(fields=["status", "paused_at"])
             raise WrongState(self, [source])
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
+from core.database import clock
 from core.errors import AgencyError, Unavailable
 from core.work import transactions
 from core.work.leases import LEASE, CausedJob
@@ -145,7 +145,7 @@ class Publication(Record, CausedJob):
     def record_submission(self, object_id: str) -> None:
         """Record the object that is written next, and renew the lease."""
         self._update_leased(
-            self._fenced, object_id=object_id, lease_until=timezone.now() + LEASE
+            self._fenced, object_id=object_id, lease_until=clock.now() + LEASE
         )
 
     def save_progress(self, payload: dict[str, Any]) -> None:

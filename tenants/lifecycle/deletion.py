@@ -11,8 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 
+from core.database import clock
 from core.errors import Conflict
 from core.work import transactions
 from core.work.leases import attempt
@@ -41,7 +41,7 @@ def request_deletion(tenant: Tenant, by: Any) -> None:
         if not row or row.deletion_due_at:
             return None
         row.require_thawed()
-        now = timezone.now()
+        now = clock.now()
         Tenant.objects.filter(pk=row.pk).update(
             frozen_at=now,
             updated_at=now,
@@ -70,7 +70,7 @@ def undo_deletion(
         frozen_at=None,
         deletion_due_at=None,
         notice_due_at=None,
-        updated_at=timezone.now(),
+        updated_at=clock.now(),
     )
     audit.record("organization.deletion_undone", row, by=by, reason=reason)
 
@@ -84,7 +84,7 @@ def end_deletion(tenant: Tenant, by: Any, *, reason: str = "") -> None:
 def end_due_deletions() -> None:
     """Delete what is due, and hold what was enqueued since for what is not."""
     soon = Tenant.objects.filter(deletion_due_at__isnull=False)
-    for tenant in soon.filter(deletion_due_at__lte=timezone.now()):
+    for tenant in soon.filter(deletion_due_at__lte=clock.now()):
         attempt(tenant, end_if_due, log_failure)
     hold_queues(list(soon))
 
@@ -97,7 +97,7 @@ def log_failure(tenant: Tenant, error: Exception) -> None:
 def end_if_due(tenant: Tenant) -> None:
     """Delete it, unless that was undone, and perhaps asked for again, meanwhile."""
     row = lock_row(tenant)
-    if row and row.deletion_due_at and row.deletion_due_at <= timezone.now():
+    if row and row.deletion_due_at and row.deletion_due_at <= clock.now():
         remove_organization(row, audit.SYSTEM)
 
 

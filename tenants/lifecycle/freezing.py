@@ -16,9 +16,9 @@ from typing import Any
 from django.conf import settings
 from django.db.models import F, Model, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from connections.models import InboundMessage, OutboundMessage
+from core.database import clock
 from core.work import transactions
 from core.work.leases import QueuedJob
 from credentials.models import Bulk, Publication
@@ -56,7 +56,7 @@ def freeze(tenant: Tenant, by: Any) -> None:
     with transactions.atomic():
         row = lock_movable(tenant)
         if not row.frozen_at:
-            Tenant.objects.filter(pk=tenant.pk).update(frozen_at=timezone.now())
+            Tenant.objects.filter(pk=tenant.pk).update(frozen_at=clock.now())
             audit.record("organization.frozen", tenant, by=by)
     frozen_at = transactions.database_time()
     start = time.monotonic()
@@ -118,14 +118,14 @@ def release_rows(tenant: Tenant) -> None:
 
 def release(rows: Any) -> None:
     """Make due again those of these rows of a queue that are held."""
-    held = rows.filter(due_at__gte=timezone.now() + HELD_AFTER)
+    held = rows.filter(due_at__gte=clock.now() + HELD_AFTER)
     held.update(due_at=F("due_at") - timedelta(days=HELD_DAYS))
 
 
 def waiting_rows(model: type[QueuedJob], tenants: Iterable[Tenant]) -> Any:
     """The pending rows that are not held."""
     rows = rows_of(model, tenants).filter(status=model.Status.PENDING)
-    return rows.filter(due_at__lt=timezone.now() + HELD_AFTER)
+    return rows.filter(due_at__lt=clock.now() + HELD_AFTER)
 
 
 def rows_of(model: type[Model], tenants: Iterable[Tenant]) -> Any:

@@ -5,9 +5,9 @@ from threading import BoundedSemaphore
 from uuid import UUID
 
 import pytest
-from django.utils import timezone
 
 from core.call import current_call
+from core.database import clock
 from tests.support.races import at_once, during
 from wallets import key_queue
 from wallets.key_queue import KeyNotReady, join_queue, lease_key, take_turn
@@ -120,20 +120,20 @@ def test_a_refused_call_is_told_when_by_its_place_and_keeps_it(monkeypatch):
     again = join_queue(B)
     assert take_turn(again) == 2
     assert KeyRequest.objects.count() == 3
-    KeyRequest.objects.filter(organization=B).update(alive_until=timezone.now())
+    KeyRequest.objects.filter(organization=B).update(alive_until=clock.now())
     assert take_turn(join_queue(C)) == 2
     assert take_turn(requests[0]) == 1
 
 
 def test_a_call_of_a_killed_process_loses_its_place(monkeypatch):
     join_queue(A)
-    monkeypatch.setattr(timezone, "now", later(seconds=11))
+    monkeypatch.setattr(clock, "now", later(seconds=11))
     make_keys()
     assert lease_key(B)
 
 
 def later(**time):
-    now = timezone.now
+    now = clock.now
     return lambda: now() + timedelta(**time)
 
 
@@ -141,9 +141,9 @@ def test_a_lease_that_was_left_behind_ends(monkeypatch):
     make_keys()
     first = lease_key(A)
     refused(A, seconds=0)
-    monkeypatch.setattr(timezone, "now", later(minutes=6))
+    monkeypatch.setattr(clock, "now", later(minutes=6))
     assert lease_key(A).pk == first.pk
-    monkeypatch.setattr(timezone, "now", later(hours=2))
+    monkeypatch.setattr(clock, "now", later(hours=2))
     join_queue(B)
     assert KeyRequest.objects.count() == 1
 

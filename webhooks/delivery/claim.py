@@ -14,8 +14,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import Case, Count, When
-from django.utils import timezone
 
+from core.database import clock
 from webhooks.delivery import due
 from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook
 from webhooks.delivery.models import Delivery
@@ -113,7 +113,7 @@ def lock_webhooks(
     load: Load, limit: int, slow_limit: int, after: UUID | None
 ) -> list[Webhook]:
     """Lock and return webhooks that have due deliveries and are below their limits."""
-    have_due = due.webhooks_due_by(timezone.now())
+    have_due = due.webhooks_due_by(clock.now() + clock.MARGIN)
     rows = Webhook.objects.filter(pk__in=have_due, is_enabled=True)
     full_webhooks = [
         webhook
@@ -136,7 +136,7 @@ def lock_webhooks(
 def in_flight() -> "models.QuerySet[Delivery]":
     """Deliveries that any worker has leased now."""
     leased = Delivery.pending().exclude(lease_owner=None)
-    return leased.filter(lease_until__gt=timezone.now())
+    return leased.filter(lease_until__gt=clock.now())
 
 
 def choose_within_limits(

@@ -9,9 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from core.database import clock
 from core.work.leases import LEASE
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Delivery
@@ -117,7 +117,7 @@ def find_heads(wanted: Sequence[tuple[Webhook, int]]) -> list[Delivery]:
     yet, or that failed and has not reached its `blocks_until`.
     """
     webhooks = {webhook.pk: webhook for webhook, _ in wanted}
-    now = timezone.now()
+    now = clock.now() + clock.MARGIN
     parameters = {
         "webhooks": list(webhooks),
         "numbers": [number for _, number in wanted],
@@ -154,7 +154,7 @@ def lease_all(rows: Sequence[Delivery]) -> list[Delivery]:
     may have finished it.
     """
     owner = uuid7()
-    until = timezone.now() + LEASE
+    until = clock.now() + LEASE
     ids = [row.pk for row in rows]
     found: Any = Event.objects.raw(
         LEASE_SQL, {"ids": ids, "owner": owner, "until": until}

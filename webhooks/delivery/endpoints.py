@@ -9,8 +9,8 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
 from django.db.models.functions import Collate, Left
-from django.utils import timezone
 
+from core.database import clock
 from core.errors import Conflict, NotFound
 from tenants import vault
 from tenants.models import Record, Tenant
@@ -241,11 +241,11 @@ class Webhook(Record):
         if not self.is_enabled:
             raise disabled_error()
         if since is None:
-            first = self.lost_since or timezone.now() - DEFAULT_RECOVERY_PERIOD
+            first = self.lost_since or clock.now() - DEFAULT_RECOVERY_PERIOD
             since = first - TRANSACTION_MARGIN
         self.update_columns(
             recover_since=since,
-            recovery_started_at=timezone.now(),
+            recovery_started_at=clock.now(),
             recover_unconfirmed=unconfirmed,
             lost_since=None,
         )
@@ -279,7 +279,7 @@ class Webhook(Record):
     def signing_secrets(self) -> list[str]:
         """The secrets that calls are signed with now, the newest first."""
         secrets = [vault.unseal(self, "secret")]
-        if self.previous_until and self.previous_until > timezone.now():
+        if self.previous_until and self.previous_until > clock.now():
             secrets.append(vault.unseal(self, "previous_secret"))
         return secrets
 
@@ -292,7 +292,7 @@ class Webhook(Record):
         """
         self.lock_and_reload()
         secret = new_secret()
-        previous_until = timezone.now() + SECRET_OVERLAP
+        previous_until = clock.now() + SECRET_OVERLAP
         vault.seal(self, "previous_secret", vault.unseal(self, "secret"))
         vault.seal(self, "secret", secret)
         self.update_columns(
@@ -338,7 +338,7 @@ class Webhook(Record):
 
     def update_columns(self, **changes: Any) -> None:
         """Write columns and `updated_at`, in the database and on this object."""
-        changes["updated_at"] = timezone.now()
+        changes["updated_at"] = clock.now()
         Webhook.objects.filter(pk=self.pk).update(**changes)
         for name, value in changes.items():
             setattr(self, name, value)

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Min
-from django.utils import timezone
 
+from core.database import clock
 from webhooks.delivery.endpoints import (
     DEFAULT_RECOVERY_PERIOD,
     SLOW_LIMIT,
@@ -107,7 +107,7 @@ def is_failure(outcome: Outcome) -> bool:
 
 def has_failed_for_days(webhook: Webhook) -> bool:
     since = webhook.failing_since
-    return since is not None and timezone.now() - since >= DISABLE_AFTER
+    return since is not None and clock.now() - since >= DISABLE_AFTER
 
 
 def disable_webhook(webhook: Webhook, reason: str) -> None:
@@ -124,7 +124,7 @@ def disable_webhook(webhook: Webhook, reason: str) -> None:
     row.disable(
         disabled_reason=reason,
         lost_since=first_lost_at(row),
-        notice_due_at=timezone.now(),
+        notice_due_at=clock.now(),
         sequence=row.sequence + 1,
     )
     event = Event(
@@ -157,7 +157,7 @@ def first_lost_at(webhook: Webhook) -> datetime:
     now if no delivery is pending, and none failed for good in this run of failures or
     within DEFAULT_RECOVERY_PERIOD: a recovery would resend those without a disabling.
     """
-    now = timezone.now()
+    now = clock.now()
     since = webhook.failing_since or now
     pending = Delivery.pending().filter(webhook=webhook)
     first_pending = pending.aggregate(first=Min("created_at"))["first"]

@@ -7,9 +7,9 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Cast
-from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from core.database import clock
 from core.errors import Conflict
 from core.work.leases import CausedJob
 from tenants.models import Record
@@ -121,7 +121,7 @@ class Delivery(Record, CausedJob):
         `delivery_in_progress` while a worker has it: then it stays as it is.
         """
         self.webhook.require_callable()
-        now = timezone.now()
+        now = clock.now()
         free = Delivery.objects.filter(pk=self.pk, lease_owner=None)
         if not free.update(**RESTARTED, due_at=now, blocks_until=now, updated_at=now):
             raise Conflict(

@@ -6,9 +6,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from core import faults
+from core.database import clock
 from tenants import vault
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.health import update_health
@@ -145,7 +145,7 @@ def changes_after(
 
     outcome: None if it was not called. webhook: with its counters after the call.
     """
-    now = timezone.now()
+    now = clock.now()
     if outcome is None:
         return {"due_at": now}
     Status = Delivery.Status
@@ -179,7 +179,7 @@ def after_unconfirmed(
     The receiver may have processed it. So it blocks no other delivery, and is retried
     after BLOCKING_TIME or not at all (Webhook.should_retry_unconfirmed).
     """
-    now = timezone.now()
+    now = clock.now()
     retry = None
     if webhook.should_retry_unconfirmed(outcome.timed_out):
         retry = delivery.next_attempt(at_least=BLOCKING_TIME.total_seconds())

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
-from django.utils import timezone
 
+from core.database import clock
 from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from webhooks.delivery.due import webhooks_due_by
 from webhooks.delivery.endpoints import TRANSACTION_MARGIN, Webhook
@@ -54,7 +54,7 @@ def close_deliveries(webhook: Webhook) -> int:
     rows = unleased_deliveries().filter(webhook=webhook)
     rows = rows.select_for_update(skip_locked=True)
     ids = list(rows.values_list("pk", flat=True)[:BATCH_SIZE])
-    now = timezone.now()
+    now = clock.now()
     return Delivery.objects.filter(pk__in=ids).update(
         status=Delivery.Status.EXHAUSTED,
         lease_owner=None,
@@ -66,7 +66,7 @@ def close_deliveries(webhook: Webhook) -> int:
 
 def unleased_deliveries() -> QuerySet[Delivery]:
     """Pending deliveries without an owner, or whose lease has expired."""
-    free = Q(lease_owner=None) | Q(lease_until__lt=timezone.now())
+    free = Q(lease_owner=None) | Q(lease_until__lt=clock.now())
     return Delivery.pending().filter(free)
 
 
@@ -102,7 +102,7 @@ def recovery_step(webhook_id: UUID) -> int:
         recovered = requeue_failed(webhook) or create_missed(webhook)
         if recovered:
             return recovered
-    all_committed_before = timezone.now() - TRANSACTION_MARGIN
+    all_committed_before = clock.now() - TRANSACTION_MARGIN
     assert webhook.recover_since and webhook.recovery_started_at
     if webhook.recovery_started_at >= all_committed_before:
         later = max(webhook.recover_since, all_committed_before)
@@ -131,7 +131,7 @@ def requeue_failed(webhook: Webhook) -> int:
         finished_at__lt=webhook.recovery_started_at,
     )
     ids = list(failed.order_by("pk").values_list("pk", flat=True)[:BATCH_SIZE])
-    now = timezone.now()
+    now = clock.now()
     return Delivery.objects.filter(pk__in=ids).update(
         **RESTARTED, due_at=now, updated_at=now, blocks_until=None
     )

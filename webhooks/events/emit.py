@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from django.db import models, transaction
 
 from core import faults
+from core.database import clock
 from core.database.base import count_rows
 from core.database.compiled_sql import insert_row
 from core.telemetry import logs
@@ -37,7 +38,7 @@ INSERT INTO webhooks_delivery (
 SELECT
     overlay(gen_random_uuid()::text PLACING left(%(id)s::uuid::text, 18) FROM 1)::uuid,
     %(created_at)s, %(created_at)s, webhook.id, %(id)s, %(object_key)s, %(sequence)s,
-    'pending', 0, 0, %(created_at)s, '', %(caused_by)s
+    'pending', 0, 0, %(due_at)s, '', %(caused_by)s
 FROM webhooks_webhook webhook
 WHERE webhook.tenant_id = %(tenant_id)s
     AND webhook.is_enabled
@@ -151,6 +152,7 @@ def _emit_parameters(event: Event) -> dict[str, Any]:
     return {
         "id": event.pk,
         "created_at": event.created_at,
+        "due_at": clock.now(),
         "tenant_id": event.tenant_id,
         "type": str(event.type),
         "object_type": event.object_type,

@@ -83,7 +83,7 @@ def test_a_page_that_waits_learns_it(offer):
     page.open()
     assert page.seen == "waiting"
     later = timezone.now() + 2 * HOUR
-    with patch("django.utils.timezone.now", return_value=later):
+    with patch("core.database.clock.now", return_value=later):
         assert page.state == "expired"
 
 
@@ -264,7 +264,7 @@ def test_a_link_that_fails_does_not_stop_the_others(faber, made, fails_once, cap
     assert "was not ended" in caplog.text
     assert states_of(made(faber)).count(ENDED) == 1
     later = timezone.now() + link_expiry.RETRY_DELAY
-    with patch("django.utils.timezone.now", return_value=later):
+    with patch("core.database.clock.now", return_value=later):
         tasks.end_expired_links()
     assert states_of(made(faber)) == [ENDED, ENDED]
 
@@ -272,6 +272,6 @@ def test_a_link_that_fails_does_not_stop_the_others(faber, made, fails_once, cap
 def test_a_link_without_an_end_stays_open(faber, offer):
     path = f"/credentials/{offer()['credentialId']}"
     later = timezone.now() + timedelta(days=1000)
-    with patch("django.utils.timezone.now", return_value=later):
+    with patch("core.database.clock.now", return_value=later):
         tasks.end_expired_links()
     assert faber.get(path)["state"] == "Offered"
