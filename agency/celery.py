@@ -6,6 +6,6 @@ from celery import Celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
-app = Celery("agency")
+app = Celery("agency", task_cls="agency.ops.periodic_runs:PeriodicTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()

@@ -15,7 +15,7 @@ class Scheduler(beat.Scheduler):
 
     So the hourly tasks run even if beat restarts every few minutes. Several beat
     processes may run: tasks claim due rows, and no two workers can claim the same row.
-    `expires` drops a task that no worker has started within the interval.
+    What they send twice is dropped (periodic_runs.py).
     """
 
     def setup_schedule(self) -> None:

@@ -199,8 +199,7 @@ def check_clock() -> Findings:
         "clock",
         ERROR if abs(ahead) > 30 else WARNING,
         f"The clock of this host is {abs(ahead):.0f} s {word} that of PostgreSQL.",
-        "Let both follow one time server (chrony, systemd-timesyncd), then restart "
-        "the processes.",
+        "Let both follow one time server (chrony, systemd-timesyncd).",
     )
 
 

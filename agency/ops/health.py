@@ -152,6 +152,7 @@ SIGNS = {
     "broker": check_broker,
     "queues": describe_late_queues,
     "processes": heartbeats.describe_missing,
+    "clocks": heartbeats.describe_wrong_clocks,
     "tails": stored_files.describe_missing_tails,
     "writes": refused_writes.describe_refusals,
 }

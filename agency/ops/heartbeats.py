@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max, Min, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
 from agency.ops.models import Heartbeat
+from core.database import clock
 from core.version import describe_version
 from core.work.retention import BatchBudget, delete_in_batches
 from tenants import idempotency
@@ -29,6 +30,7 @@ HEARTBEAT_SECONDS = 4.0
 # A process without a heartbeat for so long is missing.
 MISSING_SECONDS = 15
 RETENTION = timedelta(days=1)
+MAX_SKEW_SECONDS = 2.0
 # The process of the Procfile that works on a queue of Celery.
 KINDS = {"celery": "worker", "webhooks": "deliver", "messages": "deliver"}
 
@@ -87,11 +89,17 @@ def write_regularly(
 
 
 def write(row: Heartbeat) -> None:
-    """Update the row; insert it at first, and after it was deleted."""
-    pool = pool_figures()
+    """Update the row; insert it at first, and after it was deleted.
+
+    Reads the clock of PostgreSQL too, for all of this process.
+    """
+    figures: dict[str, float] = {**pool_figures()}
+    connection.ensure_connection()
+    clock.read(connection.connection)
+    figures["clock_skew"] = clock.host_skew()
     rows = Heartbeat.objects.filter(pk=row.pk)
-    if not rows.update(seen_at=Now(), **pool):
-        for name, figure in pool.items():
+    if not rows.update(seen_at=Now(), **figures):
+        for name, figure in figures.items():
             setattr(row, name, figure)
         row.save(force_insert=True)
 
@@ -155,6 +163,31 @@ def read_kinds() -> list[Kind]:
         name: Kind(name, 0, None, 0, 0, 0) for name in settings.EXPECTED_PROCESSES
     }
     return list((expected | found).values())
+
+
+class HostClock(NamedTuple):
+    """By how many seconds the clock of a host is ahead of PostgreSQL's."""
+
+    name: str
+    skew_seconds: float
+
+
+def read_clocks() -> list[HostClock]:
+    """Return the hosts on which processes live, by name."""
+    rows = Heartbeat.objects.filter(is_alive()).order_by("host").values_list("host")
+    found = rows.annotate(least=Min("clock_skew"), most=Max("clock_skew"))
+    return [HostClock(host, max(skews, key=abs)) for host, *skews in found]
+
+
+def describe_wrong_clocks() -> str | None:
+    """Return which hosts have a wrong clock, or None. They serve nevertheless."""
+    wrong = [
+        f"the clock of {one.name} is {abs(one.skew_seconds):.1f} s "
+        f"{'ahead of' if one.skew_seconds > 0 else 'behind'} that of PostgreSQL"
+        for one in read_clocks()
+        if abs(one.skew_seconds) > MAX_SKEW_SECONDS
+    ]
+    return f"degraded: {', '.join(wrong)}" if wrong else None
 
 
 def describe_missing() -> str | None:

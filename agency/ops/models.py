@@ -1,4 +1,4 @@
-"""The processes of this installation, each with the time of its last heartbeat."""
+"""The processes of this installation, and when each periodic task has begun last."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -19,6 +19,8 @@ class Heartbeat(models.Model):
     version = models.CharField(max_length=32)  # with the build: describe_version()
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
+    # By how many seconds the clock of its host is ahead of PostgreSQL's.
+    clock_skew = models.FloatField(default=0.0, db_default=0.0)
     # The connections of the process to PostgreSQL, and the calls that wait for one.
     pool_size = models.PositiveIntegerField(default=0)
     pool_busy = models.PositiveIntegerField(default=0)
@@ -26,3 +28,13 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} on {self.host} ({self.pid})"
+
+
+class PeriodicRun(models.Model):
+    """When a periodic task has begun last, by PostgreSQL's clock (periodic_runs.py)."""
+
+    task = models.CharField(max_length=100, primary_key=True)
+    began_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.task} at {self.began_at:%H:%M:%S}"

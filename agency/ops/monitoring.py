@@ -25,6 +25,7 @@ class DatabaseCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from queue_gauges()
         yield from process_gauges()
+        yield from clock_gauges()
         yield GaugeMetricFamily(
             "agency_spare_keys",
             "Definition keys made ahead of need.",
@@ -60,6 +61,12 @@ def process_gauges() -> list[GaugeMetricFamily]:
         "pool_waiting": "Calls that wait for one.",
     }
     return make_gauges("agency", "kind", texts, heartbeats.read_kinds())
+
+
+def clock_gauges() -> list[GaugeMetricFamily]:
+    text = "By how much the clock of the host is ahead of PostgreSQL's."
+    clocks = heartbeats.read_clocks()
+    return make_gauges("agency_clock", "host", {"skew_seconds": text}, clocks)
 
 
 def make_gauges(

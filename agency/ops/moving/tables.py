@@ -236,6 +236,7 @@ LEFT_BEHIND = {
     "wallets_keyrequest": "a call that waits is repeated there",
     "wallets_sparekey": "of the installation",
     "ops_heartbeat": "of the installation",
+    "ops_periodicrun": "of the installation",
     "support_supportaction": "of the staff",
     "django_admin_log": "of the staff",
     "auth_user": "people",

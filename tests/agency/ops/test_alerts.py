@@ -40,7 +40,7 @@ EXPRESSIONS = [
 ]
 SELECTOR = r"(?P<metric>\w+)(?:\{(?P<label>\w+)(?P<match>=~?)\"(?P<value>[^\"]*)\"\})?"
 COMPARISON = re.compile(
-    rf"(?:(?P<function>increase|delta)\()?{SELECTOR}(?:\[\w+\]\))? "
+    rf"(?:(?P<function>increase|delta|abs)\()?{SELECTOR}(?:\[\w+\])?\)? "
     r"(?P<operator>==|>) (?P<number>\d+)"
 )
 ABSENT = re.compile(rf"absent\({SELECTOR}\)")
@@ -69,7 +69,9 @@ def firing(name, before, after):
     for labels, value in after.get(form["metric"], {}).items():
         if form["label"] and not is_selected(form, dict(labels)):
             continue
-        if form["function"]:
+        if form["function"] == "abs":
+            value = abs(value)
+        elif form["function"]:
             value -= before.get(form["metric"], {}).get(labels, 0)
         number = float(form["number"])
         if value == number if form["operator"] == "==" else value > number:
@@ -132,6 +134,10 @@ def states(faber, monkeypatch, settings):
         "AgencyQueueLate": (lambda: queued(due_at=late), {"queue": queue}),
         "AgencyQueueGaveUp": (lambda: queued(status="exhausted"), {"queue": queue}),
         "AgencyPoolExhausted": (lambda: pools.update(pool_waiting=3), {"kind": "web"}),
+        "AgencyClockSkew": (
+            lambda: pools.update(clock_skew=-2.5, host="late"),
+            {"host": "late"},
+        ),
         "AgencyErrors": (lambda: metrics.count_request(*failed.values(), 0.1), failed),
         "AgencyKeysMissing": (ask_for_key, {}),
         "AgencyRegistriesMissing": (

@@ -4,6 +4,7 @@ from django.conf import settings
 
 from agency.celery import app
 from agency.ops.beat import Scheduler
+from agency.ops.periodic_runs import EVERY
 
 
 class Recording(Scheduler):
@@ -46,6 +47,6 @@ def test_the_beat_of_the_procfile_is_this_one_and_tries_a_broker_for_ever():
     assert app.conf.broker_connection_max_retries is None
 
 
-def test_what_several_beats_send_is_dropped_when_it_is_old():
-    for name, entry in settings.CELERY_BEAT_SCHEDULE.items():
-        assert entry["options"]["expires"] <= entry["schedule"], name
+def test_beat_says_with_each_task_how_often_it_sends_it():
+    for entry in settings.CELERY_BEAT_SCHEDULE.values():
+        assert entry["options"] == {"headers": {EVERY: entry["schedule"]}}

@@ -74,7 +74,7 @@ def test_figures_of_pools_are_those_of_processes_that_live():
     assert (sample.labels, sample.value) == ({"kind": "web"}, 4)
 
 
-def test_a_heartbeat_is_one_statement_also_after_its_row_was_deleted(
+def test_a_heartbeat_is_one_write_also_after_its_row_was_deleted(
     django_assert_num_queries,
 ):
     row = HeartbeatFactory.build()
@@ -84,6 +84,31 @@ def test_a_heartbeat_is_one_statement_also_after_its_row_was_deleted(
             heartbeats.write(row)
         assert kinds()["web"].processes == 1
         Heartbeat.objects.all().delete()
+
+
+def test_a_host_with_a_wrong_clock_is_named():
+    all_but()
+    process("web", host="good", clock_skew=-1.9)
+    process("web", host="late", clock_skew=0.1)
+    process("worker", host="late", clock_skew=-20.04)
+    process("web", host="gone", silent=60, clock_skew=90.0)
+    wrong = "the clock of late is 20.0 s behind that of PostgreSQL"
+    status = Client().get("/health/status")
+    assert_error(status, 503, "degraded")
+    assert status.json()["errors"] == {"clocks": [f"degraded: {wrong}"]}
+    [family] = monitoring.clock_gauges()
+    assert family.name == "agency_clock_skew_seconds"
+    found = {one.labels["host"]: one.value for one in family.samples}
+    assert found["good"] == -1.9 and found["late"] == -20.04 and "gone" not in found
+
+
+def test_a_heartbeat_carries_the_clock_of_its_host(monkeypatch):
+    wall = time.time
+    monkeypatch.setattr(time, "time", lambda: wall() + 20)
+    row = HeartbeatFactory.build()
+    for _ in range(2):
+        heartbeats.write(row)
+        assert abs(Heartbeat.objects.get().clock_skew - 20) < 2
 
 
 def test_who_does_not_work_writes_no_heartbeat_and_failures_end_nothing(monkeypatch):

@@ -1,0 +1,121 @@
+"""Workers on a host whose clock is wrong, beside one whose clock is right. # slow"""
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import psycopg
+import pytest
+import requests
+
+from agency.devtools.embedded import postgres, valkey
+from tests.support.http_servers import http_server
+from tests.support.processes import eventually, processes
+from tests.support.tools import FOLDER, find_program
+
+EVENTS = 60
+CALL_SECONDS = 1.0  # what the receiver takes for each
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(240),
+    pytest.mark.needs("faketime"),
+]
+SWEPT = """
+SELECT began_at FROM ops_periodicrun
+WHERE task = 'connections.tasks.sweep' AND began_at > clock_timestamp() - interval '12 s'
+"""
+
+
+def wrong_clock(seconds):
+    """The environment of a process whose clock is so many seconds ahead."""
+    near = Path(find_program("faketime")).parents[1]
+    folders = [near, FOLDER.parent / "root/usr"]
+    library = next(
+        path
+        for one in folders
+        for path in one.glob("lib/*/faketime/libfaketimeMT.so.1")
+    )
+    return {
+        "LD_PRELOAD": str(library),
+        "FAKETIME": f"{seconds:+d}s",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def receiver(calls):
+    def receive(call):
+        call.read()
+        calls.append(call.headers["webhook-id"])
+        time.sleep(CALL_SECONDS)
+        call.answer(200, b"OK")
+
+    with http_server(receive) as server:
+        yield server
+
+
+@pytest.fixture
+def running(home, receiver):
+    given = {
+        "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
+        "REDIS_URL": valkey.start(home / "valkey", durable=False),
+        "SPARE_KEYS": "0",
+        "EXPECTED_PROCESSES": "web,worker,deliver,beat",
+    }
+    with processes(home, **given) as found:
+        yield found
+
+
+@pytest.mark.parametrize("shift", [-90, -20, 20, 90])
+def test_nothing_is_doubled_or_left(running, receiver, calls, shift):
+    database = running.supervisor.environment["DATABASE_URL"]
+    wrong = wrong_clock(shift)
+    running.start_web()
+    running.start("beat")
+    running.start("deliver")
+    before = running.supervisor.environment
+    running.start("worker", **wrong)
+    running.supervisor.environment = before | wrong
+    running.supervisor.start("other", "python manage.py start deliver")
+    running.supervisor.environment = before
+
+    made = subprocess.run(
+        [sys.executable, "-m", "tests.agency.ops.outage_world", receiver.url],
+        env=before | {"DJANGO_SETTINGS_MODULE": "agency.settings"},
+        check=True,
+        capture_output=True,
+    )
+    headers = json.loads(made.stdout)["headers"]
+    webhooks = f"{running.url}/webhooks"
+    [webhook] = requests.get(webhooks, headers=headers, timeout=30).json()
+    example = {"messageType": "verification"}
+    for _ in range(EVENTS):
+        answer = requests.post(
+            f"{webhooks}/{webhook['id']}/example",
+            json=example,
+            headers=headers,
+            timeout=30,
+        )
+        assert answer.status_code < 300
+
+    eventually(lambda: len(set(calls)) >= EVENTS, 60)
+    time.sleep(3 * CALL_SECONDS)
+    assert {id: count for id, count in Counter(calls).items() if count > 1} == {}
+
+    # Beat's clock is right: nothing that it sends is too old for the worker.
+    with psycopg.connect(database, autocommit=True) as connection:
+        [first] = connection.execute(SWEPT).fetchone()
+        eventually(lambda: connection.execute(SWEPT).fetchone()[0] > first, 20)
+
+    status = requests.get(f"{running.url}/health/status", timeout=30).json()
+    assert list(status["errors"]) == ["clocks"]
+    word = "ahead of" if shift > 0 else "behind"
+    assert f"{abs(shift)}.0 s {word} that of PostgreSQL" in str(status["errors"])
