@@ -29,6 +29,7 @@ from django.core.mail import get_connection
 from django.db import connection
 from django.db.models import Q
 from django.http.request import validate_host
+from psycopg.errors import UndefinedColumn, UndefinedTable
 
 from agency.ops import checks, health, heartbeats, stored_files
 from agency.ops.health import Probe
@@ -108,6 +109,13 @@ def failed(name: str, error: BaseException) -> Finding:
             "PostgreSQL is out of reach.",
             "Look at DATABASE_URL, at the server and at the network between.",
         )
+    if isinstance(error.__cause__, UndefinedTable | UndefinedColumn):  # told once too
+        return Finding(
+            "migrations",
+            ERROR,
+            "Some checks were left out: they read tables that are not there yet.",
+            "Run manage.py migrate, then manage.py doctor again.",
+        )
     if isinstance(error, ImproperlyConfigured):
         return Finding(name, ERROR, str(error), "Mend this first.")
     return Finding(
@@ -181,7 +189,10 @@ def check_database() -> Findings:
 
 def check_migrations() -> Findings:
     if text := health.check_migrations():
-        advice = "Run manage.py migrate, before the processes start."
+        advice = (
+            "Run manage.py migrate, before processes of this version start. Those of "
+            "the former one go on meanwhile: docs/operations/upgrade.md."
+        )
         yield Finding("migrations", ERROR, text, advice)
 
 

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
 from agency.ops import doctor, health
 from agency.ops.doctor import Finding
@@ -73,6 +73,30 @@ def test_a_database_out_of_reach_is_told_once(checks):
     checks(keys=away, clock=away, queues=away)
     [found] = doctor.run()
     assert (found.name, found.text) == ("database", "PostgreSQL is out of reach.")
+
+
+def test_tables_that_wait_for_a_migration_are_told_once(checks, monkeypatch):
+    def read_new_column():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT next_release FROM tenants_tenant")
+
+    def read_new_table():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM next_release")
+
+    monkeypatch.setattr(health, "check_migrations", lambda: "2 not applied")
+    checks(
+        processes=read_new_column,
+        queues=read_new_table,
+        migrations=doctor.check_migrations,
+    )
+    found = doctor.run()
+    assert {one.name for one in found} == {"migrations"}
+    assert [one.text for one in found] == [
+        "2 not applied",
+        "Some checks were left out: they read tables that are not there yet.",
+    ]
+    assert all("migrate" in one.advice for one in found)
 
 
 def test_no_secret_is_in_its_output(checks, settings):
