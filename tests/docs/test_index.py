@@ -40,6 +40,16 @@ def headings(page):
     }
 
 
+def test_no_line_is_wider_than_160_columns():
+    wide = {
+        (str(page.relative_to(ROOT)), number)
+        for page in PAGES
+        for number, line in enumerate(page.read_text().splitlines(), 1)
+        if len(line) > 160
+    }
+    assert wide == set()
+
+
 def test_the_index_names_every_page():
     index = DOCS / "index.md"
     pages = {*DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")}
