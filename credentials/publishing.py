@@ -27,7 +27,6 @@ from credentials.ledgers import ledger_of
 from credentials.ledgers.base import (
     default_tags,
     schema_exists,
-    schema_id_of,
     tag_taken,
 )
 from credentials.models.definition import Claims, CredentialDefinition
@@ -136,10 +135,11 @@ def prepare_schema(
     `schema_exists` if it exists with other attributes. 503 `ledger_unavailable` if the
     ledger does not respond: publishing continues in the background.
     """
-    if not ledger_of(tenant.network).is_remote:
+    ledger = ledger_of(tenant.network)
+    if not ledger.is_remote:
         return None
     body = build_schema_body(tenant, name, version, attribute_names)
-    schema_id = schema_id_of(body)
+    schema_id = ledger.schema_id_of(body)
     sorted_names = sorted(body["attrNames"])
     rows = Schema.objects.filter(tenant=tenant, schema_id=schema_id)
     if not rows.exists():

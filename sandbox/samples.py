@@ -6,14 +6,14 @@ from typing import Any
 from connections.hosted_peers import connections_with_hosted
 from core.work import network_reads, transactions
 from credentials import publishing
-from credentials.ledgers.base import schema_id_of
+from credentials.ledgers import ledger_of
 from credentials.models import Credential, CredentialDefinition
 from credentials.models.definition import Claims
 from credentials.models.schema import build_schema_body
 from sandbox.holders import create_holder, require_test
 from sandbox.models import SimulatedHolder
 from tenants import audit
-from tenants.models import Network, Tenant
+from tenants.models import Tenant
 from verifications.models import VerificationPolicy
 from verifications.proofs.policy import (
     NO_REQUIREMENT,
@@ -73,15 +73,15 @@ def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
     create_missing_holders(tenant, by)
     if found := find_definition(tenant):
         return found
-    # On the local network its credentials can be revoked.
-    is_local = tenant.network.kind == Network.Kind.LOCAL
+    ledger = ledger_of(tenant.network)
     schema = build_schema_body(tenant, NAME, VERSION, ATTRIBUTES)
     claims: Claims = {"age": {"type": "integer"}}
     wanted = publishing.DefinitionParameters(
         tenant=tenant,
         schema_body=schema,
-        schema_id=schema_id_of(schema),
-        supports_revocation=is_local,
+        schema_id=ledger.schema_id_of(schema),
+        # Where that takes no second write to somebody else's ledger.
+        supports_revocation=not ledger.is_remote,
         claims=claims,
     )
     with publishing.preparing_definition(wanted) as prepare:

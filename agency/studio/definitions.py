@@ -34,7 +34,7 @@ from core.api.views import heavy
 from core.work import transactions
 from credentials import publications, publishing
 from credentials.api.definitions import read_schema
-from credentials.ledgers.base import schema_id_of
+from credentials.ledgers import ledger_of
 from credentials.models import Credential, CredentialDefinition, Publication, Schema
 from credentials.models.schema import build_schema_body
 from tenants import audit
@@ -152,7 +152,7 @@ def create_definition(
         tenant=tenant,
         schema_body=schema,
         # that of the address, for an existing schema
-        schema_id=schema_id or schema_id_of(schema),
+        schema_id=schema_id or ledger_of(tenant.network).schema_id_of(schema),
         tag=body.get("tag"),
         supports_revocation=body.get("supportRevocation", False),
         claims=body.get("claims"),

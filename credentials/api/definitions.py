@@ -26,7 +26,6 @@ from credentials.api.serializers import (
     SchemaRecord,
 )
 from credentials.ledgers import ledger_of
-from credentials.ledgers.base import schema_id_of
 from credentials.models import CredentialDefinition, Schema
 from credentials.models.schema import build_schema_body
 from tenants.models import Scope, Tenant
@@ -84,7 +83,8 @@ class CredentialDefinitions(View):
         schema = build_schema_body(
             self.tenant, body["name"], body["version"], body["attributes"]
         )
-        return self.create_definition(schema, schema_id_of(schema), body)
+        schema_id = ledger_of(self.tenant.network).schema_id_of(schema)
+        return self.create_definition(schema, schema_id, body)
 
     @operation(
         "createCredentialDefinitionForSchemaId",

@@ -63,6 +63,12 @@ class Ledger(Protocol):
     """
 
     is_remote: bool
+    # How many places a registry has at most; None if the settings decide alone.
+    max_places: int | None
+
+    def schema_id_of(self, schema: SchemaBody) -> str:
+        """Return the id that publish_schema() gives. Nothing is read."""
+        ...
 
     def publish_did(self, did: str, verkey: str) -> None: ...
 

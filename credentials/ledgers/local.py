@@ -37,9 +37,13 @@ from wallets.anoncreds.objects import (
 
 class LocalLedger:
     is_remote = False
+    max_places: int | None = None
 
     def __init__(self, network: Network) -> None:
         self.network = network
+
+    def schema_id_of(self, schema: SchemaBody) -> str:
+        return schema_id_of(schema)
 
     def publish_did(self, did: str, verkey: str) -> None:
         """Publish a DID. 409 `did_taken` if it is on the network already."""

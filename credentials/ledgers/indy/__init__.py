@@ -58,9 +58,13 @@ ReadObject = Callable[[Network, str], LedgerObject[Body] | None]
 
 class IndyLedger:
     is_remote = True
+    max_places: int | None = None
 
     def __init__(self, network: Network) -> None:
         self.network = network
+
+    def schema_id_of(self, schema: SchemaBody) -> str:
+        return schema_id_of(schema)
 
     def publish_did(self, did: str, verkey: str) -> None:
         """Publish a DID. 409 `did_taken` (with another key), `did_not_registered`."""
