@@ -525,6 +525,7 @@ PERIODIC_TASKS = {
     "sandbox.tasks.delete_old_data": 3600,
     "credentials.tasks.delete_old_bulks": 3600,
     "credentials.tasks.build_registries": 10,
+    "credentials.tasks.rotate_webvh_keys": 10,
     "tenants.tasks.delete_old_idempotency_keys": 600,
     "credentials.tasks.finish_what_was_left_behind": 30,
     "wallets.tasks.fill_key_pool": 30,

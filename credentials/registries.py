@@ -30,7 +30,7 @@ def make_registry(
         )
         value = made.public["value"]
         store_tails(Path(made.tails_path), value["tailsHash"])
-    value["tailsLocation"] = tails_url(value["tailsHash"])
+    value["tailsLocation"] = tails_url(value["tailsHash"], public["issuerId"])
     return made
 
 
@@ -65,6 +65,7 @@ def build_registry(
     """
     ledger = ledger_of(definition.tenant.network)
     number = definition.registries.count()
+    size = min(size, ledger.max_places or size)
     made = make_registry(definition.definition_id, public, number, size)
     registry_id = publish_registry(ledger, public, made)
     return RevocationRegistry.record_published(definition, registry_id, made)

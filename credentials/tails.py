@@ -13,12 +13,15 @@ from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.fields.json import KT
 
 from core.errors import Unavailable
 from core.net import http
 from core.work import network_reads
 from core.work.waiting import seconds_left
 from credentials.ledgers.published import PublishedObject
+from credentials.ledgers.webvh.own_did import host_of
+from credentials.ledgers.webvh.rows import WebvhDid
 from credentials.models.registry import RevocationRegistry
 from tenants.models import Network
 from wallets import keys
@@ -33,8 +36,11 @@ def tails_name(tails_hash: str) -> str:
     return f"{TAILS_FOLDER}{tails_hash}"
 
 
-def tails_url(tails_hash: str) -> str:
-    return f"{settings.PUBLIC_URL}/tails/{tails_hash}"
+def tails_url(tails_hash: str, issuer_did: str) -> str:
+    """The address of a file that was made here; for a did:webvh on its own host."""
+    host = host_of(issuer_did)
+    base = f"https://{host}" if host else settings.PUBLIC_URL
+    return f"{base}/tails/{tails_hash}"
 
 
 def needed_tails() -> set[str]:
@@ -43,8 +49,9 @@ def needed_tails() -> set[str]:
     Also of deleted organizations: their credentials are still proven.
     """
     rows = RevocationRegistry.objects.filter(registry_id=OuterRef("object_id"))
-    made_here = Q(network__kind=Network.Kind.LOCAL) | Exists(rows)
-    registries = PublishedObject.objects.filter(
+    own_dids = WebvhDid.objects.filter(did=OuterRef("issuer"))
+    made_here = Q(network__kind=Network.Kind.LOCAL) | Exists(rows) | Exists(own_dids)
+    registries = PublishedObject.objects.alias(issuer=KT("body__issuerId")).filter(
         made_here, kind=PublishedObject.Kind.REGISTRY
     )
     hashes = registries.values_list("body__value__tailsHash", flat=True)

@@ -15,6 +15,7 @@ from credentials import retention
 from credentials.bulk import issuing
 from credentials.bulk import retention as bulk_retention
 from credentials.issue_credential.handlers import issue_automatically
+from credentials.ledgers.webvh import own_did
 from credentials.models import Credential, CredentialDefinition, Publication
 from credentials.publications import publish
 from credentials.registries import begin_next_registry
@@ -88,6 +89,12 @@ def publish_on_ledgers() -> None:
 @shared_task
 def delete_copied_lists() -> None:
     retention.delete_copied_lists()
+
+
+@shared_task
+def rotate_webvh_keys() -> None:
+    """Take the next step of each rotation of the keys of a did:webvh that is due."""
+    own_did.take_due_steps()
 
 
 @shared_task

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from core.api.views import DETAIL, route
+from credentials.api import webvh
 from credentials.api.bulk import Bulks
 from credentials.api.definitions import CredentialDefinitions, Schemas
 from credentials.api.holder import WalletCredentials
@@ -53,6 +54,9 @@ in_wallet = [
     route("credentials/<str:credentialId>/propose", WalletCredentials, put="counter"),
 ]
 public = [
+    path("issuers/check/<str:nonce>", webvh.check),
+    path("issuers/<str:segment>/did.jsonl", webvh.log),
+    path("issuers/<str:segment>/resources/<str:digest>", webvh.resource),
     path("tails/<str:tailsHash>", tails),
     route(
         "ledger/<str:networkId>/revocation-registries/<str:objectId>",

@@ -19,6 +19,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from agency.server.static_files import COLLECT, CollectedFilesStorage
 from core.database import sessions
 from core.database.base import is_outage
+from credentials.ledgers.webvh import served_logs
 from tenants import vault
 from tenants.master_key_rotation import is_old_key_needless
 
@@ -113,7 +114,7 @@ def check_static_files(**options: object) -> list[checks.CheckMessage]:
 def check_database(
     databases: Sequence[str] | None = None, **options: object
 ) -> list[checks.CheckMessage]:
-    """agency.E001 and agency.E003, of CHECKS_AT_START, and agency.W012."""
+    """agency.E001, agency.E003 and agency.E004, of CHECKS_AT_START, and agency.W012."""
     if not databases:
         return []
     failed: list[checks.CheckMessage] = []
@@ -156,7 +157,11 @@ def warn_of_old_master_key() -> list[checks.CheckMessage]:
 
 
 # By the id of the system check.
-CHECKS_AT_START = {"agency.E001": check_master_key, "agency.E003": check_sessions}
+CHECKS_AT_START = {
+    "agency.E001": check_master_key,
+    "agency.E003": check_sessions,
+    "agency.E004": served_logs.require_whole,
+}
 
 
 def check_or_exit(**signal: Any) -> None:

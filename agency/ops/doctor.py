@@ -41,6 +41,7 @@ from core.valkey import rate_limits
 from core.version import describe_version
 from core.work.waiting import limit_waiting
 from credentials.ledgers import ledger_of
+from credentials.ledgers.webvh import served_logs
 from tenants.models import Network, Tenant
 
 TIMEOUT_SECONDS = 10.0
@@ -264,6 +265,7 @@ def check_storage() -> Findings:
             "A file in STORAGE_ROOT has other content than was written.",
             "Use a folder or a store that all processes share.",
         )
+    served_logs.require_whole()
     if text := stored_files.describe_missing_tails():
         what, advice = text.removeprefix("degraded: ").split(": ")
         yield Finding("storage", ERROR, f"{what}.", f"{advice.capitalize()}.")

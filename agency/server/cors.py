@@ -22,7 +22,7 @@ from agency.server.chains import is_call
 
 PREFIXES = "agency|credentials|custodian|wallet|management|provider"
 PUBLIC = re.compile(
-    rf"^/(i|ledger|tails)/|^(/({PREFIXES})(/v1)?)?(/api)?/health$|^/health/ready$",
+    rf"^/(i|issuers|ledger|tails)/|^(/({PREFIXES})(/v1)?)?(/api)?/health$|^/health/ready$",
 )
 
 Headers = list[Header]

@@ -12,8 +12,8 @@ from django.utils.datastructures import MultiValueDict
 
 from agency.studio.form_tokens import OnceForm
 from tenants import branding
-from tenants.lifecycle.provisioning import LOCAL
-from tenants.models import ApiKey, Asset, Network, Scope, Tenant
+from tenants.lifecycle.provisioning import LOCAL, all_networks
+from tenants.models import ApiKey, Asset, Scope, Tenant
 from tenants.models.keys import MAX_LIVE_KEYS
 from tenants.models.organizations import MAX_VISITOR_WALLETS
 
@@ -104,7 +104,7 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         super().__init__(data, files, instance=instance, initial=initial)
         focus_field(self, "name")
         networks = {LOCAL: "Local network (built in)"}
-        networks |= dict(Network.objects.exclude(pk=LOCAL).values_list("pk", "name"))
+        networks |= dict(all_networks().exclude(pk=LOCAL).values_list("pk", "name"))
         choice_field(self, "network_id").choices = list(networks.items())
         self.fields["network_id"].initial = LOCAL
         if len(networks) == 1:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from connections.didcomm import formats
 from connections.didcomm.formats import format_of
@@ -302,5 +302,9 @@ def _fitting_definitions(
         return definitions.none()
     author_did = named.get("schemaIssuerDid", "").removeprefix("did:sov:")
     if author_did:
-        definitions = definitions.filter(schema__schema_id__startswith=f"{author_did}:")
+        # Of Indy, and of did:webvh.
+        definitions = definitions.filter(
+            Q(schema__schema_id__startswith=f"{author_did}:")
+            | Q(schema__schema_id__startswith=f"{author_did}/")
+        )
     return definitions

@@ -7,11 +7,13 @@ from connections.didcomm.dids import Party, reachable
 from credentials.ledgers.base import Ledger
 from credentials.ledgers.indy import IndyLedger
 from credentials.ledgers.local import LocalLedger
+from credentials.ledgers.webvh.ledger import WebvhLedger
 from tenants.models import Network
 
 ADAPTERS: dict[Network.Kind, Callable[[Network], Ledger]] = {
     Network.Kind.LOCAL: LocalLedger,
     Network.Kind.INDY: IndyLedger,
+    Network.Kind.WEBVH: WebvhLedger,
 }
 
 

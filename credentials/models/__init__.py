@@ -1,6 +1,7 @@
 """The tables of schemas, definitions, revocation registries and credentials."""
 
 from credentials.ledgers.published import DidEndpoint, PublishedObject, StatusList
+from credentials.ledgers.webvh.rows import WebvhDid, WebvhResource
 from credentials.models.bulk import Bulk, BulkRow
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
@@ -21,4 +22,6 @@ __all__ = [
     "RevocationRegistry",
     "Schema",
     "StatusList",
+    "WebvhDid",
+    "WebvhResource",
 ]

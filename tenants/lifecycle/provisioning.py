@@ -1,9 +1,11 @@
 """Create organizations with their wallet, public DID and keys, and delete them."""
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -13,7 +15,8 @@ from core.errors import Conflict, Invalid, PeerError
 from core.work import transactions
 from credentials import publishing
 from credentials.ledgers import ledger_of
-from credentials.models import CredentialDefinition, Publication
+from credentials.ledgers.webvh import own_did
+from credentials.models import CredentialDefinition, Publication, WebvhDid
 from tenants import audit, quotas, vault
 from tenants.models import (
     ApiKey,
@@ -30,7 +33,7 @@ from wallets import keys
 from wallets.models import Key, Wallet
 from webhooks.models import Webhook
 
-LOCAL = "local"
+LOCAL, WEBVH = "local", "webvh"
 FIRST_KEY_NAME = "First key"
 MAX_WALLETS_LOCKED = 1000
 # What goes at once with an organization.
@@ -161,7 +164,8 @@ def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
 
     Without its data key, what it has sealed cannot be read any more. A worker removes
     the rows (erasure.py). Its published objects stay, and so do its keys as
-    tombstones: a message to one of them is refused with `connection_gone`. If it has
+    tombstones: a message to one of them is refused with `connection_gone`. The log of
+    its did:webvh gets its last entry, unless it has ended already. If it has
     few connections, other agents are told now; nobody can sign for it later.
     """
     row = Tenant.objects.filter(pk=tenant.pk)
@@ -178,6 +182,8 @@ def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
     few = wallets.select_for_update(no_key=True)[: MAX_WALLETS_LOCKED + 1]
     if len(few) <= MAX_WALLETS_LOCKED:
         Wallet.end_if_few(Connection.objects.filter(tenant=tenant))
+    if WebvhDid.objects.filter(tenant=tenant, next_key__isnull=False).exists():
+        own_did.end(tenant)  # while its keys can be read
     for model in OF_ORGANIZATION:
         model._default_manager.filter(tenant=tenant).delete()
     jobs = Publication.objects.filter(tenant=tenant)
@@ -224,7 +230,8 @@ def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> Non
     """Create the organization's own wallet, and publish its DID on the network.
 
     In the caller's transaction. To a remote network the DID is published after the
-    commit, by a worker if the ledger does not respond then. Raises 409 `did_taken`.
+    commit, by a worker if the ledger does not respond then. On the network `webvh` the
+    DID is made with its log. Raises 409 `did_taken`, `no_public_host`.
     """
     wallet = Wallet.create(tenant, is_organization=True)
     seed = seed or keys.generate_seed()
@@ -234,12 +241,25 @@ def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> Non
     if Key.objects.filter(verkey=verkey).exists():
         raise Conflict("did_taken", f"The DID {did} is taken.")
     ledger = ledger_of(tenant.network)
-    if ledger.is_remote:
+    if tenant.network.kind == Network.Kind.WEBVH:
+        did = own_did.create(tenant, own_did.public_host()).did
+    elif ledger.is_remote:
         publishing.enqueue_did(tenant, did, verkey)
     else:
         ledger.publish_did(did, verkey)
     wallet.create_key(seed)
     Wallet.objects.filter(pk=wallet.pk).update(did=did)
+
+
+def all_networks() -> QuerySet[Network]:
+    """All networks; those without a ledger are created when they are first needed.
+
+    There are few, so the list has no pages.
+    """
+    require_network(LOCAL)
+    with suppress(Conflict):  # PUBLIC_URL is no address for it
+        require_network(WEBVH)
+    return Network.objects.order_by("pk")
 
 
 def resolve_network(network_id: str) -> Network | None:
@@ -252,7 +272,8 @@ def resolve_network(network_id: str) -> Network | None:
 def require_network(network_id: str) -> Network:
     """Like resolve_network(), but raises Invalid `unknown_network`.
 
-    The local network is created when it is first needed.
+    The networks without a ledger are created when they are first needed. 409
+    `no_public_host` if that is `webvh`, and PUBLIC_URL is no address for it.
     """
     network = resolve_network(network_id)
     if network:
@@ -260,6 +281,10 @@ def require_network(network_id: str) -> Network:
     if LOCAL in (network_id, settings.NETWORK_ALIASES.get(network_id)):
         defaults = {"name": "Local network", "kind": Network.Kind.LOCAL}
         return Network.objects.get_or_create(pk=LOCAL, defaults=defaults)[0]
+    if network_id == WEBVH:
+        own_did.public_host()
+        defaults = {"name": "did:webvh", "kind": Network.Kind.WEBVH}
+        return Network.objects.get_or_create(pk=WEBVH, defaults=defaults)[0]
     known = ", ".join(Network.objects.values_list("pk", flat=True))
     message = f"There is no network {network_id}. The networks are: {known}."
     raise Invalid("unknown_network", message, {"networkId": [message]})

@@ -23,6 +23,7 @@ from tenants.lifecycle.api.providers import (
 from tenants.lifecycle.api.public_did import PublicDids
 from tenants.lifecycle.api.request_log import RequestLog
 from tenants.lifecycle.api.statistics import Statistics
+from tenants.lifecycle.api.webvh_did import WebvhDids
 
 credentials_api = [
     route("tenants", Tenants, get="list", post="create"),
@@ -30,6 +31,9 @@ credentials_api = [
     route(
         "tenants/publicDid", PublicDids, get="retrieve", put="update", post="publish"
     ),
+    route("tenants/webvhDid", WebvhDids, get="retrieve", put="update"),
+    route("tenants/webvhDid/rotation", WebvhDids, post="rotate"),
+    route("tenants/webvhDid/end", WebvhDids, post="end"),
     route(
         "tenants/<str:tenantId>",
         Tenants,

@@ -7,6 +7,7 @@ and column of the plan. Rows are looked up by id, so that the time of a batch do
 grow with the organization.
 """
 
+import time
 from typing import Any
 
 from django.contrib.auth.hashers import identify_hasher
@@ -20,9 +21,17 @@ from agency.ops.moving.tables import (
     OF_TENANT,
     PARTS,
     Part,
+    did_in,
     model_of,
 )
 from core.errors import PeerError
+from credentials.ledgers.webvh.encoding import next_key_hash, resource_digest
+from credentials.ledgers.webvh.log import check_log
+from credentials.ledgers.webvh.own_log import multikey_of
+from credentials.ledgers.webvh.refusals import Refused
+from credentials.ledgers.webvh.resources import check_resource
+from credentials.ledgers.webvh.rows import FOLDER
+from credentials.models import PublishedObject, StatusList, WebvhDid
 from tenants import vault
 from wallets import keys
 from wallets.models import Key, Wallet
@@ -44,7 +53,7 @@ ISSUERS_SQL = f"""
 SELECT did, EXISTS (SELECT FROM wallets_wallet AS wallet WHERE wallet.did = issuer.did)
     OR EXISTS (SELECT FROM {OBJECTS} AS here WHERE here.object_id = issuer.did)
 FROM (
-    SELECT DISTINCT split_part(object_id, ':', 1) AS did
+    SELECT DISTINCT {did_in("object_id")} AS did
     FROM moved LEFT JOIN {HERE} WHERE here.id IS NULL AND NOT ({IS_OWN_OBJECT})
 ) AS issuer ORDER BY did
 """
@@ -269,8 +278,61 @@ def require_payable_pins(cursor: Any) -> None:
 
 
 def require_own_did(organization: Any) -> None:
-    """Raise MoveRefused `foreign_row` unless the public DID is that of a key here."""
+    """Raise MoveRefused `foreign_row` unless the public DID is that of a key here.
+
+    Or its did:webvh, which require_own_webvh() checks.
+    """
+    logs = WebvhDid.objects.filter(tenant=organization)
     for wallet in Wallet._base_manager.filter(tenant=organization).exclude(did=""):
         key = wallet.keys.order_by("pk").first()
-        if key is None or key.did != wallet.did:
+        is_of_key = key is not None and key.did == wallet.did
+        if not is_of_key and not logs.filter(did=wallet.did).exists():
             raise foreign_row("wallets_wallet", "did")
+
+
+def require_own_webvh(organization: Any) -> None:
+    """Raise MoveRefused `foreign_row` unless its did:webvh proves what came with it.
+
+    Its log makes the DID, the document in it names the keys here, and by these the
+    resources are signed. Its public objects and lists are the contents of resources.
+    """
+    for row in WebvhDid.objects.filter(tenant=organization):
+        try:
+            document = require_own_log(row)
+            contents = {}
+            for resource in row.resources.iterator(chunk_size=200):
+                name = f"{row.did}/resources/{resource.digest}"
+                kind = resource.parse()["metadata"]["resourceType"]
+                data = resource.document.encode()
+                contents[name] = check_resource(name, kind, data, document).content
+        except (Refused, ValueError, TypeError, KeyError, AttributeError):
+            raise foreign_row("credentials_webvhdid", "log") from None
+        digests = {resource_digest(content) for content in contents.values()}
+        published = PublishedObject.objects.filter(object_id__startswith=f"{row.did}/")
+        for found in published.exclude(kind=PublishedObject.Kind.DID):
+            if contents.get(found.object_id) != found.body:
+                raise foreign_row(OBJECTS, "body")
+        lists = StatusList.objects.filter(registry_id__startswith=f"{row.did}/")
+        for body in lists.values_list("body", flat=True).iterator(chunk_size=200):
+            if resource_digest(body) not in digests:
+                raise foreign_row("credentials_statuslist", "body")
+
+
+def require_own_log(row: WebvhDid) -> dict[str, Any]:
+    """Return the document of a did:webvh whose log and keys belong together.
+
+    Refused or ValueError otherwise.
+    """
+    log = check_log(row.did, row.log.encode(), time.time())
+    place = f":{row.host}:{FOLDER}:{row.segment}"
+    is_right = row.did.endswith(place) and row.versions == log.versions
+    if row.next_key:
+        following = multikey_of(row.unseal_seed("next_key"))
+        assertion = multikey_of(row.unseal_seed("assertion_key"))
+        is_right &= next_key_hash(following) in log.next_key_hashes
+        is_right &= f"{row.did}#{assertion}" in log.document["assertionMethod"]
+    else:
+        is_right &= not log.update_keys and row.is_deactivated == log.is_deactivated
+    if not is_right:
+        raise ValueError("the columns are not those of the log")
+    return log.document

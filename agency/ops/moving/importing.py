@@ -12,7 +12,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -31,13 +31,14 @@ from agency.ops.moving.header import Header, read_header, read_move_key, require
 from agency.ops.moving.sealed_stream import MAX_BLOCK_BYTES, OpeningReader, damaged
 from agency.ops.moving.tables import BULK, CLOSING, OF_PROVIDER, OPENING, PARTS, Part
 from core import faults
+from core.errors import Conflict
 from core.work import transactions
 from core.work.progress import Progress
 from core.work.retention import TimeBudget
 from credentials.tails import TAILS_FOLDER, TAILS_HASH, hash_of, tails_name
 from tenants import audit, vault
 from tenants.lifecycle import erasure, freezing
-from tenants.lifecycle.provisioning import LOCAL, require_network
+from tenants.lifecycle.provisioning import LOCAL, WEBVH, require_network
 from tenants.models import (
     ApiKey,
     DataKey,
@@ -67,17 +68,22 @@ KEY_BYTES = 32
 MAX_GENERATION = checks.MOST[SmallIntegerField]  # so that the key can be rotated
 KEYS, PROVIDERS = "wallets_key", "tenants_provider"
 LINKS = "webwallet_personallink"
-# The numbers of writes to the local network count the writes of one installation. An
+# The numbers of writes to a network of rows count the writes of one installation. An
 # object whose number is taken here gets the next one; its id stays. The row of the
 # network is locked as for any write.
-LOCK_LOCAL_SQL = f"SELECT FROM tenants_network WHERE id = '{LOCAL}' FOR UPDATE"
+OF_ROWS = f"id IN ('{LOCAL}', '{WEBVH}')"
+LOCK_NETWORKS_SQL = (
+    f"SELECT FROM tenants_network WHERE {OF_ROWS} ORDER BY id FOR UPDATE"
+)
 NUMBER_SQL = f"""
 WITH new AS (
-    SELECT moved.id, row_number() OVER (ORDER BY moved.sequence) + GREATEST(
-        network.sequence, (SELECT max(sequence) FROM moved WHERE network_id = '{LOCAL}')
-    ) AS sequence
+    SELECT moved.id, row_number() OVER (
+        PARTITION BY moved.network_id ORDER BY moved.sequence
+    ) + GREATEST(network.sequence, (
+        SELECT max(every.sequence) FROM moved AS every WHERE every.network_id = network.id
+    )) AS sequence
     FROM moved JOIN tenants_network AS network ON network.id = moved.network_id
-    WHERE network.id = '{LOCAL}' AND NOT EXISTS (
+    WHERE network.{OF_ROWS} AND NOT EXISTS (
         SELECT FROM {OBJECTS} AS here
         WHERE here.network_id = moved.network_id AND here.object_id = moved.object_id
     ) AND EXISTS (
@@ -88,9 +94,9 @@ WITH new AS (
 UPDATE moved SET sequence = new.sequence FROM new WHERE new.id = moved.id
 """
 RAISE_SQL = f"""
-UPDATE tenants_network SET sequence = GREATEST(
-    sequence, (SELECT max(sequence) FROM moved WHERE network_id = '{LOCAL}')
-) WHERE id = '{LOCAL}'
+UPDATE tenants_network AS network SET sequence = GREATEST(
+    sequence, (SELECT max(moved.sequence) FROM moved WHERE moved.network_id = network.id)
+) WHERE network.{OF_ROWS}
 """
 
 
@@ -161,8 +167,9 @@ def import_organization(
             return PartReader(OpeningReader(file, key, salt, line))
 
         read_again().read_keys()  # raises unless the header is as it was written
-        if LOCAL in header.networks:
-            require_network(LOCAL)  # creates it if nobody has used it here yet
+        for network in {LOCAL, WEBVH} & set(header.networks):
+            with suppress(Conflict):  # creates it if nobody has used it here yet
+                require_network(network)
         header.require_usable(is_copy)
         # In this order: what an interrupted import has left would take the place.
         remove_unfinished(header.organization, stream)
@@ -272,9 +279,10 @@ def complete_organization(load: Load) -> Imported:
     From the commit on it works here: its API keys work, its queues are due.
     """
     load.renew_lease()
-    checks.require_own_did(load.header.organization)
     for part in CLOSING:
         load_table(part, load)
+    checks.require_own_did(load.header.organization)
+    checks.require_own_webvh(load.header.organization)
     people = load.reader.read_people()
     # What it brought is not younger: insert_rows().
     imported_at = transactions.database_time()
@@ -362,7 +370,7 @@ def insert_rows(part: Part, given: Iterable[bytes], load: Load) -> None:
             return  # the account that is here gains nothing
         if part.table == OBJECTS:
             checks.require_own_objects(cursor, load.owner, load.trusts_issuers)
-            for statement in (LOCK_LOCAL_SQL, NUMBER_SQL, RAISE_SQL):
+            for statement in (LOCK_NETWORKS_SQL, NUMBER_SQL, RAISE_SQL):
                 cursor.execute(statement)
         changes = {"created_at": "LEAST(created_at, now())"} | part.changes
         values = ", ".join(changes.get(name, f'"{name}"') for name in part.columns)

@@ -23,16 +23,25 @@ DELETED_CONNECTIONS = (
     f"SELECT id FROM connections_connection WHERE {OF_TENANT} "
     "AND deleted_at IS NOT NULL"
 )
-# The DID of its own wallet, and what it has published.
+# The DID of its own wallet, its did:webvh, and what it has published.
 DIDS = (
     f"SELECT did FROM wallets_wallet WHERE {OF_TENANT} AND is_organization "
-    "AND did <> ''"
+    f"AND did <> '' UNION SELECT did FROM credentials_webvhdid WHERE {OF_TENANT}"
 )
+OF_OWN_LOG = f"did_id IN (SELECT id FROM credentials_webvhdid WHERE {OF_TENANT})"
+
+
+def did_in(column: str) -> str:
+    """SQL: the DID with which a public id begins: one of did:webvh, or of Indy."""
+    return (
+        f"CASE WHEN starts_with({column}, 'did:webvh:') "
+        f"THEN split_part({column}, '/', 1) ELSE split_part({column}, ':', 1) END"
+    )
 
 
 def is_own_id(column: str) -> str:
     """SQL: whether a public id begins with the organization's DID, which gave it."""
-    return f"split_part({column}, ':', 1) IN ({DIDS})"
+    return f"{did_in(column)} IN ({DIDS})"
 
 
 IS_OWN_OBJECT = is_own_id("object_id")
@@ -204,7 +213,10 @@ CLOSING = (
         FREE,
     ),
     Part("webhooks_webhook", changes=OF_NOBODY),
-    # Last: it locks the local network, on which nobody else publishes meanwhile.
+    # What they say is signed: checks.require_own_webvh().
+    Part("credentials_webvhdid"),
+    Part("credentials_webvhresource", OF_OWN_LOG),
+    # Last: it locks the networks of rows, on which nobody else publishes meanwhile.
     Part(
         "credentials_publishedobject",
         f"{IS_OWN_OBJECT} OR {IS_NAMED}",

@@ -28,12 +28,13 @@ from tenants.lifecycle.deletion import request_deletion
 from tenants.lifecycle.networks import accept_agreement, issuer_status
 from tenants.lifecycle.provisioning import (
     LOCAL,
+    all_networks,
     change_organization,
     create_provider_organization,
     require_network,
     resolve_network,
 )
-from tenants.models import Network, Provider, Scope, Tenant
+from tenants.models import Provider, Scope, Tenant
 from wallets.models import Key, Wallet
 
 
@@ -67,15 +68,6 @@ def change_from_parameters(view: View, tenant: Tenant) -> None:
     """Change what the TenantUpdateParameters of this call name, and record it."""
     changes = dict(view.parse_body(TenantUpdateParameters))
     view.perform(change_organization, tenant, changes, by=view.request)
-
-
-def all_networks() -> QuerySet[Network]:
-    """All networks; the local one is created when it is first needed.
-
-    There are few, so the list has no pages.
-    """
-    require_network(LOCAL)
-    return Network.objects.order_by("pk")
 
 
 class Tenants(View):

@@ -23,7 +23,8 @@ from connections.messaging import outbox
 from connections.messaging.outbox import HostedMessage
 from connections.models import Connection, OutboundMessage
 from core.work import transactions
-from credentials.models import PublishedObject
+from credentials.ledgers.webvh import served_logs
+from credentials.models import PublishedObject, WebvhDid
 from tenants import audit, sealed_columns, vault
 from tenants.lifecycle import freezing
 from tenants.models import ApiKey, AuditEntry, DataKey, Erasure, Network, Tenant
@@ -33,7 +34,9 @@ from tests.support import database
 from tests.support.database import Template
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error
+from tests.support.move_files import MoveFile
 from tests.support.outside_agent import Agent
+from tests.support.own_webvh import on_webvh, read_all, read_log
 from tests.support.paths import ROOT
 from tests.support.people import Organization, Provider
 from tests.support.pictures import picture, storage, uploads
@@ -591,3 +594,63 @@ def test_what_a_worker_would_claim_is_held_until_the_import_ends():
     queues = {model._meta.db_table for model in freezing.QUEUES}
     assert queues - held == {"webhooks_delivery"}
     assert "webhooks_webhook" in {part.table for part in CLOSING}
+
+
+@pytest.fixture
+def webvh_college(settings, storage, transactional_db, stored_keys):
+    """On the network `webvh`, with a credential that is revoked."""
+    served_logs.remember.cache_clear()
+    faber = on_webvh(settings, "Faber College")
+    faber.definition = faber.defines("name", supportRevocation=True)
+    faber.alice = faber.hosts()
+    faber.alice.receives(faber, faber.definition, {"name": "Alice"})
+    [credential] = faber.get("/credentials")
+    faber.delete(f"/credentials/{credential['credentialId']}")
+    faber.post("/tenants/webvhDid/rotation")
+    return faber
+
+
+def leave_installation(organization, file, settings):
+    exports(organization, file, "--move")
+    database.clear(None)
+    settings.MASTER_KEY = os.urandom(32)
+    vault.forget_keys()
+
+
+def test_a_did_webvh_moves_with_its_log_keys_and_resources(
+    webvh_college, file, settings
+):
+    known, number = read_log(webvh_college), read_all(webvh_college)
+    leave_installation(webvh_college, file, settings)
+    Organization("Acme", network_id="webvh").defines("name")  # takes the first numbers
+    imports(file)
+    assert read_all(webvh_college) == number
+    webvh_college.post("/tenants/webvhDid/rotation", {"compromised": True})
+    assert read_log(webvh_college, known).versions == 3
+    webvh_college.defines("name")
+    assert PublishedObject.objects.filter(network="webvh").count() == 2 + 3 + 2
+
+
+@pytest.mark.parametrize(
+    "table, column, old, new",
+    [
+        ("credentials_webvhdid", "log", "Z", "X"),
+        ("credentials_webvhdid", "host", "agency", "others"),
+        ("credentials_webvhresource", "document", "Schema", "Shcema"),
+        ("credentials_publishedobject", "body", "1.0", "2.0"),
+        ("credentials_statuslist", "body", "0, 1", "1, 0"),
+    ],
+)
+def test_a_did_webvh_whose_signatures_do_not_fit_is_refused(
+    webvh_college, file, settings, table, column, old, new, tmp_path
+):
+    leave_installation(webvh_college, file, settings)
+    changed = MoveFile(file)
+    [part] = [one for one in PARTS if one.table == table]
+    rows = changed.rows(part)
+    for number in range(len(rows)):
+        value = rows.get(number, column)
+        rows.set(number, column, value.replace(old, new))
+    changed.write(tmp_path / "changed")
+    assert refused("foreign_row", tmp_path / "changed")
+    assert not WebvhDid.objects.exists() and not Tenant.objects.exists()

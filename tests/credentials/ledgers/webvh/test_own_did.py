@@ -1,0 +1,403 @@
+"""An organization publishes below its did:webvh; others read it at its host."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.utils import timezone
+
+from agency.ops import doctor
+from agency.ops.checks import check_or_exit
+from agency.ops.stored_files import needed_files
+from core.errors import Conflict
+from core.net import http
+from credentials.ledgers import ledger_of
+from credentials.ledgers.webvh import own_did, served_logs
+from credentials.ledgers.webvh.refusals import Refused
+from credentials.models import (
+    CredentialDefinition,
+    PublishedObject,
+    RevocationRegistry,
+    StatusList,
+    WebvhDid,
+    WebvhResource,
+)
+from credentials.tasks import rotate_webvh_keys
+from tenants import audit
+from tenants.lifecycle.provisioning import remove_organization
+from tenants.models import AuditEntry
+from tests.support.erasing import worker_erases
+from tests.support.own_webvh import (
+    HOST,
+    fetch,
+    on_webvh,
+    read_all,
+    read_log,
+    read_resource,
+    row_of,
+)
+from tests.support.people import ApiError, Organization
+from tests.support.pictures import storage
+from tests.support.races import at_once, error_codes
+
+__all__ = ["storage"]  # the fixture: files of each test in a folder of their own
+REGISTRY, STATUS_LIST = "anonCredsRevocRegDef", "anonCredsStatusList"
+VALUES = {"Full Name": "Alice", "level": "7"}
+NOW = {
+    "attributes": [{"policyName": "level"}],
+    "revocationRequirement": {"validNow": True},
+}
+
+
+@pytest.fixture
+def faber(settings, storage, transactional_db, stored_keys):
+    served_logs.remember.cache_clear()
+    return on_webvh(settings)
+
+
+@pytest.fixture
+def badge(faber):
+    return faber.defines("Full Name", "level", supportRevocation=True)
+
+
+@pytest.fixture
+def alice(faber, badge):
+    alice = faber.hosts()
+    alice.receives(faber, badge, VALUES)
+    return alice
+
+
+def is_valid(verifier, holder):
+    asked = verifier.asks(holder, **NOW)
+    holder.auto_selects()
+    return verifier.get(f"/verifications/{asked['verificationId']}")["isValid"]
+
+
+def rotate(organization, **body):
+    return organization.post("/tenants/webvhDid/rotation", body)
+
+
+def refusal(function, *given):
+    with pytest.raises(ApiError) as raised:
+        function(*given)
+    return raised.value.code
+
+
+def pass_time():
+    """The memory of phones ends, and the worker takes what is due then."""
+    later = timezone.now() - timedelta(seconds=1)
+    WebvhDid.objects.exclude(rotation_due_at=None).update(rotation_due_at=later)
+    rotate_webvh_keys()
+
+
+def signers(organization):
+    return set(row_of(organization).resources.values_list("signed_by", flat=True))
+
+
+def test_an_organization_on_webvh_has_its_did_at_once(faber):
+    [shown] = faber.get("/tenants")
+    did = shown["extendedInformation"]["issuerDid"]
+    assert did.startswith("did:webvh:Qm") and f":{HOST}:issuers:" in did
+    own = faber.get("/tenants/webvhDid")
+    assert (own["did"], own["host"], own["state"]) == (did, HOST, "Active")
+    assert read_log(faber).document["id"] == did
+
+
+def test_a_credential_is_issued_proven_and_revoked_on_webvh(faber, badge, alice):
+    assert is_valid(faber, alice) is True
+    [credential] = faber.get("/credentials")
+    faber.delete(f"/credentials/{credential['credentialId']}")
+    assert alice.get("/credentials")[0]["state"] == "Revoked"
+    assert is_valid(faber, alice) is False
+    document = read_log(faber).document
+    registry_id = RevocationRegistry.objects.get().registry_id
+    _, links = read_resource(registry_id, REGISTRY, document)
+    assert len(links) == StatusList.objects.count() == 2
+    newest = read_resource(links[-1].resource_id, STATUS_LIST, document).content
+    assert newest["revocationList"][1] == 1
+    assert newest["timestamp"] == links[-1].timestamp
+    assert read_all(faber, document) == 5
+
+
+def test_a_registry_has_few_places_and_its_tails_are_at_the_host(faber, settings):
+    settings.REVOCATION_FIRST_REGISTRY_SIZE = 1000
+    faber.defines("Full Name", "level", supportRevocation=True)
+    value = PublishedObject.objects.get(kind="registry").body["value"]
+    assert value["maxCredNum"] == 250
+    assert value["tailsLocation"].startswith(f"https://{HOST}/tails/")
+    assert b"".join(fetch(value["tailsLocation"]).streaming_content)
+
+
+def test_a_name_and_version_is_one_schema_in_whatever_order(faber):
+    body = {"name": "Dog", "version": "1.0", "attributeNames": ["name", "year"]}
+    first = faber.post("/definitions/schemas", body)
+    assert (
+        faber.post("/definitions/schemas", body | {"attributeNames": ["year", "name"]})
+        == first
+    )
+    other = body | {"attributeNames": ["name", "age"]}
+    assert refusal(faber.post, "/definitions/schemas", other) == "schema_exists"
+
+
+def test_a_tag_is_given_once(faber):
+    body = {"name": "Dog", "version": "1.0", "attributes": ["name"], "tag": "2026"}
+    faber.post("/definitions/credentials", body)
+    assert refusal(faber.post, "/definitions/credentials", body) == "tag_taken"
+    del body["tag"]
+    tags = {faber.post("/definitions/credentials", body)["definitionId"] for _ in "12"}
+    assert len(tags) == 2
+    made = CredentialDefinition.objects.values_list("tag", flat=True)
+    assert set(made) == {"2026", "default", "default-2"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/issuers/00000000/did.jsonl",
+        "/issuers/nothing/did.jsonl",
+        "/issuers/{segment}/resources/nothing",
+        "/issuers/{segment}/resources/zQmQ2GjsFqbqQ2JrWWsRcmuoT5AMhQuyxzqefwWBeA5fiba",
+        "/issuers/check/short",
+    ],
+)
+def test_what_nobody_has_published_is_404_for_everybody(faber, address):
+    answer = fetch(address.format(segment=row_of(faber).segment))
+    assert answer.status_code == 404 and answer["Access-Control-Allow-Origin"] == "*"
+
+
+def test_a_did_is_at_its_own_host_only(faber, badge):
+    row = row_of(faber)
+    digest = row.resources.first().digest
+    for address in (row.log_url, f"/issuers/{row.segment}/resources/{digest}"):
+        assert fetch(address).status_code == 200
+        assert fetch(address, host=f"other.{HOST}").status_code == 404
+
+
+def test_a_log_or_resource_is_read_by_one_statement(
+    faber, badge, django_assert_num_queries
+):
+    row = row_of(faber)
+    address = f"/issuers/{row.segment}/resources/{row.resources.first().digest}"
+    fetch(row.log_url)
+    for one in (row.log_url, address):
+        with django_assert_num_queries(1) as found:
+            fetch(one)
+        assert found.captured_queries[0]["sql"].startswith("SELECT")
+
+
+def test_a_rotation_is_read_by_phones_that_remember_either_document(
+    faber, badge, alice
+):
+    known = read_log(faber)
+    assert rotate(faber)["state"] == "Rotating"
+    assert read_all(faber, known.document), "nothing is signed by the new key yet"
+    rotate_webvh_keys()
+    assert signers(faber) == {row_of(faber).resources.first().signed_by}
+    both = read_log(faber, known)
+    pass_time()  # all is signed anew
+    assert read_all(faber, both.document)
+    with pytest.raises(Refused):
+        read_all(faber, known.document)
+    assert row_of(faber).state == "Rotating"
+    pass_time()  # the old key goes
+    assert faber.get("/tenants/webvhDid")["state"] == "Active"
+    after = read_log(faber, both)
+    assert len(after.document["assertionMethod"]) == 1
+    assert read_all(faber, after.document) and is_valid(faber, alice)
+
+
+def test_what_is_published_during_a_rotation_is_read_after_it(faber, badge):
+    rotate(faber)
+    faber.defines("name")
+    pass_time()
+    faber.defines("name")
+    both = read_log(faber).document
+    assert read_all(faber, both)
+    pass_time()
+    assert read_all(faber) == 8
+
+
+def test_many_resources_are_signed_anew_some_at_a_time(faber, badge, monkeypatch):
+    monkeypatch.setattr(own_did, "SIGNED_AT_ONCE", 1)
+    rotate(faber)
+    pass_time()
+    assert len(signers(faber)) == 2
+    for _ in range(row_of(faber).resources.count()):
+        rotate_webvh_keys()
+    assert len(signers(faber)) == 1
+    pass_time()
+    assert row_of(faber).state == "Active" and read_all(faber)
+
+
+def test_a_compromised_key_signs_nothing_at_once(faber, badge):
+    known = read_log(faber)
+    rotate(faber)
+    assert rotate(faber, compromised=True)["state"] == "Active"
+    after = read_log(faber, known)
+    [key_id] = after.document["assertionMethod"]
+    assert key_id not in known.document["assertionMethod"]
+    assert read_all(faber, after.document)
+
+
+def test_of_two_rotations_at_once_one_begins(faber, badge):
+    codes = error_codes(at_once(*[lambda: rotate(faber)] * 4))
+    assert codes == ["rotation_under_way"] * 3
+    assert read_log(faber).versions == 2
+
+
+def test_compromised_at_once_one_follows_the_other(faber, badge):
+    at_once(*[lambda: rotate(faber, compromised=True)] * 3)
+    assert read_log(faber).versions == 4 and read_all(faber)
+
+
+def test_a_log_does_not_grow_longer_than_readers_take_it(faber, monkeypatch):
+    monkeypatch.setattr(own_did, "MAX_ENTRIES", 1)
+    assert refusal(lambda: rotate(faber)) == "log_full"
+
+
+def test_what_stops_half_way_leaves_nothing(faber, badge, monkeypatch):
+    """Keys, entry, list and registry are one transaction: a kill is a rollback."""
+    before, log = WebvhResource.objects.count(), row_of(faber).log
+    monkeypatch.setattr(own_did, "replace_document", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        newest = StatusList.objects.get().body
+        later = newest | {"timestamp": newest["timestamp"] + 1}
+        ledger_of(faber.tenant.network).publish_status_list(later)
+    monkeypatch.setattr(own_did, "sign_anew", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        own_did.rotate(faber.tenant, is_compromised=True)
+    assert WebvhResource.objects.count() == before == 4
+    assert row_of(faber).log == log and read_all(faber)
+
+
+def test_a_frozen_did_publishes_nothing_and_what_was_issued_is_proven(
+    faber, badge, alice
+):
+    known = read_log(faber)
+    assert faber.post("/tenants/webvhDid/end")["state"] == "Frozen"
+    after = read_log(faber, known)
+    assert not after.update_keys and not after.is_deactivated
+    assert read_all(faber, after.document) and is_valid(faber, alice)
+    row = row_of(faber)
+    assert row.next_key is row.assertion_key is None
+    body = {"name": "Dog", "version": "1.0", "attributeNames": ["name"]}
+    assert refusal(faber.post, "/definitions/schemas", body) == "did_ended"
+    assert refusal(lambda: rotate(faber)) == "did_ended"
+    assert refusal(faber.post, "/tenants/webvhDid/end") == "did_ended"
+
+
+def test_a_deactivated_did_is_no_more(faber, badge):
+    shown = faber.post("/tenants/webvhDid/end", {"deactivate": True})
+    assert shown["state"] == "Deactivated" and read_log(faber).is_deactivated
+
+
+def test_a_deleted_organization_leaves_a_frozen_log_and_no_keys(faber, badge):
+    own, known = row_of(faber), read_log(faber)
+    remove_organization(faber.tenant, by=audit.SYSTEM)
+    worker_erases()
+    row = WebvhDid.objects.get()
+    assert (row.tenant_id, row.next_key, row.assertion_key) == (None, None, None)
+    assert row.state == "Frozen" and row.log.startswith(own.log)
+    answer = fetch(row.log_url)
+    assert answer.status_code == 200
+    assert row.resources.count() == 4 and known.versions == 1
+
+
+def test_the_endpoint_is_in_the_document(faber):
+    shown = faber.post("/tenants/publicDid")
+    assert (shown["state"], shown["endpoint"]) == (
+        "Published",
+        f"https://{HOST}/didcomm",
+    )
+    [service] = read_log(faber).document["service"]
+    assert service["serviceEndpoint"] == f"https://{HOST}/didcomm"
+    faber.post("/tenants/publicDid")
+    rotate(faber, compromised=True)
+    log = read_log(faber)
+    assert log.versions == 3 and log.document["service"] == [service]
+
+
+def test_an_older_log_than_was_served_does_not_start(faber, badge):
+    older = row_of(faber).log
+    rotate(faber)
+    check_or_exit()
+    read_log(faber)
+    WebvhDid.objects.update(log=older, versions=1)  # as a restore of last night does
+    with pytest.raises(SystemExit):
+        check_or_exit()
+    found = [one for one in doctor.run(is_starting=True) if one.name == "storage"]
+    assert found and "lacks a version that was served" in found[0].text
+
+
+def test_what_was_served_is_in_no_backup(faber):
+    read_log(faber)
+    scid = row_of(faber).did.split(":")[2]
+    assert len(default_storage.listdir(f"served_logs/{scid}")[1]) == 1
+    assert not any("served_logs" in name for name in needed_files())
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://agency.example.org", "https://agency.example.org:8443",
+        "https://localhost", "https://10.0.0.1", "https://a.example.org",
+        "https://1a.example.org", "https://agency", "https://my-localhost.example.org",
+    ],
+)  # fmt: skip
+@pytest.mark.django_db
+def test_no_did_has_an_address_that_some_wallets_refuse(settings, address):
+    settings.PUBLIC_URL = address
+    with pytest.raises(Conflict) as refused:
+        Organization("Faber", network_id="webvh")
+    assert refused.value.code == "no_public_host"
+
+
+@pytest.fixture
+def acme(faber):
+    """On the local network, in the same installation."""
+    return Organization("Acme")
+
+
+def leads_here(monkeypatch, domain, answer=None):
+    """Let an https call of the domain come to this installation, or get the answer."""
+    asked = []
+
+    def get(url, **options):
+        asked.append(url)
+        assert url.startswith(f"https://{domain}/") and not options["max_redirects"]
+        found = fetch(url.removeprefix(f"https://{domain}"), domain)
+        return http.Response(found.status_code, {}, answer or found.content, True, 0.0)
+
+    monkeypatch.setattr(own_did.http, "get", get)
+    return asked
+
+
+def test_a_domain_that_leads_here_gets_a_did(acme, monkeypatch):
+    domain = f"acme.{HOST}"
+    leads_here(monkeypatch, domain)
+    made = acme.put("/tenants/webvhDid", {"host": domain.upper()})
+    assert made["host"] == domain and f":{domain}:issuers:" in made["did"]
+    address = row_of(acme).log_url.removeprefix(f"https://{domain}")
+    assert fetch(address, domain).status_code == 200
+    assert refusal(acme.put, "/tenants/webvhDid", {"host": domain}) == "did_exists"
+    assert AuditEntry.objects.filter(action="did.created").exists()
+
+
+def test_a_domain_that_leads_elsewhere_gets_none(acme, monkeypatch):
+    leads_here(monkeypatch, f"acme.{HOST}", b"something else")
+    wanted = {"host": f"acme.{HOST}"}
+    assert refusal(acme.put, "/tenants/webvhDid", wanted) == "host_elsewhere"
+    assert refusal(lambda: rotate(acme)) == "no_webvh_did"
+    assert acme.get("/tenants/webvhDid") == {}
+
+
+@pytest.mark.parametrize(
+    "host", ["10.0.0.1", "a b", "localhost", "x.example.org", "[::1]"]
+)
+def test_a_host_that_no_wallet_reads_is_refused(acme, host):
+    assert refusal(acme.put, "/tenants/webvhDid", {"host": host}) == "bad_host"
+
+
+def test_by_default_a_did_is_at_the_host_of_the_installation(acme):
+    assert acme.put("/tenants/webvhDid")["host"] == HOST
