@@ -156,6 +156,11 @@ REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
 # strangers that send it messages; one resolved in the last minute does not count; 0:
 # any number.
 DIDS_PER_MINUTE = env.int("DIDS_PER_MINUTE", default=120)
+# Calls in a minute that read did:webvh of others for one organization, and as many for
+# what its peers send; 0: any number.
+WEBVH_READS_PER_MINUTE = env.int("WEBVH_READS_PER_MINUTE", default=240)
+# Ports at which did:webvh of others are read; one without a port is at 443.
+WEBVH_PORTS = env.list("WEBVH_PORTS", cast=int, default=[443])
 # Requests to connect in a minute to the public DID of one organization, a quarter of
 # them from one address or one other organization here; 0: any number.
 REQUESTS_PER_DID = env.int("REQUESTS_PER_DID", default=240)

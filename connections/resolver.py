@@ -2,7 +2,8 @@
 
 did:key and did:peer contain their document. Unqualified DIDs and did:sov are read from
 the network of the organization, and from the local one. The document of a did:web is
-read at its https address (https://w3c-ccg.github.io/did-method-web/).
+read at its https address (https://w3c-ccg.github.io/did-method-web/), the log of a
+did:webvh too (credentials/ledgers/webvh/reading.py).
 
 A stranger may name any DID. So what a DID resolves to is remembered for a minute, and
 an organization has a limit of reads each minute, those for strangers apart from its
@@ -51,7 +52,7 @@ class DidNotResolved(PeerError):
         return Invalid(self.code, message, {field: [message]})
 
 
-# Returns the party of an unqualified DID on a network, or None.
+# Returns the party of an unqualified DID on a network, or of a did:webvh, or None.
 read_from_ledger: Hook[[Network, str], Party | None] = Hook("credentials.ledgers")
 
 
@@ -136,10 +137,11 @@ def _read_and_remember(did: str, tenant: Tenant, is_stranger: bool) -> Party:
     """
     who = f"{'strangers' if is_stranger else 'own'}:{tenant.pk}"
     rate_limits.take_token("did", who, settings.DIDS_PER_MINUTE)
-    if INDY_DID.fullmatch(did):
+    if INDY_DID.fullmatch(did) or did.startswith("did:webvh:"):
         [party] = read_from_ledger(tenant.network, did)
         if party is None:
-            raise DidNotResolved(did, f"it is not on {tenant.network}")
+            where = tenant.network if INDY_DID.fullmatch(did) else "the web"
+            raise DidNotResolved(did, f"it is not on {where}")
     elif did.startswith("did:web:"):
         party = _read_web(did)
     else:

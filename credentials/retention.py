@@ -1,17 +1,20 @@
-"""Delete the copies of revocation lists that an Indy ledger shows by now."""
+"""Delete copies of what ledgers and the hosts of did:webvh show by now."""
 
 from datetime import timedelta
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from core.work.retention import BatchBudget, delete_in_batches
-from credentials.models import StatusList
+from credentials.ledgers.webvh.resources import STATUS_LIST
+from credentials.models import ReadResource, StatusList
 from tenants.models import Network
 
 # A node lags behind the others for seconds. Then our copy is read instead.
 COPY_RETENTION = timedelta(days=1)
+# What is deleted is read again when it is needed. So nobody can fill the disk.
+RESOURCE_RETENTION = timedelta(days=30)
 
 
 def delete_copied_lists() -> int:
@@ -32,4 +35,13 @@ def delete_copied_lists() -> int:
         network__in=Network.objects.filter(kind=Network.Kind.INDY),
         pk__lt=smallest_uuid7(before),
     )
+    return delete_in_batches(copies.only("pk"), BatchBudget())
+
+
+def delete_read_resources() -> int:
+    """Delete what was read of others' did:webvh: lists after a day, all after 30."""
+    lists = smallest_uuid7(unix_milliseconds(timezone.now() - COPY_RETENTION))
+    others = smallest_uuid7(unix_milliseconds(timezone.now() - RESOURCE_RETENTION))
+    is_old = Q(kind=STATUS_LIST, pk__lt=lists) | Q(pk__lt=others)
+    copies = ReadResource.objects.filter(is_old)
     return delete_in_batches(copies.only("pk"), BatchBudget())

@@ -89,6 +89,7 @@ def publish_on_ledgers() -> None:
 @shared_task
 def delete_copied_lists() -> None:
     retention.delete_copied_lists()
+    retention.delete_read_resources()
 
 
 @shared_task

@@ -28,7 +28,7 @@ from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials import messages, revocation
 from credentials.issue_credential import proposals
-from credentials.ledgers import ledger_of
+from credentials.ledgers.reads import LedgerReads
 from credentials.messages import ISSUE_CREDENTIAL
 from credentials.models.credential import (
     Credential,
@@ -256,7 +256,7 @@ def _process_credential(
     """
     registry = None
     if registry_id:
-        ledger = ledger_of(credential.tenant.network)
+        ledger = LedgerReads(credential.tenant, for_peer=True)
         registry = ledger.revocation_registry(registry_id)
     return prepared.call(
         anoncreds.process_credential,
@@ -354,7 +354,7 @@ def receive_revocation(connection: Connection, message: Message) -> None:
     registry_id, index = messages.read_revocation(message)
     for credential in _find_named(connection, registry_id, index):
         credential.lock()
-        ledger = ledger_of(credential.tenant.network)
+        ledger = LedgerReads(credential.tenant, for_peer=True)
         if ledger.is_revoked(registry_id, index):
             credential.receive_revocation()
 

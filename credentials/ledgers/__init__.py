@@ -3,11 +3,14 @@
 from collections.abc import Callable
 
 from connections import resolver
-from connections.didcomm.dids import Party, reachable
-from credentials.ledgers.base import Ledger
+from connections.didcomm.dids import Party, of_document, reachable
+from connections.resolver import DidNotResolved
+from core.errors import Conflict, PeerError
+from credentials.ledgers.base import DidService, Ledger, is_webvh
 from credentials.ledgers.indy import IndyLedger
 from credentials.ledgers.local import LocalLedger
 from credentials.ledgers.webvh.ledger import WebvhLedger
+from credentials.ledgers.webvh.reading import Reader
 from tenants.models import Network
 
 ADAPTERS: dict[Network.Kind, Callable[[Network], Ledger]] = {
@@ -24,19 +27,50 @@ def ledger_of(network: Network) -> Ledger:
 
 @resolver.read_from_ledger.register
 def find_party(network: Network, did: str) -> Party | None:
-    """The key and the endpoint of an unqualified DID, or None.
+    """The key and the endpoint of an unqualified DID or a did:webvh, or None.
 
     The local network is read too, and first: it needs no call, and its DIDs are made
-    of their keys, so nobody can take that of another network.
+    of their keys, so nobody can take that of another network. A did:webvh is read
+    wherever it is, DidNotResolved if it cannot be.
     """
+    if is_webvh(did):
+        return find_webvh_party(did)
     local = Network.objects.filter(kind=Network.Kind.LOCAL).exclude(pk=network.pk)
     found = None
     for candidate in (*local, network):
         service = ledger_of(candidate).did_service(did)
         if service is None:
             continue
-        endpoint = reachable(service.endpoint)
-        found = Party(did, service.verkey, endpoint, service.routing_keys)
-        if endpoint:
+        found = party_of(did, service)
+        if found.endpoint:
             break
     return found
+
+
+def find_webvh_ledger(name: str) -> Ledger | None:
+    """The ledger of a did:webvh that was made here, or None.
+
+    name: the DID, or the id of an object of it.
+    """
+    did = name.partition("/")[0]
+    networks = Network.objects.filter(kind=Network.Kind.WEBVH)
+    ledgers = (ledger_of(network) for network in networks)
+    return next((one for one in ledgers if one.did_role(did).is_registered), None)
+
+
+def find_webvh_party(did: str) -> Party | None:
+    """The key and the endpoint in the document of a did:webvh, or None."""
+    if ledger := find_webvh_ledger(did):
+        service = ledger.did_service(did)
+        return party_of(did, service) if service else None
+    try:
+        # Whoever resolves a DID has taken a token for it (connections/resolver.py).
+        document = Reader(take_token=lambda: None).document(did)
+        return of_document(did, document) if document else None
+    except (Conflict, PeerError) as error:
+        raise DidNotResolved(did, error.message) from None
+
+
+def party_of(did: str, service: DidService) -> Party:
+    endpoint = reachable(service.endpoint)
+    return Party(did, service.verkey, endpoint, service.routing_keys)

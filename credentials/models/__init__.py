@@ -1,6 +1,7 @@
 """The tables of schemas, definitions, revocation registries and credentials."""
 
 from credentials.ledgers.published import DidEndpoint, PublishedObject, StatusList
+from credentials.ledgers.webvh.read_rows import ReadLog, ReadResource
 from credentials.ledgers.webvh.rows import WebvhDid, WebvhResource
 from credentials.models.bulk import Bulk, BulkRow
 from credentials.models.credential import Credential
@@ -19,6 +20,8 @@ __all__ = [
     "Publication",
     "DidEndpoint",
     "PublishedObject",
+    "ReadLog",
+    "ReadResource",
     "RevocationRegistry",
     "Schema",
     "StatusList",

@@ -24,6 +24,7 @@ from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials import messages
 from credentials.ledgers import ledger_of
+from credentials.ledgers.reads import LedgerReads
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.formats import CredentialFormat
 from credentials.models.registry import RevocationRegistry
@@ -677,12 +678,12 @@ class Credential(Exchange):
 
     def public_definition(self) -> DefinitionBody:
         """The definition as published on the network. 409 `unknown_definition`."""
-        network = self.tenant.network
-        public = ledger_of(network).definition(self.definition_id)
+        is_holder = self.role == self.Role.HOLDER
+        public = LedgerReads(self.tenant, is_holder).definition(self.definition_id)
         if public is None:
             raise Conflict(
                 "unknown_definition",
-                f"The definition {self.definition_id} is not on {network}.",
+                f"The definition {self.definition_id} is not on {self.tenant.network}.",
             )
         return public
 

@@ -3,7 +3,8 @@
 import pytest
 
 from credentials import retention
-from credentials.models import StatusList
+from credentials.ledgers.webvh.resources import SCHEMA, STATUS_LIST, Resource
+from credentials.models import ReadResource, StatusList
 from tests.factories import NetworkFactory, StatusListFactory
 from tests.support.aging import age
 
@@ -44,3 +45,14 @@ def test_each_list_of_the_local_network_answers_for_its_time_for_ever(far):
     assert retention.delete_copied_lists() == 0
     found = [StatusList.newest(local, "one", time)["at"] for time in (1, 2, 9)]
     assert found == [1, 2, 3]
+
+
+def test_what_was_read_of_others_is_read_again_some_day():
+    for name, kind in (("schema", SCHEMA), ("list", STATUS_LIST)):
+        ReadResource.remember(name, kind, Resource({}, []))
+    assert retention.delete_read_resources() == 0
+    age(ReadResource.objects.all(), 2)
+    assert retention.delete_read_resources() == 1
+    assert ReadResource.objects.get().resource_id == "schema"
+    age(ReadResource.objects.all(), 30)
+    assert retention.delete_read_resources() == 1

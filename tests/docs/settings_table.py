@@ -65,7 +65,7 @@ def show_default(call):
     if isinstance(value, dict):
         value = ",".join(f"{name}={text}" for name, text in value.items())
     if isinstance(value, list):
-        value = ",".join(value)
+        value = ",".join(map(str, value))
     if isinstance(value, str):
         return f"`{value}`" if value else ""
     return str(int(value))

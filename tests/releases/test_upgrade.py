@@ -50,7 +50,8 @@ EMPTY = {  # tables without a row in the database of a release, and why
 }
 NEWER = {  # than 0.1.0, so they are empty as well
     "connections_seenmessage", "credentials_bulk", "credentials_bulkrow",
-    "credentials_didendpoint", "holderpages_closedlink", "mails_maillanguage",
+    "credentials_didendpoint", "credentials_readlog", "credentials_readresource",
+    "holderpages_closedlink", "mails_maillanguage",
     "ops_heartbeat", "ops_periodicrun", "tenants_auditentry", "tenants_dailyusage",
     "tenants_erasure",
     "tenants_idempotencylease", "tenants_loggedrequest", "tenants_formerdatakey",

@@ -6,7 +6,9 @@ import random
 from functools import cache
 from typing import Any
 
+from credentials.ledgers.webvh import encoding
 from tests.support.paths import ROOT
+from wallets import keys
 
 FIXTURES = ROOT / "tests" / "fixtures"
 
@@ -66,3 +68,59 @@ def _another(value: Any, chance: random.Random) -> Any:
         return value[:at] + other + value[at + 1 :]
     others = [one for one in STRANGE_VALUES if json.dumps(one) != json.dumps(value)]
     return chance.choice(others)
+
+
+def next_entry(changes: dict[str, Any]) -> dict[str, Any]:
+    """An entry after the log of the vectors that is right but for what is changed."""
+    log = vectors()["log"]
+    signer = seed("issuers:demo update 2")
+    key = multikey("issuers:demo update 2")
+    entry = {
+        "versionTime": "2026-01-05T09:00:02Z",
+        "parameters": {"updateKeys": [key], "nextKeyHashes": []},
+        "state": log[-1]["state"],
+    } | changes
+    last = log[-1]["versionId"]
+    entry["versionId"] = encoding.version_id_of(entry, len(log) + 1, last)
+    method = encoding.did_key_id(key)
+    proof = encoding.make_proof(entry, signer, method, "2026-01-05T09:00:02Z")
+    return entry | {"proof": [proof]}
+
+
+def multikey(name: str) -> str:
+    return encoding.multikey_of(keys.verkey_of(seed(name)))
+
+
+def signed_again(
+    resource: dict[str, Any], by: str = "issuers:demo assertion 0"
+) -> dict[str, Any]:
+    """A resource of the vectors with a new proof. by: the name of its key."""
+    method = f"{vectors()['did']}#{multikey(by)}"
+    proof = encoding.make_proof(resource, seed(by), method, "2026-01-05T09:00:02Z")
+    return resource | {"proof": proof}
+
+
+def rotated() -> tuple[dict[str, Any], dict[str, Any]]:
+    """An entry with another assertion key alone, and the definition signed by it."""
+    did, name = vectors()["did"], "issuers:demo assertion 1"
+    key_id = f"{did}#{multikey(name)}"
+    method = {
+        "id": key_id,
+        "type": "Multikey",
+        "controller": did,
+        "publicKeyMultibase": multikey(name),
+    }
+    state = {"id": did, "verificationMethod": [method], "assertionMethod": [key_id]}
+    return next_entry({"state": state}), signed_again(vectors()["resources"][1], name)
+
+
+def with_service(endpoint: str) -> dict[str, Any]:
+    """An entry whose document has an endpoint for messages."""
+    state = vectors()["log"][-1]["state"]
+    service = {
+        "id": f"{state['id']}#didcomm",
+        "type": "did-communication",
+        "recipientKeys": [state["verificationMethod"][0]["id"]],
+        "serviceEndpoint": endpoint,
+    }
+    return next_entry({"state": state | {"service": [service]}})

@@ -12,7 +12,7 @@ from core.api.openapi.operation import operation
 from core.api.serializers import Contract, Parameters
 from core.api.views import View, get_or_404, heavy
 from credentials.api.serializers import values_field
-from credentials.ledgers import ledger_of
+from credentials.ledgers.reads import LedgerReads
 from tenants.models import Scope, Tenant
 from verifications.api.serializers import VerificationPolicyParameters, optional_text
 from verifications.models import VerificationPolicy
@@ -148,7 +148,7 @@ def review_policy(
 
     Call it outside of transactions: it reads the ledger.
     """
-    ledger, now = ReadOnce(ledger_of(tenant.network)), int(time.time())
+    ledger, now = ReadOnce(LedgerReads(tenant)), int(time.time())
     integers = declared_integers(policy, tenant.pk)
     tried = try_policy(policy, samples, ledger, now, integers)
     return tried, lint_policy(policy, tried, ledger, now)

@@ -1,12 +1,15 @@
 """The wallet's credentials as candidates for a proof request."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import ParamSpec, TypeVar
 from uuid import UUID
 
 from django.db.models import QuerySet, Value
 
 from core.database.compiled_sql import CompiledQuery
 from core.work import network_reads
+from credentials.ledgers.webvh.refusals import Refused
 from credentials.models import Credential, CredentialFormat
 from tenants import vault
 from verifications.proofs.ledger_reader import LedgerReader
@@ -15,6 +18,8 @@ from verifications.proofs.selection import Candidate, RevocationStatus
 from wallets.anoncreds.objects import StatusListBody
 from wallets.models import Wallet
 
+Found = TypeVar("Found")
+Asked = ParamSpec("Asked")
 FIRST_BATCH = 5  # rows; more than most wallets hold of what one request asks for
 
 
@@ -62,7 +67,8 @@ def build_candidates(
 ) -> list[Candidate]:
     """Return the credentials as candidates.
 
-    Credentials whose schema or definition is not on the ledger are left out. Each
+    Credentials whose schema or definition is not on the ledger are left out, and those
+    of which an object is refused: one issuer's fault leaves the others' usable. Each
     object is read once for all of them. In a transaction, a ledger that must be read
     raises ReadNeeded; the time of now() is the same when it is run again.
     """
@@ -70,10 +76,10 @@ def build_candidates(
     definition_ids = dict.fromkeys(row.definition_id for row in credentials)
     registry_ids = dict.fromkeys(row.revocation_registry_id for row in credentials)
     now = network_reads.now()
-    schemas = {name: ledger.schema(name) for name in schema_ids}
-    definitions = {name: ledger.definition(name) for name in definition_ids}
+    schemas = {name: _read(ledger.schema, name) for name in schema_ids}
+    definitions = {name: _read(ledger.definition, name) for name in definition_ids}
     status_lists = {
-        name: ledger.status_list(name, now) for name in registry_ids if name
+        name: _read(ledger.status_list, name, now) for name in registry_ids if name
     }
     candidates = []
     for row in credentials:
@@ -99,6 +105,15 @@ def build_candidates(
     return candidates
 
 
+def _read(
+    read: Callable[Asked, Found | None], *asked: Asked.args, **named: Asked.kwargs
+) -> Found | None:
+    """Read an object, or None if it is refused."""
+    with suppress(Refused):
+        return read(*asked, **named)
+    return None
+
+
 def _revocation_status(
     row: Credential, status_list: StatusListBody | None
 ) -> RevocationStatus | None:
@@ -107,7 +122,9 @@ def _revocation_status(
         return None
     is_revoked = False
     if status_list is not None:
-        is_revoked = bool(status_list["revocationList"][row.revocation_index])
+        index = row.revocation_index
+        # Some lists have no entry for the last index.
+        is_revoked = any(status_list["revocationList"][index : index + 1])
     return RevocationStatus(
         row.revocation_registry_id, row.revocation_index, is_revoked
     )

@@ -24,7 +24,7 @@ from connections.protocols import connectionless, discover_features
 from core.errors import PeerError, WrongState
 from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
-from credentials.ledgers import ledger_of
+from credentials.ledgers.reads import LedgerReads
 from credentials.models import Credential
 from credentials.tails import tails_path
 from tenants import vault
@@ -301,7 +301,7 @@ def find_candidates(
     """Return the proof request, its candidates, and their credentials by id."""
     proof_request = verification.require_proof_request()
     credentials = list(find_credentials(verification.wallet, proof_request))
-    candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
+    candidates = build_candidates(credentials, LedgerReads(verification.tenant))
     by_id = {str(credential.pk): credential for credential in credentials}
     return proof_request, candidates, by_id
 
@@ -342,7 +342,7 @@ def prepare_answer(
         raise WrongState(verification, [State.REQUESTED])
     proof_request = verification.require_proof_request()
     items = proof_request.items
-    ledger = ledger_of(verification.tenant.network)
+    ledger = LedgerReads(verification.tenant)
     candidates: list[Candidate] = []
     sequences: dict[str, int] = {}
     chosen = selections or []
@@ -371,7 +371,7 @@ def prepare_answer(
     connection = verification.live_connection
     results = None
     # A verifier hosted here verifies in the transaction that sends, under its locks.
-    if connection and connection.seems_hosted and not ledger.is_remote:
+    if connection and connection.seems_hosted and not ledger.network_ledger.is_remote:
         results = verify_own_presentation(proof_request, parsed, ledger)
     used = {one.credential_id for one in chosen}
     return PreparedAnswer(

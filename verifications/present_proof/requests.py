@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.functional import SimpleLazyObject
 
 from connections.models import Connection
-from credentials.ledgers import ledger_of
+from credentials.ledgers.reads import LedgerReads
 from credentials.models import CredentialDefinition
 from verifications.models import Verification
 from verifications.proofs.ledger_reader import LedgerReader
@@ -45,4 +45,4 @@ def lazy_ledger(row: Connection | Verification) -> LedgerReader:
 
     Most policies need no read; then the row of the network is not queried either.
     """
-    return SimpleLazyObject(lambda: ledger_of(row.tenant.network))
+    return SimpleLazyObject(lambda: LedgerReads(row.tenant))

@@ -17,7 +17,7 @@ from connections.protocols import connectionless, discover_features
 from connections.protocols.out_of_band import OutOfBandOptions
 from core.errors import PeerError
 from core.work import network_reads
-from credentials.ledgers import ledger_of
+from credentials.ledgers.reads import LedgerReads
 from tenants import vault
 from tenants.models import Notes, Tenant
 from verifications import messages, previews
@@ -178,7 +178,7 @@ def receive_presentation(verification: Verification, message: Message) -> None:
     outcome = judge_presentation(
         verification.require_proof_request(),
         presentation,
-        ledger_of(verification.tenant.network),
+        LedgerReads(verification.tenant, for_peer=True),
         at_receipt=policy.interval_at_receipt(requested_at, network_reads.now()),
         allows_interval=policy.allows_interval,
         prepared=message.prepared,

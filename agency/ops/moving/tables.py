@@ -241,6 +241,8 @@ LEFT_BEHIND = {
     "tenants_membership": "people are found by their mail address",
     "tenants_invitation": "the digests of their links have a key of the installation",
     "tenants_network": "is compared",
+    "credentials_readlog": "each installation checks for itself what others publish",
+    "credentials_readresource": "as the logs that were read",
     "webwallet_pintry": "the digests of addresses have a key of the installation",
     "webwallet_walletsession": "holders enter their PIN again",
     "webhooks_feedepoch": "the feed of each installation has its own",

@@ -11,6 +11,8 @@ from credentials.models import (
     DidEndpoint,
     Publication,
     PublishedObject,
+    ReadLog,
+    ReadResource,
     RevocationRegistry,
     Schema,
     StatusList,
@@ -87,6 +89,19 @@ class StatusListAdmin(DatedAdmin):
 class DidEndpointAdmin(DatedAdmin):
     list_display = ["did", "endpoint", "network", "created_at"]
     search_fields = ["did"]
+
+
+@admin.register(ReadLog)
+class ReadLogAdmin(DatedAdmin):
+    list_display = ["did", "versions", "updated_at"]
+    search_fields = ["did"]
+
+
+@admin.register(ReadResource)
+class ReadResourceAdmin(DatedAdmin):
+    list_display = ["resource_id", "kind", "updated_at"]
+    list_filter = ["kind"]
+    search_fields = ["resource_id"]
 
 
 @admin.register(Bulk)

@@ -11,6 +11,7 @@ from django.conf import settings
 from core.text import bounded_json
 from credentials.ledgers.webvh import encoding
 from credentials.ledgers.webvh.refusals import Broken, Refused, require
+from wallets.anoncreds.objects import RegistryBody, StatusListBody
 
 MAX_RESOURCE_BYTES = 2 * 1024 * 1024
 SCHEMA = "anonCredsSchema"
@@ -23,12 +24,12 @@ MAX_ATTRIBUTES = 125
 class Link(NamedTuple):
     """The link of a registry to one of its status lists."""
 
-    resource_id: str
     timestamp: int
+    resource_id: str
 
 
 class Resource(NamedTuple):
-    content: dict[str, Any]
+    content: Any
     links: list[Link]
 
 
@@ -161,25 +162,25 @@ def _read_links(did: str, listed: object) -> list[Link]:
         require(is_link and isinstance(one.get("id"), str), "wrong_link")
         if one.get("type") == STATUS_LIST:
             require(one["id"].startswith(f"{did}/resources/"), "wrong_link")
-            links.append(Link(one["id"], one["timestamp"]))
+            links.append(Link(one["timestamp"], one["id"]))
     times = {link.timestamp for link in links}
     require(len(times) == len(links), "two_lists_of_one_time")
-    return sorted(links, key=lambda link: link.timestamp)
+    return sorted(links)
 
 
 def check_status_list(
-    list_: dict[str, Any], link: Link, registry_id: str, registry: dict[str, Any]
-) -> dict[str, Any]:
+    body: StatusListBody, link: Link, registry_id: str, registry: RegistryBody
+) -> StatusListBody:
     """Return a list that is the registry's, with the time of its link.
 
     Raises Refused `resource_refused`.
     """
     places = registry["value"]["maxCredNum"]
     # Some lists have no entry for the last index.
-    has_places = len(list_["revocationList"]) in (places, places + 1)
-    is_of_registry = list_["revRegDefId"] == registry_id and has_places
+    has_places = len(body["revocationList"]) in (places, places + 1)
+    is_of_registry = body["revRegDefId"] == registry_id and has_places
     if not is_of_registry:
         raise Refused("resource_refused", link.resource_id, "list_of_another_registry")
-    if list_.get("timestamp", link.timestamp) != link.timestamp:
+    if body.get("timestamp", link.timestamp) != link.timestamp:
         raise Refused("resource_refused", link.resource_id, "another_time")
-    return list_ | {"timestamp": link.timestamp}
+    return {**body, "timestamp": link.timestamp}

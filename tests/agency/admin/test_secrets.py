@@ -24,7 +24,7 @@ MAY_BE_EMPTY = {
     "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage", "Bulk",
     "BulkRow", "DailyUsage", "Delivery", "DidEndpoint", "Erasure", "FormerDataKey",
     "Invitation", "KeyFiller", "KeyRequest", "LoggedRequest",
-    "Membership", "Publication", "RevocationRegistry",
+    "Membership", "Publication", "ReadLog", "ReadResource", "RevocationRegistry",
     "SimulatedAnswer", "SimulatedHolder", "SpareKey", "StatusList", "Webhook",
 }  # fmt: skip
 NOTES = {"reference": "Order Babbage-1833", "metadata": {"desk": "Difference Engine"}}

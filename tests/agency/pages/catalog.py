@@ -305,7 +305,7 @@ NO_RECORD = {
     "agreementacceptance", "asset", "dailyusage",
     "didendpoint",
     "idempotencykey", "inboundmessage", "keyfiller", "keyrequest", "logentry",
-    "publication",
+    "publication", "readlog", "readresource",
     "revocationregistry", "sparekey", "statuslist",
 }  # fmt: skip
 

@@ -12,7 +12,6 @@ from credentials.ledgers.webvh.log import MAX_LOG_BYTES, check_log
 from credentials.ledgers.webvh.refusals import Refused
 from tests.support import webvh
 from tests.support.webvh import to_bytes
-from wallets import keys
 
 VECTORS = webvh.vectors()
 DID, LOG = VECTORS["did"], VECTORS["log"]
@@ -114,30 +113,13 @@ def test_a_parameter_of_another_type_is_refused(parameters, reason):
     "moment", ["2026-02-30T00:00:00Z", "2026-01-05 09:00:00Z", "now", 7, "٢" * 4]
 )
 def test_a_time_that_is_none_is_refused(moment):
-    entry = signed_next({"versionTime": moment})
+    entry = webvh.next_entry({"versionTime": moment})
     assert refusal_of(DID, to_bytes([*LOG, entry])) == ("did_log_refused", "wrong_time")
-
-
-def signed_next(changes):
-    """An entry after LOG that is right but for what is changed."""
-    seed = webvh.seed("issuers:demo update 2")
-    key = encoding.multikey_of(keys.verkey_of(seed))
-    entry = {
-        "versionTime": "2026-01-05T09:00:02Z",
-        "parameters": {"updateKeys": [key], "nextKeyHashes": []},
-        "state": LOG[-1]["state"],
-    } | changes
-    last = LOG[-1]["versionId"]
-    entry["versionId"] = encoding.version_id_of(entry, len(LOG) + 1, last)
-    proof = encoding.make_proof(
-        entry, seed, encoding.did_key_id(key), "2026-01-05T09:00:02Z"
-    )
-    return entry | {"proof": [proof]}
 
 
 def test_of_a_known_log_only_new_entries_are_checked(monkeypatch):
     known = check_log(DID, to_bytes(LOG), NOW)
-    longer = to_bytes([*LOG, signed_next({})])
+    longer = to_bytes([*LOG, webvh.next_entry({})])
     whole = check_log(DID, longer, NOW)
     proven = []
     is_proven = encoding.is_proven
@@ -154,14 +136,14 @@ def test_of_a_known_log_only_new_entries_are_checked(monkeypatch):
 
 def test_a_new_entry_of_a_known_log_must_be_right():
     known = check_log(DID, to_bytes(LOG), NOW)
-    wrong = signed_next({}) | {"versionTime": "2026-01-05T09:00:03Z"}
+    wrong = webvh.next_entry({}) | {"versionTime": "2026-01-05T09:00:03Z"}
     refused = refusal_of(DID, to_bytes([*LOG, wrong]), known)
     assert refused == ("did_log_refused", "wrong_version_id")
 
 
 def test_a_log_that_got_shorter_or_changed_is_a_fork():
-    known = check_log(DID, to_bytes([*LOG, signed_next({})]), NOW)
-    other = to_bytes([*LOG, signed_next({"versionTime": "2026-01-05T09:00:09Z"})])
+    known = check_log(DID, to_bytes([*LOG, webvh.next_entry({})]), NOW)
+    other = to_bytes([*LOG, webvh.next_entry({"versionTime": "2026-01-05T09:00:09Z"})])
     assert check_log(DID, other, NOW).versions == known.versions
     forked = ("did_log_forked", "log_forked")
     assert refusal_of(DID, to_bytes(LOG), known) == forked

@@ -20,7 +20,6 @@ from credentials.ledgers.webvh.resources import (
     check_status_list,
 )
 from tests.support import webvh
-from wallets import keys
 
 VECTORS = webvh.vectors()
 DID = VECTORS["did"]
@@ -89,10 +88,7 @@ def attested(kind, content=None, **members):
     content = base["content"] | (content or {})
     digest = encoding.resource_digest(content)
     resource = base | {"id": f"{DID}/resources/{digest}", "content": content} | members
-    seed = webvh.seed("issuers:demo assertion 0")
-    method = f"{DID}#{encoding.multikey_of(keys.verkey_of(seed))}"
-    proof = encoding.make_proof(resource, seed, method, "2026-01-05T09:00:02Z")
-    return resource | {"proof": proof}
+    return webvh.signed_again(resource)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +161,7 @@ def test_links_are_in_the_order_of_their_times():
 
 def test_a_list_belongs_to_its_registry_and_has_the_time_of_its_link():
     registry, published = BY_KIND[REGISTRY], BY_KIND[STATUS_LIST]["content"]
-    link = Link(f"{DID}/resources/zQm", published["timestamp"])
+    link = Link(published["timestamp"], f"{DID}/resources/zQm")
     arguments = registry["id"], registry["content"]
     assert check_status_list(published, link, *arguments) == published
     timeless = encoding.without(published, "timestamp")
