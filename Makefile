@@ -56,9 +56,8 @@ errors: $(INSTALLED)  ## Compare the errors that tests got with those of the Ope
 	@$(if $(RECORDED_ERRORS),,echo "Say where they are: RECORDED_ERRORS=folder make test test-slow errors" >&2; exit 1)
 	@$(SERVERS) $(PYTHON) -m tests.measures errors $(RECORDED_ERRORS) $(ARGS)
 
-docs-tables: $(INSTALLED)  ## Write the tables of settings and error codes in docs/ from the source
+docs-tables: $(INSTALLED)  ## Write the list of settings in docs/ from the source
 	@$(PYTHON) -m tests.docs.settings_table
-	@$(SERVERS) $(PYTHON) -m tests.docs.error_tables
 
 # After .venv is made: making it would remove what is in it.
 tools: | $(PYTHON)  ## Unpack the programs that tests start and this machine has not, on Debian and Ubuntu

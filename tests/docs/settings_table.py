@@ -7,13 +7,33 @@ last words, as `Default: ...`.
 
 import ast
 import re
+import textwrap
 
-from tests.docs.entries import LIST, write_entry
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "settings.md"
 SOURCE = ROOT / "agency" / "settings.py"
 HEADING = "## Variables\n"
+# Several entries, each with its continued lines.
+LIST = re.compile(r"(?:^- `.*\n(?:  .*\n)*)+", re.MULTILINE)
+
+
+def write_entry(name: str, fact: str, text: str) -> str:
+    """fact: what stands behind the name in parentheses, or nothing."""
+    fact = f" ({fact})" if fact else ""
+    return textwrap.fill(
+        f"- `{name}`{fact}: {text}",
+        width=150,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def read_names(page: str) -> list[str]:
+    return re.findall(r"^- `(\w+)`", page, re.MULTILINE)
+
+
 # Entries of variables that only programs beside Agency read, by the one they follow.
 OTHERS = {
     "WEB_PROCESSES": write_entry(

@@ -1,7 +1,7 @@
 """Every code of an error and what it means: error_codes.yaml, by code.
 
-`/docs/errors` and the OpenAPI document show them, and docs/errors.md has the same tables
-(`make docs-tables` writes them). Texts are Markdown.
+`/docs/errors` and the OpenAPI document show them, and docs/errors.md leads here. Texts
+are Markdown, with links from docs/.
 """
 
 from functools import cache

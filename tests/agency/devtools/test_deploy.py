@@ -10,7 +10,7 @@ import pytest
 
 from agency.devtools.supervisor import read_procfile
 from tests.agency.devtools.test_commands import COMPOSE
-from tests.docs.entries import read_names
+from tests.docs.settings_table import read_names
 from tests.production.proxy import CONFIGURATION, Proxy
 from tests.support.http_endpoints import certificate
 from tests.support.paths import ROOT
