@@ -13,23 +13,21 @@ PAGE = DOCS / "operations" / "erasure.md"
 TASK = re.compile(r"`((?:\w+\.)+tasks\.\w+)`")
 
 
-def rows():
-    """The first and the last cell of each row."""
-    for line in PAGE.read_text().splitlines():
-        if line.startswith("| `"):
-            cells = line.strip("| ").split(" | ")
-            assert len(cells) == 3, line
-            yield cells[0], cells[2]
+def entries():
+    """The tables that each entry of the lists is about, and its text."""
+    _, _, lists = PAGE.read_text().partition("## Every table")
+    for entry in re.findall(r"^- `\w+`.*\n(?:  .*\n)*", lists, re.MULTILINE):
+        yield re.findall(r"`([a-z_]+)`", entry.partition(" (")[0]), entry
 
 
 def test_the_page_names_every_table_once():
-    named = Counter(name for cell, _ in rows() for name in re.findall(r"`(\w+)`", cell))
+    named = Counter(name for names, _ in entries() for name in names)
     models = apps.get_models(include_auto_created=True)
     assert named == Counter(one._meta.db_table for one in models if one._meta.managed)
 
 
 def test_every_task_that_deletes_is_named_and_scheduled():
-    named = {task for _, cell in rows() for task in TASK.findall(cell)}
+    named = {task for _, text in entries() for task in TASK.findall(text)}
     scheduled = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     deletes = re.compile(r"\.(delete|forget|erase)")
     assert named == {task for task in scheduled if deletes.search(task)}

@@ -308,7 +308,7 @@ def test_missing_migrations_and_a_late_queue_are_found(monkeypatch):
 
 def test_the_table_of_findings_is_complete():
     page = (DOCS / "operations" / "doctor.md").read_text()
-    table = set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE))
+    table = set(re.findall(r"^- `(\w+)`", page, re.MULTILINE))
     source = (ROOT / "agency" / "ops" / "doctor.py").read_text()
     made = set(re.findall(r'Finding\(\s*"(\w+)"', source))
     assert table == made | set(doctor.CHECKS) - {"address", "settings"}

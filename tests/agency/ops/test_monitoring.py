@@ -273,7 +273,7 @@ def test_a_process_that_cannot_write_its_figures_works_and_says_so(tmp_path):
 
 def test_the_table_of_metrics_is_complete(scrape):
     page = (DOCS / "operations.md").read_text()
-    table = set(re.findall(r"^\| `(agency_\w+)`", page, re.MULTILINE))
+    table = set(re.findall(r"^- `(agency_\w+)`", page, re.MULTILINE))
     registered = [
         *metrics.registry.collect(),
         *monitoring.DatabaseCollector().collect(),
