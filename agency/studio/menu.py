@@ -127,6 +127,7 @@ MENU: list[tuple[str, list[Entry]]] = [
                 ("delete_organization",),
                 permission=Permission.CONFIGURE,
             ),
+            Entry("DID", "webvh_did", ("rotate_webvh", "end_webvh")),
             Entry("Log", "log", permission=Permission.LOG),
         ],
     ),

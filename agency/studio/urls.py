@@ -34,6 +34,7 @@ from agency.studio import (
     settings_page,
     wallet_page,
     webhooks,
+    webvh_did,
 )
 from agency.studio.accounts import mail_language, sessions
 from agency.studio.accounts.mail_required import require_mail
@@ -118,6 +119,10 @@ urlpatterns = [
         ("/deletion", organizations.show_deletion, "deletion"),
         ("/imported", imported.show_imported, "imported"),
         ("/settings", settings_page.show_settings, "settings"),
+        ("/did", webvh_did.show_did, "webvh_did"),
+        ("/did/make", webvh_did.make_did, "make_webvh"),
+        ("/did/rotate", webvh_did.rotate_keys, "rotate_webvh"),
+        ("/did/end", webvh_did.end_did, "end_webvh"),
         ("/recipients", recipients.show_recipients, "recipients"),
         ("/search", search_page.show_search, "search"),
         ("/wallets", list_page(WALLETS), "wallets"),

@@ -51,6 +51,7 @@ EMPTY = {  # tables without a row in the database of a release, and why
 NEWER = {  # than 0.1.0, so they are empty as well
     "connections_seenmessage", "credentials_bulk", "credentials_bulkrow",
     "credentials_didendpoint", "credentials_readlog", "credentials_readresource",
+    "credentials_webvhdid", "credentials_webvhresource",
     "holderpages_closedlink", "mails_maillanguage",
     "ops_heartbeat", "ops_periodicrun", "tenants_auditentry", "tenants_dailyusage",
     "tenants_erasure",
@@ -74,6 +75,9 @@ NEWER_SEALED = {  # no release has a value in these sealed columns
     "credentials_credential.metadata",
     "credentials_credential.reason",
     "credentials_credentialdefinition.metadata",
+    "credentials_webvhdid.assertion_key",
+    "credentials_webvhdid.coming_key",
+    "credentials_webvhdid.next_key",
     "verifications_verification.metadata",
     "verifications_verification.reason",
     "verifications_verificationpolicy.metadata",

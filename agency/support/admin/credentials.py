@@ -16,6 +16,8 @@ from credentials.models import (
     RevocationRegistry,
     Schema,
     StatusList,
+    WebvhDid,
+    WebvhResource,
 )
 
 
@@ -89,6 +91,20 @@ class StatusListAdmin(DatedAdmin):
 class DidEndpointAdmin(DatedAdmin):
     list_display = ["did", "endpoint", "network", "created_at"]
     search_fields = ["did"]
+
+
+@admin.register(WebvhDid)
+class WebvhDidAdmin(DatedAdmin):
+    list_display = ["did", "tenant", "state", "versions", "created_at"]
+    search_fields = ["did", "tenant__name"]
+    details = ["rotation_due_at"]
+
+
+@admin.register(WebvhResource)
+class WebvhResourceAdmin(DatedAdmin):
+    list_display = ["unique_name", "did", "updated_at"]
+    search_fields = ["did__did"]
+    details = ["signed_by"]
 
 
 @admin.register(ReadLog)

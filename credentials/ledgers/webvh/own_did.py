@@ -97,6 +97,28 @@ def answer_check(host: str, nonce: str) -> str:
     return vault.keyed_digest(f"host of did:webvh {host} {nonce}").hex()
 
 
+def find_outside_problem(row: WebvhDid) -> str:
+    """Return why others cannot read the log of a DID, in a sentence, or "".
+
+    It is read at its address, as they do: outside of transactions.
+    """
+    try:
+        response = http.get(
+            row.log_url,
+            accept="*/*",
+            timeout=seconds_left(CHECK_SECONDS),
+            max_bytes=len(row.log.encode()) + 1,
+            max_redirects=0,
+        )
+    except http.CallFailed as error:
+        return f"{row.host} cannot be reached: {error.message}."
+    if response.status != 200:
+        return f"{row.log_url} answers {response.status}."
+    if response.body != row.log.encode():
+        return f"{row.log_url} answers something else than the log."
+    return ""
+
+
 def host_of(did: str) -> str:
     """The host in a did:webvh; "" for any other DID."""
     return did.split(":")[3] if did.startswith("did:webvh:") else ""

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core import mail
+from django.db import transaction
 from django.test import RequestFactory
 from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLResolver
@@ -20,6 +21,7 @@ from rest_framework.views import APIView
 
 from agency.holders.wallet.links import create_link
 from connections.models import Connection, OutboundMessage
+from credentials.ledgers.webvh import own_did
 from credentials.models import Credential, CredentialDefinition, Schema
 from tenants import audit, vault
 from tenants.models import ApiKey, Membership, Tenant
@@ -160,6 +162,9 @@ PAGES: dict[str, str] = {
     "studio:imported": OWNER,
     "studio:leave": OWNER,
     "studio:settings": OWNER,
+    "studio:webvh_did": OWNER,
+    "studio:rotate_webvh": OWNER,
+    "studio:end_webvh": OWNER,
     "studio:delete_organization": OWNER,
     "studio:deletion": OWNER,
     "studio:remove_member": OWNER,
@@ -244,6 +249,7 @@ NO_PAGES: dict[str, str] = {
     "admin:view_on_site": MOVED,
     "admin:": "leads to the page of an object, or is 404",
     "studio:new_key": ACTION,
+    "studio:make_webvh": ACTION,
     "studio:new_webhook": ACTION,
     "studio:enable_webhook": ACTION,
     "studio:disable_webhook": ACTION,
@@ -309,7 +315,7 @@ NO_RECORD = {
     "didendpoint",
     "idempotencykey", "inboundmessage", "keyfiller", "keyrequest", "logentry",
     "publication", "readlog", "readresource",
-    "revocationregistry", "sparekey", "statuslist",
+    "revocationregistry", "sparekey", "statuslist", "webvhdid", "webvhresource",
 }  # fmt: skip
 
 
@@ -381,6 +387,8 @@ class World(world.World):
 
     def add_rows_of_operators(self) -> None:
         log_call(self.tenant)
+        with transaction.atomic():
+            own_did.create(self.tenant, "agency.example.org")
         ErasureFactory(object_key=self.tenant.pk)
         FormerDataKeyFactory(tenant=self.tenant)
         self.mate = MembershipFactory(

@@ -33,7 +33,7 @@ ROUTES = {
         connections connection connection_live credentials credential credential_live
         verifications verification verification_live definitions definition
         bulk bulk_live bulk_template policies policy kiosks sandbox
-        events event webhooks webhook delivery members
+        events event webhooks webhook delivery members webvh_did
     """,
     (READ, "GET POST"): "leave",
     (OPERATE, "GET"): "bulk_result recipients chat_live",
@@ -57,14 +57,15 @@ ROUTES = {
         recover_webhook resend_delivery
     """,
     (DEVELOP, "GET POST"): "rotate_key revoke_key rotate_secret remove_webhook",
-    (CONFIGURE, "GET POST"): "settings",
+    (CONFIGURE, "POST"): "make_webvh",
+    (CONFIGURE, "GET POST"): "settings rotate_webvh",
     (PEOPLE, "GET"): "imported",
     (PEOPLE, "POST"): """
         invite change_role resend_invitation withdraw_invitation change_requirement
     """,
     (PEOPLE, "GET POST"): "remove_member",
     (LOG, "GET"): "log log_csv",
-    (Permission.DELETE, "GET POST"): "delete_organization deletion",
+    (Permission.DELETE, "GET POST"): "delete_organization deletion end_webvh",
 }
 PAGES = {name: taken for taken, names in ROUTES.items() for name in names.split()}
 ALLOWED = {  # beside the table of the code, so that a change of it is seen here
