@@ -1,6 +1,7 @@
 """discover-features 1.0 and 2.0 (RFCs 0031, 0557): which protocols are supported."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -8,12 +9,12 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from connections.didcomm.formats import MessageFormat
+from connections.didcomm.formats import ANONCREDS, MessageFormat
 from connections.didcomm.message import OLD_PREFIX, PREFIX, Message, build, text
 from connections.messaging import outbox, router
 from connections.messaging.router import handles
 from connections.models import Connection
-from core.errors import PeerError
+from core.errors import Conflict, PeerError
 from core.work import network_reads, transactions, waiting
 
 QUERY = "discover-features/1.0/query"
@@ -42,11 +43,14 @@ ANSWER_SECONDS = 2.0
 
 
 def choose_format(
-    connection: Connection, protocol: str, version: str = ""
+    connection: Connection, protocol: str, version: str = "", names: Iterable[str] = ()
 ) -> MessageFormat:
     """Return the format of a new exchange on a locked connection.
 
-    version: the caller's choice; see Connection.message_format_for().
+    version: the caller's choice; see Connection.message_format_for(). names: ids and
+    DIDs that the exchange is about. Those of did:webvh can be written in `anoncreds/*`
+    of version 2.0 alone: 409 `needs_version_2` if the peer has only 1.0, or that was
+    chosen.
 
     A peer that connected by connections/1.0 is asked what it supports before the first
     exchange whose version depends on it. Its answer is awaited for ANSWER_SECONDS,
@@ -68,7 +72,28 @@ def choose_format(
     if may_ask and is_pending and connection.is_version_unknown(protocol):
         read = partial(_ask_and_wait, connection.pk)
         network_reads.read_outside_transaction(("features", connection.pk), read)
-    return connection.message_format_for(protocol).in_version(version)
+    chosen = connection.message_format_for(protocol).in_version(version)
+    if not any(name.startswith("did:webvh:") for name in names):
+        return chosen
+    if not _may_use_second(connection, protocol, version):
+        raise Conflict(
+            "needs_version_2",
+            f"What is published by a did:webvh needs {protocol}/2.0, which this "
+            "connection does not use. If the other side has it, set `exchangeVersion` "
+            "of the connection to 2.0.",
+        )
+    return MessageFormat(chosen.prefix, "2.0", ANONCREDS)
+
+
+def _may_use_second(connection: Connection, protocol: str, version: str) -> bool:
+    """Whether 2.0 was not excluded: by a choice, or by what the peer has shown."""
+    if wanted := version or connection.exchange_version:
+        return wanted == "2.0"
+    if connection.is_hosted or connection.attachment_format:
+        return True
+    if connection.disclosed:
+        return f"{protocol}/2.0" in connection.disclosed
+    return connection.spoken.get(protocol, ["2.0"])[0] == "2.0"
 
 
 def _seconds_left(asked_at: datetime) -> float:

@@ -46,7 +46,10 @@ def propose(
     """
     connection = connection.lock_for_exchange()
     message_format = discover_features.choose_format(
-        connection, messages.ISSUE_CREDENTIAL, exchange_version
+        connection,
+        messages.ISSUE_CREDENTIAL,
+        exchange_version,
+        names=[text for text in proposed.values() if isinstance(text, str)],
     )
     message = proposal_messages.build_proposal(proposed, message_format)
     credential = create_proposed(

@@ -319,13 +319,14 @@ class Credential(Exchange):
         If the peer's formats are unknown, choose_format() first asks it.
 
         400 `values_missing` and the errors of check_values(); 409 `connection_gone`,
-        `wrong_state` if not connected, `quota_exceeded`; 503 `organization_frozen`,
-        `too_many_reads`. Inside of another transaction ReadNeeded.
+        `wrong_state` if not connected, `quota_exceeded`, `needs_version_2`; 503
+        `organization_frozen`, `too_many_reads`. Inside of another transaction
+        ReadNeeded.
         """
         connection = connection.lock_for_exchange()
         definition.check_offer(values, automatic_issuance)
         message_format = discover_features.choose_format(
-            connection, messages.ISSUE_CREDENTIAL
+            connection, messages.ISSUE_CREDENTIAL, names=[definition.definition_id]
         )
         attribute_names = definition.schema.attribute_names
         offer = definition.create_offer()

@@ -75,7 +75,8 @@ def send_proposal(
     policy = policy.resolve_dates(network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = previews.build_preview(resolved)
-    message_format = _choose_proposal_format(connection, exchange_version)
+    names = resolved.stated_texts()
+    message_format = _choose_proposal_format(connection, exchange_version, names)
     message = messages.build_proposal(preview, resolved, message_format)
     verification = Verification.build(
         connection=connection,
@@ -93,7 +94,7 @@ def send_proposal(
 
 
 def _choose_proposal_format(
-    connection: Connection, exchange_version: str
+    connection: Connection, exchange_version: str, names: list[str]
 ) -> MessageFormat:
     """The format of a proposal on a locked connection: the usual one, or a try.
 
@@ -108,7 +109,9 @@ def _choose_proposal_format(
     Nothing that it discloses tells the format, and of two attached formats it wants to
     verify both.
     """
-    usual = discover_features.choose_format(connection, PRESENT_PROOF, exchange_version)
+    usual = discover_features.choose_format(
+        connection, PRESENT_PROOF, exchange_version, names
+    )
     # 1.0 has no formats, and a wallet hosted here reads both.
     if usual.is_first or connection.attachment_format or connection.is_hosted:
         return usual

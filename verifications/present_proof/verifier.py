@@ -51,7 +51,9 @@ def send_request(
     policy = policy.resolve_dates(network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     proof_request = build_request_now(resolved, connection.tenant_id)
-    message_format = discover_features.choose_format(connection, PRESENT_PROOF)
+    message_format = discover_features.choose_format(
+        connection, PRESENT_PROOF, names=resolved.stated_texts()
+    )
     message = messages.build_request(proof_request, message_format)
     verification = Verification.build(
         connection=connection,

@@ -274,6 +274,15 @@ class Policy:
             for index, item in enumerate(getattr(self, part)):
                 yield f"{part}[{index}]", item
 
+    def stated_texts(self) -> list[str]:
+        """What the restrictions require of credentials: ids, DIDs, names and versions."""
+        return [
+            text
+            for item in self.items
+            for restriction in item.restrictions
+            for text in restriction.facts.values()
+        ]
+
     def resolve_dates(self, now: int) -> Self:
         """Return the policy with the numbers of its relative dates.
 

@@ -51,6 +51,8 @@ RESTRICTION_FIELDS = {
     "issuerDid": "issuer_did",
     "credentialDefinitionId": "cred_def_id",
 }
+# The names of two of them for DIDs that are not Indy's.
+QUALIFIED_FIELDS = {"schemaIssuerDid": "schema_issuer_id", "issuerDid": "issuer_id"}
 PREDICATE_TYPES = (">=", ">", "<=", "<")
 
 
@@ -97,6 +99,16 @@ class Item(PolicyItem):
     def has_bound(self) -> bool:
         """Whether it has a #bound referent, which excludes texts."""
         return self.predicate_type in LOWER_BOUND_TYPES and len(self.referents) > 1
+
+
+def restriction_member(name: str, text: str) -> str:
+    """The name in a proof request of a restriction's member, and its text.
+
+    The library rejects an honest proof for `issuer_did` if that is no unqualified DID.
+    """
+    is_qualified = text.startswith("did:") and not text.startswith("did:sov:")
+    names = QUALIFIED_FIELDS if is_qualified else {}
+    return names.get(name) or RESTRICTION_FIELDS[name]
 
 
 def contains_name(names: Iterable[str], name: str) -> bool:

@@ -15,9 +15,9 @@ from verifications.proofs.proof_items import (
     MAX_INT32,
     MAX_SUFFIX,
     MIN_SUFFIX,
-    RESTRICTION_FIELDS,
     VALUE_SUFFIX,
     contains_name,
+    restriction_member,
 )
 
 
@@ -149,7 +149,8 @@ def _restrictions_member(restrictions: Sequence[Restriction]) -> dict:
     written = []
     for restriction in restrictions:
         wire = {
-            RESTRICTION_FIELDS[name]: text for name, text in restriction.facts.items()
+            restriction_member(name, text): text
+            for name, text in restriction.facts.items()
         }
         if value := restriction.value:
             wire[f"attr::{value.attribute_name}::value"] = value.text

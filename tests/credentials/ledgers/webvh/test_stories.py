@@ -1,0 +1,97 @@
+"""A credential of a did:webvh, with holders and verifiers of another network."""
+
+import pytest
+
+from credentials.ledgers.webvh import served_logs
+from credentials.models import Credential
+from tests.support.errors import assert_error, error_of
+from tests.support.own_webvh import on_webvh, row_of
+from tests.support.people import Organization
+from tests.support.pictures import storage
+from verifications.models import Verification
+
+__all__ = ["storage"]  # the fixture: files of each test in a folder of their own
+VALUES = {"Full Name": "Alice", "level": "7"}
+
+
+@pytest.fixture
+def faber(settings, storage, transactional_db, stored_keys):
+    served_logs.remember.cache_clear()
+    return on_webvh(settings)
+
+
+@pytest.fixture
+def badge(faber):
+    return faber.defines(*VALUES, supportRevocation=True)
+
+
+@pytest.fixture
+def acme(faber):
+    """On the local network."""
+    return Organization("Acme")
+
+
+@pytest.fixture
+def alice(acme):
+    return acme.hosts()
+
+
+def asks(acme, alice, **restriction):
+    asked = acme.asks(
+        alice,
+        attributes=[{"policyName": "level", "restrictions": [restriction]}],
+        revocationRequirement={"validNow": True},
+    )
+    alice.auto_selects()
+    return acme.get(f"/verifications/{asked['verificationId']}")
+
+
+def test_it_is_taken_proven_and_no_more_when_it_is_revoked(faber, badge, acme, alice):
+    alice.receives(faber, badge, VALUES)
+    did = row_of(faber).did
+    for restriction in (
+        {"issuerDid": did},
+        {"schemaIssuerDid": did},
+        {"credentialDefinitionId": badge["definitionId"]},
+    ):
+        shown = asks(acme, alice, **restriction)
+        assert shown["isValid"], shown["checks"]
+    rows = [*Credential.objects.all(), *Verification.objects.all()]
+    formats = {(row.wire_version, row.wire_format) for row in rows}
+    assert formats == {("2.0", "anoncreds")}
+    [credential] = faber.get("/credentials")
+    faber.delete(f"/credentials/{credential['credentialId']}")
+    shown = asks(acme, alice, issuerDid=did)
+    assert not shown["isValid"]
+
+
+def test_restrictions_by_its_did_have_the_names_that_the_library_holds(
+    faber, acme, alice
+):
+    did = row_of(faber).did
+    acme.asks(
+        alice,
+        attributes=[
+            {
+                "policyName": "level",
+                "restrictions": [{"issuerDid": did, "schemaIssuerDid": did}],
+            }
+        ],
+    )
+    request = Verification.objects.get(role="verifier").require_proof_request().body
+    [restriction] = request["requested_attributes"]["level"]["restrictions"]
+    assert restriction == {"issuer_id": did, "schema_issuer_id": did}
+
+
+def test_version_1_is_refused(faber, badge, alice):
+    connection = alice.known_as(faber)
+    faber.put(f"/connections/{connection}/protocols", {"exchangeVersion": "1.0"})
+    body = {
+        "connectionId": connection,
+        "definitionId": badge["definitionId"],
+        "credentialValues": VALUES,
+    }
+    refused = error_of(faber.post, "/credentials", body)
+    assert_error(refused, 409, "needs_version_2")
+    faber.put(f"/connections/{connection}/protocols", {"exchangeVersion": "2.0"})
+    assert faber.post("/credentials", body)["credentialId"]
