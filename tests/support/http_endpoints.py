@@ -89,8 +89,8 @@ def hangs(connection: socket.socket) -> None:
         pass
 
 
-def certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
-    """Create a self-signed certificate for a host.
+def certificate(folder: Path, *names: str) -> tuple[Path, ssl.SSLContext]:
+    """Create a self-signed certificate for hosts.
 
     Return the file to trust, and the context of the server.
     """
@@ -104,7 +104,8 @@ def certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(
-            x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False
+            x509.SubjectAlternativeName([x509.DNSName(name) for name in names]),
+            critical=False,
         )
         .sign(key, hashes.SHA256())
     )

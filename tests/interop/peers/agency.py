@@ -27,7 +27,7 @@ SERVICES = ("web", "worker", "deliver", "beat")
 class Agency:
     """`services`: the running processes by their name in the Procfile."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, **environment: str):
         self.folder, self.port = folder, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.database = f"interop_{secrets.token_hex(6)}"
@@ -51,6 +51,7 @@ class Agency:
                     (str(Path(sys.executable).parent), os.environ["PATH"])
                 ),
             }
+            | environment
         )
 
     def start(self) -> None:

@@ -107,16 +107,27 @@ def package_of(wheel: str) -> str:
 
 
 class Credo(Process):
-    """A wallet, whose data is deleted with it. options: see its program."""
+    """A wallet, whose data is deleted with it. options: see its program.
+
+    authorities: a file of certificates that it trusts.
+    """
 
     label = "Credo"
 
-    def __init__(self, folder: Path, release: Release = FIRST, **options: Any):
+    def __init__(
+        self,
+        folder: Path,
+        release: Release = FIRST,
+        authorities: str = "",
+        **options: Any,
+    ):
         installed, self.port = home(release), free_port()
         environment = os.environ | {
             variable: str(installed / "libraries" / package_of(wheel))
             for wheel, variable in release.wheels.items()
         }
+        if authorities:
+            environment |= {"NODE_EXTRA_CA_CERTS": authorities}
         program = str(installed / release.program)
         command = ["node", program, str(self.port), json.dumps(options)]
         super().__init__(command, environment, folder / "credo.log")

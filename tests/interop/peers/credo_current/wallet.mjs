@@ -5,31 +5,50 @@
    Usage: node wallet.mjs PORT OPTIONS, with OPTIONS as JSON:
      agentPort           where messages arrive; without it nobody can reach the wallet
      ledger              the address of the public objects of a network
+     leads               {host: port}: connections to these hosts go to a port of this machine.
+                         Credo cannot read a did:webvh with a port, so tests have names without
      isMediator          whether it forwards the messages of others
      mediatorInvitation  the link of its mediator */
 
 import { EventEmitter } from "node:events";
 import fs from "node:fs/promises";
 import http from "node:http";
+import net from "node:net";
 import os from "node:os";
 import path from "node:path";
+import tls from "node:tls";
 // Before Credo's own packages: they use it as soon as they are loaded.
 import { askar } from "@openwallet-foundation/askar-nodejs";
 import { anoncreds } from "@hyperledger/anoncreds-nodejs";
-import { Agent, ConsoleLogger, LogLevel } from "@credo-ts/core";
+import {
+  Agent, ConsoleLogger, DidsModule, JwkDidRegistrar, JwkDidResolver, KeyDidRegistrar,
+  KeyDidResolver, LogLevel, PeerDidRegistrar, PeerDidResolver, WebDidResolver,
+} from "@credo-ts/core";
 import { AskarModule } from "@credo-ts/askar";
 import {
+  AnonCredsDidCommCredentialFormatService, AnonCredsDidCommProofFormatService,
   AnonCredsModule, DidCommCredentialV1Protocol, DidCommProofV1Protocol,
   LegacyIndyDidCommCredentialFormatService, LegacyIndyDidCommProofFormatService,
-  getUnQualifiedDidIndyDid,
+  BasicTailsFileService, getUnQualifiedDidIndyDid,
 } from "@credo-ts/anoncreds";
 import {
   DidCommCredentialV2Protocol, DidCommHttpOutboundTransport, DidCommMessageReceiver,
   DidCommModule, DidCommProofV2Protocol, DidCommTransportService,
 } from "@credo-ts/didcomm";
+import {
+  WebVhAnonCredsRegistry, WebVhDidRegistrar, WebVhDidResolver, WebVhModule,
+} from "@credo-ts/webvh";
 
 const [port, options] = process.argv.slice(2).map((one) => JSON.parse(one));
-const { agentPort, ledger, isMediator, mediatorInvitation } = options;
+const { agentPort, ledger, isMediator, mediatorInvitation, leads = {} } = options;
+
+const led = (connect) => (target, ...rest) => {
+  const host = target?.host ?? target?.hostname;
+  const there = { host: "127.0.0.1", hostname: "127.0.0.1", port: leads[host], servername: host };
+  return connect(host in leads ? { ...target, ...there } : target, ...rest);
+};
+tls.connect = led(tls.connect);
+net.connect = led(net.connect);
 
 const textOf = async (request) => {
   let text = "";
@@ -158,6 +177,23 @@ class Ledger {
   }
 }
 
+/* What this Credo publishes on did:webvh, by path. Whoever has the host serves it. */
+const pages = {};
+const publish = (id, body) => {
+  const [did, rest] = id.split("/resources/");
+  const folder = did.split(":").slice(4).join("/");
+  pages[`/${folder}/${rest ? `resources/${rest}` : "did.jsonl"}`] = body;
+};
+let published;
+
+class Tails extends BasicTailsFileService {
+  async uploadTailsFile(_, { revocationRegistryDefinition: { value } }) {
+    pages[`/tails/${value.tailsHash}`] = (await fs.readFile(value.tailsLocation)).toString("base64");
+    return { tailsFileUrl: `https://${published.host}/tails/${value.tailsHash}` };
+  }
+}
+
+const webvh = new WebVhAnonCredsRegistry();
 const indyCredentialFormat = new LegacyIndyDidCommCredentialFormatService();
 const indyProofFormat = new LegacyIndyDidCommProofFormatService();
 const agent = new Agent({
@@ -175,7 +211,20 @@ const agent = new Agent({
         database: { type: "sqlite", config: { inMemory: true } },
       },
     }),
-    anoncreds: new AnonCredsModule({ anoncreds, registries: [new Ledger()] }),
+    anoncreds: new AnonCredsModule({
+      anoncreds, registries: [new Ledger(), webvh], tailsFileService: new Tails(),
+    }),
+    dids: new DidsModule({
+      resolvers: [
+        new JwkDidResolver(), new KeyDidResolver(), new PeerDidResolver(),
+        new WebDidResolver(), new WebVhDidResolver(),
+      ],
+      registrars: [
+        new JwkDidRegistrar(), new KeyDidRegistrar(), new PeerDidRegistrar(),
+        new WebVhDidRegistrar(),
+      ],
+    }),
+    webvh: new WebVhModule(),
     didcomm: new DidCommModule({
       endpoints: agentPort ? [`http://127.0.0.1:${agentPort}`] : undefined,
       transports: {
@@ -187,14 +236,20 @@ const agent = new Agent({
         autoAcceptCredentials: "never",
         credentialProtocols: [
           new DidCommCredentialV1Protocol({ indyCredentialFormat }),
-          new DidCommCredentialV2Protocol({ credentialFormats: [indyCredentialFormat] }),
+          new DidCommCredentialV2Protocol({
+            credentialFormats: [
+              indyCredentialFormat, new AnonCredsDidCommCredentialFormatService(),
+            ],
+          }),
         ],
       },
       proofs: {
         autoAcceptProofs: "never",
         proofProtocols: [
           new DidCommProofV1Protocol({ indyProofFormat }),
-          new DidCommProofV2Protocol({ proofFormats: [indyProofFormat] }),
+          new DidCommProofV2Protocol({
+            proofFormats: [indyProofFormat, new AnonCredsDidCommProofFormatService()],
+          }),
         ],
       },
       mediator: isMediator ? { autoAcceptMediationRequests: true } : false,
@@ -214,6 +269,21 @@ const summary = ({ id, state, protocolVersion, threadId, revocationNotification 
   id, state, protocolVersion, threadId, isRevoked: Boolean(revocationNotification),
 });
 
+/* Publishes the newest list, then the registry that links it. */
+const publishList = async (result) => {
+  const { attestedResource } = result.registrationMetadata;
+  const { timestamp } = result.revocationStatusListState.revocationStatusList;
+  publish(attestedResource.id, attestedResource);
+  const link = { id: attestedResource.id, type: "anonCredsStatusList", timestamp };
+  const links = [...(published.registry.links ?? []), link];
+  const changed = await webvh.updateRevocationRegistryDefinition(
+    agent.context, published.registry, { links },
+  );
+  published.registry = changed.registrationMetadata;
+  publish(published.registry.id, published.registry);
+  return { id: attestedResource.id, timestamp };
+};
+
 /* By the first word of the path: what is done with the rest of it and the body. */
 const actions = {
   ready: async () => ({}),
@@ -228,6 +298,11 @@ const actions = {
   connection: async (id) => {
     const { state, errorMessage } = await connections.getById(id);
     return { state, errorMessage };
+  },
+  newest: async () => {
+    const all = await connections.getAll();
+    const ready = all.filter((one) => one.state === "completed");
+    return { id: ready.sort((one, other) => other.createdAt - one.createdAt)[0]?.id };
   },
   ping: async (id) => {
     await connections.sendPing(id, { withReturnRouting: true });
@@ -248,10 +323,10 @@ const actions = {
     })),
   requests: async (connectionId) =>
     (await proofs.findAllByQuery(connectionId === "all" ? {} : { connectionId })).map(summary),
-  prove: async (id, { evenRevoked }) => {
+  prove: async (id, { evenRevoked, format = "indy" }) => {
     const { proofFormats } = await proofs.selectCredentialsForRequest({
       proofExchangeRecordId: id,
-      proofFormats: { indy: { filterByNonRevocationRequirements: !evenRevoked } },
+      proofFormats: { [format]: { filterByNonRevocationRequirements: !evenRevoked } },
     });
     return summary(await proofs.acceptRequest({ proofExchangeRecordId: id, proofFormats }));
   },
@@ -262,6 +337,69 @@ const actions = {
       problemReportDescription: "No, thanks.",
     })),
   proof: async (id) => summary(await proofs.getById(id)),
+  forget: async (did) => {
+    await agent.dids.resolve(did, { useCache: false });
+    return {};
+  },
+  publish: async (host, { name, attributes }) => {
+    published = { host };
+    const { didState } = await agent.dids.create({
+      method: "webvh", domain: host, path: `credo/${name.toLowerCase()}`,
+    });
+    const issuerId = didState.did;
+    const [record] = await agent.dids.getCreatedDids({ did: issuerId });
+    const lines = record.metadata.get("log").map((entry) => `${JSON.stringify(entry)}\n`);
+    publish(issuerId, lines.join(""));
+    const api = agent.modules.anoncreds;
+    const schema = await api.registerSchema({
+      schema: { issuerId, name, version: "1.0", attrNames: attributes }, options: {},
+    });
+    publish(schema.schemaState.schemaId, schema.registrationMetadata.attestedResource);
+    const { schemaId } = schema.schemaState;
+    const made = await api.registerCredentialDefinition({
+      credentialDefinition: { issuerId, schemaId, tag: "default" },
+      options: { supportRevocation: true },
+    });
+    const { credentialDefinitionId } = made.credentialDefinitionState;
+    publish(credentialDefinitionId, made.registrationMetadata.attestedResource);
+    const registry = await api.registerRevocationRegistryDefinition({
+      revocationRegistryDefinition: {
+        issuerId, credentialDefinitionId, tag: "0", maximumCredentialNumber: 8,
+      },
+      options: {},
+    });
+    const { revocationRegistryDefinitionId } = registry.revocationRegistryDefinitionState;
+    published.registry = registry.registrationMetadata.attestedResource;
+    publish(revocationRegistryDefinitionId, published.registry);
+    await publishList(await api.registerRevocationStatusList({
+      revocationStatusList: { issuerId, revocationRegistryDefinitionId }, options: {},
+    }));
+    return { did: issuerId, definitionId: credentialDefinitionId, pages };
+  },
+  pages: async () => pages,
+  offer: async (connectionId, { definitionId, values, index }) =>
+    summary(await credentials.offerCredential({
+      connectionId,
+      protocolVersion: "v2",
+      credentialFormats: {
+        anoncreds: {
+          credentialDefinitionId: definitionId,
+          revocationRegistryDefinitionId: published.registry.id,
+          revocationRegistryIndex: index,
+          attributes: Object.entries(values).map(([name, value]) => ({ name, value })),
+        },
+      },
+    })),
+  issue: async (id) =>
+    summary(await credentials.acceptRequest({ credentialExchangeRecordId: id })),
+  revoke: async (index) =>
+    publishList(await agent.modules.anoncreds.updateRevocationStatusList({
+      revocationStatusList: {
+        revocationRegistryDefinitionId: published.registry.id,
+        revokedCredentialIndexes: [Number(index)],
+      },
+      options: {},
+    })),
 };
 
 const answer = async (request, response) => {

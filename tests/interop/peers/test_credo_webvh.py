@@ -1,0 +1,145 @@
+"""Credo with `@credo-ts/webvh`, unmodified: a phone of an issuer here, and an issuer.
+
+Both read what the other publishes over https. No ledger is read.
+"""
+
+import os
+
+import pytest
+from django.conf import settings
+
+from tests.interop.peers.agency import Agency, reaches, the_offer, the_request
+from tests.interop.peers.conftest import RUNNING, VALUES
+from tests.interop.peers.credo import CURRENT
+from tests.interop.peers.processes import eventually, free_port
+from tests.interop.peers.test_credo_current import offers, received, takes
+from tests.interop.peers.webvh_hosts import AGENCY_HOST, CREDO_HOST, Hosts
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory):
+    hosts = Hosts(tmp_path_factory.mktemp("hosts"))
+    yield hosts
+    hosts.server.stop()
+
+
+@pytest.fixture(scope="module")
+def agency(hosts, tmp_path_factory):
+    """An Agency behind TLS, under a public name."""
+    path = [os.path.dirname(hosts.authorities), str(settings.BASE_DIR)]
+    hosts.agency = running = Agency(
+        tmp_path_factory.mktemp("agency"),
+        PUBLIC_URL=f"https://{AGENCY_HOST}",
+        ALLOWED_HOSTS=f"127.0.0.1,.{AGENCY_HOST}",
+        OUTGOING_CA_FILE=hosts.authorities,
+        PYTHONPATH=os.pathsep.join(path),
+    )
+    RUNNING["Agency behind TLS"] = running
+    try:
+        running.start()
+        running.wait_until_ready()
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="module")
+def credo(hosts, starts_credo):
+    return starts_credo(
+        CURRENT,
+        authorities=hosts.authorities,
+        agentPort=free_port(),
+        leads=hosts.leads,
+    )
+
+
+@pytest.fixture(scope="module")
+def faber(agency):
+    return agency.organization("Faber", "webvh")
+
+
+@pytest.fixture(scope="module")
+def acme(agency):
+    """It verifies, and hosts Alice; on the local network."""
+    return agency.organization("Acme")
+
+
+def connects(organization, credo):
+    """(our id, its id) of a new connection."""
+    terms = {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
+    invited = organization.invites(name="Credo", **terms)
+    url = f"{invited['invitationUrl']}?oob={invited['invitation']}"
+    theirs = credo.does("accept", url=url)["id"]
+    credo.until(theirs, "completed")
+    reaches(organization, f"/connections/{invited['connectionId']}", "Connected")
+    return invited["connectionId"], theirs
+
+
+def asks(organization, connection, did):
+    body = {"name": "P", "version": "1.0", "revocationRequirement": {"validNow": True}}
+    restrictions = [{"issuerDid": did}]
+    body |= {"attributes": [{"policyName": "level", "restrictions": restrictions}]}
+    made = organization.post(f"/verifications/policy/connections/{connection}", body)
+    return f"/verifications/{made['verificationId']}"
+
+
+def asks_credo(organization, credo, link, did, **how):
+    """What became of a request that Credo answers."""
+    proof = asks(organization, link[0], did)
+    asked = received(credo, "requests", link[1], "request-received")["id"]
+    credo.does("prove", asked, format="anoncreds", **how)
+    return organization.reaches(proof, "Accepted")
+
+
+def test_credo_takes_our_credential_and_proves_it_until_it_is_revoked(
+    faber, acme, credo
+):
+    definition = faber.defines(*VALUES, supportRevocation=True)["definitionId"]
+    did = definition.partition("/")[0]
+    assert did.startswith("did:webvh:Qm") and AGENCY_HOST in did
+    link, verifier = connects(faber, credo), connects(acme, credo)
+    path = offers(faber, definition, link[0])
+    takes(credo, link[1])
+    faber.reaches(path, "Issued")
+    shown = asks_credo(acme, credo, verifier, did)
+    assert shown["isValid"] is True, shown["checks"]
+
+    faber.post("/tenants/webvhDid/rotation", {})
+    shown = asks_credo(acme, credo, verifier, did)
+    assert shown["isValid"] is True, shown["checks"]
+
+    faber.delete(path)
+    eventually(lambda: any(one["isRevoked"] for one in credo.does("offers", link[1])))
+    shown = asks_credo(acme, credo, verifier, did, evenRevoked=True)
+    assert shown["isValid"] is False
+
+
+def test_a_wallet_here_takes_the_credential_of_credo_and_proves_it_until_it_is_revoked(
+    acme, credo, hosts
+):
+    made = credo.does("publish", CREDO_HOST, name="Degree", attributes=list(VALUES))
+    hosts.pages = made["pages"]
+    alice = acme.hosts("Alice")
+    invited = credo.does("invite")
+    ours = alice.accepts_invitation(invited["url"])["connectionId"]
+    reaches(alice, f"/connections/{ours}", "Connected")
+    theirs = eventually(lambda: credo.does("newest")["id"])
+    terms = {"definitionId": made["definitionId"], "values": VALUES, "index": 1}
+    offered = credo.does("offer", theirs, **terms)["id"]
+    held = the_offer(alice)
+    alice.post(f"/credentials/{held}")
+    eventually(lambda: credo.does("credential", offered)["state"] == "request-received")
+    credo.does("issue", offered)
+    reaches(alice, f"/credentials/{held}", "Issued")
+
+    assert proves(acme, alice, made["did"])["isValid"] is True
+    credo.does("revoke", "1")
+    hosts.pages = credo.does("pages")
+    shown = proves(acme, alice, made["did"])
+    assert shown["isValid"] is False
+
+
+def proves(acme, alice, did):
+    path = asks(acme, alice.known_as(acme), did)
+    alice.put(f"/verifications/{the_request(alice)}/autoSelect")
+    return acme.reaches(path, "Accepted")
