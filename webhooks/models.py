@@ -2,6 +2,6 @@
 
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Attempt, Delivery
-from webhooks.events.models import Event, FeedEpoch
+from webhooks.events.models import Event, FeedEpoch, FeedSwitch
 
-__all__ = ["Attempt", "Delivery", "Event", "FeedEpoch", "Webhook"]
+__all__ = ["Attempt", "Delivery", "Event", "FeedEpoch", "FeedSwitch", "Webhook"]

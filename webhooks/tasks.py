@@ -5,6 +5,7 @@ from celery import shared_task
 from webhooks import retention
 from webhooks.delivery import recovery
 from webhooks.delivery.worker import DeliveryLoop
+from webhooks.events import epochs
 
 loop = DeliveryLoop()
 
@@ -17,8 +18,10 @@ def deliver() -> None:
 
 @shared_task
 def maintain() -> None:
-    """Close deliveries of disabled webhooks, continue recoveries."""
+    """Close deliveries of disabled webhooks, continue recoveries, tell of restores."""
     recovery.run_maintenance()
+    while epochs.tell_organizations():
+        pass
 
 
 @shared_task

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import certifi
+import psycopg
 from django.conf import settings
 from django.core import checks as system_checks
 from django.core.exceptions import ImproperlyConfigured
@@ -43,6 +44,7 @@ from core.work.waiting import limit_waiting
 from credentials.ledgers import ledger_of
 from credentials.ledgers.webvh import served_logs
 from tenants.models import Network, Tenant
+from webhooks.events import epochs
 
 TIMEOUT_SECONDS = 10.0
 CALL_SECONDS = 4.0
@@ -185,6 +187,25 @@ def check_database() -> Findings:
             WARNING,
             "PostgreSQL runs with fsync off: a power cut destroys the database.",
             "Set fsync = on in postgresql.conf.",
+        )
+
+
+def check_timeline() -> Findings:
+    try:
+        connection.ensure_connection()
+        with connection.connection.transaction():
+            connection.connection.execute(epochs.IS_SWITCHED_SQL)
+    except psycopg.errors.UndefinedTable:
+        return  # check_migrations() says it
+    except psycopg.Error as error:
+        yield Finding(
+            "timeline",
+            WARNING,
+            "PostgreSQL does not tell its timeline, so a fail-over is not noticed: "
+            f"{error}".strip(),
+            "Allow the user of DATABASE_URL pg_walfile_name() and "
+            "pg_current_wal_insert_lsn(), or run manage.py begin_epoch after each "
+            "fail-over that may have lost transactions.",
         )
 
 
@@ -483,6 +504,7 @@ CHECKS: dict[str, Callable[[], Findings]] = {
     "database": check_database,
     "migrations": check_migrations,
     "clock": check_clock,
+    "timeline": check_timeline,
     "broker": check_broker,
     "storage": check_storage,
     "disk": check_disk,

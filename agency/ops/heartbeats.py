@@ -19,6 +19,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Count, Max, Min, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
+from agency.ops import fail_over
 from agency.ops.models import Heartbeat
 from core.database import clock
 from core.version import describe_version
@@ -91,11 +92,12 @@ def write_regularly(
 def write(row: Heartbeat) -> None:
     """Update the row; insert it at first, and after it was deleted.
 
-    Reads the clock of PostgreSQL too, for all of this process.
+    Reads the clock of PostgreSQL too, for all of this process, and its timeline.
     """
     figures: dict[str, float] = {**pool_figures()}
     connection.ensure_connection()
     clock.read(connection.connection)
+    fail_over.note_switch(connection.connection)
     figures["clock_skew"] = clock.host_skew()
     rows = Heartbeat.objects.filter(pk=row.pk)
     if not rows.update(seen_at=Now(), **figures):

@@ -42,6 +42,10 @@ MAX_PARAMETERS = 2**16 - 1
 TIME_LOADER: Any = psycopg.adapters.get_loader(types["timestamptz"].oid, Format.TEXT)
 
 
+# Called with each connection, of psycopg, before anybody uses it.
+when_opened: list[Callable[[psycopg.Connection[Any]], None]] = []
+
+
 class DatabaseOperations(operations.DatabaseOperations):
     def bulk_batch_size(self, fields: Sequence[Any], objs: Sequence[Any]) -> int:
         """Let Django split long statements, such as those of `bulk_create`."""
@@ -92,6 +96,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
         limit_response_time(connection)
         clock.read(connection)
+        for function in when_opened:
+            function(connection)
         return super()._configure_connection(connection)  # type: ignore[misc]
 
     def execute(self, sql: str, parameters: Any = None) -> Any:

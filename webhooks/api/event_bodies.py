@@ -24,6 +24,13 @@ DATA: dict[str, dict[str, Schema]] = {
         "offered": NUMBER,
         "failed": NUMBER,
     },
+    "database": {
+        "since": {
+            "type": ["string", "null"],
+            "format": "date-time",
+            "description": "What happened from then on may be lost.",
+        },
+    },
 }
 STATES = {
     kind: {"$ref": f"#/components/schemas/{kind.title()}State"}
@@ -66,6 +73,8 @@ MEANINGS = {
     "and is no longer called",
     Type.BULK_FINISHED: "a bulk is `Done`: no row waits any more. "
     "After a retry it is emitted again",
+    Type.DATABASE_RESTORED: "the database went back to an earlier state, "
+    "by a restore or a fail-over",
 }
 
 

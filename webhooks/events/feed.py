@@ -7,7 +7,8 @@ running number are returned: no event can later appear before or between them.
 A cursor is a position in this order: after the last event that was read or, at the
 end, after all complete numbers. It stays valid, and later events come after it.
 
-After a restore from a backup, cursors of the time before are refused: see epochs.py.
+After a restore from a backup, cursors of the time before are refused, and after a
+fail-over those of what it has lost: see epochs.py.
 If the operator did not begin an epoch, stored numbers may be higher than any number
 that this server has assigned. Events with such numbers come before all others.
 """
@@ -33,7 +34,8 @@ FROM_START = "start"  # instead of a cursor: from the oldest event that is kept
 FROM_NOW = "now"  # instead of a cursor: only events from now on
 SNAPSHOT_SQL = """
 SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint,
-    coalesce((SELECT name::text FROM webhooks_feedepoch), '')
+    coalesce((SELECT name::text FROM webhooks_feedepoch), ''),
+    ARRAY(SELECT first_transaction FROM webhooks_feedswitch ORDER BY number)
 FROM pg_current_snapshot() now
 """
 # Evaluated when the rows are read. With an earlier snapshot, new events would match
@@ -47,7 +49,10 @@ BEHIND_SQL = "(transaction_id, webhooks_event.id) > (%s, %s::uuid)"
 
 
 class Position(NamedTuple):
-    """After this event or, at the end, after all events up to this number."""
+    """After this event or, at the end, after all events up to this number.
+
+    epoch: its name and, after fail-overs, `+` and how many.
+    """
 
     transaction_id: int
     event_id: str
@@ -61,12 +66,19 @@ class Horizon(NamedTuple):
     """The state of all transactions at one moment.
 
     Numbers below `first_running` are complete: their events are safe to read.
-    `first_unassigned` is the next new number. Cursors belong to `epoch`.
+    `first_unassigned` is the next new number. Cursors belong to `epoch`. switches: the
+    numbers at which its timelines began.
     """
 
     first_running: int
     first_unassigned: int
-    epoch: str
+    epoch_name: str
+    switches: list[int]
+
+    @property
+    def epoch(self) -> str:
+        fail_overs = max(0, len(self.switches) - 1)
+        return f"{self.epoch_name}+{fail_overs}" if fail_overs else self.epoch_name
 
     @property
     def end_position(self) -> Position:
@@ -78,13 +90,23 @@ class Horizon(NamedTuple):
         return Position(self.first_running - 1, str(UUID(int=latest)), self.epoch)
 
     def require_epoch_of(self, position: Position) -> None:
-        """Raise Invalid `database_restored` if the position is of another epoch."""
+        """Raise Invalid `database_restored` if the position is of another history.
+
+        Up to a fail-over the history is the same.
+        """
         if position == FIRST_POSITION or position.epoch == self.epoch:
             return
+        name, _, number = position.epoch.partition("+")
+        later = self.switches[int(number or 0) + 1 :]
+        if name == self.epoch_name and all(
+            position.transaction_id < first for first in later
+        ):
+            return
         message = (
-            "The agency was restored from a backup after it gave this cursor: some of "
-            "what you have read did not happen any more. Read your objects again, and "
-            "continue with `start` (the oldest event that is kept) or `now`."
+            "The database of the agency went back to an earlier state after it gave "
+            "this cursor, by a restore or a fail-over: some of what you have read did "
+            "not happen any more. Read your objects again, and continue with `start` "
+            "(the oldest event that is kept) or `now`."
         )
         raise Invalid("database_restored", message, {"after": [message]})
 

@@ -103,3 +103,25 @@ class FeedEpoch(models.Model):
 
     def __str__(self) -> str:
         return str(self.name)
+
+
+class FeedSwitch(models.Model):
+    """The start of a timeline of PostgreSQL, as of a promoted replica: see epochs.py.
+
+    The one with the number 0 is where the epoch began. Events of it, and of those
+    before the next one, have numbers from `first_transaction` on.
+    """
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    number = models.PositiveIntegerField(unique=True)
+    timeline = models.BigIntegerField()
+    first_transaction = models.BigIntegerField()
+    began_at = models.DateTimeField()
+    # The time of the last event before it: what came later may be lost.
+    since = models.DateTimeField(null=True)
+    # The last organization that was told, and when all were.
+    told_until = models.UUIDField(null=True)
+    told_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"timeline {self.timeline} since {self.began_at:%Y-%m-%d %H:%M:%S}"

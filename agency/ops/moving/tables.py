@@ -246,6 +246,7 @@ LEFT_BEHIND = {
     "webwallet_pintry": "the digests of addresses have a key of the installation",
     "webwallet_walletsession": "holders enter their PIN again",
     "webhooks_feedepoch": "the feed of each installation has its own",
+    "webhooks_feedswitch": "of the server of the installation",
     "wallets_keyfiller": "of the installation",
     "wallets_keyrequest": "a call that waits is repeated there",
     "wallets_sparekey": "of the installation",

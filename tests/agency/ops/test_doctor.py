@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import OperationalError, connection
 
-from agency.ops import doctor, health
+from agency.ops import doctor, fail_over, health
 from agency.ops.doctor import Finding
 from agency.ops.models import Heartbeat
 from core.errors import Unavailable
@@ -23,6 +23,7 @@ from core.work.waiting import seconds_left
 from tests.factories import HeartbeatFactory, NetworkFactory, TenantFactory
 from tests.support.http_endpoints import answers, certificate, serving
 from tests.support.paths import DOCS, ROOT
+from webhooks.events import epochs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 AWAY = Unavailable("ledger_unavailable", "away")
@@ -166,6 +167,15 @@ def test_a_wrong_master_key_is_found(settings, monkeypatch):
     monkeypatch.setattr(doctor.checks, "check_master_key", wrong)
     monkeypatch.setattr(doctor, "CHECKS", {"keys": doctor.check_keys})
     assert [one.name for one in doctor.run()] == ["keys"]
+
+
+def test_a_server_that_does_not_tell_its_timeline_is_found(monkeypatch):
+    assert names(doctor.check_timeline) == []
+    unknown = "SELECT pg_read_file('nothing') FROM pg_authid"
+    monkeypatch.setattr(epochs, "IS_SWITCHED_SQL", unknown)
+    assert names(doctor.check_timeline) == [("timeline", "warning")]
+    # Nothing else fails for it.
+    fail_over.note_switch(connection.connection)
 
 
 def test_a_clock_that_is_wrong_is_found(monkeypatch):

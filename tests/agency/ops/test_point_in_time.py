@@ -81,7 +81,6 @@ def test_the_database_returns_to_a_moment_and_readers_are_told(home):
         product.kill("web")
         archive_all(database)
         restore_to(home, moment)
-        assert product.manage("begin_epoch") == 0
         product.start_web()
         names = {one["connectionId"] for one in faber.get("/connections")}
         assert "kept" in names and "lost" not in names

@@ -1,13 +1,24 @@
 """After a restore, cursors of the time before are refused: they would skip events."""
 
-from django.core.management import call_command
+from unittest.mock import Mock
 
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.utils import timezone
+
+from agency.ops.fail_over import note_switch
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from tests.factories import TenantFactory
 from tests.support.errors import assert_error
 from tests.support.keys import stored_spare_key
+from tests.support.races import at_once
 from tests.webhooks.events.test_feed import Reader, ids, settled
 from wallets import key_generator
 from wallets.models import SpareKey
-from webhooks.events import feed
+from webhooks import tasks
+from webhooks.events import epochs, feed
+from webhooks.events.models import FeedSwitch
 from webhooks.models import Event, FeedEpoch
 
 
@@ -34,6 +45,100 @@ def test_each_restore_refuses_the_cursors_of_all_times_before(faber):
     for cursor in (old, newer):
         assert_error(read_after(faber, cursor), 400, "database_restored")
     assert FeedEpoch.objects.count() == 1
+
+
+def fail_over():
+    """Connect as to a replica that has just taken over."""
+    connection.ensure_connection()
+    note_switch(connection.connection)
+    FeedSwitch.objects.update(timeline=0)
+    note_switch(connection.connection)
+
+
+def lost_cursor():
+    """Of an event of the former primary, which the replica did not get."""
+    number = feed.current_horizon().first_unassigned + 50
+    event = smallest_uuid7(unix_milliseconds(timezone.now()))
+    position = feed.Position(number, str(event), feed.current_horizon().epoch)
+    return feed.cursor_for(position)
+
+
+def test_a_fail_over_refuses_only_the_cursors_of_what_was_lost(faber):
+    faber.invites(connectionId="a1")
+    kept = faber.get("/events")[0]["cursor"]
+    for name in ("b1", "c1"):  # each fail-over refuses those of the one before too
+        lost = lost_cursor()
+        fail_over()
+        faber.invites(connectionId=name)
+        assert_error(read_after(faber, lost), 400, "database_restored")
+    reader = Reader(faber, f"after={kept}")
+    assert ids(reader.all()) == ["b1", "c1"]
+    faber.invites(connectionId="d1")
+    assert ids(reader.all()) == ["d1"]
+    begin_epoch()
+    for cursor in (kept, lost, faber.get("/events?after=start")[0]["cursor"]):
+        found = read_after(faber, cursor)
+        assert found.status_code == (200 if cursor not in (kept, lost) else 400)
+
+
+def test_a_fail_over_tells_each_organization_once(faber, acme):
+    faber.invites(connectionId="a1")
+    before = Event.objects.get().created_at
+    connection.ensure_connection()
+    note_switch(connection.connection)
+    assert epochs.tell_organizations() == 0, "it is the first server"
+    fail_over()
+    late = TenantFactory()
+    told = at_once(*[epochs.tell_organizations] * 4)
+    while epochs.tell_organizations():
+        pass
+    assert max(told) == 2
+    for one in (faber, acme):
+        [event] = one.get("/events", messageType="database_restored")
+        assert event["body"]["data"] == {"since": f"{before:%Y-%m-%dT%H:%M:%S.%fZ}"}
+        assert event["objectType"] == "database"
+    assert not Event.objects.filter(tenant=late.pk).exists()
+
+
+def test_a_worker_that_is_killed_while_it_tells_leaves_the_others_to_the_next(
+    faber, acme, monkeypatch
+):
+    fail_over()
+    monkeypatch.setattr(epochs, "TOLD_AT_ONCE", 1)
+    monkeypatch.setattr(epochs, "emit_event", Mock(side_effect=ZeroDivisionError))
+    with pytest.raises(ZeroDivisionError):
+        epochs.tell_organizations()
+    monkeypatch.undo()
+    monkeypatch.setattr(epochs, "TOLD_AT_ONCE", 1)
+    tasks.maintain()
+    events = Event.objects.filter(type="database_restored")
+    assert {event.tenant_id for event in events} == {faber.tenant.pk, acme.tenant.pk}
+    assert events.count() == 2
+
+
+def test_a_restore_is_told_too(faber):
+    begin_epoch()
+    tasks.maintain()
+    assert faber.get("/events", messageType="database_restored")
+
+
+def test_a_fail_over_forgets_spare_keys_as_well(faber):
+    key_generator.store_key(stored_spare_key()._asdict())
+    fail_over()
+    assert not SpareKey.objects.exists()
+
+
+def test_of_processes_that_connect_at_once_one_notes_the_switch(faber):
+    fail_over()
+    FeedSwitch.objects.update(timeline=0)
+
+    def connect():
+        connection.ensure_connection()
+        note_switch(connection.connection)
+
+    at_once(*[connect] * 6)
+    numbers = FeedSwitch.objects.order_by("number").values_list("number", flat=True)
+    assert list(numbers) == [0, 1, 2]
 
 
 def test_spare_keys_are_forgotten_as_they_may_have_been_used(faber):
