@@ -49,8 +49,10 @@ def needed_tails() -> set[str]:
     Also of deleted organizations: their credentials are still proven.
     """
     rows = RevocationRegistry.objects.filter(registry_id=OuterRef("object_id"))
-    own_dids = WebvhDid.objects.filter(did=OuterRef("issuer"))
-    made_here = Q(network__kind=Network.Kind.LOCAL) | Exists(rows) | Exists(own_dids)
+    made_here = Q(network__kind=Network.Kind.LOCAL) | Exists(rows)
+    # A backup before an upgrade finds the tables of the release before, without these.
+    if Network.objects.filter(kind=Network.Kind.WEBVH).exists():
+        made_here |= Q(Exists(WebvhDid.objects.filter(did=OuterRef("issuer"))))
     registries = PublishedObject.objects.alias(issuer=KT("body__issuerId")).filter(
         made_here, kind=PublishedObject.Kind.REGISTRY
     )
