@@ -6,8 +6,8 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("credentials", "0017_definitions_without_keys"),
-        ("tenants", "0032_webvh_networks"),
+        ("credentials", "0001_squashed_0_2_0"),
+        ("tenants", "0001_squashed_0_2_0"),
     ]
 
     operations = [

@@ -47,6 +47,7 @@ def main() -> None:
         }
         os.environ |= environment | {
             "DEBUG": "0",
+            "STATIC_USE_FINDERS": "1",  # nothing is collected here
             "LOG_LEVEL": "ERROR",
             "OUTGOING_ALLOW_LOOPBACK": "1",
             "WEBHOOK_REQUIRE_HTTPS": "0",

@@ -7,30 +7,49 @@ operators do.
 import io
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from django.test import Client
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from django.contrib.auth.models import Group
+from django.core.management import call_command
+from django.test import Client, override_settings
 from django.urls import reverse
+from django.utils import timezone
 from PIL import Image
+from uuid_utils.compat import uuid7
 
-from connections.models import Connection
+from agency.holders.wallet import links
+from agency.ops.models import Heartbeat, PeriodicRun
+from connections.models import Connection, InboundMessage, SeenMessage
 from connections.protocols import basic_message, connections_1_0
+from connections.retention import forget_messages
+from core.version import describe_version
 from credentials.ledgers.base import Agreement
+from credentials.ledgers.webvh.read_rows import ReadLog, ReadResource
+from tenants import audit, data_key_rotation
 from tenants.lifecycle import networks
+from tenants.lifecycle.daily_usage import count_usage
 from tenants.lifecycle.provisioning import create_organization
-from tenants.models import ApiKey, Membership
+from tenants.models import ApiKey, IdempotencyLease, Membership
+from tests.factories import LoggedRequestFactory
 from tests.fixtures import HERE
 from tests.support import queues
+from tests.support.aging import age
 from tests.support.keys import stored_spare_key
 from tests.support.outside_agent import Agent, listening
+from tests.support.own_webvh import HOST, read_log, read_resource, row_of
 from tests.support.people import Api, Holder, Organization, Provider
 from tests.support.webhook_receiver import receiving, worker_calls
 from tests.support.world import VALUES, Names, World
 from wallets import key_generator, keys
+from wallets.models import KeyFiller, KeyRequest, Wallet
 
 PASSWORD = "correct horse battery staple"
 EMAIL = "fay@faber.example"
+PIN, WRONG_PIN = "284615", "739204"
 LEDGER = "ledger"
+SCHEMA = "anonCredsSchema"
 PARTIES = (
     "connection",
     "credential",
@@ -46,6 +65,9 @@ def tell() -> dict[str, Any]:
     world = World()
     people(world)
     operators(world)
+    publishes_by_webvh()
+    with_notes(world)
+    holds_a_web_wallet(world)
     known = {
         "alice": world.alice.wallet_id,
         "branch": world.branch,
@@ -63,6 +85,7 @@ def tell() -> dict[str, Any]:
     what_is_gone(world)
     idempotent(world)
     left_on_the_way(world)
+    processes(world)
     key_generator.store_key(stored_spare_key()._asdict())
     headers = {"organization": world.faber.headers, "provider": world.provider.headers}
     return known | {"headers": headers, "tenant": str(world.faber.tenant.public_id)}
@@ -80,19 +103,76 @@ def people(world: World) -> None:
     ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, world.faber.tenant, "Revoked")[0].revoke()
     ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, world.faber.tenant, "Rotated")[0].rotate()
     assert used.is_live
+    invited = {"email": "ann@faber.example", "role": "operator", "form_token": "1"}
+    faber = f"/studio/organizations/{world.faber.tenant.pk}"
+    fay = Client()
+    assert fay.post("/accounts/login/", {"login": EMAIL, "password": PASSWORD}).url
+    assert fay.post(f"{faber}/members/invite", invited).status_code == 200
+    TOTP.activate(user, generate_totp_secret())
+    user.groups.add(Group.objects.get(name="Support"))
 
 
 def operators(world: World) -> None:
-    """Add a ledger that does not respond, with an endorser.
+    """Rotate the keys of Faber, as after a restore, and publish where it is.
 
-    The DID of an organization waits for it.
+    And add a ledger that does not respond, with an endorser. The DID of an organization
+    waits for it.
     """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data_key_rotation, "PAUSE_SECONDS", 0.0)
+        tenant_id = str(world.faber.tenant.public_id)
+        call_command("rotate_data_keys", tenant_id, stdout=io.StringIO())
+    call_command("begin_epoch", stdout=io.StringIO())
+    world.faber.post("/tenants/publicDid")
     genesis = HERE.joinpath("indy_genesis.txt").read_text()
     network = networks.add_network(LEDGER, "A ledger", genesis, keys.generate_seed())
     agreement = Agreement("Be kind.", "1", "a" * 64, {"on_file": "It is on file."})
     networks.accept_agreement(network, None, agreement)
     made = create_organization("Office on a ledger", network_id=LEDGER)
     networks.accept_agreement(network, made.tenant, agreement)
+
+
+def publishes_by_webvh() -> None:
+    """An organization without a ledger, whose keys are being rotated.
+
+    Somebody has read what it published.
+    """
+    address = {"PUBLIC_URL": f"https://{HOST}", "ALLOWED_HOSTS": ["testserver", HOST]}
+    with override_settings(**address):
+        office = Organization("Office of the web", network_id="webvh")
+        schema_id = office.defines("name", supportRevocation=True)["schemaId"]
+        checked = read_log(office)
+        ReadLog.remember(row_of(office).did, checked)
+        found = read_resource(schema_id, SCHEMA, checked.document)
+        ReadResource.remember(schema_id, SCHEMA, found)
+        office.post("/tenants/webvhDid/rotation", {})
+
+
+def with_notes(world: World) -> None:
+    """One of each kind with a reference and metadata of the organization's own."""
+    faber, notes = world.faber, {"reference": "7", "metadata": {"room": "2"}}
+    faber.post("/api/wallets", {"ownerName": "Noted"} | notes)
+    faber.invites(**notes)
+    faber.defines("name", **notes)
+    faber.post("/verificationPolicies", world.policy | notes)
+    world.offered(**notes)
+    faber.asks(world.alice, **world.policy, **notes)
+    row = {"credentialValues": world.values, "connectionId": world.connection[0]}
+    world.bulk(row | notes)
+    # Its rows are sealed until a worker offers them.
+    path = f"/credentials/bulk?definitionId={quote(world.definition['definitionId'])}"
+    faber.post(path, [row | notes])
+
+
+def holds_a_web_wallet(world: World) -> None:
+    """Alice opens her link in a browser, chooses a PIN, and gives a wrong one later."""
+    made = links.create_link(
+        Wallet.objects.get(wallet_id=world.alice.wallet_id), by=audit.SYSTEM
+    )
+    for pin, status in ((PIN, 302), (WRONG_PIN, 403)):
+        browser = Client()
+        browser.get(f"/w/{made.token}")
+        assert browser.post("/w/pin", {"pin": pin}).status_code == status
 
 
 def connections(world: World) -> dict[str, Any]:
@@ -109,6 +189,9 @@ def connections(world: World) -> dict[str, Any]:
         row = phone.connects(faber)
         phone.says(phone.build(basic_message.MESSAGE, content="Ahoy"))
     found["phone"] = row.connection_id
+    age(InboundMessage.objects.exclude(status="pending"), 1000)
+    assert forget_messages() and SeenMessage.objects.exists()
+    alice.accepts_invitation(faber.invites(confirmConnections=True)["invitation"])
     ended, _ = world.connected()
     faber.post(f"/connections/{ended}/hangup")
     rotated, _ = world.connected()
@@ -237,6 +320,22 @@ def left_on_the_way(world: World) -> None:
         world.faber.offers(
             world.alice, world.definition, VALUES, automaticIssuance=True
         )
+
+
+def processes(world: World) -> None:
+    """What processes keep in the database for one another."""
+    count_usage()
+    now = timezone.now()
+    Heartbeat.objects.create(kind="web", host="h", pid=1, version=describe_version())
+    IdempotencyLease.objects.create(id=uuid7(), holder=uuid7(), leased_until=now)
+    PeriodicRun.objects.create(task="webhooks.tasks.maintain", began_at=now)
+    KeyFiller.objects.create(host="h", leased_until=now)
+    KeyRequest.objects.create(organization=world.faber.tenant.pk, alive_until=now)
+    LoggedRequestFactory(tenant=world.faber.tenant)
+    simulated = world.faber.get("/sandbox/holders")[0]
+    body = {"definitionId": world.definition["definitionId"]}
+    body["connectionId"] = simulated["connectionId"]
+    world.faber.post("/credentials", body | {"credentialValues": world.values})
 
 
 def picture() -> dict[str, Any]:

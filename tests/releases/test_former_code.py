@@ -39,9 +39,9 @@ def ledger(servers):
 
 
 @pytest.fixture
-def pair(newest_release):
+def pair(former_release):
     """Faber and a holder, without an address yet."""
-    headers = read_known(newest_release)["headers"]["organization"]
+    headers = read_known(former_release)["headers"]["organization"]
     office, host = (Caller("", headers, Event()) for _ in range(2))
     return Pair(office, host, "", 1)
 
@@ -55,8 +55,8 @@ def define(pair):
     pair.definition = pair.office.post("/definitions/credentials", body)["definitionId"]
 
 
-def read_former(newest_release, name):
-    with tarfile.open(newest_release / SOURCE) as archive:
+def read_former(former_release, name):
+    with tarfile.open(former_release / SOURCE) as archive:
         return archive.extractfile(name).read().decode()
 
 
@@ -138,11 +138,11 @@ def test_a_backup_of_before_the_upgrade_brings_the_former_version_back(
 
 
 def test_the_new_tables_have_all_that_the_former_version_needs(
-    newest_release, django_db_setup, db
+    former_release, django_db_setup, db
 ):
     """What its readiness looks at. A column that it does not know may be missing in
     what it inserts."""
-    wanted = json.loads(read_former(newest_release, "agency/schema.json"))
+    wanted = json.loads(read_former(former_release, "agency/schema.json"))
     found = database_schema.read_schema()
     assert database_schema.find_differences(wanted, found) == []
     missing = [
@@ -165,9 +165,9 @@ def columns_without_default():
         return cursor.fetchall()
 
 
-def test_workers_know_the_tasks_that_the_former_version_sends(newest_release):
+def test_workers_know_the_tasks_that_the_former_version_sends(former_release):
     app.loader.import_default_modules()
-    settings = read_former(newest_release, "agency/settings.py")
+    settings = read_former(former_release, "agency/settings.py")
     sent = {line.split('"')[3] for line in settings.splitlines() if '"task": "' in line}
     assert len(sent) > 5
     # Those of unreleased commits too.
@@ -180,11 +180,11 @@ def test_workers_know_the_tasks_that_the_former_version_sends(newest_release):
     assert sent - set(app.tasks) == set()
 
 
-def test_the_former_version_can_use_new_spare_keys(newest_release):
+def test_the_former_version_can_use_new_spare_keys(former_release):
     """It takes them for one attribute, and renames that."""
     function = next(
         node
-        for node in ast.parse(read_former(newest_release, "wallets/pool.py")).body
+        for node in ast.parse(read_former(former_release, "wallets/pool.py")).body
         if isinstance(node, ast.FunctionDef) and node.name == "relabel"
     )
     names = {"Definition": Definition, "common_view": normalise_name}

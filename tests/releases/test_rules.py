@@ -158,10 +158,10 @@ def test_several_tables_are_locked_first(locked, count):
 
 
 @pytest.fixture
-def former(newest_release, django_db_setup, django_db_blocker):
+def former(former_release, django_db_setup, django_db_blocker):
     """This process is in a database of the last release."""
     with new_database("rules") as url, django_db_blocker.unblock():
-        load_database(newest_release, url)
+        load_database(former_release, url)
         with database(url.rpartition("/")[2]):
             yield
 

@@ -149,9 +149,9 @@ def migrate_beside_a_long_transaction(servers):
 
 
 @contextmanager
-def former_web_in_use(newest_release, home, servers, source):
+def former_web_in_use(former_release, home, servers, source):
     """The former version's web, with two callers that make connections and write."""
-    headers = read_known(newest_release)["headers"]["organization"]
+    headers = read_known(former_release)["headers"]["organization"]
     with former_processes(home, source, **servers) as former:
         former.start_web()
         office, host = (Caller(former.url, headers, Event()) for _ in range(2))
@@ -164,14 +164,14 @@ def former_web_in_use(newest_release, home, servers, source):
         yield connect, lambda: office.counts + host.counts
 
 
-def test_a_change_of_rows_that_is_killed_goes_on(newest_release, home, servers, source):
+def test_a_change_of_rows_that_is_killed_goes_on(former_release, home, servers, source):
     """Each run goes on where the last one was, and changes no row twice."""
     url = servers["DATABASE_URL"]
     add_rows(url, ROWS)
     before = {}
     with (
         psycopg.connect(url, autocommit=True) as database,
-        former_web_in_use(newest_release, home, servers, source) as (connect, counts),
+        former_web_in_use(former_release, home, servers, source) as (connect, counts),
         running(connect),
     ):
         for runs in (1, 2, 3):
@@ -188,14 +188,14 @@ def test_a_change_of_rows_that_is_killed_goes_on(newest_release, home, servers, 
     assert set(counts()) == {"2xx"}
 
 
-def test_nobody_waits_long_for_a_migration(newest_release, home, servers, source):
+def test_nobody_waits_long_for_a_migration(former_release, home, servers, source):
     """Killed midway, it is repeated. Nobody but it waits for a long transaction."""
     url = servers["DATABASE_URL"]
     add_rows(url, ROWS)
     with (
         psycopg.connect(url, autocommit=True) as watching,
         psycopg.connect(url, autocommit=True) as writing,
-        former_web_in_use(newest_release, home, servers, source) as (connect, count),
+        former_web_in_use(former_release, home, servers, source) as (connect, count),
     ):
         watcher, writer = Watcher(watching), Writer(writing)
         with running(watcher.look, writer.write, connect):
