@@ -20,6 +20,7 @@ ACCEPTED = f".csv,.txt,.xlsx,text/csv,{workbooks.CONTENT_TYPE}"
 OTHERS = {
     reading.CONNECTION: "Connection (its id)",
     reading.WALLET: "Hosted wallet (its id)",
+    reading.NAME: "For whom (a name for your lists)",
     reading.REFERENCE: "Reference (no personal data)",
 }
 

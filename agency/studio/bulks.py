@@ -7,7 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import (
+    FileResponse,
+    HttpRequest,
+    HttpResponse,
+    StreamingHttpResponse,
+)
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -27,10 +32,11 @@ from agency.studio.pages import (
     refusals_above,
 )
 from agency.words.states import BULK
+from connections.api import qr_codes
 from core.api.views import heavy, parse_uuid
 from core.text.csv_text import line_writer
 from core.work import transactions
-from credentials.bulk import loading, results
+from credentials.bulk import loading, results, workbooks
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
 from credentials.models.definition import DATE, INTEGER
@@ -39,6 +45,7 @@ from tenants.models import Permission, Tenant
 from verifications.wording import label_of, value_words
 
 MAX_SHOWN = 50  # bulks, the newest
+MAX_PRINTED = 100  # QR codes of a page
 EXAMPLES = {DATE: "1990-05-17", INTEGER: "42"}  # cells of the template
 TEMPLATE = "studio/bulk.html"
 CHANGES = {
@@ -235,3 +242,40 @@ def download_result(request: MemberRequest, object_id: UUID) -> HttpResponseBase
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{bulk.pk}.csv"'},
     )
+
+
+@heavy
+@member_page("GET", needs=Permission.OPERATE)
+def download_workbook(request: MemberRequest, object_id: UUID) -> HttpResponseBase:
+    """What download_result() has, for Excel."""
+    bulk = get_bulk(request.tenant, object_id)
+    return FileResponse(
+        results.write_workbook(bulk),
+        as_attachment=True,
+        filename=f"{bulk.pk}.xlsx",
+        content_type=workbooks.CONTENT_TYPE,
+    )
+
+
+@heavy
+@member_page("GET", needs=Permission.OPERATE)
+def show_printed(request: MemberRequest, object_id: UUID) -> HttpResponse:
+    """The links that wait for their holders, each as a QR code with a name, to print.
+
+    `form` in the query: `sheets`, a page of paper for each, or `labels`. `after`: the
+    number of the row after which they begin; a page has MAX_PRINTED.
+    """
+    bulk = get_bulk(request.tenant, object_id)
+    after = request.GET.get("after", "")
+    first = int(after) if after.isdecimal() and len(after) < 10 else 0
+    found = results.list_links(bulk, first, MAX_PRINTED + 1)
+    context = {
+        "bulk": bulk,
+        "form": "sheets" if request.GET.get("form") == "sheets" else "labels",
+        "links": [
+            {"link": one, "picture": qr_codes.data_address(one.url)}
+            for one in found[:MAX_PRINTED]
+        ],
+        "last": found[MAX_PRINTED - 1].number if len(found) > MAX_PRINTED else None,
+    }
+    return render(request, "studio/printed_bulk.html", context)

@@ -197,6 +197,8 @@ urlpatterns = [
         ("/live", bulks.show_live, "bulk_live"),
         ("/remove", bulks.remove_bulk, "remove_bulk"),
         ("/result.csv", bulks.download_result, "bulk_result"),
+        ("/result.xlsx", bulks.download_workbook, "bulk_workbook"),
+        ("/print", bulks.show_printed, "bulk_print"),
         *((f"/{one}", bulks.change_with(one), f"{one}_bulk") for one in bulks.CHANGES),
     ),
     *routes(

@@ -112,6 +112,11 @@ class BulkRowParameters(NotesParameters):
         max_length=128,
         help_text="Instead of it: a hosted wallet, over its newest connection.",
     )
+    recipientName = serializers.CharField(
+        required=False,
+        max_length=200,
+        help_text="Of a link: whom it is for. Holders do not see it.",
+    )
     credentialValues = values_field()
 
 

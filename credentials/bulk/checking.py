@@ -11,6 +11,7 @@ from core.api.notes import check_notes
 from core.errors import AgencyError, Invalid
 from credentials.bulk.reading import (
     CONNECTION,
+    NAME,
     WALLET,
     CellError,
     SourceRow,
@@ -22,7 +23,9 @@ from wallets.models import Wallet
 
 MAX_ROWS = 100_000
 MAX_VALUE = 10_000  # characters
+MAX_RECIPIENT_NAME = 200  # characters
 CHUNK_ROWS = 500
+NAMED = "A connection and a wallet have a name of their own."
 CONNECTION_NOT_FOUND = "There is no such connection in your organization."
 WALLET_NOT_FOUND = (
     "There is no hosted wallet with this id to which your organization is connected."
@@ -103,32 +106,38 @@ def check_values(definition: CredentialDefinition, row: SourceRow) -> list[CellE
 
 
 def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellError]]:
-    """For each row, what is wrong with the connection or the wallet that it names.
+    """For each row, what is wrong with the connection, wallet or name that it has.
 
     Three statements for all rows.
     """
-    hosted_ids = {row.wallet_id for row in rows if row.wallet_id}
+    recipients = [row.recipient for row in rows]
+    hosted_ids = {to.wallet_id for to in recipients if to.wallet_id}
     hosted = connections_with_hosted(wallet, hosted_ids)
-    wanted = {row.connection_id for row in rows if row.connection_id}
+    wanted = {to.connection_id for to in recipients if to.connection_id}
     connections = own_connections(wallet).filter(connection_id__in=wanted)
     ends = connections.values_list("connection_id", "state", "left_at")
     known = {connection_id: (state, left_at) for connection_id, state, left_at in ends}
     found = []
-    for row in rows:
+    for to in recipients:
         errors = []
-        state, left_at = known.get(row.connection_id, (None, None))
-        if row.connection_id and row.wallet_id:
+        state, left_at = known.get(to.connection_id, (None, None))
+        if to.name and (to.connection_id or to.wallet_id):
+            errors.append(CellError(NAME, "invalid_request", NAMED))
+        if len(to.name) > MAX_RECIPIENT_NAME:
+            message = f"Give at most {MAX_RECIPIENT_NAME} characters."
+            errors.append(CellError(NAME, "invalid_request", message))
+        if to.connection_id and to.wallet_id:
             message = "Give a connection or a hosted wallet, not both."
             errors.append(CellError(WALLET, "invalid_request", message))
-        elif row.connection_id and state is None:
+        elif to.connection_id and state is None:
             errors.append(CellError(CONNECTION, "not_found", CONNECTION_NOT_FOUND))
-        elif row.connection_id and state != Connection.State.CONNECTED:
+        elif to.connection_id and state != Connection.State.CONNECTED:
             message = f"The connection is {state}; this needs Connected."
             errors.append(CellError(CONNECTION, "wrong_state", message))
-        elif row.connection_id and left_at:
+        elif to.connection_id and left_at:
             gone = outbox.connection_gone()
             errors.append(CellError(CONNECTION, gone.code, gone.message))
-        elif row.wallet_id and row.wallet_id not in hosted:
+        elif to.wallet_id and to.wallet_id not in hosted:
             errors.append(CellError(WALLET, "not_found", WALLET_NOT_FOUND))
         found.append(errors)
     return found

@@ -42,8 +42,9 @@ def offer_row(bulk: Bulk, found: BulkRow) -> None:
     row.status = BulkRow.Status.OFFERED
     # Its notes are the credential's now, which may change there.
     row.values, row.metadata, row.reference = None, None, ""
+    row.recipient_name = None
     row.updated_at = timezone.now()
-    moved = ["values", "metadata", "reference"]
+    moved = ["values", "recipient_name", "metadata", "reference"]
     row.save(update_fields=["status", "credential", "updated_at", *moved])
     faults.fault_point("inside_bulk_row")
 
@@ -62,7 +63,11 @@ def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
     wallet = Wallet.of_organization(bulk.tenant)
     if row.is_by_link:
         options["options"] = connectionless.default_options(bulk.tenant)
-        return Credential.offer_by_link(wallet, **options)
+        credential = Credential.offer_by_link(wallet, **options)
+        if name := vault.unseal(row, "recipient_name"):
+            assert credential.connection, "it was made with its connection"
+            credential.connection.update_columns(name=name)
+        return credential
     if row.wallet_id:
         found = connections_with_hosted(wallet, [row.wallet_id])
         connection = found.get(row.wallet_id)

@@ -164,8 +164,8 @@ def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
         tenant=bulk.tenant,
         bulk=bulk,
         number=row.row.number,
-        connection_id=row.row.connection_id[:MAX_ID],
-        wallet_id=row.row.wallet_id[:MAX_ID],
+        connection_id=row.row.recipient.connection_id[:MAX_ID],
+        wallet_id=row.row.recipient.wallet_id[:MAX_ID],
         status=status,
         errors=describe_errors(row),
         created_at=bulk.created_at,
@@ -175,6 +175,7 @@ def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
     if row.can_succeed:
         built.set_notes(row.notes)
         vault.seal(built, "values", row.row.values)
+        vault.seal(built, "recipient_name", row.row.recipient.name or None)
     return built
 
 

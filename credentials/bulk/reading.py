@@ -2,9 +2,9 @@
 
 A workbook becomes CSV first (workbooks.py).
 
-A CSV file has a header with the names of the attributes and, if wanted, `connectionId`
-or `walletId`, and `reference`. A JSON row is an object with `credentialValues`, the
-same three, and `metadata`.
+A CSV file has a header with the names of the attributes and, if wanted, `connectionId`,
+`walletId` or `recipientName`, and `reference`. A JSON row is an object with
+`credentialValues`, the same four, and `metadata`.
 """
 
 import codecs
@@ -18,7 +18,8 @@ from core.errors import Invalid
 from core.text import bounded_json
 
 CONNECTION, WALLET, VALUES = "connectionId", "walletId", "credentialValues"
-RECIPIENTS = (CONNECTION, WALLET)
+NAME = "recipientName"  # of an offer by a link
+RECIPIENTS = (CONNECTION, WALLET, NAME)
 REFERENCE, METADATA = "reference", "metadata"
 NOTES = (REFERENCE, METADATA)
 MEMBERS = {*RECIPIENTS, VALUES, *NOTES}
@@ -45,6 +46,14 @@ class CellError(NamedTuple):
     message: str
 
 
+class Recipient(NamedTuple):
+    """In the order of RECIPIENTS; all empty: a link for nobody in particular."""
+
+    connection_id: str = ""
+    wallet_id: str = ""
+    name: str = ""
+
+
 class SourceRow(NamedTuple):
     """A row as the file has it.
 
@@ -53,8 +62,7 @@ class SourceRow(NamedTuple):
     """
 
     number: int
-    connection_id: str = ""
-    wallet_id: str = ""
+    recipient: Recipient = Recipient()
     values: dict[str, str] | None = None
     error: CellError | None = None
     notes: Mapping[str, Any] = MappingProxyType({})
@@ -105,15 +113,14 @@ class CSVFile:
                 continue
             values = {name: cells[index] for name, index in columns.items()}
             other = {name: values.pop(name).strip() for name in others}
-            connection_id, wallet_id = (other.pop(name, "") for name in RECIPIENTS)
-            if "\x00" in connection_id + wallet_id:  # PostgreSQL cannot look for it
-                error = CellError("", "malformed_csv", "An id cannot hold U+0000.")
+            recipient = Recipient(*(other.pop(name, "") for name in RECIPIENTS))
+            if any("\x00" in text for text in recipient):  # PostgreSQL refuses it
+                message = "An id or a name cannot hold U+0000."
+                error = CellError("", "malformed_csv", message)
                 yield SourceRow(number, error=error)
                 continue
             notes = other if any(other.values()) else {}
-            yield SourceRow(
-                number, connection_id, wallet_id, to_values(values), notes=notes
-            )
+            yield SourceRow(number, recipient, to_values(values), notes=notes)
 
     def read_cells(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows below the header, without empty cells beyond its columns."""
@@ -222,8 +229,8 @@ def read_object(number: int, row: Any) -> SourceRow:
         if not isinstance(value, str):
             return broken_row(number, name, "Give a text.")
     notes = {name: row[name] for name in NOTES if row.get(name) is not None}
-    connection_id, wallet_id = map(str.strip, recipient)
-    return SourceRow(number, connection_id, wallet_id, values, notes=notes)
+    stripped = Recipient(*map(str.strip, recipient))
+    return SourceRow(number, stripped, values, notes=notes)
 
 
 def broken_row(number: int, column: str, message: str) -> SourceRow:

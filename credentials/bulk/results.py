@@ -1,13 +1,21 @@
-"""What became of each row, as CSV."""
+"""What became of each row: as CSV, as a workbook, and the links to print."""
 
+import io
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from django.db import close_old_connections
+from openpyxl import Workbook
+from openpyxl.cell import Cell, WriteOnlyCell
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
+from connections.models import Connection
 from core.text.csv_text import line_writer
 from credentials.models.bulk import Bulk, BulkRow
+from tenants import vault
 
 COLUMNS = ("row", "state", "credentialId", "link", "error", "reference")
+NAME = "recipientName"
 CHUNK_ROWS = 500
 SHOWN = (
     "bulk",
@@ -23,28 +31,69 @@ SHOWN = (
     "credential__connection__state",
     "credential__connection__deleted_at",
 )
+WITH_VALUES = (
+    "values",
+    "recipient_name",
+    "tenant",
+    "credential__values",
+    "credential__tenant",
+    "credential__connection__name",
+)
 
 
-def write_results(bulk: Bulk, with_links: bool = True) -> Iterator[str]:
-    """Yield the header and the rows, in the order of the file.
-
-    with_links: an offer behind a link shows its values. Each chunk has a query of its
-    own, so a slow reader occupies no connection.
-    """
+def write_results(bulk: Bulk, with_values: bool = True) -> Iterator[str]:
+    """Yield the rows of read_results() as lines of CSV."""
     write_line = line_writer()
-    yield write_line(COLUMNS)
-    rows = bulk.rows.select_related("credential__connection").only(*SHOWN)
+    for lines in read_results(bulk, with_values):
+        yield "".join(map(write_line, lines))
+
+
+def write_workbook(bulk: Bulk) -> io.BytesIO:
+    """Return the rows of read_results() as an .xlsx file. No cell of it is a formula."""
+    workbook = Workbook(write_only=True)
+    sheet = workbook.create_sheet("Result")
+    for lines in read_results(bulk):
+        for line in lines:
+            sheet.append([text_cell(sheet, text) for text in line])
+    file = io.BytesIO()
+    workbook.save(file)
+    file.seek(0)
+    return file
+
+
+def text_cell(sheet: Any, text: str) -> Cell:
+    cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", text))
+    cell.data_type = "s"  # what begins with "=" would be a formula
+    return cell
+
+
+def read_results(bulk: Bulk, with_values: bool = True) -> Iterator[list[list[str]]]:
+    """Yield the header, then the rows in chunks, in the order of the file.
+
+    with_values: links too, as an offer behind a link shows its values; and the columns
+    of the file that were read. What was erased, or can never be offered, is left empty.
+
+    Each chunk has a query of its own, so a slow reader occupies no connection.
+    """
+    names = bulk.definition.schema.attribute_names if with_values else []
+    yield [[*COLUMNS, *([NAME, *names] if with_values else [])]]
+    for rows in read_chunks(bulk, *(WITH_VALUES if with_values else ())):
+        yield [result_of(row, with_values, names) for row in rows]
+
+
+def read_chunks(bulk: Bulk, *more: str) -> Iterator[list[BulkRow]]:
+    rows = bulk.rows.select_related("credential__connection")
+    rows = rows.only(*SHOWN, *more)
     rows = rows.order_by("number")
     last = 0
     while chunk := list(rows.filter(number__gt=last)[:CHUNK_ROWS]):
         close_old_connections()
-        yield "".join(write_line(result_of(row, with_links)) for row in chunk)
+        yield chunk
         last = chunk[-1].number
 
 
-def result_of(row: BulkRow, with_links: bool) -> list[str]:
+def result_of(row: BulkRow, with_values: bool, names: list[str]) -> list[str]:
     credential = row.credential
-    connection = credential.live_connection if credential else None
     errors = (
         f"{one['column']}: {one['code']}" if one["column"] else one["code"]
         for one in row.errors
@@ -52,13 +101,57 @@ def result_of(row: BulkRow, with_links: bool) -> list[str]:
     state = str(row.status)
     if row.status == BulkRow.Status.OFFERED:
         state = str(credential.state) if credential else BulkRow.DELETED
-    shown = connection if row.is_by_link and with_links else None
-    link = shown.invitation_url if shown else None
-    return [
+    result = [
         str(row.number),
         state,
         str(credential.pk) if credential else "",
-        link or "",
+        (link_of(row) if with_values else None) or "",
         "; ".join(errors),
         credential.reference if credential else row.reference,
     ]
+    if with_values:
+        values = values_of(row) or {}
+        result += [name_of(row), *(values.get(name, "") for name in names)]
+    return result
+
+
+def link_of(row: BulkRow) -> str | None:
+    """The link of an offer that was made without a connection, while there is one."""
+    connection = row.credential.live_connection if row.credential else None
+    return connection.invitation_url if row.is_by_link and connection else None
+
+
+def name_of(row: BulkRow) -> str:
+    if not row.credential:
+        return vault.unseal(row, "recipient_name") or ""
+    connection = row.credential.live_connection
+    return connection.name if row.is_by_link and connection else ""
+
+
+def values_of(row: BulkRow) -> dict[str, str] | None:
+    if row.credential:
+        return row.credential.unsealed_values()
+    return vault.unseal(row, "values")
+
+
+class PrintedLink(NamedTuple):
+    number: int
+    name: str
+    url: str
+
+
+def list_links(bulk: Bulk, after: int, limit: int) -> list[PrintedLink]:
+    """Return the offers by link that nobody has taken, after a row of the file."""
+    rows = bulk.rows.select_related("credential__connection")
+    rows = rows.only(*SHOWN, *WITH_VALUES).order_by("number")
+    rows = rows.filter(
+        number__gt=after,
+        connection_id="",
+        wallet_id="",
+        credential__connection__state=Connection.State.INVITED,
+    )
+    found = []
+    for row in rows[:limit]:
+        if url := link_of(row):
+            found.append(PrintedLink(row.number, name_of(row), url))
+    return found

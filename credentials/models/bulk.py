@@ -282,8 +282,9 @@ class BulkRow(NotedRow, Record):
     Waiting → Offered | Failed;   Failed ─retry→ Waiting
 
     number: of the row in the file. values: sealed; None once it is offered, and if it
-    can never be. errors: `[{column, code, message}]`, without values. Notes: of the
-    credential that is to be offered, which has them then.
+    can never be. recipient_name: of the link, as the values. errors: `[{column, code,
+    message}]`, without values. Notes: of the credential that is to be offered, which
+    has them then.
     """
 
     DELETED = "Deleted"  # in the API: the record of the credential was deleted
@@ -305,6 +306,7 @@ class BulkRow(NotedRow, Record):
     connection_id = models.CharField(max_length=128, blank=True)
     wallet_id = models.CharField(max_length=128, blank=True)
     values = models.BinaryField(null=True)
+    recipient_name = models.BinaryField(null=True)
     errors = models.JSONField(default=list)
     credential = models.ForeignKey(Credential, on_delete=models.SET_NULL, null=True)
 

@@ -1,11 +1,14 @@
 """Issuing many in the studio: what the page checks and starts is what the API does."""
 
+import io
 import re
 from datetime import date
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from openpyxl import load_workbook
 
+from connections.models import Connection
 from credentials.models import Bulk, BulkRow, Credential, CredentialDefinition
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import actions, read
@@ -45,8 +48,8 @@ def test_the_template_has_the_names_of_the_columns(browser, page):
     answer = browser.get(address)
     assert answer["Content-Type"].startswith("text/csv")
     header, example = answer.text.splitlines()
-    assert header == "name,year,connectionId,walletId,reference"
-    assert example == "Example,42,,,"
+    assert header == "name,year,connectionId,walletId,recipientName,reference"
+    assert example == "Example,42,,,,"
     assert "<strong>1</strong> of 1 row" in upload(browser, page, answer.text).text
 
 
@@ -56,7 +59,7 @@ def test_a_check_shows_the_wrong_cells_and_stores_nothing(browser, page):
     assert "<strong>1</strong> of 2 rows can be offered" in shown
     assert "<strong>1</strong> row: 3" in shown and "not_an_integer" in shown
     assert "The first is “<bdi>soon</bdi>”." in shown
-    assert "<dt><bdi>name</bdi></dt><dd><bdi>Al</bdi></dd>" in shown  # the first card
+    assert "<bdi>name</bdi></dt><dd><bdi>Al</bdi></dd>" in shown  # the first card
     assert "Issue 1</button>" in shown
     assert not Bulk.objects.exists() and not BulkRow.objects.exists()
 
@@ -179,3 +182,29 @@ def test_a_file_is_deleted_when_asked_and_not_running(browser, page, url, viewer
     assert browser.get(address).status_code == 404
     entry = AuditEntry.objects.get(action="bulk.deleted")
     assert address.endswith(entry.object_id)
+
+
+def test_the_result_as_a_workbook_and_codes_to_print(browser, page, url, api):
+    text = "name,year,recipientName\n=1+1,2001,<b>Ann</b>\nBo\x01,2002,\n"
+    address = started(browser, page, text)
+    worker_issues()
+    answer = browser.get(f"{address}/result.xlsx")
+    file = io.BytesIO(b"".join(answer.streaming_content))
+    header, ann, bo = load_workbook(file).active.iter_rows()
+    names = [cell.value for cell in header]
+    name = ann[names.index("name")]
+    assert (name.value, name.data_type) == ("=1+1", "s")
+    assert bo[names.index("name")].value == "Bo"  # no workbook may hold U+0001
+    link = ann[names.index("link")].value
+    printed = read(browser, f"{address}/print")
+    assert "&lt;b&gt;Ann&lt;/b&gt;" in printed and printed.count("<img src=") >= 2
+    assert link and link not in printed  # only within the code
+    Connection.objects.update(state=Connection.State.CONNECTED)
+    assert "No offer by link waits" in read(browser, f"{address}/print?form=sheets")
+
+
+def test_a_viewer_prints_no_codes(browser, page, viewer):
+    address = started(browser, page, "name,year\nAl,2001\n")
+    worker_issues()
+    for path in ("print", "result.xlsx", "result.csv"):
+        assert viewer.get(f"{address}/{path}").status_code == 403

@@ -36,7 +36,7 @@ ROUTES = {
         events event webhooks webhook delivery members webvh_did
     """,
     (READ, "GET POST"): "leave",
-    (OPERATE, "GET"): "bulk_result recipients chat_live",
+    (OPERATE, "GET"): "bulk_result bulk_workbook bulk_print recipients chat_live",
     (OPERATE, "POST"): """
         connection_resend credential_resend verification_resend
         connection_reveal accept_connection ping_connection rotate_connection

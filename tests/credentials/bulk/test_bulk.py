@@ -1,5 +1,6 @@
 """Issue many: files of offers, their errors, and what becomes of each row."""
 
+import csv
 import json
 from datetime import date, timedelta
 
@@ -78,6 +79,47 @@ def test_a_workbook_is_taken_as_a_file_of_text_is(faber):
     assert born == ["19900517", "19910201"]
     refused = send_file(faber, definition, b"PK", sent_as)
     assert_error(refused, 400, "malformed_workbook")
+
+
+def test_the_result_gives_back_names_and_values(faber, licence):
+    """To who may see values, and as long as there are some."""
+    alice = faber.hosts("Alice")
+    text = (
+        "name,year,walletId,recipientName\n"
+        "Ann,2001,,Ann of office 3\n"
+        f"Bo,2002,{alice.wallet_id},\n"
+        f"Cy,2003,{alice.wallet_id},Cy\n"
+        "Di,soon,,Di\n"
+    )
+    alice.known_as(faber)
+    bulk = sent(faber, licence, text)
+    worker_issues()
+    path = f"/credentials/bulk/{bulk['bulkId']}/result"
+    response = faber.send("get", path)
+    found = list(
+        csv.DictReader(b"".join(response.streaming_content).decode().splitlines())
+    )
+    shown = [[one[name] for name in ("recipientName", "name", "year")] for one in found]
+    assert shown == [
+        ["Ann of office 3", "Ann", "2001"], ["", "Bo", "2002"], ["Cy", "Cy", "2003"],
+        ["", "", ""],
+    ]  # fmt: skip
+    [ann] = [one for one in faber.get("/credentials") if one.get("recipientName")]
+    assert ann["recipientName"] == "Ann of office 3"
+    assert found[2]["error"] == "recipientName: invalid_request"
+    assert not BulkRow.objects.filter(status="Offered").exclude(recipient_name=None)
+    stored = Bulk.objects.get()
+    assert list(results.read_results(stored, False))[0] == [list(results.COLUMNS)]
+    Credential.objects.update(values=None)
+    assert ",2001" not in "".join(results.write_results(stored))
+
+
+def test_a_name_is_bounded_and_sealed(faber, licence):
+    text = f"name,year,recipientName\nAnn,2001,{'x' * 201}\nBo,2002,Secret Name\n"
+    bulk = sent(faber, licence, text)
+    assert bulk["counts"] == {"Failed": 1, "Waiting": 1}
+    row = BulkRow.objects.get(status="Waiting")
+    assert row.recipient_name and b"Secret" not in bytes(row.recipient_name)
 
 
 def test_a_file_names_its_encoding(faber, licence):
@@ -433,7 +475,7 @@ def test_the_result_is_read_in_as_many_queries_however_many_rows(faber, licence)
     text = "\n".join(["name,year,connectionId", *rows, "By link,6,"])
     sent(faber, licence, text)
     worker_issues()
-    bulk = Bulk.objects.get()
+    bulk = Bulk.started(faber.tenant).get()
     with CaptureQueriesContext(connection) as captured:
         lines = list(results.write_results(bulk))
     assert len(lines) == 2 and "/i/" in lines[1]
