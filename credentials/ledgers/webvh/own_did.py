@@ -4,6 +4,7 @@ Everything is rows, written in the caller's transaction, so nothing is ever publ
 halves. Each write locks the row of the DID: last of all locks, as the local network's.
 """
 
+import logging
 import re
 import secrets
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from django.utils import timezone
 from core.errors import Conflict, Invalid
 from core.net import http
 from core.work import transactions
+from core.work.leases import attempt
 from core.work.waiting import seconds_left
 from credentials.ledgers.webvh import own_log
 from credentials.ledgers.webvh.own_log import Json, UpdateKeys, multikey_of
@@ -25,10 +27,11 @@ from tenants import vault
 from tenants.models import Tenant
 from wallets import keys
 
+logger = logging.getLogger(__name__)
 # As the strictest reader takes them: no address, no port, two labels or more, none that
 # is a single letter or begins with a digit. Others read `localhost` without TLS.
 HOST = re.compile(r"(?:[a-z](?:[a-z0-9-]*[a-z0-9])\.)+[a-z](?:[a-z0-9-]*[a-z0-9])")
-MAX_HOST = 100
+MAX_HOST = 50  # the DID is the id of a connection, which has 128 characters
 NONCE_BYTES = 24
 CHECK_SECONDS, MAX_ANSWER_BYTES = 5.0, 1000
 SEGMENT_BYTES = 4  # 8 characters
@@ -37,16 +40,18 @@ MAX_ENTRIES, MAX_LOG_BYTES = 200 - 4, 256 * 1024 - 16 * 1024
 # How long others may remember the document: so long a new key is listed unused.
 MEMORY = timedelta(seconds=300)
 SIGNED_AT_ONCE = 200
+RETRY_DELAY = timedelta(minutes=1)
 
 
 def public_host() -> str:
     """The host of PUBLIC_URL. 409 `no_public_host` if no DID can have it."""
     public = urlsplit(settings.PUBLIC_URL)
     host = public.hostname or ""
-    if public.scheme != "https" or public.port or not is_host(host):
+    is_root = public.scheme == "https" and not public.port and not public.path
+    if not is_root or not is_host(host):
         raise Conflict(
             "no_public_host",
-            "A did:webvh is read at https and port 443 of a domain name, and "
+            "A did:webvh is read at https, port 443, the root of a domain name, and "
             f"PUBLIC_URL is {settings.PUBLIC_URL}.",
         )
     return host
@@ -235,7 +240,15 @@ def take_due_steps() -> None:
     due = WebvhDid.objects.filter(rotation_due_at__lte=timezone.now())
     live = due.filter(tenant__frozen_at=None, tenant__deleted_at=None)
     for row in live.order_by("rotation_due_at").only("pk")[:SIGNED_AT_ONCE]:
-        take_rotation_step(row)
+        attempt(row, take_rotation_step, try_later)
+
+
+def try_later(row: WebvhDid, error: Exception) -> None:
+    """After a failure it is tried again after the others."""
+    logger.exception("the keys of the did:webvh %s are not rotated", row.pk)
+    later = timezone.now() + RETRY_DELAY
+    due = WebvhDid.objects.filter(pk=row.pk, rotation_due_at__isnull=False)
+    due.update(rotation_due_at=later)
 
 
 @transactions.atomic()

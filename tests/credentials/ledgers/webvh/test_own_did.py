@@ -318,6 +318,23 @@ def test_the_endpoint_is_in_the_document(faber):
     assert log.versions == 3 and log.document["service"] == [service]
 
 
+def test_a_rotation_that_fails_stops_no_other(faber, acme, monkeypatch):
+    acme.put("/tenants/webvhDid")
+    rotate(faber), rotate(acme)
+    append, broken = own_did.sign_anew, row_of(faber).pk
+
+    def fail(row, limit=None):
+        return 1 / 0 if row.pk == broken else append(row, limit)
+
+    monkeypatch.setattr(own_did, "sign_anew", fail)
+    pass_time()
+    assert row_of(faber).coming_key and not row_of(acme).coming_key
+    monkeypatch.undo()
+    pass_time()
+    pass_time()
+    assert row_of(faber).state == row_of(acme).state == "Active"
+
+
 def test_an_older_log_than_was_served_does_not_start(faber, badge):
     older = row_of(faber).log
     rotate(faber)
@@ -341,6 +358,7 @@ def test_what_was_served_is_in_no_backup(faber):
     "address",
     [
         "http://agency.example.org", "https://agency.example.org:8443",
+        "https://agency.example.org/below", f"https://{'a' * 50}.example.org",
         "https://localhost", "https://10.0.0.1", "https://a.example.org",
         "https://1a.example.org", "https://agency", "https://my-localhost.example.org",
     ],
