@@ -16,7 +16,7 @@ from agency.words.messages import DELIVERY_BADGES
 from agency.words.states import badge_of, label_of
 from connections.models import Connection
 from core.api.pagination import only_columns
-from credentials.ledgers.base import name_in
+from credentials.ledgers.reads import name_of_schema
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Tenant
 from verifications.models import Verification, VerificationPolicy
@@ -102,7 +102,7 @@ def name_of(row: Listed) -> str:
     What was read with the names is taken from there. "" of what nobody named.
     """
     if isinstance(row, Credential):
-        return getattr(row, "schema_name", None) or name_in(row.schema_id)
+        return getattr(row, "schema_name", None) or name_of_schema(row.schema_id)
     if isinstance(row, Verification):
         stored = getattr(row, "policy_name", None)
         return stored or row.unsealed_policy().name

@@ -7,7 +7,8 @@ read over https (credentials/ledgers/webvh/reading.py).
 
 import time
 from collections.abc import Callable, Hashable
-from functools import cached_property, partial
+from contextlib import suppress
+from functools import cached_property, lru_cache, partial
 from typing import TypeVar
 
 from django.conf import settings
@@ -16,8 +17,10 @@ from core.errors import Conflict
 from core.valkey import rate_limits
 from core.work import network_reads
 from credentials.ledgers import find_webvh_ledger, ledger_of
-from credentials.ledgers.base import Ledger, is_webvh
+from credentials.ledgers.base import Ledger, is_webvh, name_in
+from credentials.ledgers.published import PublishedObject
 from credentials.ledgers.webvh import resources
+from credentials.ledgers.webvh.read_rows import ReadResource
 from credentials.ledgers.webvh.reading import Reader
 from credentials.ledgers.webvh.resources import Resource
 from tenants.models import Tenant
@@ -100,6 +103,28 @@ class LedgerReads:
     ) -> StatusListBody | None:
         read = partial(self.reader.status_list, registry_id, timestamp, is_exact)
         return read_or_refuse(("list", registry_id, timestamp, is_exact), read)
+
+
+def name_of_schema(schema_id: str) -> str:
+    """The name of a schema that was published or read here; else what its id says."""
+    if not is_webvh(schema_id):
+        return name_in(schema_id)
+    with suppress(LookupError):
+        return stored_name(schema_id)
+    return schema_id
+
+
+@lru_cache(maxsize=2000)
+def stored_name(schema_id: str) -> str:
+    """Cached forever, as it never changes. LookupError if the schema is not here."""
+    own = PublishedObject.objects.filter(object_id=schema_id)
+    found = own.values_list("body__name", flat=True).first()
+    if found is None:
+        read = ReadResource.objects.filter(resource_id=schema_id)
+        found = read.values_list("content__name", flat=True).first()
+    if found is None:
+        raise LookupError(schema_id)
+    return found
 
 
 def read_or_refuse(name: Hashable, read: Callable[[], Found]) -> Found:

@@ -16,7 +16,7 @@ from agency.words.states import words_of
 from connections.exchange import PARTIES
 from connections.models import Connection
 from core.api.views import parse_uuid
-from credentials.ledgers.base import name_in
+from credentials.ledgers.reads import name_of_schema
 from credentials.models import Credential
 from verifications.models import Verification
 from verifications.wording import as_day, is_validity, label_of
@@ -159,7 +159,9 @@ def name_rows(rows: Sequence[Any]) -> None:
         row.words = words_of(row)
         # The name of the credential, or what the verifier calls its request.
         row.title = (
-            name_in(row.schema_id) if row.is_offer else row.unsealed_policy().name
+            name_of_schema(row.schema_id)
+            if row.is_offer
+            else row.unsealed_policy().name
         )
         connection = row.live_connection
         row.peer = peer_name(connection, hosted) if connection else ""

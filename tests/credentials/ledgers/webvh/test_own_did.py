@@ -13,6 +13,7 @@ from agency.ops.stored_files import needed_files
 from core.errors import Conflict
 from core.net import http
 from credentials.ledgers import ledger_of
+from credentials.ledgers.reads import name_of_schema
 from credentials.ledgers.webvh import own_did, served_logs
 from credentials.ledgers.webvh.refusals import Refused
 from credentials.models import (
@@ -316,6 +317,12 @@ def test_the_endpoint_is_in_the_document(faber):
     rotate(faber, compromised=True)
     log = read_log(faber)
     assert log.versions == 3 and log.document["service"] == [service]
+
+
+def test_a_card_is_called_by_the_name_of_its_schema(faber, badge, alice):
+    schema_id = alice.get("/credentials")[0]["schemaId"]
+    assert name_of_schema(schema_id) == badge["name"]
+    assert name_of_schema(f"{schema_id}x") == f"{schema_id}x"
 
 
 def test_a_rotation_that_fails_stops_no_other(faber, acme, monkeypatch):
