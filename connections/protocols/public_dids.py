@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError
+from django.db.models import Q
 
 from connections import resolver, strangers
 from connections.didcomm import message as didcomm
@@ -27,6 +28,7 @@ from tenants.models import Notes
 from wallets.models import Key, Wallet
 
 HANDSHAKE = HANDSHAKE_VERSIONS[0]
+WEBVH = "did:webvh:"
 REFUSED = "Requests to connect without an invitation are not accepted."
 # Reports of this to one address in a minute, from all organizations together.
 REFUSALS_PER_ADDRESS = 6
@@ -86,18 +88,28 @@ def find_for_request(key: Key, parent_id: str) -> Connection | None:
     if not is_uninvited(parent_id, key.did):
         return None
     wallet = owner_of(key)
-    return find_open_invitation(wallet) if wallet else None
+    if not wallet or resolver.normalise_did(parent_id) not in ("", key.did, wallet.did):
+        return None
+    return find_open_invitation(wallet)
 
 
 def owner_of(key: Key) -> Wallet | None:
-    """The wallet whose public DID has this key, or None."""
-    wallets = Wallet.objects.filter(keys=key, did=key.did)
-    return wallets.filter(tenant__deleted_at=None).first()
+    """The wallet whose public DID has this key, or None.
+
+    The DID is made of the key, or it is a did:webvh, whose document names the first key.
+    """
+    named = Q(did=key.did) | Q(did__startswith=WEBVH)
+    wallets = Wallet.objects.filter(named, keys=key, tenant__deleted_at=None)
+    wallet = wallets.first()
+    if wallet and wallet.did != key.did and wallet.public_key.pk != key.pk:
+        return None
+    return wallet
 
 
 def is_uninvited(parent_id: str, did: str) -> bool:
     """Whether a request with this `pthid` was sent without an invitation."""
-    return resolver.normalise_did(parent_id) in ("", did)
+    named = resolver.normalise_did(parent_id)
+    return named in ("", did) or named.startswith(WEBVH)
 
 
 def is_request_to(key: Key, received: Message) -> bool:

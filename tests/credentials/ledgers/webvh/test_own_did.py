@@ -319,6 +319,16 @@ def test_the_endpoint_is_in_the_document(faber):
     assert log.versions == 3 and log.document["service"] == [service]
 
 
+def test_anybody_may_connect_by_the_did(faber, acme):
+    faber.post("/tenants/publicDid")
+    faber.put("/tenants/publicDid", {"acceptsRequests": True})
+    alice, did = acme.hosts(), row_of(faber).did
+    made = alice.post("/connections/requests", {"did": did})
+    assert made["state"] == "Connected"
+    states = [one["state"] for one in faber.get("/connections")]
+    assert sorted(states) == ["Connected", "Invited"], "one, and the open invitation"
+
+
 def test_a_card_is_called_by_the_name_of_its_schema(faber, badge, alice):
     schema_id = alice.get("/credentials")[0]["schemaId"]
     assert name_of_schema(schema_id) == badge["name"]
