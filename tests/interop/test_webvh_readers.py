@@ -23,8 +23,8 @@ PYTHON_READER = "did-webvh==1.0.1"
 # What the other readers take of our vectors although it is wrong.
 HOLES = {
     "didwebvh-ts": {
-        "after-deactivation", "proof-empty", "proof-empty-first", "parameter-unknown", "member-unknown",
-        "member-twice", "next-hashes-omitted",
+        "after-deactivation", "proof-empty", "proof-empty-first", "parameter-unknown",
+        "member-unknown", "member-twice", "next-hashes-omitted",
     },
     "did-webvh": {
         "member-twice", "next-hashes-omitted", "after-deactivation", "time-in-future",

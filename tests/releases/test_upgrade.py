@@ -48,7 +48,6 @@ EMPTY = {  # tables without a row in the database of a release, and why
 NEWER = {  # than 0.1.0, so they are empty there
     "auth_user_groups", "mfa_authenticator", "usersessions_usersession",
     "webhooks_feedepoch",
-    "credentials_webvhdid", "credentials_webvhresource",
     "connections_seenmessage", "credentials_bulk", "credentials_bulkrow",
     "credentials_didendpoint", "credentials_readlog", "credentials_readresource",
     "credentials_webvhdid", "credentials_webvhresource",

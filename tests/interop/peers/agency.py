@@ -119,6 +119,14 @@ class Agency:
                 "SET updated_at = updated_at - interval '1 minute'"
             )
 
+    def lets_rotations_go_on(self) -> None:
+        """As if the time to the next step of each rotation of a did:webvh had passed."""
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            connection.execute(
+                "UPDATE credentials_webvhdid SET rotation_due_at = now() "
+                "WHERE rotation_due_at IS NOT NULL"
+            )
+
     def answers_false_proofs(self, organization: "Organization", answer: str) -> None:
         """Set `invalidProofAnswer`, as its provider account would."""
         tenant_id = organization.get("/tenants")[0]["tenantId"]

@@ -21,7 +21,7 @@ import tls from "node:tls";
 import { askar } from "@openwallet-foundation/askar-nodejs";
 import { anoncreds } from "@hyperledger/anoncreds-nodejs";
 import {
-  Agent, ConsoleLogger, DidsModule, JwkDidRegistrar, JwkDidResolver, KeyDidRegistrar,
+  Agent, ConsoleLogger, DidResolverService, DidsModule, JwkDidRegistrar, JwkDidResolver, KeyDidRegistrar,
   KeyDidResolver, LogLevel, PeerDidRegistrar, PeerDidResolver, WebDidResolver,
 } from "@credo-ts/core";
 import { AskarModule } from "@credo-ts/askar";
@@ -338,7 +338,8 @@ const actions = {
     })),
   proof: async (id) => summary(await proofs.getById(id)),
   forget: async (did) => {
-    await agent.dids.resolve(did, { useCache: false });
+    const resolver = agent.dependencyManager.resolve(DidResolverService);
+    await resolver.invalidateCacheForDid(agent.context, did);
     return {};
   },
   publish: async (host, { name, attributes }) => {
