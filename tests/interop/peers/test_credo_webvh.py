@@ -137,7 +137,7 @@ def test_a_wallet_here_takes_the_credential_of_credo_and_proves_it_until_it_is_r
     invited = credo.does("invite")
     ours = alice.accepts_invitation(invited["url"])["connectionId"]
     reaches(alice, f"/connections/{ours}", "Connected")
-    theirs = eventually(lambda: credo.does("newest")["id"])
+    theirs = eventually(lambda: credo.does("invited", invited["id"])["id"])
     terms = {"definitionId": made["definitionId"], "values": VALUES, "index": 1}
     offered = credo.does("offer", theirs, **terms)["id"]
     held = the_offer(alice)

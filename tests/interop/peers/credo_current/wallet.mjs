@@ -288,8 +288,8 @@ const publishList = async (result) => {
 const actions = {
   ready: async () => ({}),
   invite: async () => {
-    const { outOfBandInvitation } = await oob.createInvitation({ multiUseInvitation: true });
-    return { url: outOfBandInvitation.toUrl({ domain: `http://127.0.0.1:${agentPort}` }) };
+    const { id, outOfBandInvitation } = await oob.createInvitation({ multiUseInvitation: true });
+    return { id, url: outOfBandInvitation.toUrl({ domain: `http://127.0.0.1:${agentPort}` }) };
   },
   accept: async (_, { url }) => {
     const { connectionRecord } = await oob.receiveInvitationFromUrl(url, { label: "Credo" });
@@ -299,10 +299,9 @@ const actions = {
     const { state, errorMessage } = await connections.getById(id);
     return { state, errorMessage };
   },
-  newest: async () => {
-    const all = await connections.getAll();
-    const ready = all.filter((one) => one.state === "completed");
-    return { id: ready.sort((one, other) => other.createdAt - one.createdAt)[0]?.id };
+  invited: async (outOfBandId) => {
+    const [found] = await connections.findAllByOutOfBandId(outOfBandId);
+    return { id: found?.state === "completed" ? found.id : null };
   },
   ping: async (id) => {
     await connections.sendPing(id, { withReturnRouting: true });
