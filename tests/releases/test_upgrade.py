@@ -50,7 +50,6 @@ NEWER = {  # than 0.1.0, so they are empty there
     "webhooks_feedepoch",
     "connections_seenmessage", "credentials_bulk", "credentials_bulkrow",
     "credentials_didendpoint", "credentials_readlog", "credentials_readresource",
-    "credentials_webvhdid", "credentials_webvhresource",
     "holderpages_closedlink", "mails_maillanguage", "webhooks_feedswitch",
     "ops_heartbeat", "ops_periodicrun", "tenants_auditentry", "tenants_dailyusage",
     "tenants_erasure",

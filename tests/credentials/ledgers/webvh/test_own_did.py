@@ -1,6 +1,7 @@
 """An organization publishes below its did:webvh; others read it at its host."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.core.files.storage import default_storage
@@ -25,9 +26,10 @@ from credentials.models import (
     WebvhResource,
 )
 from credentials.tasks import rotate_webvh_keys
-from tenants import audit
+from tenants import audit, data_key_rotation, vault
 from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import AuditEntry
+from tests.support.commands import output_of
 from tests.support.erasing import worker_erases
 from tests.support.own_webvh import (
     HOST,
@@ -43,6 +45,7 @@ from tests.support.pictures import storage
 from tests.support.races import at_once, error_codes
 
 __all__ = ["storage"]  # the fixture: files of each test in a folder of their own
+PHONES = 50
 REGISTRY, STATUS_LIST = "anonCredsRevocRegDef", "anonCredsStatusList"
 VALUES = {"Full Name": "Alice", "level": "7"}
 NOW = {
@@ -239,6 +242,45 @@ def test_a_compromised_key_signs_nothing_at_once(faber, badge):
     [key_id] = after.document["assertionMethod"]
     assert key_id not in known.document["assertionMethod"]
     assert read_all(faber, after.document)
+
+
+def test_fifty_phones_read_whole_registries_during_revocations(
+    faber, badge, alice, settings
+):
+    """Whatever a phone reads fits together: each link leads to a list of its time."""
+    for _ in range(3):
+        alice.receives(faber, badge, VALUES)
+    document = read_log(faber).document
+    registry_id = RevocationRegistry.objects.get().registry_id
+
+    def read():
+        links = read_resource(registry_id, REGISTRY, document).links
+        newest = read_resource(links[-1].resource_id, STATUS_LIST, document).content
+        assert newest["timestamp"] == links[-1].timestamp
+        return len(links)
+
+    ids = [one["credentialId"] for one in faber.get("/credentials")]
+    revoke = [partial(faber.delete, f"/credentials/{one}") for one in ids]
+    done = at_once(*[read] * PHONES, *revoke)
+    assert all(isinstance(one, int) for one in done[:PHONES]), done
+    assert not error_codes(done)
+    newest = StatusList.objects.latest("timestamp").body["revocationList"]
+    assert sum(newest) == len(ids) == 4
+
+
+def test_its_keys_are_sealed_anew_with_those_of_the_organization(
+    faber, badge, monkeypatch
+):
+    monkeypatch.setattr(vault, "NEWEST_SECONDS", 0.0)
+    monkeypatch.setattr(data_key_rotation, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(data_key_rotation, "LOCKED_SECONDS", 0.01)
+    before = row_of(faber)
+    output_of("rotate_data_keys", str(faber.tenant.public_id))
+    after = row_of(faber)
+    assert bytes(after.next_key) != bytes(before.next_key)
+    assert after.unseal_seed("next_key") == before.unseal_seed("next_key")
+    rotate(faber, compromised=True)
+    assert read_all(faber)
 
 
 def test_of_two_rotations_at_once_one_begins(faber, badge):
