@@ -27,6 +27,18 @@ class DatabaseCollector(Collector):
         yield from process_gauges()
         yield from clock_gauges()
         yield GaugeMetricFamily(
+            "agency_feed_lag_seconds",
+            "For how long a transaction has kept the feed from going on.",
+            queues.feed_lag.read(),
+        )
+        sessions, most = queues.count_sessions()
+        yield GaugeMetricFamily(
+            "agency_database_sessions", "Sessions of the PostgreSQL server.", sessions
+        )
+        yield GaugeMetricFamily(
+            "agency_database_sessions_limit", "How many it allows.", most
+        )
+        yield GaugeMetricFamily(
             "agency_spare_keys",
             "Definition keys made ahead of need.",
             queues.count_spare_keys(),

@@ -5,6 +5,7 @@ MAX_COUNTED rows, and no statement runs longer than STATEMENT_TIMEOUT_MS. A queu
 the table of a QueuedJob (core/work/leases.py).
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from credentials.models import CredentialDefinition
 from wallets import key_queue
 from webhooks.delivery.due import DUE_WEBHOOKS_SQL
 from webhooks.delivery.endpoints import SLOW_LIMIT
+from webhooks.events import feed
 from webhooks.models import Delivery
 
 MAX_COUNTED = 10_000
@@ -34,6 +36,12 @@ webhook_id = ANY(ARRAY(
     SELECT id FROM webhooks_webhook WHERE id = ANY(ARRAY({DUE_WEBHOOKS_SQL}))
     AND is_enabled AND strikes < %s AND timeouts < %s
 ))
+"""
+
+
+SESSIONS_SQL = """
+SELECT sum(numbackends)::int, current_setting('max_connections')::int
+FROM pg_stat_database
 """
 
 
@@ -108,6 +116,37 @@ def due_rows(model: type[QueuedJob]) -> QuerySet:
         has_answered = Q(connection__answering_endpoint=F("endpoint"))
         rows = rows.filter(Q(is_hosted=True) | has_answered)
     return rows
+
+
+class FeedLag:
+    """For how long one transaction has kept the feed from going on (feed.Horizon).
+
+    As this process has seen it: since it was asked first while others had ended behind
+    that transaction. Any that writes counts, also a prepared one, or one in another
+    database.
+    """
+
+    def __init__(self) -> None:
+        self._oldest: tuple[int, float] | None = None
+
+    def read(self) -> float:
+        horizon, now = feed.current_horizon(), time.monotonic()
+        if horizon.first_running == horizon.first_unassigned:
+            self._oldest = None
+            return 0.0
+        if not self._oldest or self._oldest[0] != horizon.first_running:
+            self._oldest = horizon.first_running, now
+        return now - self._oldest[1]
+
+
+feed_lag = FeedLag()
+
+
+def count_sessions() -> tuple[int, int]:
+    """Return the sessions of the server, of all databases, and how many it allows."""
+    with connection.cursor() as cursor:
+        cursor.execute(SESSIONS_SQL)
+        return cursor.fetchone()
 
 
 def count_spare_keys() -> int:

@@ -72,6 +72,12 @@ REQUESTS = Counter(
     ["method", "route", "status"],
     registry=registry,
 )
+ANSWERS = Counter(
+    "agency_answers",
+    "Requests served, by the statuses that alerts ask for.",
+    ["status"],
+    registry=registry,
+)
 DURATIONS = Histogram(
     "agency_request_seconds",
     "How long requests took.",
@@ -123,6 +129,14 @@ LISTENERS = Gauge(
     registry=registry,
     multiprocess_mode="sum",
 )
+WATCHED_STATUSES = {429, 500, 503}
+# Prometheus sees no growth from nothing to 1. So what alerts ask for begins at 0.
+for status in (*WATCHED_STATUSES, "other"):
+    ANSWERS.labels(status)
+for reason in ("disk_full", "read_only"):
+    REFUSED_WRITES.labels(reason)
+for limit in ("login", "login_failed"):
+    REFUSALS.labels(limit)
 LISTENERS.set(0)  # the last process of this slot may have been killed
 
 
@@ -134,6 +148,7 @@ def count_request(method: str, route: str | None, status: int, seconds: float) -
     labels = method if method in METHODS else "other", route or "none"
     REQUESTS.labels(*labels, status).inc()
     DURATIONS.labels(*labels).observe(seconds)
+    ANSWERS.labels(status if status in WATCHED_STATUSES else "other").inc()
 
 
 def count_call(outcome: str, seconds: float) -> None:

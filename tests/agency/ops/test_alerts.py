@@ -1,12 +1,11 @@
 """Every alert fires in the state that it is for, and no metric is made up.
 
-The expressions are evaluated here, by a reader of the forms that the rules use: a
-comparison of a metric or of its growth, and absent(). Growth is that between two
-answers of the product.
+promtool judges the rules, on what the product answers before and in that state.
 """
 
 import json
 import re
+import subprocess
 from datetime import timedelta
 from functools import partial
 from unittest.mock import Mock
@@ -14,6 +13,7 @@ from unittest.mock import Mock
 import psycopg
 import pytest
 import yaml
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
@@ -24,6 +24,7 @@ from core.database import refused_writes
 from core.telemetry import metrics
 from tests.factories import HeartbeatFactory, InboundMessageFactory
 from tests.support.paths import DOCS, ROOT
+from tests.support.tools import find_program
 from wallets.models import KeyRequest
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,19 +39,21 @@ EXPRESSIONS = [
     for panel in json.loads((GRAFANA / "dashboard.json").read_text())["panels"]
     for target in panel["targets"]
 ]
-SELECTOR = r"(?P<metric>\w+)(?:\{(?P<label>\w+)(?P<match>=~?)\"(?P<value>[^\"]*)\"\})?"
-COMPARISON = re.compile(
-    rf"(?:(?P<function>increase|delta|abs)\()?{SELECTOR}(?:\[\w+\])?\)? "
-    r"(?P<operator>==|>) (?P<number>\d+)"
-)
-ABSENT = re.compile(rf"absent\({SELECTOR}\)")
+STEP = 30  # seconds between two scrapes
+BEFORE = 21  # scrapes of a healthy installation
+UP = {
+    frozenset({("job", "agency"), ("instance", name)}): 1.0 for name in ("one", "two")
+}
 TOKEN = "for-prometheus-only"
 
 
 def scrape():
-    """Return the samples of the product's answer, {name: {labels: value}}."""
+    """Return the samples of one of two hosts, {name: {labels: value}}."""
     answer = Client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-    found = {}
+    found = {"up": dict(UP)}
+    if answer.status_code != 200:
+        found["up"][next(iter(UP))] = 0.0
+        return found
     for family in text_string_to_metric_families(answer.content.decode()):
         for sample in family.samples:
             labels = frozenset(sample.labels.items())
@@ -58,32 +61,69 @@ def scrape():
     return found
 
 
-def firing(name, before, after):
-    """Return the labels for which the alert is true; absent() has none."""
-    expression = RULES[name]["expr"]
-    if absent := ABSENT.fullmatch(expression):
-        return [] if after.get(absent["metric"]) else [{}]
-    form = COMPARISON.fullmatch(expression)
-    assert form, f"this reader does not know the form of {expression}"
-    found = []
-    for labels, value in after.get(form["metric"], {}).items():
-        if form["label"] and not is_selected(form, dict(labels)):
-            continue
-        if form["function"] == "abs":
-            value = abs(value)
-        elif form["function"]:
-            value -= before.get(form["metric"], {}).get(labels, 0)
-        number = float(form["number"])
-        if value == number if form["operator"] == "==" else value > number:
-            found.append(dict(labels))
-    return found
+def text_of(name, labels):
+    """A series as Prometheus writes it."""
+    members = ", ".join(f"{key}={json.dumps(value)}" for key, value in sorted(labels))
+    return f"{name}{{{members}}}"
 
 
-def is_selected(form, labels):
-    value = labels.get(form["label"], "")
-    if form["match"] == "=":
-        return value == form["value"]
-    return bool(re.fullmatch(form["value"], value))
+def series(before, after, scrapes):
+    """What Prometheus has stored: a healthy installation, then another."""
+
+    def values(samples, labels, count):
+        if labels not in samples:
+            return f"_x{count}"
+        return f"{samples[labels]}+0x{count - 1}"
+
+    for name in before | after:
+        first, then = before.get(name, {}), after.get(name, {})
+        for labels in first | then:
+            parts = values(first, labels, BEFORE), values(then, labels, scrapes)
+            yield {"series": text_of(name, labels), "values": " ".join(parts)}
+
+
+def seconds_of(duration):
+    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600}[duration[-1]]
+
+
+def judge(folder, name, before, after, labels):
+    """Let promtool say whether the alert fires in the second state only."""
+    rule = RULES[name]
+    waits = seconds_of(rule.get("for", "0s")) + 120
+    fires = {"alertname": name, "alertstate": "firing"} | rule["labels"] | labels
+    changed = (BEFORE - 1) * STEP
+    tries = [
+        {
+            "expr": 'ALERTS{alertstate="firing"}',
+            "eval_time": f"{changed}s",
+            "exp_samples": [],
+        },
+        {
+            "expr": f'ALERTS{{alertname="{name}", alertstate="firing"}}',
+            "eval_time": f"{changed + waits}s",
+            "exp_samples": [{"labels": text_of("ALERTS", fires.items()), "value": 1}],
+        },
+    ]
+    stored = list(series(before, after, waits // STEP))
+    text = {
+        "rule_files": [str(GRAFANA / "alerts.yml")],
+        "evaluation_interval": f"{STEP}s",
+        "tests": [
+            {
+                "interval": f"{STEP}s",
+                "input_series": stored,
+                "promql_expr_test": tries,
+            }
+        ],
+    }
+    file = folder / "test.yml"
+    file.write_text(yaml.safe_dump(text))
+    ran = subprocess.run(
+        [find_program("promtool"), "test", "rules", file],
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 @pytest.fixture
@@ -121,9 +161,16 @@ def states(faber, monkeypatch, settings):
     away = Mock(side_effect=monitoring.DatabaseError("away"))
     patch, broker = monkeypatch.setattr, health.PROBES["broker"]
     pools, queue = Heartbeat.objects.filter(kind="web"), "connections.InboundMessage"
-    failed = {"method": "GET", "route": "credentials", "status": "500"}
+
+    def answer(status):
+        for _ in range(20):
+            metrics.count_request("GET", "credentials", status, 0.1)
+
     return {
-        "AgencyNotScraped": (lambda: setattr(settings, "METRICS_TOKEN", "x"), {}),
+        "AgencyNotScraped": (
+            lambda: setattr(settings, "METRICS_TOKEN", "x"),
+            dict(next(iter(UP))),
+        ),
         "AgencyDatabaseDown": (lambda: patch(queues, "read_queue", away), {}),
         "AgencyWritesRefused": (refuse_writes, {"reason": "disk_full"}),
         "AgencyBrokerDown": (
@@ -138,7 +185,13 @@ def states(faber, monkeypatch, settings):
             lambda: pools.update(clock_skew=-2.5, host="late"),
             {"host": "late"},
         ),
-        "AgencyErrors": (lambda: metrics.count_request(*failed.values(), 0.1), failed),
+        "AgencySessionsShort": (
+            lambda: patch(queues, "count_sessions", lambda: (95, 100)),
+            {},
+        ),
+        "AgencyFeedLate": (lambda: patch(queues.feed_lag, "read", lambda: 90.0), {}),
+        "AgencyCallsRefused": (lambda: answer(503), {}),
+        "AgencyErrors": (lambda: answer(500), {"status": "500"}),
         "AgencyKeysMissing": (ask_for_key, {}),
         "AgencyRegistriesMissing": (
             lambda: patch(queues, "count_registries_wanted", lambda: 1),
@@ -148,13 +201,27 @@ def states(faber, monkeypatch, settings):
     }
 
 
+@pytest.mark.slow
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize("name", RULES)
-def test_an_alert_fires_in_its_state_only(name, well, states):
+def test_an_alert_fires_in_its_state_only(name, well, states, tmp_path):
     make, labels = states[name]
-    first, second = scrape(), scrape()
-    assert firing(name, first, second) == []
+    before = scrape()
     make()
-    assert firing(name, second, scrape()) == [labels]
+    judge(tmp_path, name, before, scrape(), labels)
+
+
+def test_a_transaction_that_is_forgotten_is_seen_by_the_feed(transactional_db):
+    lag, given = queues.FeedLag(), connection.get_connection_params()
+    assert lag.read() == 0
+    wanted = {name: given[name] for name in ("host", "port", "user", "password")}
+    with psycopg.connect(**wanted, dbname="postgres") as forgotten:
+        forgotten.execute("SELECT pg_current_xact_id()")
+        assert lag.read() == 0, "nothing is behind it yet"
+        HeartbeatFactory()
+        first = lag.read()
+        assert lag.read() > first >= 0
+    assert lag.read() == 0
 
 
 def known_names():
