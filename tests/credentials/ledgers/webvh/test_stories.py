@@ -2,7 +2,10 @@
 
 import pytest
 
+from credentials.ledgers import reads
 from credentials.ledgers.webvh import served_logs
+from credentials.ledgers.webvh.reading import Reader
+from credentials.ledgers.webvh.refusals import Refused
 from credentials.models import Credential
 from tests.support.errors import assert_error, error_of
 from tests.support.own_webvh import on_webvh, row_of
@@ -95,3 +98,22 @@ def test_version_1_is_refused(faber, badge, alice):
     assert_error(refused, 409, "needs_version_2")
     faber.put(f"/connections/{connection}/protocols", {"exchangeVersion": "2.0"})
     assert faber.post("/credentials", body)["credentialId"]
+
+
+def test_a_did_that_is_refused_leaves_other_credentials_usable(
+    faber, badge, acme, alice, monkeypatch
+):
+    other = acme.defines(*VALUES)
+    alice.receives(faber, badge, VALUES)
+    alice.receives(acme, other, VALUES)
+
+    def refuse(reader, did, kept_for):
+        raise Refused("did_deactivated", did, "deactivated")
+
+    # As if the DID had been made elsewhere, and ended.
+    monkeypatch.setattr(reads, "find_webvh_ledger", lambda name: None)
+    monkeypatch.setattr(Reader, "_log", refuse)
+    asked = acme.asks(alice, attributes=[{"policyName": "level"}])
+    alice.auto_selects()
+    shown = acme.get(f"/verifications/{asked['verificationId']}")
+    assert shown["isValid"], shown["checks"]
