@@ -385,6 +385,7 @@ CORS_ALLOWED_ORIGINS = (
 )
 CORS_ALLOW_HEADERS = [
     "Authorization",
+    "DPoP",
     "X-Service-Subscription-Key",
     "X-Streetcred-Subscription-Key",
     "X-Trinsic-Subscription-Key",
@@ -529,6 +530,8 @@ PERIODIC_TASKS = {
     "sandbox.tasks.answer_exchanges": 5,
     "sandbox.tasks.delete_old_data": 3600,
     "credentials.tasks.delete_old_bulks": 3600,
+    "credentials.tasks.delete_spent_nonces": 600,
+    "wallets.tasks.renew_certificates": 3600,
     "credentials.tasks.build_registries": 10,
     "credentials.tasks.rotate_webvh_keys": 10,
     "tenants.tasks.delete_old_idempotency_keys": 600,
@@ -593,6 +596,9 @@ SPECTACULAR_SETTINGS = {
         "BulkState": "credentials.api.bulk.STATES",
         "VerificationState": "verifications.models.Verification.State",
         "ClaimType": "credentials.api.serializers.CLAIM_TYPES",
+        "CredentialFormat": "credentials.api.serializers.CREDENTIAL_FORMATS",
+        "PredicateType": "verifications.api.serializers.PREDICATES",
+        "DerivedPredicateType": "credentials.api.serializers.DERIVED_PREDICATES",
         "EndorserType": "tenants.models.Tenant.Endorser",
         "AttachmentFormat": "connections.api.serializers.FORMATS",
         "ChosenAttachmentFormat": "connections.api.protocols.ATTACHMENT_FORMATS",

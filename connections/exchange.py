@@ -312,9 +312,9 @@ class Exchange(EventSource, NotedRow):
         cls._reject_open(connection, cls.ABANDONED)
 
     @classmethod
-    def expire_open(cls, connection: Connection) -> None:
+    def expire_open(cls, connection: Connection, problem: str) -> None:
         """End the open exchange of an expired link. There is no peer to be told."""
-        cls._reject_open(connection, LINK_EXPIRED)
+        cls._reject_open(connection, problem)
 
     @classmethod
     def _reject_open(cls, connection: Connection, problem: str) -> None:

@@ -57,6 +57,8 @@ def landing_url(connection: Connection) -> str:
 
 def deep_link(connection: Connection) -> str:
     """The link that opens a wallet app on the same device."""
+    if connection.wallet_link:
+        return connection.wallet_link
     return f"{settings.DEEP_LINK_SCHEME}://launch/?{message_query(connection)}"
 
 

@@ -13,6 +13,7 @@ from core.work.leases import attempt
 
 logger = logging.getLogger(__name__)
 LINK_EXPIRED = "link_expired"
+TOKEN_UNUSED = "token_unused"
 AT_ONCE = 500  # links per run
 RETRY_DELAY = timedelta(minutes=10)  # after a failure or a killed process
 
@@ -61,12 +62,16 @@ def log_failure(connection: Connection, error: Exception) -> None:
 def end_link(connection: Connection) -> None:
     """End the exchange of an expired link, unless a wallet has accepted the link.
 
-    In one transaction, with the lock of the connection. Nobody is told, as there is no
-    peer. Either way the link is not looked at again (expiry_due_at).
+    A wallet of OpenID4VC has accepted it once it has asked for what is in it. In one
+    transaction, with the lock of the connection. Nobody is told, as there is no peer.
+    Either way the link is not looked at again (expiry_due_at).
     """
     locked = connection.lock()
     if locked is None:
         return
     if locked.is_open and locked.is_expired:
-        router.expire_exchanges(locked)
+        router.expire_exchanges(locked, LINK_EXPIRED)
+    elif locked.wallet_link and not locked.is_open:
+        is_late = locked.is_expired
+        router.expire_exchanges(locked, LINK_EXPIRED if is_late else TOKEN_UNUSED)
     locked.update_columns(expiry_due_at=None)

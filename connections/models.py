@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 from uuid import UUID
@@ -51,7 +52,7 @@ class Connection(EventSource, NotedRow):
 
     inviter   Invited ─receive_request→ Negotiating ─complete→ Connected
     invitee   Invited ─request_connection→ Negotiating ─receive_response→ Connected
-    inviter   Invited ─receive_first_answer→ Connected
+    inviter   Invited ─receive_first_answer, bind_wallet→ Connected
     both      Connected ─mark_ended→ Connected
 
     With didexchange the inviter waits for `complete` or any message of the invitee.
@@ -487,6 +488,14 @@ class Connection(EventSource, NotedRow):
         """Starter of a connectionless exchange: the first responder is the peer."""
         columns = self._peer_columns(party, message)
         move(self, [self.State.INVITED], self.State.CONNECTED, **columns)
+
+    def bind_wallet(self, end: datetime) -> None:
+        """Link to a wallet of OpenID4VC: the first one that called has it.
+
+        end: when what the link led to ends, if the wallet does not go on.
+        """
+        connected = self.State.CONNECTED
+        move(self, [self.State.INVITED], connected, expiry_due_at=end)
 
     def mark_ended(self) -> None:
         """Set left_at and emit CONNECTION_ENDED; the state stays Connected.

@@ -30,6 +30,11 @@ from credentials.ledgers.base import (
     tag_taken,
 )
 from credentials.models.definition import Claims, CredentialDefinition
+from credentials.models.definition_format import (
+    DefinitionFormat,
+    FormatOptions,
+    check_options,
+)
 from credentials.models.publication import Publication, request_digest
 from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema, build_schema_body
@@ -58,7 +63,8 @@ class DefinitionParameters(NamedTuple):
     schema_body: `{"issuerId", "name", "version", "attrNames"}`, of this tenant or of
     anybody else; only one of this tenant is published too. tag: None for the first
     free one of default_tags(). claims: see CredentialDefinition. by_original_client: for
-    the limit on definitions in a minute.
+    the limit on definitions in a minute. is_anoncreds: whether it is published. sd_jwt:
+    to issue it as SD-JWT VC.
     """
 
     tenant: Tenant
@@ -68,6 +74,11 @@ class DefinitionParameters(NamedTuple):
     supports_revocation: bool = False
     claims: Claims | None = None
     by_original_client: bool = False
+    is_anoncreds: bool = True
+    sd_jwt: FormatOptions | None = None
+
+
+Prepared = CredentialDefinition | key_pool.ReservedKey | None
 
 
 def enqueue_did(tenant: Tenant, did: str, verkey: str) -> None:
@@ -185,20 +196,25 @@ def run_schema_job(job: Publication, body: SchemaBody) -> None:
         Schema.record_published(job.tenant, schema_id, body)
 
 
-def prepare_definition(
-    wanted: DefinitionParameters,
-) -> CredentialDefinition | key_pool.ReservedKey:
+def prepare_definition(wanted: DefinitionParameters) -> Prepared:
     """Prepare create_definition(). Call it outside of any transaction.
 
     Returns a key reserved in the pool or, on a remote ledger, the published
-    definition. 400 `invalid_request` for claims about attributes that the schema does
-    not have, `invalid_definition`; 409 `tag_taken`, `schema_exists` and
-    `quota_exceeded`, 429 `too_many_definitions`, 503 `key_not_ready`. 503
-    `ledger_unavailable` if the ledger does not respond: publishing continues in the
-    background, and the next equal call gets the result. What a ledger refuses has its
+    definition; None if nothing is to be published. 400 `invalid_request` for claims
+    about attributes that the schema does not have, and as check_options();
+    `invalid_definition`; 409 `tag_taken`, `schema_exists` and `quota_exceeded`, 429
+    `too_many_definitions`, 503 `key_not_ready`. 503 `ledger_unavailable` if the ledger
+    does not respond: publishing continues in the background, and the next equal call
+    gets the result. What a ledger refuses has its
     own code. The reserved key must be given back at the end, used or not.
     """
-    check_claims(wanted.claims or {}, wanted.schema_body["attrNames"])
+    attribute_names = wanted.schema_body["attrNames"]
+    check_claims(wanted.claims or {}, attribute_names)
+    if wanted.sd_jwt:
+        check_options(wanted.sd_jwt, attribute_names, wanted.claims or {})
+    if not wanted.is_anoncreds:
+        quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
+        return None
     did = Wallet.of_organization(wanted.tenant).did
     ledger = ledger_of(wanted.tenant.network)
     if ledger.is_remote:
@@ -231,7 +247,7 @@ def _reserve_key(
 @contextmanager
 def preparing_definition(
     wanted: DefinitionParameters,
-) -> Iterator[Callable[[], CredentialDefinition | key_pool.ReservedKey]]:
+) -> Iterator[Callable[[], Prepared]]:
     """Yield a function that calls prepare_definition(), with its errors.
 
     It is a function because perform() calls it only if an Idempotency-Key is new. The
@@ -240,7 +256,7 @@ def preparing_definition(
     """
     with ExitStack() as undo:
 
-        def prepare() -> CredentialDefinition | key_pool.ReservedKey:
+        def prepare() -> Prepared:
             prepared = prepare_definition(wanted)
             if isinstance(prepared, key_pool.ReservedKey):
                 undo.callback(prepared.give_back)
@@ -252,12 +268,13 @@ def preparing_definition(
 @transactions.atomic()
 def create_definition(
     wanted: DefinitionParameters,
-    prepared: CredentialDefinition | key_pool.ReservedKey,
+    prepared: Prepared,
     notes: Notes | None = None,
 ) -> CredentialDefinition:
     """Publish a definition with the key that prepare_definition() reserved.
 
     prepared: its result. On a remote ledger that is the definition, published already.
+    None for a definition without AnonCreds, of which only rows are stored.
     On the local network, in one transaction that locks the network, with the first
     registry, about 1.2 ms for each of its slots, and with the schema if it is of the
     same issuer. 409 `tag_taken`; `schema_exists` with other attributes. 503
@@ -265,10 +282,30 @@ def create_definition(
     as while it waited for the key.
     """
     if isinstance(prepared, CredentialDefinition):
+        definition = prepared
         if notes:
-            prepared.change_notes(notes)
-            prepared.refresh_from_db()
-        return prepared
+            definition.change_notes(notes)
+            definition.refresh_from_db()
+    elif prepared is None:
+        definition = CredentialDefinition.record_local(
+            wanted.tenant,
+            wanted.schema_id,
+            wanted.schema_body,
+            wanted.supports_revocation,
+            wanted.claims,
+            notes,
+        )
+    else:
+        definition = _publish_locally(wanted, prepared, notes)
+    # A repeated call on a remote ledger finds the definition with its format.
+    if wanted.sd_jwt and not definition.sd_jwt:
+        DefinitionFormat.add(definition, wanted.sd_jwt)
+    return definition
+
+
+def _publish_locally(
+    wanted: DefinitionParameters, prepared: key_pool.ReservedKey, notes: Notes | None
+) -> CredentialDefinition:
     prepared.use()
     made = prepared.definition
     wanted.tenant.require_still_thawed()

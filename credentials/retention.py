@@ -1,4 +1,4 @@
-"""Delete copies of what ledgers and the hosts of did:webvh show by now."""
+"""Delete copies of what ledgers and the hosts of did:webvh show by now, and nonces."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from django.utils import timezone
 from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from core.work.retention import BatchBudget, delete_in_batches
 from credentials.ledgers.webvh.resources import STATUS_LIST
-from credentials.models import ReadResource, StatusList
+from credentials.models import ReadResource, SpentNonce, StatusList
 from tenants.models import Network
 
 # A node lags behind the others for seconds. Then our copy is read instead.
@@ -45,3 +45,9 @@ def delete_read_resources() -> int:
     is_old = Q(kind=STATUS_LIST, pk__lt=lists) | Q(pk__lt=others)
     copies = ReadResource.objects.filter(is_old)
     return delete_in_batches(copies.only("pk"), BatchBudget())
+
+
+def delete_spent_nonces() -> int:
+    """Delete those that have expired: they are refused as old ones."""
+    rows = SpentNonce.objects.filter(expires_at__lt=timezone.now())
+    return delete_in_batches(rows, BatchBudget(), by="expires_at")

@@ -99,6 +99,11 @@ def rotate_webvh_keys() -> None:
 
 
 @shared_task
+def delete_spent_nonces() -> None:
+    retention.delete_spent_nonces()
+
+
+@shared_task
 def issue_bulks() -> None:
     """Offer the rows of bulks until none waits."""
     issuing.loop.run()

@@ -1,9 +1,9 @@
 """Routes of definitions and credentials: below the prefix of an API or a wallet."""
 
-from django.urls import path
+from django.urls import include, path
 
 from core.api.views import DETAIL, route
-from credentials.api import webvh
+from credentials.api import openid4vci, webvh
 from credentials.api.bulk import Bulks
 from credentials.api.definitions import CredentialDefinitions, Schemas
 from credentials.api.holder import WalletCredentials
@@ -19,6 +19,11 @@ credentials_api = [
         CredentialDefinitions,
         **DETAIL,
         post="create_for_schema",
+    ),
+    route(
+        "definitions/credentials/<str:definitionId>/formats",
+        CredentialDefinitions,
+        put="add_format",
     ),
     route("credentials", Credentials, get="list", post="create"),
     route("credentials/revoke", Credentials, post="revoke_many"),
@@ -53,10 +58,33 @@ in_wallet = [
     route("credentials/<str:credentialId>/decline", WalletCredentials, post="decline"),
     route("credentials/<str:credentialId>/propose", WalletCredentials, put="counter"),
 ]
+# Of an organization, for wallets of OpenID4VC.
+openid = [
+    path("offers/<str:token>", openid4vci.show_offer),
+    path("token", openid4vci.token),
+    path("nonce", openid4vci.nonce),
+    path("credential", openid4vci.credential),
+    path("deferred_credential", openid4vci.deferred_credential),
+    path("notification", openid4vci.notification),
+    path("types/<uuid:definitionId>", openid4vci.type_metadata),
+    path("status/<int:number>", openid4vci.status_list),
+]
+OF_ORGANIZATION = "openid/<uuid:tenantId>"
 public = [
     path("issuers/check/<str:nonce>", webvh.check),
     path("issuers/<str:segment>/did.jsonl", webvh.log),
     path("issuers/<str:segment>/resources/<str:digest>", webvh.resource),
+    path(f"{OF_ORGANIZATION}/", include(openid)),
+    # Well-known names stand between host and path (RFC 8414).
+    path(
+        f".well-known/openid-credential-issuer/{OF_ORGANIZATION}",
+        openid4vci.issuer_metadata,
+    ),
+    path(
+        f".well-known/oauth-authorization-server/{OF_ORGANIZATION}",
+        openid4vci.server_metadata,
+    ),
+    path(f".well-known/jwt-vc-issuer/{OF_ORGANIZATION}", openid4vci.vc_issuer_metadata),
     path("tails/<str:tailsHash>", tails),
     route(
         "ledger/<str:networkId>/revocation-registries/<str:objectId>",

@@ -13,6 +13,9 @@ from tenants.models import Tenant
 BATCH_ROWS = 200
 # What these binary columns hold instead of a sealed value, by table and column.
 NOT_SEALED = {
+    "credentials_grant.code_digest": "a digest",
+    "credentials_grant.token_digest": "a digest",
+    "credentials_tokenstatuslist.bits": "a public list",
     "tenants_apikey.digest": "a keyed digest",
     "tenants_apikey.sha256": "a digest",
     "tenants_datakey.digest_key": "a key wrapped by the master key",

@@ -13,8 +13,8 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from core.text.days import parse_day
+from core.text.relative_dates import day_of_number
 from verifications.proofs.proof_items import Item
-from verifications.proofs.relative_dates import day_of_number
 from wallets.anoncreds import normalise_name
 
 # A date is a number in attributes with such names: Aries wallets use the first two, and

@@ -1,11 +1,13 @@
 """Wallets, each the agent of one party, and their keys."""
 
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Self
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.postgres.indexes import HashIndex
+from django.db import IntegrityError, models
 from django.db import connection as database
-from django.db import models
 from django.db.models import Case, F, Q, QuerySet, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -19,7 +21,14 @@ from core.work import transactions
 from tenants import quotas, vault
 from tenants.models import Erasure, LiveRows, NotedRow, Notes, Record, Tenant
 from wallets import anoncreds, keys
+from wallets.jose import certificates, signing
 
+CLOCK_SKEW = timedelta(minutes=5)  # by which clocks of others may be behind
+# A credential is verified with the certificates that its signer had, and may be valid
+# for ten years: so theirs are valid for longer, and are renewed before they are not.
+LEAF_VALID_FOR = timedelta(days=12 * 365)
+RENEW_BEFORE = timedelta(days=11 * 365)
+RENEWED_AT_ONCE = 500  # keys
 LOCK_SQL = (
     "SELECT id FROM wallets_wallet WHERE id = %s AND deleted_at IS NULL "
     "FOR NO KEY UPDATE"
@@ -316,6 +325,178 @@ class Key(Record):
 
 
 _key_by_verkey = CompiledQuery(lambda verkey: Key.with_end().filter(verkey=verkey), str)
+
+
+class Authority(Record):
+    """The certificate authority of the installation, which names organizations.
+
+    It serves organizations that have uploaded no certificates of another one. Wallets
+    that check a list of trusted authorities refuse it. certificate: base64 of its DER.
+    """
+
+    tenant_id = None  # sealed under the system's data key
+
+    is_live = models.BooleanField(default=True)
+    private_key = models.BinaryField()
+    certificate = models.TextField()
+
+    NAME = "Agency"
+    VALID_FOR = timedelta(days=25 * 365)
+
+    class Meta:
+        verbose_name_plural = "authorities"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_live"], condition=Q(is_live=True), name="one_live_authority"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"authority {self.pk}"
+
+    @classmethod
+    def live(cls) -> Self:
+        """Return the authority. It is made when it is first needed."""
+        rows = cls.objects.filter(is_live=True)
+        if found := rows.first():
+            return found
+        secret, now = signing.generate_secret(), timezone.now()
+        der = certificates.make_authority(
+            cls.NAME, secret, now - CLOCK_SKEW, now + cls.VALID_FOR
+        )
+        made = cls(certificate=certificates.encode_chain([der])[0])
+        vault.seal(made, "private_key", signing.encode_base64url(secret))
+        try:
+            with transactions.atomic():
+                made.save(force_insert=True)
+        except IntegrityError:  # another process was faster
+            return rows.get()
+        return made
+
+    def read_certificate(self) -> certificates.Certificate:
+        return certificates.read_chain([self.certificate])[0]
+
+    def sign_leaf(self, name: str, uri: str, secret: bytes) -> certificates.Certificate:
+        """Make the certificate of an organization's key, valid for LEAF_VALID_FOR."""
+        own = self.read_certificate()
+        now = timezone.now()
+        der = certificates.make_leaf(
+            name,
+            uri,
+            secret,
+            certificates.der_of(own),
+            signing.decode_base64url(vault.unseal(self, "private_key")),
+            now - CLOCK_SKEW,
+            min(now + LEAF_VALID_FOR, own.not_valid_after_utc),
+        )
+        return certificates.read_chain(certificates.encode_chain([der]))[0]
+
+
+class SigningKey(Record):
+    """A P-256 key by which an organization is known to wallets of OpenID4VC.
+
+    It has one for each purpose. x5c: its certificates, the leaf first and without the
+    authority's, as in the header of what it signs; [] until they are made. They are
+    the installation's own until others are uploaded.
+    """
+
+    class Purpose(models.TextChoices):
+        CREDENTIALS = "credentials"
+        REQUESTS = "requests"
+        STATUS = "status"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    purpose = models.CharField(max_length=11, choices=Purpose.choices)
+    private_key = models.BinaryField()
+    # RFC 7638.
+    thumbprint = models.CharField(max_length=43)
+    x5c = models.JSONField(default=list)
+    # When the first of these certificates ends.
+    ends_at = models.DateTimeField(null=True)
+    is_uploaded = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "purpose"], name="one_signing_key_per_purpose"
+            )
+        ]
+        indexes = [models.Index(fields=["ends_at"], name="signing_key_by_end")]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.thumbprint}"
+
+    @classmethod
+    def of(cls, tenant: Tenant, purpose: "SigningKey.Purpose") -> Self:
+        """Return the key of an organization, with certificates.
+
+        It is made when it is first needed.
+        """
+        rows = cls.objects.filter(tenant=tenant, purpose=purpose)
+        found = rows.first()
+        if found is None:
+            secret = signing.generate_secret()
+            found = cls(tenant=tenant, purpose=purpose)
+            found.thumbprint = signing.thumbprint_of(signing.public_jwk_of(secret))
+            vault.seal(found, "private_key", signing.encode_base64url(secret))
+            try:
+                with transactions.atomic():
+                    found.save(force_insert=True)
+            except IntegrityError:  # another call was faster
+                found = rows.get()
+        found.tenant = tenant
+        if not found.x5c:
+            found.certify()
+        return found
+
+    def certify(self) -> None:
+        """Give the key a certificate of the installation's authority."""
+        leaf = Authority.live().sign_leaf(
+            self.tenant.name, issuer_url(self.tenant_id), self.unseal_secret()
+        )
+        self.use_certificates([leaf])
+
+    def use_certificates(
+        self, chain: list[certificates.Certificate], is_uploaded: bool = False
+    ) -> None:
+        """Store its certificates. What was signed before keeps those of then."""
+        self.x5c = certificates.encode_chain(map(certificates.der_of, chain))
+        self.ends_at = certificates.ends_at(chain)
+        self.is_uploaded = is_uploaded
+        self.updated_at = timezone.now()
+        self.save(update_fields=["x5c", "ends_at", "is_uploaded", "updated_at"])
+
+    @classmethod
+    def ending_before(cls, moment: datetime) -> "models.QuerySet[Self]":
+        """Return the keys whose certificates end before, the first to end first."""
+        rows = cls.objects.filter(ends_at__lt=moment, tenant__deleted_at=None)
+        return rows.select_related("tenant").order_by("ends_at")
+
+    @classmethod
+    def renew(cls) -> int:
+        """Renew what the installation's own authority has certified, in time.
+
+        Return how many keys there were. Uploaded certificates are for people to renew.
+        """
+        soon = timezone.now() + RENEW_BEFORE
+        keys = cls.ending_before(soon).filter(is_uploaded=False, tenant__frozen_at=None)
+        chosen = list(keys[:RENEWED_AT_ONCE])
+        for key in chosen:
+            key.certify()
+        return len(chosen)
+
+    def unseal_secret(self) -> bytes:
+        """Return the private key, 32 bytes. Decrypts it in each call."""
+        return signing.decode_base64url(vault.unseal(self, "private_key"))
+
+    def sign(self, payload: dict[str, Any], typ: str) -> str:
+        """Sign a token whose header has the certificates."""
+        return signing.sign_token(payload, self.unseal_secret(), typ, x5c=self.x5c)
+
+
+def issuer_url(tenant_id: UUID) -> str:
+    """Return the issuer identifier of an organization in OpenID4VC."""
+    return f"{settings.PUBLIC_URL}/openid/{tenant_id}"
 
 
 class SpareKey(Record):

@@ -22,7 +22,8 @@ from agency.server.chains import is_call
 
 PREFIXES = "agency|credentials|custodian|wallet|management|provider"
 PUBLIC = re.compile(
-    rf"^/(i|issuers|ledger|tails)/|^(/({PREFIXES})(/v1)?)?(/api)?/health$|^/health/ready$",
+    r"^/(i|issuers|ledger|tails|openid)/|^/\.well-known/[a-z-]+/openid/"
+    rf"|^(/({PREFIXES})(/v1)?)?(/api)?/health$|^/health/ready$",
 )
 
 Headers = list[Header]

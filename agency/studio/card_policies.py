@@ -20,10 +20,10 @@ from agency.studio.policy_drafts import (
     DraftItem,
 )
 from core.text.days import parse_day
+from core.text.relative_dates import is_relative_date, read_offset
 from credentials.models import CredentialDefinition
-from credentials.models.definition import DATE, INTEGER
+from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from tenants.models import Tenant
-from verifications.proofs.relative_dates import is_relative_date, read_offset
 from verifications.wording import is_date_name, is_validity
 from wallets.anoncreds import normalise_name
 
@@ -43,6 +43,7 @@ class Option(NamedTuple):
 SHOWN_OR_NOT = {SHOW: Option("Show it"), SKIP: Option("Do not ask")}
 OPTIONS = {
     "": SHOWN_OR_NOT,
+    BOOLEAN: SHOWN_OR_NOT,
     INTEGER: SHOWN_OR_NOT
     | {
         FROM: Option("Only prove: at least …", "a whole number"),

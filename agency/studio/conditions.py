@@ -1,7 +1,7 @@
 """The comparisons of policies in words."""
 
+from core.text.relative_dates import read_offset
 from verifications.proofs.policy import PolicyItem
-from verifications.proofs.relative_dates import read_offset
 from verifications.wording import condition_of
 
 UNITS = {"d": "day", "m": "month", "y": "year"}

@@ -18,7 +18,7 @@ from credentials.api.serializers import (
     CredentialDefinitionFromSchemaParameters,
     CredentialDefinitionParameters,
 )
-from credentials.models.definition import DATE, INTEGER
+from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from verifications.wording import is_validity
 from wallets.anoncreds.objects import SchemaBody
 
@@ -27,7 +27,7 @@ FIRST_ROWS = 3
 MORE_ROWS = 3
 MAX_HEADER = 20_000  # characters
 BYTES_OF_PLACE = 256  # of a tails file
-TYPES = {"": "Text", INTEGER: "Number", DATE: "Date"}
+TYPES = {"": "Text", INTEGER: "Number", DATE: "Date", BOOLEAN: "Yes or no"}
 EXAMPLES = ("first name", "last name", "member number")
 VALID_UNTIL = "valid until"
 COST_OF_REVOCATION = (

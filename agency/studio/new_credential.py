@@ -29,14 +29,14 @@ from agency.studio.recipients import RecipientForm
 from connections.api.serializers import link_protocol
 from core.api.views import heavy, parse_uuid
 from core.errors import AgencyError
+from core.text.relative_dates import day_of_number, resolve_value
 from core.work import network_reads
 from credentials.api.issuer import offer_function
 from credentials.api.serializers import CredentialOfferParameters
 from credentials.models import Credential, CredentialDefinition
-from credentials.models.definition import DATE, INTEGER
+from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from tenants import audit
 from tenants.models import Permission
-from verifications.proofs.relative_dates import day_of_number, resolve_value
 from verifications.wording import is_date_name, is_validity, label_of, value_words
 
 WHOLE_NUMBER = "A whole number."
@@ -149,6 +149,10 @@ def value_field(name: str, kind: str) -> forms.Field:
             initial=end,
             widget=day,
             validators=validators,
+        )
+    if kind == BOOLEAN:
+        return forms.ChoiceField(
+            label=name, choices=[("", "---"), ("true", "Yes"), ("false", "No")]
         )
     attrs = {"autocomplete": "off"}
     help_text = ""

@@ -7,7 +7,7 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from credentials.models import CredentialDefinition
-from credentials.models.definition import DATE, INTEGER
+from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from verifications.proofs.policy import Policy
 from verifications.wording import as_day
 from wallets.anoncreds import normalise_name
@@ -107,6 +107,8 @@ def example_value(name: str, kind: str) -> str:
         return today
     if kind == INTEGER:
         return "42"
+    if kind == BOOLEAN:
+        return "true"
     ends = normalise_name(name).replace("_", "").replace("-", "")
     found = (text for end, text in EXAMPLES.items() if ends.endswith(end))
     return next(found, name)

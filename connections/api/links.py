@@ -19,18 +19,31 @@ from connections.models import Connection
 from core.api.exceptions import plain_error_response, wants_html
 
 
+class WalletRedirect(HttpResponse):
+    """A redirect into a wallet app. Django's own refuses other schemes."""
+
+    status_code = 302
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self["Location"] = address
+
+
 def show_message(request: HttpRequest, token: str) -> HttpResponse:
     """Answer a link that is not opened in a browser: with the message.
 
     - JSON in Accept: the message.
     - Anything: a redirect to the URL that carries the message, as old wallets expect.
       At that URL, with JSON in Accept: the message.
+    - Of a link for wallets of OpenID4VC: a redirect into the wallet.
 
     410 once the link was used or has expired, as an offer names the holder's values.
     """
     connection = connection_or_404(token)
     if ended := ended_response(connection):
         return ended
+    if connection.wallet_link:
+        return WalletRedirect(connection.wallet_link)
     if request.accepts("text/html") and not carries_message(request):
         return HttpResponseRedirect(invitation_links.landing_url(connection))
     # Store when a wallet first read the message. This uses nothing up.

@@ -48,8 +48,12 @@ def code_of(connection: Connection) -> QRCode:
     It keeps the picture if the code is not larger than GOOD_VERSION. The code holds
     the short link instead for an offer or a request, if the organization chose short
     links, if the link carries two invitations, and if the code would be larger than
-    MAX_VERSION.
+    MAX_VERSION. That of a wallet of OpenID4VC holds what opens it.
     """
+    if connection.wallet_link:
+        code = smallest_code(connection.wallet_link)
+        assert code, "such a link fits"
+        return code
     tenant = connection.wallet.tenant
     wants_short = tenant.short_qr_codes or connection.link_has_both
     has_exchange = connection.connectionless or connection.shared is not None

@@ -50,6 +50,12 @@ FORMATS = [(str(one), str(one)) for one in Connection.Format]
 VERSIONS = [(str(version), str(version)) for version in Connection.Version]
 CONNECTIONS, OUT_OF_BAND, BOTH = (str(one) for one in Tenant.InvitationProtocol)
 LINK_PROTOCOLS = [OUT_OF_BAND, CONNECTIONS]
+# Of links for wallets of OpenID4VC.
+OPENID4VCI, OPENID4VP = "openid4vci", "openid4vp"
+NOT_OF_OPENID = (
+    "handshakes", "goalCode", "goal", "reuse", "usePublicDid", "exchangeVersion",
+    "attachmentFormat",
+)  # fmt: skip
 PROTOCOLS = ["connections", OUT_OF_BAND, CONNECTIONS, BOTH]
 DELIVERY_STATES = [(str(state), str(state)) for state in DeliveryState]
 DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
@@ -108,6 +114,8 @@ class LinkParameters(Parameters):
         CONNECTIONS: ("handshakes", "goalCode", "goal", "reuse"),
         BOTH: ("handshakes", "reuse"),
         OUT_OF_BAND: (),
+        OPENID4VCI: NOT_OF_OPENID,
+        OPENID4VP: NOT_OF_OPENID,
     }
 
     protocol = serializers.ChoiceField(
@@ -165,9 +173,11 @@ class LinkParameters(Parameters):
         protocol = data.get("protocol") or self.default_protocol(data)
         unknown = self.unknown_to.get(protocol, self.unknown_to[CONNECTIONS])
         if given := [name for name in unknown if data.get(name)]:
-            raise serializers.ValidationError(
-                {name: [f"This needs the protocol {OUT_OF_BAND}."] for name in given}
-            )
+            is_openid = protocol in (OPENID4VCI, OPENID4VP)
+            message = f"This needs the protocol {OUT_OF_BAND}."
+            if is_openid:
+                message = f"The protocol {protocol} has no such thing."
+            raise serializers.ValidationError({name: [message] for name in given})
         return data | {"protocol": protocol}
 
     def default_protocol(self, data: Mapping[str, object]) -> str:

@@ -20,6 +20,8 @@ REASONS = DECLINES | {
     "declined": "This side cancelled or declined it.",
     "connection_gone": "The connection was ended or deleted.",
     "link_expired": "Its link expired before anybody accepted it.",
+    "token_unused": "A wallet took the offer, and then did not ask for the card.",
+    "transaction_code_guessed": "A wallet gave a wrong code five times.",
     "message_parse_failure": "The other agent could not read the message.",
     "quota_exceeded": "The other side has no room for more at present.",
     # Of handshakes (RFCs 0023, 0160).

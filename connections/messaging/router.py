@@ -22,8 +22,8 @@ _protocols: set[str] = set()
 end_exchanges: Hook[[Connection], object] = Hook()
 # Moves the exchanges of an invitation to the connection that is reused.
 move_exchanges: Hook[[Connection, Connection], object] = Hook()
-# Ends the open exchange of a link that nobody can use now.
-expire_exchanges: Hook[[Connection], object] = Hook()
+# Ends the open exchange of a link that nobody can use now, with this problem.
+expire_exchanges: Hook[[Connection, str], object] = Hook()
 
 
 def handles(kind: str, *also: str) -> Callable[[AnyHandler], AnyHandler]:

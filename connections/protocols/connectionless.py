@@ -5,6 +5,7 @@ The message contains `~service` (RFC 0056) or is attached to an out-of-band invi
 """
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 from django.db import models
@@ -37,6 +38,7 @@ def create_link(
     options: OutOfBandOptions | None = None,
     exchange_version: str = "",
     attachment_format: str = "",
+    wallet_link: Callable[[str], str] | None = None,
 ) -> Connection:
     """Create the connection of an exchange that this wallet shares as a link.
 
@@ -46,7 +48,8 @@ def create_link(
     409 `quota_exceeded` is possible. In the caller's transaction, which stores the
     message by send_first_message().
     exchange_version, attachment_format: of the exchange; see
-    Connection.message_format_for().
+    Connection.message_format_for(). wallet_link: what opens a wallet of OpenID4VC, by
+    the token of the link; then it contains no message.
     """
     connection = Connection(
         tenant=wallet.tenant,
@@ -57,6 +60,8 @@ def create_link(
         attachment_format=attachment_format,
     )
     connection.connection_id = str(connection.pk)
+    if wallet_link:
+        connection.wallet_link = wallet_link(connection.token)
     if options and options.handshakes:
         connection.carries_exchange = True
     else:

@@ -21,12 +21,15 @@ from credentials.api.serializers import (
     CredentialDefinitionFromSchemaParameters,
     CredentialDefinitionParameters,
     CredentialDefinitionQuery,
+    FormatParameters,
     SchemaParameters,
     SchemaQuery,
     SchemaRecord,
+    format_members,
+    format_options,
 )
 from credentials.ledgers import ledger_of
-from credentials.models import CredentialDefinition, Schema
+from credentials.models import CredentialDefinition, DefinitionFormat, Schema
 from credentials.models.schema import build_schema_body
 from tenants.models import Scope, Tenant
 from wallets.anoncreds.objects import SchemaBody
@@ -111,6 +114,7 @@ class CredentialDefinitions(View):
             supports_revocation=body.get("supportRevocation", False),
             claims=body.get("claims"),
             by_original_client=dialects.is_under_prefix(self.request),
+            **format_members(body),
         )
         with publishing.preparing_definition(wanted) as prepare:
             made = self.perform(
@@ -129,6 +133,7 @@ class CredentialDefinitions(View):
     )
     def list(self, request: Request) -> Response:
         rows = CredentialDefinition.active_of(self.tenant)
+        rows = rows.prefetch_related("other_formats")
         return self.list_response(
             CredentialDefinitionContract, rows, CredentialDefinitionQuery
         )
@@ -152,6 +157,19 @@ class CredentialDefinitions(View):
             CredentialDefinitionContract,
             partial(get_definition, self.tenant, definitionId),
         )
+
+    @operation(
+        "addCredentialDefinitionFormat",
+        Scope.ISSUE,
+        request=FormatParameters,
+        response=CredentialDefinitionContract,
+    )
+    def add_format(self, request: Request, definitionId: str) -> Response:
+        """As SD-JWT VC, beside AnonCreds."""
+        options = format_options(self.parse_body(FormatParameters))
+        definition = get_definition(self.tenant, definitionId)
+        self.perform(DefinitionFormat.add, definition, options)
+        return self.to_response(CredentialDefinitionContract, definition)
 
     @operation("deleteCredentialDefinition", Scope.ISSUE)
     def destroy(self, request: Request, definitionId: str) -> Response:

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from connections.api.exchanges import ExchangeView
 from connections.api.link_options import create_with_options, read_link_options
 from connections.api.scopes import find_in_scope
-from connections.api.serializers import out_of_band_options
+from connections.api.serializers import OPENID4VCI, out_of_band_options
 from connections.models import Connection
 from connections.protocols import public_dids
 from core.api.long_poll import PREFER
@@ -34,6 +34,7 @@ from credentials.api.serializers import (
 )
 from credentials.issue_credential import proposals
 from credentials.models import Credential, CredentialDefinition
+from credentials.openid4vci import offers
 from credentials.removal import purge_credentials, remove_credential
 from tenants.models import Scope, Tenant
 from wallets.models import Wallet
@@ -81,6 +82,12 @@ def offer_function(tenant: Tenant, body: dict[str, Any]) -> Callable[[], Credent
             **offered,
         )
     wallet = Wallet.of_organization(tenant)
+    if body["protocol"] == OPENID4VCI:
+        has_code = body.get("transactionCode", False)
+        share = partial(
+            offers.offer_by_link, wallet, has_transaction_code=has_code, **offered
+        )
+        return partial(create_with_options, share, read_link_options(tenant, body))
     if body.get("usePublicDid"):
         public_dids.require_resolvable_did(wallet)
     share = partial(
@@ -119,7 +126,12 @@ class Credentials(ExchangeView):
     def create(self, request: Request) -> Response:
         body = self.parse_body(CredentialOfferParameters)
         offer = offer_function(self.tenant, body)
-        return self.exchange_response(self.perform(offer).pk)
+        has_code = body.get("transactionCode", False)
+        made = self.perform(offer, shown_once=has_code)
+        # Only the object that was just made has it.
+        code = made.transaction_code if has_code else ""
+        row = self.get_exchange(made.pk)
+        return self.to_response(CredentialContract, row, transaction_code=code)
 
     @operation(
         "listCredentials",

@@ -1,15 +1,18 @@
 """Serializers of schemas, definitions and credentials."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
 
 from connections.api.serializers import (
+    BY_DEFAULT,
     EXCHANGE_VERSION,
     LINK_COLUMNS,
+    LINK_PROTOCOLS,
+    OPENID4VCI,
     PROBLEM,
     PROBLEM_MESSAGE,
     REASON,
@@ -30,20 +33,35 @@ from core.api.pagination import ChangingQuery, NamedQuery
 from core.api.serializers import (
     METADATA,
     Contract,
+    IntegerField,
     Parameters,
     SharedFields,
 )
 from core.text.bounded_json import JSON
 from credentials import messages
 from credentials.issue_credential import proposal_messages
-from credentials.models import Credential, CredentialDefinition, Schema
-from credentials.models.definition import DATE, INTEGER
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    CredentialFormat,
+    Schema,
+)
+from credentials.models.definition import BOOLEAN, DATE, INTEGER
+from credentials.models.definition_format import DEFAULT_VALIDITY, FormatOptions
 from wallets.anoncreds import normalise_name
 
 STATES = [(str(state), str(state)) for state in Credential.State]
 ROLES = [(str(role), str(role)) for role in Credential.Role]
 VERSION = r"^[0-9]+(\.[0-9]+)*\Z"
-CLAIM_TYPES = [(INTEGER, INTEGER), (DATE, DATE)]
+CLAIM_TYPES = [(INTEGER, INTEGER), (DATE, DATE), (BOOLEAN, BOOLEAN)]
+OFFER_PROTOCOLS = [*LINK_PROTOCOLS, OPENID4VCI]
+DERIVED_PREDICATES = [(one, one) for one in (">=", ">", "<=", "<")]
+CREDENTIAL_FORMATS = [(str(one), str(one)) for one in CredentialFormat]
+VCT = r"^(https://[^\s]+|urn:[a-z0-9][a-z0-9-]{0,31}:[^\s]+)\Z"
+COLOR = r"^#[0-9a-fA-F]{6}\Z"
+LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+MAX_LANGUAGES = 50
+MAX_DERIVED = 50
 FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
 MAX_ATTRIBUTES = 125
 
@@ -148,14 +166,138 @@ def claims_field() -> serializers.DictField:
         help_text="By attribute. Of an integer no text can be offered or issued (400 "
         "`not_an_integer`), so that a predicate on it needs no upper bound: "
         "docs/policies.md. A date is an integer that is a day, as 20260131 "
-        "(otherwise 400 `not_a_date`).",
+        "(otherwise 400 `not_a_date`). A boolean is `true` or `false` (otherwise 400 "
+        "`not_a_boolean`).",
     )
 
 
-class CredentialDefinitionParameters(NotesParameters):
+class TranslationsField(serializers.DictField):
+    """Texts by language, as in `{"en": "Member card"}`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(child=serializers.CharField(max_length=200), **options)
+
+    def to_internal_value(self, data: dict[str, Any]) -> dict[str, str]:
+        texts: dict[str, str] = super().to_internal_value(data)
+        if len(texts) > MAX_LANGUAGES:
+            raise serializers.ValidationError(
+                f"Give at most {MAX_LANGUAGES} languages."
+            )
+        if wrong := [name for name in texts if not LANGUAGE.fullmatch(name)]:
+            raise serializers.ValidationError(
+                f"Give languages as en or de-CH, not {', '.join(wrong)[:100]}."
+            )
+        return texts
+
+
+class ColorsPart(serializers.Serializer):
+    """Colors of a card, as `#1a2b3c`."""
+
+    background = serializers.RegexField(COLOR, required=False)
+    text = serializers.RegexField(COLOR, required=False)
+
+
+class DisplayPart(serializers.Serializer):
+    """How wallets of OpenID4VC show credentials of a definition."""
+
+    colors = ColorsPart(required=False)
+    logo = serializers.RegexField(
+        r"^https://\S+\Z",
+        required=False,
+        max_length=2000,
+        help_text="The https address of a picture.",
+    )
+    names = TranslationsField(
+        required=False, help_text="Of the credential, by language."
+    )
+    labels = serializers.DictField(
+        child=TranslationsField(),
+        required=False,
+        help_text="Of attributes: by attribute, then by language.",
+    )
+
+
+class DerivedClaimPart(serializers.Serializer):
+    """A boolean claim that says whether a value meets a condition, without the value."""
+
+    name = serializers.CharField(max_length=256)
+    attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
+    predicateType = serializers.ChoiceField(DERIVED_PREDICATES)
+    predicateValue = serializers.CharField(
+        max_length=20,
+        help_text="A whole number or, for a date with < or <=, one relative to the day "
+        "of issuance, as `today-18y`.",
+    )
+
+
+class FormatParameters(Parameters):
+    """How a definition is issued as SD-JWT VC. All of it may be left out."""
+
+    vct = serializers.RegexField(
+        VCT,
+        required=False,
+        max_length=500,
+        error_messages={"invalid": "Give an https address or a URN."},
+        help_text="The type of its SD-JWT VCs: an https address or a URN. Without it "
+        "an address of this server, which answers the type's metadata.",
+    )
+    validityDays = IntegerField(
+        required=False,
+        min_value=1,
+        max_value=3650,
+        help_text="For how long an SD-JWT VC is valid once it is issued: "
+        f"{DEFAULT_VALIDITY} days by default.",
+    )
+    display = DisplayPart(required=False)
+    derivedClaims = serializers.ListField(
+        child=DerivedClaimPart(),
+        required=False,
+        max_length=MAX_DERIVED,
+        help_text="Boolean claims of an SD-JWT VC by which predicates are proven.",
+    )
+
+
+def format_members(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of publishing.DefinitionParameters that say in which formats."""
+    formats = body.get("formats", [str(CredentialFormat.ANONCREDS)])
+    wants_sd_jwt = CredentialFormat.SD_JWT in formats
+    return {
+        "is_anoncreds": CredentialFormat.ANONCREDS in formats,
+        "sd_jwt": format_options(body) if wants_sd_jwt else None,
+    }
+
+
+def format_options(body: Mapping[str, Any]) -> FormatOptions:
+    """What valid FormatParameters ask for."""
+    return FormatOptions(
+        body.get("vct", ""),
+        body.get("validityDays", DEFAULT_VALIDITY),
+        body.get("display", {}),
+        tuple(body.get("derivedClaims", ())),
+    )
+
+
+class CredentialDefinitionParameters(FormatParameters, NotesParameters):
     supportRevocation = serializers.BooleanField(required=False)
     tag = NameField(required=False)
     claims = claims_field()
+    formats = serializers.ListField(
+        child=serializers.ChoiceField(CREDENTIAL_FORMATS),
+        required=False,
+        min_length=1,
+        max_length=len(CREDENTIAL_FORMATS),
+        help_text="In which formats it is issued: `anoncreds` by default, `dc+sd-jwt` "
+        "for wallets of OpenID4VC. Without `anoncreds` nothing is published.",
+    )
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        formats = data.get("formats", [str(CredentialFormat.ANONCREDS)])
+        if CredentialFormat.SD_JWT not in formats:
+            message = f"This needs the format {CredentialFormat.SD_JWT}."
+            others = [str(name) for name in FormatParameters().fields]
+            if given := [name for name in others if name in data]:
+                raise serializers.ValidationError({name: [message] for name in given})
+        return super().validate(data)
 
 
 class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):
@@ -185,7 +327,8 @@ class CredentialDefinitionQuery(NamedQuery, NotesQuery):
 class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
     columns = (
         "definition_id", "schema__schema_id", "schema__name", "schema__version",
-        "schema__attribute_names", "supports_revocation", "tag", "claims", "created_at",
+        "schema__attribute_names", "supports_revocation", "tag", "claims",
+        "is_anoncreds", "created_at",
         "updated_at", "reference", "metadata", "tenant",
     )  # fmt: skip
 
@@ -199,6 +342,16 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
     supportsRevocation = serializers.BooleanField(source="supports_revocation")
     tag = serializers.CharField()
     claims = claims_field()
+    formats = serializers.ListField(
+        child=serializers.ChoiceField(CREDENTIAL_FORMATS),
+        help_text="In which formats it is issued.",
+    )
+    vct = serializers.CharField(required=False, help_text="The type of its SD-JWT VCs.")
+    validityDays = serializers.IntegerField(
+        required=False, help_text="How long an SD-JWT VC is valid."
+    )
+    display = DisplayPart(required=False)
+    derivedClaims = serializers.ListField(child=DerivedClaimPart(), required=False)
     createdAtUtc = serializers.DateTimeField(source="created_at")
     updatedAtUtc = serializers.DateTimeField(source="updated_at")
 
@@ -206,6 +359,19 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
         self, definition: CredentialDefinition
     ) -> dict[str, dict[str, str]] | None:
         return definition.claims or None
+
+    def get_vct(self, definition: CredentialDefinition) -> str | None:
+        return definition.sd_jwt.type_id if definition.sd_jwt else None
+
+    def get_validityDays(self, definition: CredentialDefinition) -> int | None:
+        return definition.sd_jwt.validity_days if definition.sd_jwt else None
+
+    def get_display(self, definition: CredentialDefinition) -> Any:
+        return (definition.sd_jwt.display or None) if definition.sd_jwt else None
+
+    def get_derivedClaims(self, definition: CredentialDefinition) -> Any:
+        found = definition.sd_jwt
+        return (found.derived_claims or None) if found else None
 
 
 def values_field(**options: Any) -> serializers.DictField:
@@ -222,6 +388,19 @@ class CredentialOfferParameters(ExchangeLinkParameters, NotesParameters):
     )
     automaticIssuance = serializers.BooleanField(required=False)
     credentialValues = values_field(required=False)
+    protocol = serializers.ChoiceField(
+        OFFER_PROTOCOLS,
+        required=False,
+        help_text="`out-of-band`: as an out-of-band invitation. `connections/1.0`: the "
+        "message itself, with `~service`. `openid4vci`: as an SD-JWT VC, for wallets of "
+        "OpenID4VC. " + BY_DEFAULT,
+    )
+    transactionCode = serializers.BooleanField(
+        required=False,
+        help_text="With `openid4vci`: whether the wallet must give a code of six digits, "
+        "which the answer has, and nobody can read again. Tell it to the holder in "
+        "another way than the link.",
+    )
     recipientName = serializers.CharField(
         required=False,
         max_length=200,
@@ -233,7 +412,11 @@ class CredentialOfferParameters(ExchangeLinkParameters, NotesParameters):
         if "recipientName" in data and "connectionId" in data:
             message = "A connection has a name of its own."
             raise serializers.ValidationError({"recipientName": [message]})
-        return super().validate(data)
+        checked = super().validate(data)
+        if data.get("transactionCode") and checked["protocol"] != OPENID4VCI:
+            message = f"This needs the protocol {OPENID4VCI}."
+            raise serializers.ValidationError({"transactionCode": [message]})
+        return checked
 
 
 class RevocationParameters(Parameters):
@@ -371,12 +554,19 @@ class CredentialQuery(ConnectionCredentialQuery):
     )
 
 
+class WalletLinksPart(serializers.Serializer):
+    """Links that open a wallet, by protocol."""
+
+    openid4vci = serializers.CharField(required=False)
+
+
 class CredentialContract(NotesContract[Credential]):
     columns = (
         "state", "definition_id", "schema_id", "created_at", "updated_at", "issued_at",
         "accepted_at", "values", "role", "thread_id", "revocation_registry_id", "revocation_index",
         "proposal", "problem", "reason", "reference", "metadata", "tenant",
-        "connection__name", *LINK_COLUMNS,
+        "format", "connection__name", "connection__wallet_link", "connection__state",
+        *LINK_COLUMNS,
     )  # fmt: skip
 
     value_members = ("values", "proposal", "offerData", "reason", METADATA)
@@ -384,6 +574,7 @@ class CredentialContract(NotesContract[Credential]):
 
     credentialId = serializers.CharField(source="pk")
     state = serializers.ChoiceField(STATES)
+    format = serializers.ChoiceField(CREDENTIAL_FORMATS)
     connectionId = serializers.CharField(source="public_connection_id", required=False)
     definitionId = serializers.CharField(
         source="definition_id", help_text="Until an offer as proposed, or empty."
@@ -391,6 +582,14 @@ class CredentialContract(NotesContract[Credential]):
     schemaId = serializers.CharField(source="schema_id")
     offerData = serializers.CharField(required=False, help_text="Of an offer by link.")
     offerUrl = serializers.CharField(required=False)
+    walletLinks = WalletLinksPart(
+        required=False,
+        help_text="Of an offer by link: what opens a wallet of OpenID4VC.",
+    )
+    transactionCode = serializers.CharField(
+        required=False,
+        help_text="Once, in the answer that makes it: what the holder gives the wallet.",
+    )
     recipientName = serializers.CharField(
         required=False, help_text="Of an offer by link: whom it is for."
     )
@@ -422,13 +621,23 @@ class CredentialContract(NotesContract[Credential]):
         if has_free_text(credential):
             yield "problem"
         if self.context["request"].method != "POST":
-            yield "offerUrl"  # it shows the values; who has made the offer knows them
+            # They show the values; who has made the offer knows them.
+            yield from ("offerUrl", "walletLinks")
 
     def get_offerData(self, credential: Credential) -> str | None:
         connection = credential.live_connection
-        if connection and was_started_by_link(connection):
+        if connection and was_started_by_link(connection) and connection.has_messages:
             return encoded_message(connection)
         return None
+
+    def get_walletLinks(self, credential: Credential) -> dict[str, str] | None:
+        connection = credential.live_connection
+        if connection and connection.wallet_link and connection.is_open:
+            return {OPENID4VCI: connection.wallet_link}
+        return None
+
+    def get_transactionCode(self, credential: Credential) -> str | None:
+        return self.context.get("transaction_code") or None
 
     def get_offerUrl(self, credential: Credential) -> str | None:
         connection = credential.live_connection

@@ -6,10 +6,13 @@ from credentials.ledgers.webvh.rows import WebvhDid, WebvhResource
 from credentials.models.bulk import Bulk, BulkRow
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
+from credentials.models.definition_format import DefinitionFormat
 from credentials.models.formats import CredentialFormat
+from credentials.models.grant import Grant, SpentNonce
 from credentials.models.publication import Publication
 from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema
+from credentials.models.token_status_list import TokenStatusList
 
 __all__ = [
     "Bulk",
@@ -17,6 +20,10 @@ __all__ = [
     "Credential",
     "CredentialDefinition",
     "CredentialFormat",
+    "DefinitionFormat",
+    "Grant",
+    "SpentNonce",
+    "TokenStatusList",
     "Publication",
     "DidEndpoint",
     "PublishedObject",

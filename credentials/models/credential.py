@@ -28,10 +28,12 @@ from credentials.ledgers.reads import LedgerReads
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.formats import CredentialFormat
 from credentials.models.registry import RevocationRegistry
+from credentials.models.token_status_list import TokenStatusList
 from tenants import vault
 from tenants.models import Notes, Tenant
 from wallets import anoncreds
 from wallets.anoncreds.objects import CredentialBody, DefinitionBody, OfferBody
+from wallets.jose.signing import JWK
 from wallets.models import Wallet
 from webhooks.events.types import Type
 
@@ -107,6 +109,8 @@ class Credential(Exchange):
 
     issuer   Proposed ─answer_proposal→ Offered ─receive_request→ Requested
     issuer   Requested ─issue→ Issued ─revoke→ Revoked
+    issuer   Offered ─receive_wallet_request→ Requested
+    issuer   Offered ─receive_wallet_failure→ Rejected
     holder   Proposed | Offered ─receive_offer→ Offered ─accept→ Requested
     holder   Requested ─receive_credential→ Issued ─receive_revocation→ Revoked
     issuer   Proposed | Offered ─receive_proposal→ Proposed
@@ -175,6 +179,9 @@ class Credential(Exchange):
     }
     OPEN = sources_of(TRANSITIONS, State.REJECTED)
     ABANDONED = messages.ABANDONED
+
+    # Of an offer that was just made: what the holder must be told besides, once.
+    transaction_code = ""
 
     api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -499,6 +506,9 @@ class Credential(Exchange):
         """
         if self.state != self.State.REQUESTED:
             raise WrongState(self, [self.State.REQUESTED])
+        if self.format == CredentialFormat.SD_JWT:
+            self._issue_sd_jwt(self._values_to_issue(values))
+            return
         is_revocable = self.definition.supports_revocation
         is_anoncreds = self.format == CredentialFormat.ANONCREDS
         if is_anoncreds and is_revocable and slot is None:
@@ -525,6 +535,27 @@ class Credential(Exchange):
         self.send_message(
             messages.build_issue(credential, self.thread_id, self.message_format),
             prepared,
+        )
+
+    def _issue_sd_jwt(self, values: Values) -> None:
+        """Sign it for the key that asked. The wallet fetches it (openid4vci/)."""
+        self.lock_to_act()
+        sd_jwt = self.definition.sd_jwt
+        assert sd_jwt, "it was offered in this format"
+        place = None
+        if self.definition.supports_revocation:
+            place = TokenStatusList.take_place(self.tenant, Credential.objects.all())
+        request = vault.unseal(self, "request_body")
+        signed = sd_jwt.sign_credential(values, request["jwk"], place)
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.ISSUED,
+            issued_at=timezone.now(),
+            values=vault.sealed_value(self, "values", values),
+            credential=vault.sealed_value(self, "credential", {"sd_jwt": signed}),
+            revocation_registry_id=place.uri if place else "",
+            revocation_index=place.index if place else None,
         )
 
     def _values_to_issue(self, values: Values | None) -> Values:
@@ -630,6 +661,20 @@ class Credential(Exchange):
             **format_columns(message),
         )
 
+    def receive_wallet_request(self, jwk: JWK) -> None:
+        """Issuer: a wallet of OpenID4VC asks for it, for this key."""
+        move(
+            self,
+            [self.State.OFFERED],
+            self.State.REQUESTED,
+            accepted_at=timezone.now(),
+            request_body=vault.sealed_value(self, "request_body", {"jwk": jwk}),
+        )
+
+    def receive_wallet_failure(self, problem: str) -> None:
+        """Issuer: the offer ends, as its wallet has done something that ends it."""
+        move(self, self.OPEN, self.State.REJECTED, problem=problem)
+
     def receive_credential(
         self, stored: CredentialBody, values: Values, registry_id: str
     ) -> None:
@@ -653,12 +698,25 @@ class Credential(Exchange):
         )
 
     def revoke(self) -> None:
-        """Issuer: revoke it. revocation.revoke() then publishes that."""
-        move(self, [self.State.ISSUED], self.State.REVOKED)
+        """Issuer: revoke it. revocation.revoke() then publishes that.
+
+        The list of an SD-JWT VC says so once this is committed.
+        """
+        if self.format != CredentialFormat.SD_JWT:
+            move(self, [self.State.ISSUED], self.State.REVOKED)
+            return
+        now = timezone.now()
+        revoked = self.State.REVOKED
+        move(self, [self.State.ISSUED], revoked, revocation_published_at=now)
+        assert self.revocation_index is not None, "it is checked before"
+        TokenStatusList.set_bit(self.revocation_registry_id, self.revocation_index)
 
     def receive_revocation(self) -> None:
         """Holder: the issuer has revoked it, as the published list says."""
         move(self, [self.State.ISSUED], self.State.REVOKED)
+
+    def event_data(self, wallet: Any) -> dict[str, Any]:
+        return {**super().event_data(wallet), "format": str(self.format)}
 
     def build_decline(self, reason: str) -> dict[str, Any]:
         is_issuer = self.role == self.Role.ISSUER

@@ -1,6 +1,7 @@
 """Credential definitions: what an organization issues."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple, Self, TypedDict
 from uuid import UUID
 
@@ -8,10 +9,11 @@ from django.db import models
 from django.db.models import F, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from core.errors import Invalid
+from core.errors import Conflict, Invalid
 from core.text.days import parse_day
 from core.work.prepared_results import PreparedResults
 from credentials.ledgers import ledger_of
+from credentials.models.formats import CredentialFormat
 from credentials.models.schema import Schema
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
@@ -26,7 +28,7 @@ from wallets.anoncreds.objects import (
 
 # The used share of the newest registry at which the next one is built.
 BUILD_NEXT_AT = 0.7
-INTEGER, DATE = "integer", "date"  # types of claims
+INTEGER, DATE, BOOLEAN = "integer", "date", "boolean"  # types of claims
 
 
 class Claim(TypedDict):
@@ -58,6 +60,12 @@ CLAIM_TYPES = {
         "date",
         "Give a day as eight digits: year, month and day, as in 20260131.",
     ),
+    BOOLEAN: ClaimType(
+        {"true": True, "false": False}.get,
+        "not_a_boolean",
+        "boolean",
+        "Give true or false.",
+    ),
 }
 
 
@@ -76,8 +84,9 @@ class CredentialDefinition(Record, NotedRow):
     tag = models.CharField(max_length=64)
     supports_revocation = models.BooleanField(default=False)
     claims = models.JSONField(default=dict, db_default={})
-    # Of AnonCreds. Null for a definition that is only issued in other formats, which is
-    # on no ledger.
+    # Whether it is published, for AnonCreds. Else it is only issued in other formats
+    # (DefinitionFormat), is on no ledger, and has none of these keys.
+    is_anoncreds = models.BooleanField(default=True, db_default=True)
     private_key = models.BinaryField(null=True)
     key_proof = models.BinaryField(null=True)
     deleted_at = models.DateTimeField(null=True)
@@ -117,7 +126,7 @@ class CredentialDefinition(Record, NotedRow):
         rows = cls.objects.filter(
             deleted_at=None,
             supports_revocation=True,
-            private_key__isnull=False,
+            is_anoncreds=True,
             tenant__frozen_at=None,
         )
         free = Sum(F("registries__size") - F("registries__next_index"))
@@ -132,13 +141,19 @@ class CredentialDefinition(Record, NotedRow):
     ) -> dict[str, set[str]]:
         """The normalised names of attributes with only integers, by definition id.
 
+        A date is an integer too.
+
         Covers the definitions that any tenant made in this agency on this tenant's
         network.
         """
         on_network = cls.objects.filter(tenant__network__tenant=tenant_id)
         rows = on_network.filter(definition_id__in=definition_ids).exclude(claims={})
         return {
-            definition_id: {anoncreds.normalise_name(name) for name in claims}
+            definition_id: {
+                anoncreds.normalise_name(name)
+                for name, claim in claims.items()
+                if claim["type"] != BOOLEAN
+            }
             for definition_id, claims in rows.values_list("definition_id", "claims")
         }
 
@@ -168,6 +183,43 @@ class CredentialDefinition(Record, NotedRow):
         definition.save(force_insert=True)
         return definition
 
+    @classmethod
+    def record_local(
+        cls,
+        tenant: Tenant,
+        schema_id: str,
+        schema_body: SchemaBody,
+        supports_revocation: bool,
+        claims: Claims | None = None,
+        notes: Notes | None = None,
+    ) -> Self:
+        """Create the row of a definition without AnonCreds, and of its schema.
+
+        Nothing is published. It is known by the id of its row.
+        """
+        definition = cls(
+            tenant=tenant,
+            schema=Schema.record_published(tenant, schema_id, schema_body),
+            supports_revocation=supports_revocation,
+            claims=claims or {},
+            is_anoncreds=False,
+        )
+        definition.definition_id = str(definition.pk)
+        definition.set_notes(notes)
+        definition.save(force_insert=True)
+        return definition
+
+    @cached_property
+    def sd_jwt(self) -> Any:
+        """Its DefinitionFormat as SD-JWT VC, or None. One query, unless prefetched."""
+        return next(iter(self.other_formats.all()), None)
+
+    @property
+    def formats(self) -> list[str]:
+        """The formats in which it is issued. The query of `sd_jwt`."""
+        own = [str(CredentialFormat.ANONCREDS)] if self.is_anoncreds else []
+        return [*own, str(self.sd_jwt.format)] if self.sd_jwt else own
+
     def public_part(self) -> DefinitionBody:
         """Return the definition as it is published. The caller must not modify it.
 
@@ -181,8 +233,8 @@ class CredentialDefinition(Record, NotedRow):
     def check_values(self, values: Mapping[str, str]) -> None:
         """Raise 400 for missing or unknown names, and for values of another type.
 
-        Codes: `wrong_attributes`, `not_an_integer`, `not_a_date`. `errors` has all
-        names.
+        Codes: `wrong_attributes`, `not_an_integer`, `not_a_date`, `not_a_boolean`.
+        `errors` has all names.
         """
         names = self.schema.attribute_names
         missing = [name for name in names if name not in values]
@@ -214,7 +266,7 @@ class CredentialDefinition(Record, NotedRow):
                 )
 
     def type_of(self, name: str) -> str:
-        """Return the declared type of an attribute, "integer" or "date", or ""."""
+        """Return the declared type of an attribute: one of CLAIM_TYPES, or ""."""
         return self.claims.get(name, {}).get("type", "")
 
     def check_offer(
@@ -228,7 +280,12 @@ class CredentialDefinition(Record, NotedRow):
             raise Invalid("values_missing", message, {"credentialValues": [message]})
 
     def create_offer(self) -> OfferBody:
-        """The AnonCreds offer of a credential of this definition."""
+        """The AnonCreds offer of a credential of this definition.
+
+        409 `format_missing` for a definition without AnonCreds.
+        """
+        if not self.is_anoncreds:
+            raise format_missing(CredentialFormat.ANONCREDS)
         return anoncreds.create_offer(
             self.schema.schema_id, self.definition_id, vault.unseal(self, "key_proof")
         )
@@ -264,6 +321,12 @@ class CredentialDefinition(Record, NotedRow):
         now = timezone.now()
         rows = CredentialDefinition.objects.filter(pk=self.pk)
         rows.update(deleted_at=now, updated_at=now, reference="", metadata=None)
+
+
+def format_missing(needed: CredentialFormat) -> Conflict:
+    return Conflict(
+        "format_missing", f"The definition is not issued in the format {needed}."
+    )
 
 
 def normalised_names(names: Iterable[str]) -> list[str]:

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
+from core.text.relative_dates import resolve_value
 from tests.support.paths import DOCS
-from verifications.proofs.relative_dates import resolve_value
 
 PAGE = (DOCS / "policies.md").read_text()
 

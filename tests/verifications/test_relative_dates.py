@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from core.text.relative_dates import GRAMMAR
 from core.work import network_reads
 from tests.support.errors import assert_error, error_of
 from tests.support.presentations import attribute, policy_of, predicate
 from tests.support.steps import step
 from verifications import kiosks
 from verifications.models import Kiosk
-from verifications.proofs.relative_dates import GRAMMAR
 
 LAST_SECOND = int(datetime(2026, 11, 23, 23, 59, 59, tzinfo=UTC).timestamp())
 ADULT = predicate("birthDate", "<=", "today-18y", policyName="Adult")

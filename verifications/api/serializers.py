@@ -35,6 +35,12 @@ from core.api.serializers import (
     format_utc,
 )
 from core.text.bounded_json import JSON
+from core.text.relative_dates import (
+    GRAMMAR,
+    PATTERN,
+    is_relative_date,
+    seems_relative,
+)
 from credentials.api.serializers import CredentialContract
 from credentials.models import Credential
 from tenants import vault
@@ -42,12 +48,6 @@ from verifications.models import Verification, VerificationPolicy
 from verifications.proofs.failures import list_causes
 from verifications.proofs.proof_items import Item
 from verifications.proofs.proof_policy import MAX_GRACE_SECONDS, MAX_PROVEN_BY
-from verifications.proofs.relative_dates import (
-    GRAMMAR,
-    PATTERN,
-    is_relative_date,
-    seems_relative,
-)
 from verifications.proofs.selection import Selection
 from wallets.anoncreds import INT32
 

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
+from core.text.relative_dates import day_of_number, resolve_value
 from verifications.attribute_meaning import (
     could_mean_policy_name,
     means_policy_name,
@@ -27,7 +28,6 @@ from verifications.proofs.policy import (
     Restriction,
 )
 from verifications.proofs.proof_items import credential_facts, schema_facts
-from verifications.proofs.relative_dates import day_of_number, resolve_value
 from verifications.proofs.request_building import needs_bound
 from verifications.proofs.selection import Candidate, comparable_number
 from wallets.anoncreds import normalise_name

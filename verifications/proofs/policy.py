@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 from core.errors import Conflict, Invalid
-from verifications.proofs.relative_dates import resolve_value
+from core.text.relative_dates import resolve_value
 from wallets.anoncreds import normalise_name
 
 # The tolerance for a policy's author whose clock is ahead of ours.

@@ -6,6 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from core.errors import Invalid
+from core.text.relative_dates import (
+    GRAMMAR,
+    is_relative_date,
+    seems_relative,
+)
 from verifications.proofs.policy import (
     PROVEN_BY,
     REVOCATION_REQUIREMENT,
@@ -22,11 +27,6 @@ from verifications.proofs.proof_items import (
     RESERVED_SUFFIX,
     RESTRICTION_FIELDS,
     fits_32_bits,
-)
-from verifications.proofs.relative_dates import (
-    GRAMMAR,
-    is_relative_date,
-    seems_relative,
 )
 from wallets.anoncreds import normalise_name
 

@@ -32,16 +32,6 @@ STATE = f"{TEMPLATE}#state"
 SHEET = "holders/links/sheet.html"
 
 
-class WalletRedirect(HttpResponse):
-    """A redirect into a wallet app. Django's own refuses other schemes."""
-
-    status_code = 302
-
-    def __init__(self, address: str) -> None:
-        super().__init__()
-        self["Location"] = address
-
-
 @require_safe
 @never_cache
 def show_link(request: HttpRequest, token: str) -> HttpResponseBase:
@@ -126,7 +116,7 @@ def open_wallet(request: HttpRequest, token: str) -> HttpResponse:
     connection = link_messages.connection_or_404(token)
     if ended := link_messages.ended_response(connection):
         return ended
-    response = WalletRedirect(invitation_links.deep_link(connection))
+    response = link_messages.WalletRedirect(invitation_links.deep_link(connection))
     response["Referrer-Policy"] = "no-referrer"
     return response
 
@@ -167,10 +157,14 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
         "return_url": "" if is_live else return_url(link),
         "short_url": f"{settings.PUBLIC_URL}/i/{link.token}",
     }
+    is_for_hosted = bool(link.connection and link.connection.has_messages)
     if context["is_open"]:
-        context["has_wallet"] = knows_wallet(request, link.tenant)
-        context["may_make_wallet"] = link.tenant.visitor_wallets
-        context["apps_read_network"] = link.tenant.apps_read_network
+        has_wallet = is_for_hosted and knows_wallet(request, link.tenant)
+        context["has_wallet"] = has_wallet
+        context["may_make_wallet"] = is_for_hosted and link.tenant.visitor_wallets
+        # An SD-JWT VC is proven without a network.
+        reads_network = link.tenant.apps_read_network or not is_for_hosted
+        context["apps_read_network"] = reads_network
     if link.connection and context["is_open"] and link.kind == Kind.INVITATION:
         # An invitation to connect holds no values, so the page shows it whole.
         shared = invitation_links.shared_message(link.connection)

@@ -145,6 +145,14 @@ BULK = (
             "verkey": "CASE WHEN retired_at IS NULL THEN verkey ELSE id::text END"
         },
     ),
+    # Certificates of the other installation's authority are made anew here.
+    Part(
+        "wallets_signingkey",
+        changes={
+            "x5c": "CASE WHEN is_uploaded THEN x5c ELSE '[]'::jsonb END",
+            "ends_at": "CASE WHEN is_uploaded THEN ends_at END",
+        },
+    ),
     # The digests of addresses have a key of the installation.
     Part(
         "connections_connection",
@@ -164,14 +172,22 @@ BULK = (
     Part("holderpages_closedlink"),
     Part("webwallet_personallink"),
     Part("credentials_schema"),
-    Part("credentials_credentialdefinition", must=is_own_id("definition_id")),
+    Part(
+        "credentials_credentialdefinition",
+        must="definition_id = id::text AND NOT is_anoncreds OR "
+        + is_own_id("definition_id"),
+    ),
+    Part("credentials_definitionformat"),
     Part("credentials_revocationregistry", must=is_own_id("registry_id")),
     Part("credentials_publication", changes=HELD, must=is_own_id("subject")),
+    Part("credentials_tokenstatuslist"),
     Part(
         "credentials_credential",
         must="role <> 'issuer' OR revocation_registry_id = '' OR "
+        "revocation_registry_id LIKE '%%/openid/' || %(tenant)s || '/status/%%' OR "
         + is_own_id("revocation_registry_id"),
     ),
+    Part("credentials_grant"),
     Part("credentials_bulk", changes=HELD),
     Part("credentials_bulkrow"),
     Part("verifications_verificationpolicy"),
@@ -234,6 +250,7 @@ CLOSING = (
 PARTS = OPENING + BULK + CLOSING
 # Why the rows of the other tables stay.
 LEFT_BEHIND = {
+    "credentials_spentnonce": "of requests of the last minutes",
     "tenants_datakey": "the keys move by themselves, and are wrapped again",
     "tenants_formerdatakey": "as the data keys",
     "tenants_idempotencylease": "of calls that run at this installation",
@@ -247,6 +264,7 @@ LEFT_BEHIND = {
     "webwallet_walletsession": "holders enter their PIN again",
     "webhooks_feedepoch": "the feed of each installation has its own",
     "webhooks_feedswitch": "of the server of the installation",
+    "wallets_authority": "of the installation",
     "wallets_keyfiller": "of the installation",
     "wallets_keyrequest": "a call that waits is repeated there",
     "wallets_sparekey": "of the installation",

@@ -8,7 +8,9 @@ from credentials.models import (
     BulkRow,
     Credential,
     CredentialDefinition,
+    DefinitionFormat,
     DidEndpoint,
+    Grant,
     Publication,
     PublishedObject,
     ReadLog,
@@ -16,6 +18,7 @@ from credentials.models import (
     RevocationRegistry,
     Schema,
     StatusList,
+    TokenStatusList,
     WebvhDid,
     WebvhResource,
 )
@@ -59,6 +62,13 @@ class CredentialDefinitionAdmin(DatedAdmin):
     details = ["schema"]
 
 
+@admin.register(DefinitionFormat)
+class DefinitionFormatAdmin(DatedAdmin):
+    list_display = ["type_id", "format", "tenant", "definition", "created_at"]
+    search_fields = ["type_id", "tenant__name"]
+    details = ["validity_days"]
+
+
 @admin.register(Credential)
 class CredentialAdmin(ExchangeAdmin):
     list_display = [
@@ -71,6 +81,20 @@ class CredentialAdmin(ExchangeAdmin):
         "connection", "thread_id", "schema_id", "automatic_issuance", "accepted_at",
         "issued_at",
     ]  # fmt: skip
+
+
+@admin.register(Grant)
+class GrantAdmin(DatedAdmin):
+    """Of offers to wallets of OpenID4VC, without codes and tokens."""
+
+    list_display = ["credential", "tenant", "tries", "redeemed_at", "notified"]
+    details = ["token_expires_at", "served_at"]
+
+
+@admin.register(TokenStatusList)
+class TokenStatusListAdmin(DatedAdmin):
+    list_display = ["number", "tenant", "used", "version", "updated_at"]
+    search_fields = ["tenant__name"]
 
 
 @admin.register(RevocationRegistry)

@@ -11,7 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from agency.support.admin.base import DatedAdmin, ReadOnlyAdmin
 from sandbox.models import SimulatedAnswer, SimulatedHolder
 from tenants import audit
-from wallets.models import Key, KeyFiller, KeyRequest, SpareKey, Wallet
+from wallets.models import (
+    Authority,
+    Key,
+    KeyFiller,
+    KeyRequest,
+    SigningKey,
+    SpareKey,
+    Wallet,
+)
 
 
 @admin.register(Wallet)
@@ -38,6 +46,18 @@ class KeyAdmin(ReadOnlyAdmin):
     list_filter = [("retired_at", admin.EmptyFieldListFilter)]
     search_fields = ["verkey", "tenant__name"]
     details = ["did"]
+
+
+@admin.register(SigningKey)
+class SigningKeyAdmin(DatedAdmin):
+    list_display = ["thumbprint", "tenant", "purpose", "ends_at", "is_uploaded"]
+    list_filter = ["purpose", "is_uploaded"]
+    search_fields = ["thumbprint", "tenant__name"]
+
+
+@admin.register(Authority)
+class AuthorityAdmin(ReadOnlyAdmin):
+    list_display = ["id", "is_live", "created_at"]
 
 
 @admin.register(SpareKey)

@@ -125,8 +125,9 @@ def share_enums(
 ) -> Schema:
     """Let the parameters of queries refer to named enums, as bodies do."""
     schemas = result["components"]["schemas"]
-    predicates = schemas["PredicateType"]
-    predicates["x-enum-varnames"] = [PREDICATE_NAMES[one] for one in predicates["enum"]]
+    for predicates in (schemas["PredicateType"], schemas["DerivedPredicateType"]):
+        named = [PREDICATE_NAMES[one] for one in predicates["enum"]]
+        predicates["x-enum-varnames"] = named
     names = {tuple(one["enum"]): name for name, one in schemas.items() if "enum" in one}
     for *_, operation in operations_of(result):
         for parameter in operation.get("parameters", []):

@@ -38,7 +38,7 @@ def test_the_rows_of_the_form_are_the_attributes(browser, url, api):
         "definitionId": made.definition_id, "schemaId": made.schema.schema_id,
         "name": "Degree", "version": "1.0", "attributes": ["name", "year"],
         "supportsRevocation": True, "tag": "x",
-        "claims": {"year": {"type": "integer"}},
+        "claims": {"year": {"type": "integer"}}, "formats": ["anoncreds"],
     }  # fmt: skip
     assert made.definition_id in page and "0 of 15 places are used" in page
     entry = AuditEntry.objects.get(action="definition.created")

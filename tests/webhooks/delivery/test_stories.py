@@ -80,6 +80,7 @@ def assert_every_generation_can_read(calls, ids):
             "connection_id": ids["connection"],
             "ConnectionId": ids["connection"],
             "thread_id": Credential.objects.get(pk=ids["credential"]).thread_id,
+            "format": "anoncreds",
         },
         "state": "Requested",
     }
@@ -192,7 +193,8 @@ def test_an_exchange_by_link_names_no_connection(faber, acme, receiver, register
         Verification.objects.get(role="verifier"),
     )
     told = [call.body["data"] for call in receiver.calls]
-    assert told == [{"thread_id": row.thread_id} for row in rows]
+    assert [data["thread_id"] for data in told] == [row.thread_id for row in rows]
+    assert [data.get("connection_id") for data in told] == [None, None]
 
 
 def test_each_organization_is_told_of_its_own_only(faber, acme, receiver, registers):

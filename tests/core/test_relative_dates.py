@@ -5,14 +5,14 @@ from datetime import UTC, date, datetime
 import pytest
 
 from core.errors import Invalid
-from tests.support.errors import refusal
-from tests.support.presentations import attribute, policy_of, predicate
-from verifications.proofs import proof_policy
-from verifications.proofs.relative_dates import (
+from core.text.relative_dates import (
     GRAMMAR,
     is_relative_date,
     resolve_value,
 )
+from tests.support.errors import refusal
+from tests.support.presentations import attribute, policy_of, predicate
+from verifications.proofs import proof_policy
 
 
 @pytest.mark.parametrize(("day", "text", "number"), [

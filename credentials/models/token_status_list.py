@@ -1,0 +1,96 @@
+"""Token status lists: a public bit for each revocable SD-JWT VC."""
+
+import secrets
+from dataclasses import dataclass
+from typing import Self
+
+from django.db import models
+from django.db.models import F
+from django.db.models.expressions import Func, Value
+
+from core.work import transactions
+from tenants.models import Record, Tenant
+from wallets.models import issuer_url
+
+PLACES = 131_072
+# Half of them: a place is then found soon, and says nothing about when it was given.
+MAX_USED = PLACES // 2
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a credential in a list. uri: where everybody reads the list."""
+
+    uri: str
+    index: int
+
+
+class TokenStatusList(Record):
+    """A list of an organization. A bit that is set: the credential is revoked.
+
+    version: grows with each change of the bits.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    number = models.PositiveIntegerField()
+    bits = models.BinaryField()
+    used = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "number"], name="one_status_list_per_number"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.uri
+
+    @property
+    def uri(self) -> str:
+        return f"{issuer_url(self.tenant_id)}/status/{self.number}"
+
+    @classmethod
+    @transactions.atomic()
+    def take_place(cls, tenant: Tenant, taken: models.QuerySet[models.Model]) -> Place:
+        """Give a random free place to a new credential, in the caller's transaction.
+
+        The list stays locked until that ends. taken: credentials, by the columns
+        `revocation_registry_id` and `revocation_index`.
+        """
+        found = cls._lock_newest(tenant)
+        cls.objects.filter(pk=found.pk).update(used=F("used") + 1)
+        in_list = taken.filter(revocation_registry_id=found.uri)
+        while True:
+            index = secrets.randbelow(PLACES)
+            if not in_list.filter(revocation_index=index).exists():
+                return Place(found.uri, index)
+
+    @classmethod
+    def _lock_newest(cls, tenant: Tenant) -> Self:
+        """Lock the newest list that has room. A new one, if there is none."""
+        rows = cls.objects.filter(tenant=tenant).defer("bits").order_by("-number")
+        found = rows.select_for_update(no_key=True).first()
+        if found and found.used < MAX_USED:
+            return found
+        number = found.number + 1 if found else 1
+        # Another call may make it at the same time: then this one waits for it.
+        cls.objects.bulk_create(
+            [cls(tenant=tenant, number=number, bits=bytes(PLACES // 8))],
+            ignore_conflicts=True,
+        )
+        return rows.select_for_update(no_key=True).get(number=number)
+
+    @classmethod
+    def set_bit(cls, uri: str, index: int) -> None:
+        """Mark the credential at a place as revoked, in the caller's transaction."""
+        base, _, number = uri.rpartition("/status/")
+        tenant_id = base.rpartition("/")[2]
+        # PostgreSQL counts from the lowest bit of each byte, as these lists do.
+        changed = Func(
+            F("bits"), Value(index), Value(1), function="set_bit",
+            output_field=models.BinaryField(),
+        )  # fmt: skip
+        rows = cls.objects.filter(tenant=tenant_id, number=int(number))
+        rows.update(bits=changed, version=F("version") + 1)

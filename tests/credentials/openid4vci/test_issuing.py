@@ -1,0 +1,128 @@
+"""From an offer to the credential in a wallet of OpenID4VC."""
+
+import time
+
+from django.utils import timezone
+
+from credentials.models import Credential, Grant
+from tests.support.openid_wallet import OpenIdWallet
+from wallets.jose import certificates, signing, status_token
+from wallets.models import Authority, issuer_url
+
+
+def signer_of(credential):
+    chain = certificates.read_chain(credential.token.header["x5c"])
+    anchors = [Authority.live().read_certificate()]
+    certificates.verify_chain(chain, anchors, timezone.now())
+    return chain[0]
+
+
+def test_a_wallet_gets_what_was_offered(faber, card, offers, phone):
+    made = offers()
+    assert (made["state"], made["format"]) == ("Offered", "dc+sd-jwt")
+    held = phone.take(made["link"])
+    leaf = signer_of(held)
+    held.verify(certificates.key_of(leaf))
+    held.check_times(time.time())
+    assert certificates.names_of(leaf)[0] == {issuer_url(faber.tenant.pk)}
+    said = held.claims
+    assert (said["vct"], said["iss"]) == (card["vct"], issuer_url(faber.tenant.pk))
+    assert said["cnf"] == {"jwk": phone.jwk}
+    assert said["iat"] % 3600 == 0 and said["exp"] == said["iat"] + 365 * 86_400
+    assert {name: said[name] for name in ("Full name", "born", "year", "paid")} == {
+        "Full name": "Alice Smith",
+        "born": "1990-01-31",
+        "year": 7,
+        "paid": True,
+    }
+    assert said["age_over_18"] is True
+    assert "Full name" not in held.token.payload
+    shown = faber.get(f"/credentials/{made['credentialId']}")
+    assert (shown["state"], shown["values"]["born"]) == ("Issued", "19900131")
+    assert "walletLinks" not in shown
+
+
+def test_each_step_is_an_event_with_its_format(faber, offers, phone):
+    phone.take(offers()["link"])
+    bodies = [event["body"] for event in faber.get("/events")]
+    found = {body["state"]: body["data"]["format"] for body in bodies}
+    assert found == dict.fromkeys(("Offered", "Requested", "Issued"), "dc+sd-jwt")
+
+
+def test_it_may_bind_its_token(offers, phone):
+    phone.dpop_secret = signing.generate_secret()
+    phone.open(offers()["link"])
+    assert phone.take_token()["token_type"] == "DPoP"
+    assert phone.keep(phone.ask())
+
+
+def test_the_holder_needs_the_code_that_is_shown_once(faber, offers, phone):
+    made = offers(transactionCode=True)
+    code = made["transactionCode"]
+    assert len(code) == 6 and code.isdecimal()
+    assert "transactionCode" not in faber.get(f"/credentials/{made['credentialId']}")
+    grant = Grant.objects.get()
+    assert code.encode() not in bytes(grant.transaction_code)
+    assert phone.take(made["link"], code)
+
+
+def test_by_hand_the_wallet_asks_again(faber, offers, phone):
+    made = offers(automaticIssuance=False)
+    path = f"/credentials/{made['credentialId']}"
+    phone.open(made["link"])
+    phone.take_token()
+    response = phone.ask()
+    assert response.status_code == 202
+    waiting = response.json()
+    assert waiting["interval"] == 5
+    assert faber.get(path)["state"] == "Requested"
+    assert phone.ask_later(waiting["transaction_id"]).status_code == 202
+    faber.put(path, {})
+    assert faber.get(path)["state"] == "Issued"
+    assert phone.keep(phone.ask_later(waiting["transaction_id"]))
+    again = phone.ask_later(waiting["transaction_id"])
+    assert again.json()["error"] == "invalid_transaction_id"
+
+
+def test_a_lost_answer_is_given_again(offers, phone):
+    phone.open(offers()["link"])
+    phone.take_token()
+    body = phone.request()
+    first = phone.ask(body).json()
+    assert phone.ask(body).json() == first  # the very same request
+    assert phone.ask().json() == first  # with a new nonce
+    assert Credential.objects.get().state == "Issued"
+    other = OpenIdWallet()
+    other.offer, other.issuer, other.token = phone.offer, phone.issuer, phone.token
+    assert other.ask().json()["error"] == "credential_request_denied"
+
+
+def test_revoking_sets_the_bit_that_is_served(faber, offers, phone):
+    made = offers()
+    listed = phone.take(made["link"]).claims["status"]["status_list"]
+
+    def status():
+        response = phone.read(listed["uri"])
+        assert response["Content-Type"] == "application/statuslist+jwt"
+        assert response["Access-Control-Allow-Origin"] == "*"
+        found = status_token.parse_token(
+            response.content.decode(), listed["uri"], time.time()
+        )
+        found.token.verify(certificates.key_of(signer_of(found)))
+        return found.status_of(listed["idx"])
+
+    assert status() == 0
+    faber.delete(f"/credentials/{made['credentialId']}")
+    assert status() == 1
+    assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Revoked"
+
+
+def test_wallets_say_what_became_of_it(offers, phone):
+    phone.open(offers()["link"])
+    phone.take_token()
+    told = phone.ask().json()["notification_id"]
+    body = {"notification_id": told, "event": "credential_accepted"}
+    for _ in range(2):
+        response = phone.post("notification", body, **phone.authorization(""))
+        assert response.status_code == 204
+    assert Grant.objects.get().notified == "credential_accepted"
