@@ -607,6 +607,8 @@ SPECTACULAR_SETTINGS = {
         "InvitationProtocol": "connections.api.serializers.PROTOCOLS",
         "LinkProtocol": "connections.api.serializers.LINK_PROTOCOLS",
         "Handshake": "connections.protocols.out_of_band.HANDSHAKE_VERSIONS",
+        "RequestProtocol": "verifications.api.serializers.REQUEST_PROTOCOLS",
+        "KioskProtocol": "verifications.api.kiosks.PROTOCOLS",
         "MessageDirection": "connections.models.BasicMessage.Direction",
         "MessageType": "webhooks.api.serializers.MESSAGE_TYPES",
         "WebhookType": "webhooks.api.serializers.TYPES",

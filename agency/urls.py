@@ -76,6 +76,7 @@ api_routes = [
     route("health/ready", health.Health, get="ready"),
     route("health/status", health.Health, get="status"),
     *credentials.public,
+    *verifications.public,
     *organizations.public,
     path("openapi.json", document.serve_document, name="openapi"),
 ]

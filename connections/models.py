@@ -489,10 +489,11 @@ class Connection(EventSource, NotedRow):
         columns = self._peer_columns(party, message)
         move(self, [self.State.INVITED], self.State.CONNECTED, **columns)
 
-    def bind_wallet(self, end: datetime) -> None:
+    def bind_wallet(self, end: datetime | None) -> None:
         """Link to a wallet of OpenID4VC: the first one that called has it.
 
-        end: when what the link led to ends, if the wallet does not go on.
+        end: when what the link led to ends, if the wallet does not go on. None if it has
+        nothing more to do.
         """
         connected = self.State.CONNECTED
         move(self, [self.State.INVITED], connected, expiry_due_at=end)

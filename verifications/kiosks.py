@@ -23,6 +23,8 @@ from core.work import network_reads, transactions
 from tenants import tokens
 from tenants.models import Tenant
 from verifications.models import Kiosk, Verification, VerificationPolicy
+from verifications.openid4vp import requests as openid4vp
+from verifications.openid4vp.requests import OPENID4VP, compile_policy
 from verifications.present_proof import verifier
 from wallets.models import Wallet
 
@@ -60,11 +62,15 @@ def create_kiosk(
     name: str,
     seconds: int,
     shown_items: list[str],
+    protocol: str = "",
 ) -> Kiosk:
     """Create a kiosk with its link as `url`, which cannot be read again.
 
-    400 `unknown_item` if an item is not one that shows values; 409 `too_many_kiosks`.
+    protocol: OPENID4VP, or "" for DIDComm. 400 `unknown_item` if an item is not one that
+    shows values; 409 `too_many_kiosks`, `not_provable`.
     """
+    if protocol == OPENID4VP:
+        compile_policy(tenant, policy.unsealed_policy())
     showable = [item.policy_name for item in policy.unsealed_policy().attributes]
     if unknown := [item for item in shown_items if item not in showable]:
         message = f"The policy has no item that shows values and is named {unknown[0]}."
@@ -76,6 +82,7 @@ def create_kiosk(
         name=name,
         seconds=seconds,
         shown_items=shown_items,
+        protocol=protocol,
         sha256=tokens.digest_of(token),
     )
     with transactions.atomic():
@@ -194,13 +201,17 @@ def replace_request(kiosk: Kiosk) -> bool:
     unchanged = rows.filter(pk=kiosk.pk, verification_id=kiosk.verification_id)
     if unchanged.first() is None:
         return False
-    policy = kiosk.policy
-    made = verifier.send_request_by_link(
-        Wallet.of_organization(kiosk.tenant),
-        policy.unsealed_policy(),
-        policy.pk,
-        options=connectionless.default_options(kiosk.tenant),
-    )
+    wallet = Wallet.of_organization(kiosk.tenant)
+    policy = kiosk.policy.unsealed_policy()
+    if kiosk.protocol == OPENID4VP:
+        made = openid4vp.send_request_by_link(wallet, policy, kiosk.policy_id)
+    else:
+        made = verifier.send_request_by_link(
+            wallet,
+            policy,
+            kiosk.policy_id,
+            options=connectionless.default_options(kiosk.tenant),
+        )
     end = clock.now() + REQUEST_LIFETIME
     assert made.connection
     made.connection.update_columns(expires_at=end, expiry_due_at=end)

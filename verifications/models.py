@@ -19,6 +19,7 @@ from connections.models import Connection
 from core.errors import WrongState
 from core.states import Transitions, move, sources_of
 from core.work import transactions
+from credentials.models import CredentialFormat
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
 from verifications import messages, previews
@@ -85,6 +86,8 @@ class Kiosk(Record):
     seconds = models.PositiveSmallIntegerField()
     # The `policyName` of each item whose values are shown.
     shown_items = models.JSONField(default=list)
+    # By which it asks, if that is not as the organization asks by DIDComm.
+    protocol = models.CharField(max_length=9, blank=True, default="", db_default="")
     sha256 = models.BinaryField(unique=True)
     last_seen_at = models.DateTimeField(null=True)
     # The request on the screen. Without a foreign key: deleting a verification stays as
@@ -107,6 +110,8 @@ class Verification(Exchange):
 
     verifier   Proposed ─answer_proposal→ Requested ─receive_presentation→ Accepted
                (valid or not: see is_valid)
+    verifier   Requested ─receive_answer→ Accepted
+    verifier   Requested ─receive_refusal→ Rejected
     prover     Proposed ─receive_request→ Requested ─present→ Accepted
     prover     Accepted ─receive_verdict→ Accepted
     verifier   Proposed ─receive_proposal→ Proposed
@@ -169,6 +174,15 @@ class Verification(Exchange):
     policy = models.BinaryField()
     # The preview of a proposal. Null if the exchange began with a request.
     proposal = models.BinaryField(null=True)
+    # Of the credentials that are asked for. SD-JWT VCs are asked for by OpenID4VP.
+    format = models.CharField(
+        max_length=9,
+        choices=CredentialFormat.choices,
+        default=CredentialFormat.ANONCREDS,
+        db_default=CredentialFormat.ANONCREDS,
+    )
+    # OpenID4VP: the key to which the answer is encrypted, and what it must repeat.
+    answer_key = models.BinaryField(null=True)
     request_body = models.BinaryField(null=True)
     presentation = models.BinaryField(null=True)
     # The revealed values by policy item.
@@ -263,6 +277,9 @@ class Verification(Exchange):
         vault.seal(row, "request_body", proof_request)
         return row
 
+    def event_data(self, wallet: Any) -> dict[str, Any]:
+        return {**super().event_data(wallet), "format": str(self.format)}
+
     @property
     def awaits_peer(self) -> bool:
         """Whether the other side acts next.
@@ -307,6 +324,8 @@ class Verification(Exchange):
         """
         if self.request_body is None:
             raise WrongState(self, [self.State.REQUESTED])
+        if self.format == CredentialFormat.SD_JWT:
+            return ProofRequest.of_policy(self.unsealed_policy())
         return ProofRequest.parse(vault.unseal(self, "request_body"))
 
     def unsealed_policy(self) -> Policy:
@@ -419,6 +438,24 @@ class Verification(Exchange):
             checks=vault.sealed_value(self, "checks", checks),
             **format_columns(message),
         )
+
+    def receive_answer(self, answer: dict[str, Any], outcome: Outcome) -> None:
+        """Verifier: a wallet of OpenID4VP has answered. outcome: our verdict."""
+        checks = [check._asdict() for check in outcome.checks]
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.ACCEPTED,
+            is_valid=outcome.is_valid,
+            verified_at=timezone.now(),
+            presentation=vault.sealed_value(self, "presentation", answer),
+            proof=vault.sealed_value(self, "proof", outcome.proof),
+            checks=vault.sealed_value(self, "checks", checks),
+        )
+
+    def receive_refusal(self) -> None:
+        """Verifier: a wallet of OpenID4VP has declined."""
+        move(self, [self.State.REQUESTED], self.State.REJECTED, problem="abandoned")
 
     def receive_verdict(self, is_valid: bool, cause: str = "") -> None:
         """Prover: the verifier has judged the proof. Later verdicts are ignored.

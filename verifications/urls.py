@@ -1,6 +1,9 @@
 """Routes of policies and verifications: below the prefix of an API or a wallet."""
 
+from django.urls import path
+
 from core.api.views import DETAIL, route
+from verifications.api import openid4vp
 from verifications.api.kiosks import Kiosks
 from verifications.api.lab import PolicyTrials
 from verifications.api.legacy_definitions import (
@@ -11,6 +14,11 @@ from verifications.api.policies import VerificationPolicies
 from verifications.api.prover import WalletVerifications
 from verifications.api.verifier import Verifications
 
+# Of an organization, for wallets of OpenID4VP.
+public = [
+    path("openid/<uuid:tenantId>/requests/<str:token>", openid4vp.show_request),
+    path("openid/<uuid:tenantId>/responses/<str:token>", openid4vp.take_answer),
+]
 credentials_api = [
     route("verificationPolicies", VerificationPolicies, get="list", post="create"),
     route("verificationPolicies/try", PolicyTrials, post="create"),

@@ -47,7 +47,6 @@ MEMBERS = {
     "schema_version": "schemaVersion",
     "schema_issuer": "schemaIssuerDid",
     "vct": "vct",
-    "anchor": "trustAnchorId",
 }
 LABELS = {
     "definition": "definition",
@@ -57,7 +56,6 @@ LABELS = {
     "schema_version": "schema version",
     "schema_issuer": "schema issuer",
     "vct": "type",
-    "anchor": "trust anchor",
 }
 VALUE_PARTS = ("attribute", "value")  # of `value`, the value that is required
 PROVEN = "proven_by"  # names, with commas between them

@@ -121,8 +121,9 @@ def read_json(request: HttpRequest) -> Any:
         ) from None
 
 
-def read_form(request: HttpRequest) -> dict[str, str]:
-    if request.content_type != FORM or len(request.body) > MAX_BODY:
+def parse_form(request: HttpRequest, limit: int = MAX_BODY) -> dict[str, str]:
+    """Return the parameters of a form of at most `limit` bytes."""
+    if request.content_type != FORM or len(request.body) > limit:
         raise ProtocolError("invalid_request", f"Send a form, as {FORM}.")
     try:
         form = QueryDict(request.body, encoding="utf-8")
@@ -198,7 +199,7 @@ def show_offer(request: HttpRequest, tenant: Tenant, token: str) -> HttpResponse
 
 @endpoint("POST")
 def token(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    form = read_form(request)
+    form = parse_form(request)
     return JsonResponse(tokens.redeem_code(tenant, form, request.headers.get("DPoP")))
 
 

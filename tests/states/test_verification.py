@@ -12,6 +12,7 @@ from tests.support import state_diagrams, walks
 from verifications import messages
 from verifications.models import Verification
 from verifications.present_proof import endings, prover, verifier
+from verifications.proofs.checks import Outcome
 from verifications.proofs.policy import Policy
 
 pytestmark = pytest.mark.usefixtures("met")
@@ -53,6 +54,16 @@ def receive_proposal(row):
     row.receive_proposal(AGAIN, POLICY, {"comment": ""})
 
 
+def receive_answer(row):
+    row.lock()
+    row.receive_answer({"vp_token": {}}, Outcome(False, [], {}))
+
+
+def receive_refusal(row):
+    row.lock()
+    row.receive_refusal()
+
+
 DECLINE, AUTO, ACK = Verification.decline, prover.answer_request, receive_ack
 AGAIN = walks.received({"@type": f"{PREFIX}present-proof/1.0/any", "@id": "again"})
 POLICY = Policy("P", "1", (), ())
@@ -60,9 +71,11 @@ STEPS = {  # how each method of the diagram is come to
     "answer_proposal": (verifier.answer_proposal,),
     "decline": (DECLINE,),
     "present": (AUTO, submit),
+    "receive_answer": (receive_answer,),
     "receive_presentation": (receive_presentation,),
     "receive_problem": (),  # is ignored
     "receive_proposal": (receive_proposal,),
+    "receive_refusal": (receive_refusal,),
     "receive_request": (receive_request,),
     "receive_verdict": (ACK,),
 }

@@ -1,5 +1,6 @@
 """A wallet of OpenID4VC on somebody's phone: it knows only links and the public routes."""
 
+import json
 import secrets
 import time
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -7,7 +8,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from django.conf import settings
 from django.test import Client
 
-from wallets.jose import sd_jwt, signing
+from wallets.jose import certificates, encryption, sd_jwt, signing
 
 CODE_GRANT = "urn:ietf:params:oauth:grant-type:pre-authorized_code"
 FORM = "application/x-www-form-urlencoded"
@@ -129,3 +130,57 @@ class OpenIdWallet:
         [made] = response.json()["credentials"]
         self.credential = made["credential"]
         return sd_jwt.read(self.credential)
+
+    def read_request(self, link, **form):
+        """Read the request behind a link, by POST as the link says; verify its signer."""
+        self.query = {
+            name: values[0] for name, values in parse_qs(urlsplit(link).query).items()
+        }
+        path = self.query["request_uri"].removeprefix(settings.PUBLIC_URL)
+        response = self.client.post(path, urlencode(form), content_type=FORM)
+        assert response.status_code == 200, response.content
+        token = signing.read_token(response.content.decode(), "oauth-authz-req+jwt")
+        [leaf, *_] = certificates.read_chain(token.header["x5c"])
+        token.verify(certificates.key_of(leaf))
+        assert self.query["client_id"] == f"x509_hash:{certificates.hash_of(leaf)}"
+        self.request_object = token.payload
+        return token.payload
+
+    def present(self, names, **changes):
+        """The card with these claims, for the request that was read."""
+        given = {
+            "audience": self.request_object["client_id"],
+            "nonce": self.request_object["nonce"],
+            "secret": self.secret,
+            "now": int(time.time()),
+        } | changes
+        held = sd_jwt.read(self.credential)
+        return sd_jwt.present(held, [(name,) for name in names], **given)
+
+    def vp_token(self, **changes):
+        """All queries answered with the card."""
+        return {
+            query["id"]: [
+                self.present([claim["path"][0] for claim in query["claims"]], **changes)
+            ]
+            for query in self.request_object["dcql_query"]["credentials"]
+        }
+
+    def encrypt(self, answer):
+        [jwk] = self.request_object["client_metadata"]["jwks"]["keys"]
+        return encryption.encrypt(
+            json.dumps(answer).encode(), jwk, "A128GCM", jwk["kid"]
+        )
+
+    def send(self, **form):
+        path = self.request_object["response_uri"].removeprefix(settings.PUBLIC_URL)
+        return self.client.post(path, urlencode(form), content_type=FORM)
+
+    def send_answer(self, **answer):
+        said = {"vp_token": self.vp_token(), "state": self.request_object["state"]}
+        return self.send(response=self.encrypt(said | answer))
+
+    def answer(self, link):
+        """All steps of an honest wallet."""
+        self.read_request(link)
+        return self.send_answer()

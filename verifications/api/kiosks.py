@@ -18,7 +18,9 @@ from verifications.kiosks import (
     revoke_kiosk,
 )
 from verifications.models import Kiosk, VerificationPolicy
+from verifications.openid4vp.requests import OPENID4VP
 
+PROTOCOLS = [OPENID4VP]
 SHOWN_ITEMS = "The `policyName` of each item whose values appear on the screen."
 
 
@@ -30,6 +32,11 @@ class KioskParameters(Parameters):
         min_value=MIN_SECONDS,
         max_value=MAX_SECONDS,
         help_text="How long an answer stays on the screen.",
+    )
+    protocol = serializers.ChoiceField(
+        PROTOCOLS,
+        required=False,
+        help_text="For wallets of OpenID4VP. Without it the kiosk asks by DIDComm.",
     )
     shownItems = serializers.ListField(
         child=serializers.CharField(max_length=256, trim_whitespace=False),
@@ -47,6 +54,9 @@ class KioskContract(Contract[Kiosk]):
     shownItems = serializers.ListField(
         source="shown_items", child=serializers.CharField(), help_text=SHOWN_ITEMS
     )
+    protocol = serializers.CharField(
+        required=False, help_text="`openid4vp`, if by that."
+    )
     createdAtUtc = serializers.DateTimeField(source="created_at")
     updatedAtUtc = serializers.DateTimeField(source="updated_at")
     lastSeenAtUtc = serializers.DateTimeField(
@@ -54,6 +64,9 @@ class KioskContract(Contract[Kiosk]):
         required=False,
         help_text="When a screen last asked, to the minute.",
     )
+
+    def get_protocol(self, kiosk: Kiosk) -> str | None:
+        return kiosk.protocol or None
 
 
 class NewKioskContract(KioskContract):
@@ -80,6 +93,7 @@ class Kiosks(View):
             name=body["name"],
             seconds=body["seconds"],
             shown_items=body["shownItems"],
+            protocol=body.get("protocol", ""),
             shown_once=True,  # the response has the token
         )
         return self.to_response(NewKioskContract, made)

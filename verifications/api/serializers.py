@@ -7,8 +7,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from connections.api.serializers import (
+    BY_DEFAULT,
     EXCHANGE_VERSION,
     LINK_COLUMNS,
+    LINK_PROTOCOLS,
+    OPENID4VP,
     PROBLEM,
     PROBLEM_MESSAGE,
     REASON,
@@ -42,7 +45,7 @@ from core.text.relative_dates import (
     seems_relative,
 )
 from credentials.api.serializers import CredentialContract
-from credentials.models import Credential
+from credentials.models import Credential, CredentialFormat
 from tenants import vault
 from verifications.models import Verification, VerificationPolicy
 from verifications.proofs.failures import list_causes
@@ -53,6 +56,8 @@ from wallets.anoncreds import INT32
 
 STATES = [(str(state), str(state)) for state in Verification.State]
 ROLES = [(str(role), str(role)) for role in Verification.Role]
+FORMATS = [(str(one), str(one)) for one in CredentialFormat]
+REQUEST_PROTOCOLS = [*LINK_PROTOCOLS, OPENID4VP]
 NOT_COMPARED = (
     "Give a whole number: predicates compare whole numbers only. A date compares as "
     "one, as 20260131 or today-18y; a text is asked for by a restriction on its value."
@@ -103,10 +108,6 @@ class VerificationPolicyRestriction(CredentialFilter):
 
     value = RestrictedAttribute(required=False)
     vct = optional_text(500, help_text=f"The type of an SD-JWT VC. {ONLY_BY_OPENID}")
-    trustAnchorId = optional_text(
-        help_text="With `vct`: of the organization's trust anchors, the one to which "
-        f"its issuer's certificate leads. {ONLY_BY_OPENID}"
-    )
     provenBy = serializers.ListField(
         child=serializers.CharField(max_length=256, trim_whitespace=False),
         required=False,
@@ -216,6 +217,14 @@ class ProposedPolicyParameters(NotedPolicyParameters):
 class NotedLinkParameters(ExchangeLinkParameters, NotesParameters):
     """How the request is written for a link, and the notes of the verification."""
 
+    protocol = serializers.ChoiceField(
+        REQUEST_PROTOCOLS,
+        required=False,
+        help_text="`out-of-band`: as an out-of-band invitation. `connections/1.0`: the "
+        "message itself, with `~service`. `openid4vp`: of SD-JWT VCs, for wallets of "
+        "OpenID4VP. " + BY_DEFAULT,
+    )
+
 
 class SharedPolicyParameters(VerificationPolicyParameters, NotedLinkParameters):
     """A policy that is asked for by a link."""
@@ -255,6 +264,15 @@ class ProofAttribute(serializers.Serializer):
     revealed = serializers.BooleanField()
     selfAttested = serializers.BooleanField()
     conditional = serializers.BooleanField()
+    format = serializers.ChoiceField(
+        FORMATS, required=False, help_text="Of an SD-JWT VC."
+    )
+
+
+class WalletLinks(serializers.Serializer):
+    """Links that open a wallet, by protocol."""
+
+    openid4vp = serializers.CharField(required=False)
 
 
 class Check(serializers.Serializer):
@@ -312,7 +330,8 @@ class VerificationContract(NotesContract[Verification]):
     columns = (
         "policy_id", "state", "created_at", "updated_at", "is_valid", "verified_at",
         "policy", "proposal", "proof", "checks", "thread_id", "problem", "reason",
-        "reference", "metadata", "tenant", *LINK_COLUMNS,
+        "reference", "metadata", "tenant", "format", "connection__wallet_link",
+        "connection__state", *LINK_COLUMNS,
     )  # fmt: skip
 
     value_members = ("proof", "proposal", "reason", METADATA)
@@ -324,6 +343,9 @@ class VerificationContract(NotesContract[Verification]):
         source="policy_id", required=False, help_text="The id of the stored policy."
     )
     state = serializers.ChoiceField(STATES)
+    format = serializers.ChoiceField(
+        FORMATS, help_text="Of the credentials that are asked for."
+    )
     createdAtUtc = serializers.DateTimeField(source="created_at")
     updatedAtUtc = serializers.DateTimeField(source="updated_at")
     isValid = serializers.BooleanField(source="is_valid", required=False)
@@ -342,6 +364,10 @@ class VerificationContract(NotesContract[Verification]):
     )
     verificationRequestUrl = serializers.CharField(required=False)
     verificationUrl = serializers.CharField(required=False)
+    walletLinks = WalletLinks(
+        required=False,
+        help_text="Of one by link: what opens a wallet of OpenID4VP.",
+    )
     threadId = serializers.CharField(source="thread_id", help_text=THREAD_ID)
     problem = serializers.CharField(required=False, help_text=PROBLEM)
     problemMessage = serializers.CharField(
@@ -381,8 +407,14 @@ class VerificationContract(NotesContract[Verification]):
 
     def get_verificationRequestData(self, verification: Verification) -> str | None:
         connection = verification.live_connection
-        if connection and was_started_by_link(connection):
+        if connection and was_started_by_link(connection) and connection.has_messages:
             return encoded_message(connection)
+        return None
+
+    def get_walletLinks(self, verification: Verification) -> dict[str, str] | None:
+        connection = verification.live_connection
+        if connection and connection.wallet_link and connection.is_open:
+            return {OPENID4VP: connection.wallet_link}
         return None
 
     def get_verificationRequestUrl(self, verification: Verification) -> str | None:

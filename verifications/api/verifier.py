@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from connections.api.exchanges import ExchangeView
 from connections.api.link_options import create_with_options, read_link_options
-from connections.api.serializers import out_of_band_options
+from connections.api.serializers import OPENID4VP, out_of_band_options
 from connections.exchange import PARTIES
 from connections.models import Connection
 from connections.protocols import public_dids
@@ -31,6 +31,7 @@ from verifications.api.serializers import (
     as_uuid,
 )
 from verifications.models import Verification, VerificationPolicy
+from verifications.openid4vp import requests as openid4vp
 from verifications.present_proof import verifier
 from verifications.proofs import proof_policy
 from verifications.proofs.policy import Policy
@@ -56,6 +57,11 @@ def request_function(
     if connection:
         return partial(verifier.send_request, connection, policy, policy_id, notes)
     wallet = Wallet.of_organization(tenant)
+    if link_options.get("protocol") == OPENID4VP:
+        ask = partial(openid4vp.send_request_by_link, wallet, policy, policy_id, notes)
+        return partial(
+            create_with_options, ask, read_link_options(tenant, link_options)
+        )
     if link_options.get("usePublicDid"):
         public_dids.require_resolvable_did(wallet)
     share = partial(

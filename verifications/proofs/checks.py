@@ -706,7 +706,7 @@ def _run_rules(judgement: Judgement) -> list[Check]:
     checks: list[Check] = []
     general_failed = False
     for name, general_rule in PRESENTATION_RULES.items():
-        check = _run_rule(None, name, partial(general_rule, judgement), general_failed)
+        check = run_rule(None, name, partial(general_rule, judgement), general_failed)
         general_failed = check.status != "pass"
         checks.append(check)
     any_failed = general_failed
@@ -714,17 +714,18 @@ def _run_rules(judgement: Judgement) -> list[Check]:
         item_failed = general_failed
         for name, rule in ITEM_RULES.items():
             run = partial(rule, judgement, asked)
-            check = _run_rule(asked.item.policy_name, name, run, item_failed)
+            check = run_rule(asked.item.policy_name, name, run, item_failed)
             item_failed = check.status != "pass"
             checks.append(check)
         any_failed = any_failed or item_failed
     signature = partial(check_signature, judgement)
-    return [*checks, _run_rule(None, "signature", signature, any_failed)]
+    return [*checks, run_rule(None, "signature", signature, any_failed)]
 
 
-def _run_rule(
+def run_rule(
     policy_name: str | None, name: str, run: Callable[[], Failure | None], skip: bool
 ) -> Check:
+    """Return the result of a rule. skip: an earlier rule failed, so it does not run."""
     if skip:
         message = "Not checked: an earlier check failed."
         return Check(policy_name, name, "skipped", None, message)

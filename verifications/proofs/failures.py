@@ -211,6 +211,55 @@ SIGNATURE = Failure(
     FORGED,
 )
 
+CREDENTIAL_MALFORMED = Failure(
+    "credential_malformed",
+    "What the wallet sent does not have the shape of an SD-JWT VC.",
+    OTHER_WALLET,
+)
+UNTRUSTED_CERTIFICATE = Failure(
+    "untrusted_certificate",
+    "No authority that counts here stands behind the issuer of the credential.",
+    "The credential is of another issuer than the policy names, or the certificate of "
+    "its issuer has expired, which the issuer must renew.",
+)
+EXPIRED = Failure(
+    "expired",
+    "The credential has expired.",
+    "The holder needs a new one: the issuer can offer it.",
+)
+NOT_VALID_YET = Failure(
+    "not_valid_yet",
+    "The credential is valid from a later time on.",
+    "Ask again at that time; the issuer can say when.",
+)
+HOLDER_BINDING = Failure(
+    "holder_binding",
+    "It is not proven that the holder of the credential has answered this request.",
+    FORGED,
+)
+ATTRIBUTE_NOT_SHOWN = Failure(
+    "attribute_not_shown",
+    "The credential does not show all attributes that the item asks for.",
+    "The holder left something out, or the credential does not have it. Compare the "
+    "names in the policy with those of the credential, then ask again.",
+)
+NOT_PROVEN = Failure(
+    "not_proven",
+    "No claim of the credential proves the comparison.",
+    "The holder does not meet the condition, or the credential does not say so.",
+)
+REVOKED = Failure(
+    "revoked",
+    "The credential is revoked or suspended.",
+    "The holder needs a new one: the issuer can say why.",
+)
+STATUS_UNAVAILABLE = Failure(
+    "status_unavailable",
+    "It could not be found out whether the credential is revoked.",
+    "The list of its issuer is out of reach or wrong. Ask again later; the issuer can "
+    "say more.",
+)
+
 # By code. Failures of one code have the same advice.
 FAILURES = {
     failure.code: failure
@@ -222,7 +271,7 @@ CAUSES = (
     Cause(
         "no_card",
         "No card that proves this.",
-        ("unanswered", "bound_unanswered", "self_attested"),
+        ("unanswered", "bound_unanswered", "self_attested", "attribute_not_shown"),
     ),
     Cause(
         "revoked_or_old_list",
@@ -242,12 +291,32 @@ CAUSES = (
     Cause(
         "other_card",
         "The card is not the one that was asked for.",
-        ("restriction", "unknown_definition", "attribute_not_in_schema"),
+        (
+            "restriction",
+            "unknown_definition",
+            "attribute_not_in_schema",
+            "untrusted_certificate",
+        ),
     ),
     Cause(
         "other_value",
         "The card does not show the value that was asked for.",
-        ("value_restriction",),
+        ("value_restriction", "not_proven"),
+    ),
+    Cause(
+        "card_revoked",
+        "The card was revoked.",
+        ("revoked",),
+    ),
+    Cause(
+        "revocation_unknown",
+        "Whether the card was revoked is not known right now.",
+        ("status_unavailable",),
+    ),
+    Cause(
+        "not_in_force",
+        "The card has expired, or is not valid yet.",
+        ("expired", "not_valid_yet"),
     ),
     Cause(
         "several_cards",
@@ -295,6 +364,11 @@ RULES = {
     "revocation_registry": "The registry of revocations is the issuer's",
     "status_list": "The list of revocations is the newest one",
     "signature": "The signatures of the issuers are genuine",
+    # Of SD-JWT VCs (openid4vp/sd_jwt_rules.py), beside those of the same name.
+    "credential": "It has the shape of an SD-JWT VC",
+    "certificate": "An authority that counts stands behind the issuer",
+    "validity": "The credential is valid today",
+    "binding": "Its holder has presented it, for this request",
 }
 
 

@@ -24,7 +24,7 @@ MAX_TIMESTAMP = 253402300799  # the last second of the year 9999
 
 REVOCATION_REQUIREMENT = "revocationRequirement"
 # The members of a restriction that no credential of AnonCreds has.
-SD_JWT_FIELDS = ("vct", "trustAnchorId")
+SD_JWT_FIELDS = ("vct",)
 PROVEN_BY = "provenBy"
 LOWER_BOUND_TYPES = (">=", ">")
 # Definition id -> the normalised names of its attributes that are always integers.
@@ -318,6 +318,11 @@ class Policy:
         requirements = [self.requirement, *(item.requirement for item in self.items)]
         return any(one.valid_from is not None for one in requirements)
 
+    def asks_for_status(self, item: PolicyItem) -> bool:
+        """Whether the credential that answers an item must not be revoked."""
+        times = (item.requirement.end, self.requirement.end)
+        return self.is_judged_at_receipt or times != (None, None)
+
     def list_times(self) -> list[tuple[str, int]]:
         """Every time that it names, in unix seconds, with its path."""
         parts = [("", self.requirement)]
@@ -399,7 +404,7 @@ def _without_sd_jwt(item: PolicyItem) -> PolicyItem:
     if item.restrictions and not kept:
         raise not_provable(
             item,
-            "all its restrictions name a vct, a trust anchor or provenBy, which are of "
+            "all its restrictions name a vct or provenBy, which are of "
             "SD-JWT VCs. Ask with the protocol openid4vp, or add a restriction by "
             "definition, schema or issuer.",
         )

@@ -199,8 +199,6 @@ def _read_restriction(errors: _Errors, path: str, body: dict) -> dict:
         for field in (*RESTRICTION_FIELDS, *SD_JWT_FIELDS)
         if body.get(field) is not None
     }
-    if "trustAnchorId" in restriction and "vct" not in restriction:
-        errors[f"{path}.trustAnchorId"].append("Give it together with vct.")
     if body.get("value") is not None:
         value = body["value"] if isinstance(body["value"], dict) else {}
         required = value.get("attributeValue")

@@ -92,6 +92,33 @@ class ProofRequest:
             )
         return cls(body, tuple(items), interval)
 
+    @classmethod
+    def of_policy(cls, policy: Policy) -> Self:
+        """What a policy without relative dates asks of SD-JWT VCs.
+
+        Its items have the one referent of their name, as there is no AnonCreds request.
+        """
+        items = tuple(
+            Item(
+                item.policy_name,
+                item.attribute_names,
+                item.predicate_type,
+                item.threshold if isinstance(item.threshold, int) else None,
+                item.restrictions,
+                item.requirement,
+                referents=(item.policy_name,),
+                companions={
+                    name: f"{item.policy_name}{VALUE_SUFFIX}{name}"
+                    for name in item.restrictions_by_value_name()
+                    if item.is_predicate
+                    or not contains_name(item.attribute_names, name)
+                },
+            )
+            for item in policy.items
+        )
+        head = {"name": policy.name, "version": policy.version}
+        return cls(head, items, None)
+
     def to_policy(self) -> Policy:
         """Return the policy that asks for the same.
 

@@ -9,6 +9,7 @@ import binascii
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -177,6 +178,23 @@ def key_identifier_of(certificate: Certificate) -> str:
             certificate.public_key()
         ).digest
     return encode_base64url(digest)
+
+
+def is_named(certificate: Certificate, issuer: Any) -> bool:
+    """Whether a certificate is of this issuer: its URI, or the host of that.
+
+    Also without an issuer, as the certificate says then who it is.
+    """
+    if issuer is None:
+        return True
+    uris, hosts = names_of(certificate)
+    return issuer in uris or urlsplit(issuer).hostname in hosts
+
+
+def require_in_time(certificate: Certificate, now: datetime) -> None:
+    """PeerError `untrusted_certificate` before and after a certificate counts."""
+    if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
+        raise untrusted("it has expired, or is not valid yet")
 
 
 def names_of(certificate: Certificate) -> tuple[set[str], set[str]]:

@@ -15,7 +15,7 @@ REFERENCE = {"reference": TEXT | {"description": "The object's, if it has one."}
 DATA: dict[str, dict[str, Schema]] = {
     "connection": OF_PARTIES | REFERENCE,
     "credential": OF_PARTIES | {"thread_id": TEXT, "format": TEXT} | REFERENCE,
-    "verification": OF_PARTIES | {"thread_id": TEXT} | REFERENCE,
+    "verification": OF_PARTIES | {"thread_id": TEXT, "format": TEXT} | REFERENCE,
     "message": OF_PARTIES,
     "webhook": {"reason": TEXT},
     "bulk": {

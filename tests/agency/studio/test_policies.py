@@ -44,7 +44,7 @@ RESTRICTIONS = [
         "value": {"attributeName": "city", "attributeValue": " Bern "},
     },
     {"credentialDefinitionId": "did3:3:CL:1:default"},
-    {"vct": "https://issuer.example/degree", "trustAnchorId": "4f1c"},
+    {"vct": "https://issuer.example/degree"},
 ]
 EITHER = [
     {"issuerDid": "did1"},

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from verifications.openid4vp import sd_jwt_rules
 from verifications.proofs import checks, failures
 
 DEFINED = [
@@ -54,7 +55,8 @@ def test_a_cause_is_said_once_for_all_items():
 
 def test_each_rule_has_words():
     rules = ["malformed", *checks.PRESENTATION_RULES, *checks.ITEM_RULES, "signature"]
-    assert list(failures.RULES) == rules
+    of_sd_jwt = [name for name in sd_jwt_rules.ITEM_RULES if name not in rules]
+    assert list(failures.RULES) == rules + of_sd_jwt
 
 
 def test_a_check_of_an_older_release_keeps_its_message():

@@ -126,7 +126,6 @@ def test_an_attribute_item_needs_its_name_and_a_predicate_its_attribute():
     ({"issuerDid": 7}, ".issuerDid"), ({"value": {}}, ".value.attributeName"),
     (required("a", None), ".value.attributeValue"),
     ({"value": "x"}, ".value.attributeValue"), ({"vct": ""}, ".vct"),
-    ({"trustAnchorId": "a"}, ".trustAnchorId"),
     ({"vct": "v", "provenBy": ["over"]}, ".provenBy"),
 ])  # fmt: skip
 def test_a_restriction_says_something(restriction, path):
@@ -145,7 +144,7 @@ def test_claims_that_prove_a_predicate_are_of_some_credential(restriction, path)
 
 
 def test_what_is_of_an_sd_jwt_vc_is_kept():
-    of_state = {"vct": "urn:eu:pid", "trustAnchorId": "a", "provenBy": ["over_18"]}
+    of_state = {"vct": "urn:eu:pid", "provenBy": ["over_18"]}
     given = normalise(predicate("age", ">", 18, of_state, {"schemaId": "s"}))
     assert given["predicates"][0]["restrictions"] == [of_state, {"schemaId": "s"}]
 

@@ -409,7 +409,6 @@ def test_a_request_is_pruned_to_what_is_answered():
 
 OF_PHONES = (
     {"vct": "urn:example:degree"},
-    {"vct": "urn:example:degree", "trustAnchorId": "a"},
     {"schemaId": "s", "provenBy": ["age_over_18"]},
     {"vct": "urn:example:degree"} | VALUE,
 )

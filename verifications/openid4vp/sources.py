@@ -1,0 +1,109 @@
+"""Which credentials a restriction allows, among those that are known here."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from django.db.models import Q, QuerySet
+
+from core.text.relative_dates import is_relative_date, resolve_value
+from core.work import network_reads
+from credentials.models import CredentialFormat, DefinitionFormat
+from tenants.models import Tenant
+from verifications.openid4vp.queries import DerivedClaim, Source
+from verifications.proofs.policy import Restriction
+from wallets.anoncreds import normalise_name
+from wallets.models import issuer_url
+
+MAX_SOURCES = 20  # of one restriction
+COLUMNS = {
+    "credentialDefinitionId": "definition__definition_id",
+    "schemaId": "definition__schema__schema_id",
+    "schemaName": "definition__schema__name",
+    "schemaVersion": "definition__schema__version",
+    "vct": "type_id",
+}
+
+
+def find_sources(tenant: Tenant, restriction: Restriction) -> list[Source]:
+    """Return the kinds of credentials that an organization means by a restriction.
+
+    That are definitions of its network which are issued as SD-JWT VC.
+    """
+    return [
+        _source_of(row)
+        for row in _definitions_of(tenant, restriction)
+        if _owns_type(row, tenant, restriction)
+    ]
+
+
+def _definitions_of(
+    tenant: Tenant, restriction: Restriction
+) -> Sequence[DefinitionFormat]:
+    facts = restriction.facts
+    if not facts:
+        return []
+    rows: QuerySet[DefinitionFormat] = DefinitionFormat.objects.filter(
+        format=CredentialFormat.SD_JWT,
+        tenant__network=tenant.network,
+        **{COLUMNS[name]: text for name, text in facts.items() if name in COLUMNS},
+    )
+    schema_id, definition_id = (
+        "definition__schema__schema_id",
+        COLUMNS["credentialDefinitionId"],
+    )
+    if did := facts.get("schemaIssuerDid"):
+        rows = rows.filter(_begins_with(schema_id, did))
+    if did := facts.get("issuerDid"):
+        published = _begins_with(definition_id, did)
+        # One that is not published has the schema of its issuer.
+        local = _begins_with(schema_id, did) & Q(definition__is_anoncreds=False)
+        rows = rows.filter(published | local)
+    related = rows.select_related("definition__schema", "tenant")
+    return list(related.order_by("pk")[:MAX_SOURCES])
+
+
+def _begins_with(column: str, did: str) -> Q:
+    """Whether an id is below a DID: ids continue with `:` on Indy, else with `/`."""
+    return Q(**{f"{column}__startswith": f"{did}:"}) | Q(
+        **{f"{column}__startswith": f"{did}/"}
+    )
+
+
+def _owns_type(row: DefinitionFormat, tenant: Tenant, restriction: Restriction) -> bool:
+    """Whether a `vct` means this definition, if nothing else names its issuer.
+
+    Any organization may give its definitions any type. So a type means the verifier's
+    own definition, or that of the organization below whose address it lies.
+    """
+    facts = restriction.facts
+    if "vct" not in facts or facts.keys() & {"credentialDefinitionId", "issuerDid"}:
+        return True
+    own = f"{issuer_url(row.tenant_id)}/types/"
+    return row.tenant_id == tenant.pk or row.type_id.startswith(own)
+
+
+def _source_of(row: DefinitionFormat) -> Source:
+    definition = row.definition
+    today = datetime.fromtimestamp(network_reads.now(), UTC).date()
+    names = definition.schema.attribute_names
+    return Source(
+        name=definition.schema.name,
+        vct=row.type_id,
+        issuer=issuer_url(row.tenant_id),
+        claims={normalise_name(name): name for name in names},
+        kinds={name: kind for name in names if (kind := definition.type_of(name))},
+        derived=tuple(
+            DerivedClaim(
+                one["name"],
+                normalise_name(one["attributeName"]),
+                one["predicateType"],
+                resolve_value(
+                    value
+                    if is_relative_date(value := one["predicateValue"])
+                    else int(value),
+                    today,
+                ),
+            )
+            for one in row.derived_claims
+        ),
+    )
