@@ -25,6 +25,7 @@ from agency.ops.moving import MoveRefused, checks, header, importing
 from agency.ops.moving.tables import PARTS, model_of
 from connections.models import SeenMessage
 from core.work import transactions
+from credentials.ledgers.webvh import own_did
 from credentials.models import (
     DidEndpoint,
     Publication,
@@ -95,6 +96,19 @@ class Full(World):
         default_storage.save(f"assets/{name}", ContentFile(b"1"))
         ErasureFactory(object_key=wallet)
         DidEndpoint.objects.create(network=network, did=own.did, endpoint="https://a")
+        self.publish_at_a_domain(tenant)
+
+    def publish_at_a_domain(self, tenant):
+        with transactions.atomic():
+            did = own_did.create(tenant, "agency.example.org")
+            schema = {"issuerId": did.did, "name": "Dog", "version": "1.0"}
+            own_did.publish_resource(
+                own_did.lock_live(tenant=tenant),
+                schema | {"attrNames": ["name"]},
+                "anonCredsSchema",
+                "Dog",
+                "schema Dog 1.0",
+            )
 
     def faber_says(self):
         self.said(self.faber, self.connection[0])
