@@ -28,6 +28,8 @@ SELECT began_at FROM ops_periodicrun
 WHERE task = 'connections.tasks.sweep' AND began_at > clock_timestamp() - interval '12 s'
 """
 
+DELIVER = "SELECT count(*) FROM ops_heartbeat WHERE kind = 'deliver'"
+
 
 def wrong_clock(seconds):
     """The environment of a process whose clock is so many seconds ahead."""
@@ -87,6 +89,9 @@ def test_nothing_is_doubled_or_left(running, receiver, calls, shift):
     running.supervisor.start("other", "python manage.py start deliver")
     running.supervisor.environment = before
 
+    # Both deliver from the first event on: else there is nothing to double.
+    with psycopg.connect(database, autocommit=True) as connection:
+        eventually(lambda: connection.execute(DELIVER).fetchone()[0] == 2, 60)
     made = subprocess.run(
         [sys.executable, "-m", "tests.agency.ops.outage_world", receiver.url],
         env=before | {"DJANGO_SETTINGS_MODULE": "agency.settings"},
