@@ -85,7 +85,8 @@ class Load:
         office.post("/webhooks", body | {"type": "Zapier"})
         self.program = AgencyClient(url, "")
         self.program.headers = headers
-        self.told, self.cursor = set(), "now"
+        _, self.cursor = self.program.read_page("now")
+        self.told = set()
 
     def act(self, pair):
         """A function that does all steps once."""
@@ -168,13 +169,13 @@ def busy(home, servers, hosts, former_release):
     def call_hosts(check="/health/ready"):
         ledger, over = Ledger(servers["DATABASE_URL"]), Event()
         known = read_known(former_release)
-        before = {event.id for event in ledger.events()}
         with receiving(1) as receivers, balancer(home, hosts, check) as url:
             for host in hosts:
                 host.processes.supervisor.environment["PUBLIC_URL"] = url
                 host.restart(ALL)
             headers = known["headers"]["organization"]
             load = Load(url, headers, receivers.url)
+            before = {event.id for event in ledger.events()}
             reader = Thread(target=load.read_stream, args=[over], daemon=True)
             reader.start()
             with running(*map(load.act, load.pairs)):
@@ -187,7 +188,8 @@ def busy(home, servers, hosts, former_release):
                 if event.id not in before and event.tenant == known["tenant"]
             ]
             assert load.acknowledged() <= announced(events)
-            eventually(lambda: load.told >= {canonical(one.body) for one in events})
+            bodies = {canonical(one.body) for one in events}
+            eventually(lambda: load.told >= bodies, PATIENCE)
             hooked = {f"msg_{one.id}" for one in events if is_hooked(one)}
             eventually(lambda: answered(receivers) >= hooked, PATIENCE)
             assert answered(receivers) == hooked
