@@ -161,7 +161,8 @@ def with_notes(world: World) -> None:
     world.bulk(row | notes)
     # Its rows are sealed until a worker offers them.
     path = f"/credentials/bulk?definitionId={quote(world.definition['definitionId'])}"
-    faber.post(path, [row | notes])
+    by_link = {"credentialValues": world.values, "recipientName": "Bob"}
+    faber.post(path, [row | notes, by_link])
 
 
 def holds_a_web_wallet(world: World) -> None:

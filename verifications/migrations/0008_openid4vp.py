@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("verifications", "0007_indexes_of_notes")]
+    dependencies = [("verifications", "0001_squashed_0_2_0")]
 
     operations = [
         migrations.AddField(
