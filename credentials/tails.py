@@ -49,7 +49,7 @@ def needed_tails() -> set[str]:
     Also of deleted organizations: their credentials are still proven.
     """
     rows = RevocationRegistry.objects.filter(registry_id=OuterRef("object_id"))
-    made_here = Q(network__kind=Network.Kind.LOCAL) | Exists(rows)
+    made_here = Q(network__kind=Network.Kind.LOCAL) | Q(Exists(rows))
     # A backup before an upgrade finds the tables of the release before, without these.
     if Network.objects.filter(kind=Network.Kind.WEBVH).exists():
         made_here |= Q(Exists(WebvhDid.objects.filter(did=OuterRef("issuer"))))
