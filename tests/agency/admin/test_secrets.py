@@ -19,7 +19,7 @@ from tests.support import queues
 from tests.support.policies import attribute, policy
 from verifications.models import Verification
 from wallets.models import Key, Wallet
-from webhooks.models import FeedEpoch
+from webhooks.models import FeedEpoch, FeedSwitch
 
 MAY_BE_EMPTY = {
     "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "Authority",
@@ -54,7 +54,7 @@ def columns_of(site):
 def test_every_model_is_in_the_admin():
     models = {model for app in OURS for model in apps.get_app_config(app).get_models()}
     # Nothing to read; and Django's admin has no composite keys.
-    left_out = {SeenMessage, SpentNonce, FeedEpoch, IdempotencyLease}
+    left_out = {SeenMessage, SpentNonce, FeedEpoch, FeedSwitch, IdempotencyLease}
     assert {model for model, _ in our_admins()} == models - left_out
 
 
