@@ -184,8 +184,9 @@ BULK = (
     Part(
         "credentials_credential",
         must="role <> 'issuer' OR revocation_registry_id = '' OR "
-        "revocation_registry_id LIKE '%%/openid/' || %(tenant)s || '/status/%%' OR "
-        + is_own_id("revocation_registry_id"),
+        # The end of the address says whose list it is: TokenStatusList.set_bit().
+        "revocation_registry_id ~ ('/openid/' || %(tenant)s || '/status/[0-9]{1,9}$') "
+        "OR " + is_own_id("revocation_registry_id"),
     ),
     Part("credentials_grant"),
     Part("credentials_bulk", changes=HELD),

@@ -53,10 +53,11 @@ from tests.factories import (
 )
 from tests.support import database
 from tests.support.move_files import MoveFile, Rows
+from tests.support.openid_wallet import OpenIdWallet
 from tests.support.outside_agent import Agent
 from tests.support.pictures import storage
 from tests.support.world import WEBHOOK, World
-from wallets.models import Key, Wallet
+from wallets.models import Key, Wallet, issuer_url
 from webhooks.models import Delivery, Event
 
 __all__ = ["move_key", "storage"]
@@ -97,6 +98,7 @@ class Full(World):
         ErasureFactory(object_key=wallet)
         DidEndpoint.objects.create(network=network, did=own.did, endpoint="https://a")
         self.publish_at_a_domain(tenant)
+        self.issue_to_a_phone()
 
     def publish_at_a_domain(self, tenant):
         with transactions.atomic():
@@ -109,6 +111,15 @@ class Full(World):
                 "Dog",
                 "schema Dog 1.0",
             )
+
+    def issue_to_a_phone(self):
+        """A revocable SD-JWT VC, by a link."""
+        made = {"formats": ["dc+sd-jwt"], "supportRevocation": True}
+        card = self.faber.defines("name", name="Card", **made)
+        offer = {"definitionId": card["definitionId"], "automaticIssuance": True}
+        offer |= {"credentialValues": {"name": "Alice"}, "protocol": "openid4vci"}
+        offered = self.faber.post("/credentials", offer)
+        OpenIdWallet().take(offered["walletLinks"]["openid4vci"])
 
     def faber_says(self):
         self.said(self.faber, self.connection[0])
@@ -273,6 +284,25 @@ def test_names_that_are_no_foreign_keys_are_the_organizations_own(file, attack):
 
     found = attack(change)
     assert found == dict.fromkeys(values, "foreign_row")
+
+
+def test_nobody_revokes_in_the_status_lists_of_others(file, attack):
+    """The last organization and number of the address say which list it is."""
+    mine = issuer_url(file.header["organization"])
+    other = Tenant.objects.get(name="Faber College").pk
+    lists = {"own": f"{mine}/status/1", "number": f"{mine}/status/x"}
+    lists["other"] = f"{mine}/status/1/openid/{other}/status/1"
+
+    def change(part, given):
+        if part.table == "credentials_credential":
+            for name, uri in lists.items():
+                rows = Rows(part.columns, [*given])
+                chosen = rows.find("format", "dc+sd-jwt")
+                rows.set(chosen, "revocation_registry_id", uri)
+                yield name, rows.blocks
+
+    found = {name: code for (_, name), code in attack(change).items()}
+    assert found == {"own": "taken", "number": "foreign_row", "other": "foreign_row"}
 
 
 COSTLY = "argon2$argon2id$v=19$m={},t={},p=8$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA"
