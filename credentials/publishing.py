@@ -114,7 +114,7 @@ def publish_endpoint(tenant: Tenant, endpoint: str) -> None:
     """
     wallet = Wallet.of_organization(tenant)
     wallet.lock_or_404()  # one call at a time replaces the job
-    jobs = Publication.not_refused(Kind.ENDPOINT, subject=wallet.did)
+    jobs = Publication.not_refused(Kind.ENDPOINT, subject=wallet.issuer_did)
     pending = jobs.filter(status=Publication.Status.PENDING).first()
     if pending and pending.wanted == request_digest(endpoint):
         with suppress(Conflict):  # a worker has just published it
@@ -122,7 +122,11 @@ def publish_endpoint(tenant: Tenant, endpoint: str) -> None:
         return
     jobs.delete()  # of an earlier endpoint; ended ones too, as there is one of each
     job = Publication.create_leased(
-        tenant, Kind.ENDPOINT, wallet.did, {"endpoint": endpoint}, request=endpoint
+        tenant,
+        Kind.ENDPOINT,
+        wallet.issuer_did,
+        {"endpoint": endpoint},
+        request=endpoint,
     )
     if job.ledger.is_remote:
         transaction.on_commit(lambda: work_on(job, publish), robust=True)
@@ -215,7 +219,7 @@ def prepare_definition(wanted: DefinitionParameters) -> Prepared:
     if not wanted.is_anoncreds:
         quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
         return None
-    did = Wallet.of_organization(wanted.tenant).did
+    did = Wallet.of_organization(wanted.tenant).issuer_did
     ledger = ledger_of(wanted.tenant.network)
     if ledger.is_remote:
         return _publish_remotely(wanted)
@@ -392,7 +396,7 @@ def _create_definition_job(
 
     The wait for the key counts as a wait for the ledger. 503 `key_not_ready`.
     """
-    did = Wallet.of_organization(wanted.tenant).did
+    did = Wallet.of_organization(wanted.tenant).issuer_did
     reserved = _reserve_key(wanted, did, seconds_left(WAIT_SECONDS))
     try:
         return definition_job(

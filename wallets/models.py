@@ -8,8 +8,8 @@ from django.conf import settings
 from django.contrib.postgres.indexes import HashIndex
 from django.db import IntegrityError, models
 from django.db import connection as database
-from django.db.models import Case, F, Q, QuerySet, When
-from django.db.models.functions import Coalesce
+from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce, NullIf
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -51,8 +51,9 @@ class Wallet(Record, NotedRow):
     owner_name = models.CharField(max_length=200, blank=True)
     # Whether this is the organization's own wallet.
     is_organization = models.BooleanField(default=False)
-    # The public DID of the organization's own wallet.
-    did = models.CharField(max_length=255, blank=True)
+    # The public DID of the organization's own wallet: of its first key, or a did:webvh.
+    did = models.CharField(max_length=64, blank=True)
+    webvh_did = models.CharField(max_length=255, blank=True, default="", db_default="")
     # Sealed (tenants/vault.py).
     link_secret = models.BinaryField()
     deleted_at = models.DateTimeField(null=True, editable=False)
@@ -88,6 +89,16 @@ class Wallet(Record, NotedRow):
 
     def __str__(self) -> str:
         return self.wallet_id
+
+    @property
+    def issuer_did(self) -> str:
+        """The public DID of the organization's own wallet, "" of others."""
+        return self.webvh_did or self.did
+
+    @classmethod
+    def with_issuer_did(cls) -> Coalesce:
+        """`issuer_did` in a query."""
+        return Coalesce(NullIf("webvh_did", Value("")), "did")
 
     @classmethod
     def create(

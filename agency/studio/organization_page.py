@@ -46,7 +46,7 @@ def render_organization(
     own = Wallet.of_organization(request.tenant)
     context = overview_context(request, own) | {
         "menu": Menu(request, "organization", request.tenant.pk),
-        "did": own.did,
+        "did": own.issuer_did,
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
         "kinds": [kind for kind in ApiKey.Kind if request.membership.may_issue(kind)],

@@ -120,7 +120,7 @@ def find_customer(tenant_id: UUID, user: Staff) -> Customer | None:
     own = Wallet.objects.filter(tenant=OuterRef("pk"), is_organization=True)
     annotations: dict[str, Any] = {
         "wallet_key": Subquery(own.values("pk")[:1]),
-        "public_did": Subquery(own.values("did")[:1]),
+        "public_did": Subquery(own.values(did_shown=Wallet.with_issuer_did())[:1]),
     }
     if may_view(user, Event):
         last = Event.objects.filter(tenant=OuterRef("pk")).order_by("-pk")

@@ -36,7 +36,7 @@ REFUSALS_PER_ADDRESS = 6
 
 def find_open_invitation(wallet: Wallet) -> Connection | None:
     """The invitation that stands for the wallet's public DID, or None."""
-    rows = wallet.connections.filter(connection_id=wallet.did, multi_party=True)
+    rows = wallet.connections.filter(connection_id=wallet.issuer_did, multi_party=True)
     return rows.filter(role=Connection.Role.INVITER, token="").first()
 
 
@@ -54,10 +54,10 @@ def start_accepting_requests(wallet: Wallet) -> None:
         tenant=wallet.tenant,
         wallet=wallet,
         role=Connection.Role.INVITER,
-        connection_id=wallet.did,
+        connection_id=wallet.issuer_did,
         multi_party=True,
         handshake=HANDSHAKE,
-        invitation={"@id": wallet.did},
+        invitation={"@id": wallet.issuer_did},
     )
     try:
         with transactions.atomic():
@@ -65,7 +65,7 @@ def start_accepting_requests(wallet: Wallet) -> None:
     except IntegrityError:
         raise Conflict(
             "connection_id_taken",
-            f"Another connection has the connectionId {wallet.did}. Delete it first.",
+            f"Another connection has the connectionId {wallet.issuer_did}. Delete it first.",
         ) from None
 
 
@@ -88,7 +88,11 @@ def find_for_request(key: Key, parent_id: str) -> Connection | None:
     if not is_uninvited(parent_id, key.did):
         return None
     wallet = owner_of(key)
-    if not wallet or resolver.normalise_did(parent_id) not in ("", key.did, wallet.did):
+    if not wallet or resolver.normalise_did(parent_id) not in (
+        "",
+        key.did,
+        wallet.issuer_did,
+    ):
         return None
     return find_open_invitation(wallet)
 
@@ -98,7 +102,7 @@ def owner_of(key: Key) -> Wallet | None:
 
     The DID is made of the key, or it is a did:webvh, whose document names the first key.
     """
-    named = Q(did=key.did) | Q(did__startswith=WEBVH)
+    named = Q(did=key.did) | ~Q(webvh_did="")
     wallets = Wallet.objects.filter(named, keys=key, tenant__deleted_at=None)
     wallet = wallets.first()
     if wallet and wallet.did != key.did and wallet.public_key.pk != key.pk:

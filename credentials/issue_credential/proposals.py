@@ -301,7 +301,7 @@ def _fitting_definitions(
     filters = {column: named[name] for name, column in columns.items() if name in named}
     definitions = CredentialDefinition.active_of(tenant).filter(**filters)
     issuer_did = named.get("issuerDid", "").removeprefix("did:sov:")
-    if issuer_did and issuer_did != Wallet.of_organization(tenant).did:
+    if issuer_did and issuer_did != Wallet.of_organization(tenant).issuer_did:
         return definitions.none()
     author_did = named.get("schemaIssuerDid", "").removeprefix("did:sov:")
     if author_did:

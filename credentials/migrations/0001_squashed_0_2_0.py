@@ -26,7 +26,6 @@ class Migration(migrations.Migration):
         ("credentials", "0014_indexes_of_notes"),
         ("credentials", "0015_notes_of_bulk_rows"),
         ("credentials", "0016_credential_format"),
-        ("credentials", "0017_definitions_without_keys"),
     ]
 
     initial = True
@@ -113,8 +112,8 @@ class Migration(migrations.Migration):
                 ("definition_id", models.CharField(max_length=300)),
                 ("tag", models.CharField(max_length=64)),
                 ("supports_revocation", models.BooleanField(default=False)),
-                ("private_key", models.BinaryField(null=True)),
-                ("key_proof", models.BinaryField(null=True)),
+                ("private_key", models.BinaryField()),
+                ("key_proof", models.BinaryField()),
                 ("deleted_at", models.DateTimeField(null=True)),
                 (
                     "tenant",
@@ -148,17 +147,6 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("tenant", "definition_id"), name="one_definition_per_id"
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("key_proof", None), ("private_key", None)),
-                            models.Q(
-                                ("key_proof__isnull", False),
-                                ("private_key__isnull", False),
-                            ),
-                            _connector="OR",
-                        ),
-                        name="definition_key_is_whole",
                     ),
                 ],
             },

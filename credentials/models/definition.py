@@ -28,6 +28,7 @@ from wallets.anoncreds.objects import (
 
 # The used share of the newest registry at which the next one is built.
 BUILD_NEXT_AT = 0.7
+NO_KEY = ""  # what a definition without AnonCreds has sealed in place of a key
 INTEGER, DATE, BOOLEAN = "integer", "date", "boolean"  # types of claims
 
 
@@ -85,21 +86,16 @@ class CredentialDefinition(Record, NotedRow):
     supports_revocation = models.BooleanField(default=False)
     claims = models.JSONField(default=dict, db_default={})
     # Whether it is published, for AnonCreds. Else it is only issued in other formats
-    # (DefinitionFormat), is on no ledger, and has none of these keys.
+    # (DefinitionFormat), is on no ledger, and has NO_KEY in place of both keys.
     is_anoncreds = models.BooleanField(default=True, db_default=True)
-    private_key = models.BinaryField(null=True)
-    key_proof = models.BinaryField(null=True)
+    private_key = models.BinaryField()
+    key_proof = models.BinaryField()
     deleted_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "definition_id"], name="one_definition_per_id"
-            ),
-            models.CheckConstraint(
-                condition=Q(private_key=None, key_proof=None)
-                | Q(private_key__isnull=False, key_proof__isnull=False),
-                name="definition_key_is_whole",
             ),
         ]
         indexes = [
@@ -205,6 +201,8 @@ class CredentialDefinition(Record, NotedRow):
             is_anoncreds=False,
         )
         definition.definition_id = str(definition.pk)
+        for column in ("private_key", "key_proof"):  # of AnonCreds
+            vault.seal(definition, column, NO_KEY)
         definition.set_notes(notes)
         definition.save(force_insert=True)
         return definition

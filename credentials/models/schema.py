@@ -53,7 +53,7 @@ def build_schema_body(
     Nothing is stored. One query, for its DID.
     """
     return {
-        "issuerId": Wallet.of_organization(tenant).did,
+        "issuerId": Wallet.of_organization(tenant).issuer_did,
         "name": name,
         "version": version,
         "attrNames": list(attribute_names),

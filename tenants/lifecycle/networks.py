@@ -118,7 +118,7 @@ def issuer_status(tenant: Tenant) -> IssuerStatus:
     Call it outside of transactions.
     """
     ledger = ledger_of(tenant.network)
-    did = Wallet.of_organization(tenant).did
+    did = Wallet.of_organization(tenant).issuer_did
     pending = Publication.objects.filter(
         tenant=tenant, kind=Publication.Kind.DID, status=Publication.Status.PENDING
     )

@@ -240,15 +240,15 @@ def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> Non
     # Of any organization, or a tombstone.
     if Key.objects.filter(verkey=verkey).exists():
         raise Conflict("did_taken", f"The DID {did} is taken.")
-    ledger = ledger_of(tenant.network)
+    ledger, webvh_did = ledger_of(tenant.network), ""
     if tenant.network.kind == Network.Kind.WEBVH:
-        did = own_did.create(tenant, own_did.public_host()).did
+        did, webvh_did = "", own_did.create(tenant, own_did.public_host()).did
     elif ledger.is_remote:
         publishing.enqueue_did(tenant, did, verkey)
     else:
         ledger.publish_did(did, verkey)
     wallet.create_key(seed)
-    Wallet.objects.filter(pk=wallet.pk).update(did=did)
+    Wallet.objects.filter(pk=wallet.pk).update(did=did, webvh_did=webvh_did)
 
 
 def all_networks() -> QuerySet[Network]:

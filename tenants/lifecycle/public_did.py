@@ -39,13 +39,13 @@ def read_public_did(tenant: Tenant) -> PublicDid:
     """What is known here, by the newest job that publishes. No ledger is read."""
     wallet = Wallet.of_organization(tenant)
     rows = Publication.objects.filter(
-        tenant=tenant, kind=Publication.Kind.ENDPOINT, subject=wallet.did
+        tenant=tenant, kind=Publication.Kind.ENDPOINT, subject=wallet.issuer_did
     )
     job = rows.order_by("-pk").first()
     # `last_error` is a code, or "code: message".
     error = job.last_error if job and job.step != "published" else ""
     return PublicDid(
-        did=wallet.did,
+        did=wallet.issuer_did,
         verkey=wallet.public_key.verkey,
         endpoint=job.object_id if job else "",
         state=STATES[job.step] if job else UNPUBLISHED,

@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
         ("wallets", "0006_one_kind_of_spare_key"),
         ("wallets", "0007_notes"),
         ("wallets", "0008_indexes_of_notes"),
-        ("wallets", "0009_longer_dids"),
+        ("wallets", "0009_webvh_did"),
     ]
 
     initial = True
@@ -86,7 +86,7 @@ class Migration(migrations.Migration):
                 ("wallet_id", models.CharField(max_length=128)),
                 ("owner_name", models.CharField(blank=True, max_length=200)),
                 ("is_organization", models.BooleanField(default=False)),
-                ("did", models.CharField(blank=True, max_length=255)),
+                ("did", models.CharField(blank=True, max_length=64)),
                 ("link_secret", models.BinaryField()),
                 (
                     "tenant",
@@ -104,6 +104,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("metadata", models.BinaryField(null=True)),
+                (
+                    "webvh_did",
+                    models.CharField(
+                        blank=True, db_default="", default="", max_length=255
+                    ),
+                ),
             ],
             options={
                 "indexes": [

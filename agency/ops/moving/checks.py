@@ -50,7 +50,8 @@ WHERE network.id = moved.network_id AND network.kind <> 'local'
     AND NOT ({IS_OWN_OBJECT})
 """
 ISSUERS_SQL = f"""
-SELECT did, EXISTS (SELECT FROM wallets_wallet AS wallet WHERE wallet.did = issuer.did)
+SELECT did, EXISTS (SELECT FROM wallets_wallet AS wallet
+        WHERE issuer.did IN (wallet.did, wallet.webvh_did))
     OR EXISTS (SELECT FROM {OBJECTS} AS here WHERE here.object_id = issuer.did)
 FROM (
     SELECT DISTINCT {did_in("object_id")} AS did
@@ -283,11 +284,14 @@ def require_own_did(organization: Any) -> None:
     Or its did:webvh, which require_own_webvh() checks.
     """
     logs = WebvhDid.objects.filter(tenant=organization)
-    for wallet in Wallet._base_manager.filter(tenant=organization).exclude(did=""):
+    wallets = Wallet._base_manager.filter(tenant=organization)
+    for wallet in wallets.exclude(did=""):
         key = wallet.keys.order_by("pk").first()
-        is_of_key = key is not None and key.did == wallet.did
-        if not is_of_key and not logs.filter(did=wallet.did).exists():
+        if key is None or key.did != wallet.did:
             raise foreign_row("wallets_wallet", "did")
+    for wallet in wallets.exclude(webvh_did=""):
+        if not logs.filter(did=wallet.webvh_did).exists():
+            raise foreign_row("wallets_wallet", "webvh_did")
 
 
 def require_own_webvh(organization: Any) -> None:

@@ -136,7 +136,10 @@ BULK = (
         changes={"fingerprint": "''::bytea"},
         ids=("object_id",),
     ),
-    Part("wallets_wallet", must="is_organization OR did = ''"),
+    Part(
+        "wallets_wallet",
+        must="is_organization OR did = '' AND webvh_did = ''",
+    ),
     # A retired key has no seed, so nobody can prove that it was his. Its text comes to
     # nothing: else a file could end the peers of others.
     Part(

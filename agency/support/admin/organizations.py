@@ -110,7 +110,7 @@ class TenantAdmin(ShownOnceAdmin):
 
     @admin.display(description="public DID")
     def did(self, tenant: Tenant) -> str:
-        return Wallet.of_organization(tenant).did
+        return Wallet.of_organization(tenant).issuer_did
 
     def create_row(
         self, request: HttpRequest, form: OrganizationForm

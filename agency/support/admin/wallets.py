@@ -25,7 +25,8 @@ from wallets.models import (
 @admin.register(Wallet)
 class WalletAdmin(DatedAdmin):
     list_display = [
-        "wallet_id", "owner_name", "tenant", "is_organization", "did", "created_at",
+        "wallet_id", "owner_name", "tenant", "is_organization", "issuer_did",
+        "created_at",
     ]  # fmt: skip
     list_filter = ["is_organization"]
     search_fields = ["wallet_id", "owner_name", "did", "tenant__name"]

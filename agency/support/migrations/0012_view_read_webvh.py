@@ -23,7 +23,7 @@ def add_permissions(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [
         ("support", "0001_squashed_0_2_0"),
-        ("credentials", "0019_read_webvh"),
+        ("credentials", "0018_read_webvh"),
     ]
 
     operations = [

@@ -23,7 +23,7 @@ def add_permissions(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [
         ("support", "0012_view_read_webvh"),
-        ("credentials", "0018_webvh_dids"),
+        ("credentials", "0017_webvh_dids"),
     ]
 
     operations = [

@@ -30,7 +30,7 @@ def add_permissions(apps, schema_editor):
 class Migration(migrations.Migration):
     dependencies = [
         ("support", "0013_view_own_webvh"),
-        ("credentials", "0022_grants"),
+        ("credentials", "0021_grants"),
         ("wallets", "0010_signing_keys"),
     ]
 

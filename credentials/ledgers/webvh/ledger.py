@@ -51,7 +51,7 @@ class WebvhLedger:
 
     def publish_endpoint(self, did: str, endpoint: str) -> None:
         """Write the endpoint into the document. 409 `did_ended`, `log_full`."""
-        wallet = Wallet.objects.get(did=did)
+        wallet = Wallet.objects.get(webvh_did=did, is_organization=True)
         own_did.publish_endpoint(did, wallet.public_key.verkey, endpoint)
 
     def publish_schema(self, schema: SchemaBody) -> str:

@@ -47,7 +47,7 @@ def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
     return rows.select_related(
         "network"
     ).annotate(  # type: ignore[no-redef]
-        issuer_did=Subquery(wallets.values("did")[:1]),
+        issuer_did=Subquery(wallets.values(did_shown=Wallet.with_issuer_did())[:1]),
         own_wallet_id=Subquery(wallets.values("wallet_id")[:1]),
         issuer_key=Subquery(keys.order_by("pk").values("verkey")[:1]),
     )

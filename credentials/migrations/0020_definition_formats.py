@@ -8,7 +8,7 @@ from core.database.locks import LockTables
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("credentials", "0020_recipient_name_of_bulk_rows"),
+        ("credentials", "0019_recipient_name_of_bulk_rows"),
         ("tenants", "0001_squashed_0_2_0"),
     ]
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('credentials', '0019_read_webvh'),
+        ('credentials', '0018_read_webvh'),
     ]
 
     operations = [

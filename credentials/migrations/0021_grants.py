@@ -8,7 +8,7 @@ from core.database.locks import LockTables
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("credentials", "0021_definition_formats"),
+        ("credentials", "0020_definition_formats"),
         ("tenants", "0001_squashed_0_2_0"),
     ]
 

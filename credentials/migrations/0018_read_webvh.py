@@ -24,7 +24,7 @@ ROW = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("credentials", "0018_webvh_dids")]
+    dependencies = [("credentials", "0017_webvh_dids")]
 
     operations = [
         migrations.CreateModel(
