@@ -18,10 +18,11 @@ VALUES = {"name": "Alice", "level": "7"}
 ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
 EXCHANGES = ("credentials_credential", "verifications_verification")
 GUARD = ' WHERE "id" = %s AND "sequence" = %s AND "state" = ANY(%s)'  # of move()
-# Leases of keys are of the writes that run now.
+# Leases of keys are of the writes that run now; one switch of a feed is of each restore
+# or fail-over, and all are read.
 FEW_ROWS = {
     "tenants_idempotencylease", "tenants_network", "tenants_provider",
-    "wallets_sparekey", "webhooks_feedepoch",
+    "wallets_sparekey", "webhooks_feedepoch", "webhooks_feedswitch_number_key",
 }  # fmt: skip
 # Of the system's data key, which each process asks for now and then: what is NULL in
 # one row is not known to be rare here.

@@ -30,7 +30,11 @@ def routes(resolver=None, prefix=""):
 
 # Pages that need no token of a form: they change nothing, or their link is the secret.
 PAGES_WITHOUT_TOKEN = ("docs", "kiosk/<str:token>/screen")
-READ_ONLY = ("tails/", "^assets/", "openapi.json")  # the API's, and safe with a token
+# The API's, and safe with a token. A page below `.well-known` is as public as the rest.
+READ_ONLY = (
+    "tails/", "^assets/", "openapi.json", ".well-known/security.txt", "issuers/check/",
+    "issuers/<str:segment>/did.jsonl", "issuers/<str:segment>/resources/",
+)  # fmt: skip
 
 
 def test_what_needs_no_csrf_token_is_of_the_api_and_all_else_is_a_page():

@@ -18,8 +18,8 @@ APP, OTHER = "https://app.example", "https://other.example"
 ALLOWED = {"CORS_ALLOWED_ORIGINS": [APP]}
 ALLOW = "Access-Control-Allow-Origin"
 OTHER_HEADERS = {
-    "accept", "content-type", "idempotency-key", "if-none-match", "last-event-id",
-    "prefer", "x-agency-api-version", "x-ms-command-name", "x-request-id",
+    "accept", "content-type", "dpop", "idempotency-key", "if-none-match",
+    "last-event-id", "prefer", "x-agency-api-version", "x-ms-command-name", "x-request-id",
 }  # fmt: skip
 KEY_HEADERS = ["Authorization", *SUBSCRIPTION_HEADERS, "X-Streetcred-Tenant-Id"]
 API = (

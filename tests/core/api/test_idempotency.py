@@ -69,6 +69,12 @@ def crash(once, row, body):
 
 
 @pytest.fixture
+def world(world, settings):
+    settings.PUBLIC_URL = "https://agency.example.org"  # where a did:webvh can be
+    return world
+
+
+@pytest.fixture
 def killed_before_the_answer(monkeypatch):
     """The context of a call whose process is killed after its effect."""
 

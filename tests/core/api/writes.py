@@ -45,6 +45,12 @@ def by_public_did(world):
     return body({"did": office.put("/tenants/publicDid", OPEN)["did"]})
 
 
+def with_webvh_did(world):
+    office = Organization("Office")
+    office.put("/tenants/webvhDid")
+    return Given(caller=office)
+
+
 def bulk(world, **recipient):
     query = f"definitionId={quote(world.definition['definitionId'])}"
     return Given(body=[{"credentialValues": VALUES} | recipient], query=query)
@@ -121,6 +127,8 @@ MORE = {  # what the contract does not have, or names otherwise
     "POST /connections/requests": by_public_did,
     "POST /api/{walletId}/connections/requests": by_public_did,
     "PUT /tenants/publicDid": lambda world: body(OPEN),
+    "POST /tenants/webvhDid/rotation": with_webvh_did,
+    "POST /tenants/webvhDid/end": with_webvh_did,
     "POST /connections/{connectionId}/rotate": "connected",
     "POST /connections/{connectionId}/hangup": "connected",
     "PATCH /webhooks/{webhookId}": with_webhook({"retryUnconfirmed": False}),
@@ -151,7 +159,8 @@ class Operation(NamedTuple):
         call = given(client, f"{self.method} {path}", world, MORE)
         ids = {name: quote(value, safe="") for name, value in call.ids.items()}
         query = f"?{call.query}" if call.query else ""
-        caller = copy.copy(world.provider if client == "provider" else world.faber)
+        own = world.provider if client == "provider" else world.faber
+        caller = copy.copy(call.caller or own)
         caller.prefix = ""
         address = self.path.format(**ids) + query
         sent = call.body
