@@ -238,6 +238,19 @@ NO_PAGES: dict[str, str] = {
     "metrics": DATA,
     ".well-known/security.txt": DATA,
     "didcomm": DATA,
+    "openid/<uuid:tenantId>/offers/<str:token>": DATA,
+    "openid/<uuid:tenantId>/token": DATA,
+    "openid/<uuid:tenantId>/nonce": DATA,
+    "openid/<uuid:tenantId>/credential": DATA,
+    "openid/<uuid:tenantId>/deferred_credential": DATA,
+    "openid/<uuid:tenantId>/notification": DATA,
+    "openid/<uuid:tenantId>/types/<uuid:definitionId>": DATA,
+    "openid/<uuid:tenantId>/status/<int:number>": DATA,
+    ".well-known/openid-credential-issuer/openid/<uuid:tenantId>": DATA,
+    ".well-known/oauth-authorization-server/openid/<uuid:tenantId>": DATA,
+    ".well-known/jwt-vc-issuer/openid/<uuid:tenantId>": DATA,
+    "openid/<uuid:tenantId>/requests/<str:token>": DATA,
+    "openid/<uuid:tenantId>/responses/<str:token>": DATA,
     "tails/<str:tailsHash>": DATA,
     "issuers/check/<str:nonce>": DATA,
     "issuers/<str:segment>/did.jsonl": DATA,
@@ -313,11 +326,12 @@ NO_PAGES: dict[str, str] = {
 OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 # What the world has no row of. Their lists are opened, and no record.
 NO_RECORD = {
-    "agreementacceptance", "asset", "dailyusage",
-    "didendpoint",
+    "agreementacceptance", "asset", "authority", "dailyusage",
+    "definitionformat", "didendpoint", "grant",
     "idempotencykey", "inboundmessage", "keyfiller", "keyrequest", "logentry",
     "publication", "readlog", "readresource",
-    "revocationregistry", "sparekey", "statuslist", "webvhdid", "webvhresource",
+    "revocationregistry", "signingkey", "sparekey", "statuslist", "tokenstatuslist",
+    "webvhdid", "webvhresource",
 }  # fmt: skip
 
 
