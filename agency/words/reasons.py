@@ -31,6 +31,9 @@ SENTENCES = (
     gettext_lazy("The card does not show the value that was asked for."),
     gettext_lazy("One card must prove this, and several did."),
     gettext_lazy("The card was not known yet at the time that was asked for."),
+    gettext_lazy("The card was revoked."),
+    gettext_lazy("Whether the card was revoked is not known right now."),
+    gettext_lazy("The card has expired, or is not valid yet."),
     gettext_lazy("The wallet answered wrongly."),
     gettext_lazy("The proof is not genuine."),
     gettext_lazy("The other side ended the exchange."),
@@ -38,6 +41,8 @@ SENTENCES = (
     gettext_lazy("The other agent could not read the message."),
     gettext_lazy("The other side has no room for more at present."),
     gettext_lazy("Its link expired before anybody accepted it."),
+    gettext_lazy("A wallet took the offer, and then did not ask for the card."),
+    gettext_lazy("A wallet gave a wrong code five times."),
     gettext_lazy("The other side ended it, for a reason of its own."),
 )
 

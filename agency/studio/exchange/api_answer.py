@@ -13,7 +13,7 @@ MASK = "••••••"
 READABLE = {
     "IssuedAtUtc", "acceptedAtUtc", "advice", "allowText", "attributeName",
     "attributeNames", "code", "connectionId", "createdAtUtc", "credentialDefinitionId",
-    "credentialId", "definitionId", "did", "endedAtUtc", "imageUrl", "invitation",
+    "credentialId", "definitionId", "did", "endedAtUtc", "format", "imageUrl", "invitation",
     "invitationUrl", "issuedAtUtc", "issuerDid", "message", "mimeType", "myDid",
     "myKey", "name", "offerUrl", "policyName", "policyNames", "predicate",
     "predicateType", "problem", "problemMessage", "recipientName", "reference",
