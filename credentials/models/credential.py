@@ -673,7 +673,7 @@ class Credential(Exchange):
 
     def receive_wallet_failure(self, problem: str) -> None:
         """Issuer: the offer ends, as its wallet has done something that ends it."""
-        move(self, self.OPEN, self.State.REJECTED, problem=problem)
+        move(self, [self.State.OFFERED], self.State.REJECTED, problem=problem)
 
     def receive_credential(
         self, stored: CredentialBody, values: Values, registry_id: str

@@ -70,6 +70,16 @@ def receive_revocation(row):
     row.receive_revocation()
 
 
+def receive_wallet_request(row):
+    row.lock()
+    row.receive_wallet_request({"kty": "EC"})
+
+
+def receive_wallet_failure(row):
+    row.lock()
+    row.receive_wallet_failure("transaction_code_guessed")
+
+
 STEPS = {  # how each method of the diagram is come to
     "accept": Credential.accept,
     "answer_proposal": proposals.offer_proposed,
@@ -83,6 +93,8 @@ STEPS = {  # how each method of the diagram is come to
     "receive_proposal": receive_proposal,
     "receive_request": receive_request,
     "receive_revocation": receive_revocation,
+    "receive_wallet_failure": receive_wallet_failure,
+    "receive_wallet_request": receive_wallet_request,
     "revoke": revocation.revoke,
 }
 IGNORED = ("receive_problem",)
