@@ -23,10 +23,14 @@ DELETED_CONNECTIONS = (
     f"SELECT id FROM connections_connection WHERE {OF_TENANT} "
     "AND deleted_at IS NOT NULL"
 )
-# The DID of its own wallet, its did:webvh, and what it has published.
-DIDS = (
-    f"SELECT did FROM wallets_wallet WHERE {OF_TENANT} AND is_organization "
-    f"AND did <> '' UNION SELECT did FROM credentials_webvhdid WHERE {OF_TENANT}"
+# The DIDs of its own wallet, and its did:webvh. Wallets are there first in an import.
+DIDS = " UNION ".join(
+    [
+        f"SELECT {column} FROM wallets_wallet WHERE {OF_TENANT} AND is_organization "
+        f"AND {column} <> ''"
+        for column in ("did", "webvh_did")
+    ]
+    + [f"SELECT did FROM credentials_webvhdid WHERE {OF_TENANT}"]
 )
 OF_OWN_LOG = f"did_id IN (SELECT id FROM credentials_webvhdid WHERE {OF_TENANT})"
 
