@@ -150,7 +150,7 @@ class Wallet(Record, NotedRow):
     @property
     def qualified_did(self) -> str:
         """The public DID with its method, as invitations have it."""
-        return self.did if ":" in self.did else f"did:sov:{self.did}"
+        return self.webvh_did or f"did:sov:{self.did}"
 
     @property
     def public_key(self) -> "Key":
@@ -159,7 +159,7 @@ class Wallet(Record, NotedRow):
         One query. AssertionError for a hosted wallet, which has no public DID.
         """
         key = self.keys.order_by("pk").first()
-        assert key and self.did, "only an organization has a public DID"
+        assert key and self.issuer_did, "only an organization has a public DID"
         return key
 
     def create_key(self, seed: bytes | None = None) -> "Key":

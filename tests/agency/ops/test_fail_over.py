@@ -117,13 +117,13 @@ def test_readers_and_webhooks_are_told_and_nothing_is_skipped(home, pair, is_los
             return [one for one in events if one["messageType"] == RESTORED]
 
         for caller in (faber, acme):
-            eventually(lambda caller=caller: len(told(caller)) == 1, 30)
+            eventually(lambda caller=caller: len(told(caller)) == 1, PATIENCE)
 
         def called():
             return [one for one in receivers.calls if RESTORED.encode() in one.data]
 
         steady = {"Faber/steady", "Acme/steady"}
-        eventually(lambda: {one.receiver for one in called()} >= steady, 30)
+        eventually(lambda: {one.receiver for one in called()} >= steady, PATIENCE)
         assert len({one.id for one in called()}) == 2
         [event] = told(faber)
         assert event["body"]["data"]["since"]
