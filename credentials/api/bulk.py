@@ -237,7 +237,7 @@ class Bulks(View):
         request={
             "application/json": BulkRowParameters(many=True),
             CSV: OpenApiTypes.STR,
-            workbooks.CONTENT_TYPE: OpenApiTypes.BINARY,
+            # A workbook is not listed: generators of clients stop at its type.
             JSON_LINES: OpenApiTypes.STR,
         },
         response=BulkContract,

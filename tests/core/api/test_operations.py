@@ -9,17 +9,11 @@ from drf_spectacular.generators import SchemaGenerator
 
 from core.api.openapi import examples
 from core.api.openapi.operation import all_texts, operation, read_texts
-from credentials.bulk import workbooks
 from tests.support.openapi import errors_in, operations
 from verifications.policy_lab.trial import REASONS
 
 # A form is built of the examples of its fields; other forms of a file are texts.
-MADE_BY_THE_PAGE = {
-    "multipart/form-data",
-    "text/csv",
-    "application/x-ndjson",
-    workbooks.CONTENT_TYPE,
-}
+MADE_BY_THE_PAGE = {"multipart/form-data", "text/csv", "application/x-ndjson"}
 
 
 def read_written_texts(folder, text):
