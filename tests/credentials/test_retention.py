@@ -54,5 +54,5 @@ def test_what_was_read_of_others_is_read_again_some_day():
     age(ReadResource.objects.all(), 2)
     assert retention.delete_read_resources() == 1
     assert ReadResource.objects.get().resource_id == "schema"
-    age(ReadResource.objects.all(), 30)
+    age(ReadResource.objects.all(), 31)
     assert retention.delete_read_resources() == 1
