@@ -111,6 +111,8 @@ def test_a_backup_restores_every_row_and_file(
     after = contents_of(empty_database)
     assert len(after.pop("webhooks_feedepoch")) == 1
     assert before.pop("webhooks_feedepoch") == []
+    # The restore is a switch of its own.
+    assert after.pop("webhooks_feedswitch") != before.pop("webhooks_feedswitch")
     assert before.pop("wallets_sparekey")
     assert after.pop("wallets_sparekey") == [], "its primes may have been used since"
     assert after == before
@@ -161,6 +163,7 @@ def test_a_restore_refuses_what_it_would_overwrite_unless_told(backup, storage):
     assert code == 0, said
     after = contents_of(database_url())
     assert after.pop("webhooks_feedepoch") and not before.pop("webhooks_feedepoch")
+    assert after.pop("webhooks_feedswitch") != before.pop("webhooks_feedswitch", [])
     assert after == before
 
 
