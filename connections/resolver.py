@@ -22,11 +22,11 @@ from django.conf import settings
 from connections.didcomm import dids
 from connections.didcomm.dids import Party
 from core.errors import Invalid, PeerError
+from core.hooks import Hook
 from core.net import http
 from core.text import bounded_json
 from core.valkey import rate_limits
 from core.work import network_reads
-from core.work.hooks import Hook
 from core.work.waiting import seconds_left
 from tenants.models import Network, Tenant
 

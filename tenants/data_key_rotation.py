@@ -22,7 +22,7 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce, Substr
 from django.utils import timezone
 
-from core.work.hooks import Hook
+from core.hooks import Hook
 from tenants import vault
 from tenants.models import DataKey, FormerDataKey
 from tenants.sealed_columns import SealedTable, list_sealed_tables, try_to_open

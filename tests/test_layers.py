@@ -206,7 +206,7 @@ def test_what_travels_with_a_call_stands_in_one_object():
 
 
 def test_no_module_sets_the_globals_of_another():
-    """A room above registers with a Hook (core/work/hooks.py)."""
+    """A room above registers with a Hook (core/hooks.py)."""
     found = {
         name: {*source.late_bound(one, modules())} for name, one in modules().items()
     }

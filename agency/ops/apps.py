@@ -7,11 +7,9 @@ class OpsConfig(AppConfig):
     label = "ops"
 
     def ready(self) -> None:
-        from agency.ops import checks, fail_over, heartbeats
-        from core.database.base import when_opened
+        from agency.ops import checks, heartbeats
 
         for signal in (worker_init, beat_init):
             signal.connect(checks.check_or_exit)
-        when_opened.append(fail_over.note_switch)
         worker_init.connect(heartbeats.start_for_worker)
         beat_init.connect(heartbeats.start_for_beat)

@@ -9,12 +9,14 @@ import logging
 
 import psycopg
 
+from core.database.base import when_opened
 from wallets import key_pool
 from webhooks.events import epochs
 
 logger = logging.getLogger(__name__)
 
 
+@when_opened.register
 def note_switch(connection: psycopg.Connection) -> None:
     """Record a new timeline, and forget the spare keys, which lost calls may have used.
 

@@ -25,8 +25,8 @@ from connections.messaging.models import OutboundMessage
 from core.call import current_call
 from core.database import clock
 from core.errors import Conflict, PeerError
+from core.hooks import Hook
 from core.work import transactions
-from core.work.hooks import Hook
 from core.work.notify import notify_worker
 from core.work.prepared_results import PreparedResults
 from tenants import vault

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from connections.didcomm.message import Message
 from core.errors import PeerError
-from core.work.hooks import Hook
+from core.hooks import Hook
 
 Connection = Any
 Handler = Callable[[Connection, Message], object]

@@ -27,6 +27,7 @@ from core.database.pool import (
     limit_response_time,
     unchecked_connections,
 )
+from core.hooks import Hook
 
 T = TypeVar("T")
 # SQLSTATEs of a server that is stopping, is starting, has too many connections, or
@@ -42,8 +43,8 @@ MAX_PARAMETERS = 2**16 - 1
 TIME_LOADER: Any = psycopg.adapters.get_loader(types["timestamptz"].oid, Format.TEXT)
 
 
-# Called with each connection, of psycopg, before anybody uses it.
-when_opened: list[Callable[[psycopg.Connection[Any]], None]] = []
+# With each connection, of psycopg, before anybody uses it.
+when_opened: Hook[[psycopg.Connection[Any]], None] = Hook()
 
 
 class DatabaseOperations(operations.DatabaseOperations):
@@ -96,8 +97,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
         limit_response_time(connection)
         clock.read(connection)
-        for function in when_opened:
-            function(connection)
+        when_opened(connection)
         return super()._configure_connection(connection)  # type: ignore[misc]
 
     def execute(self, sql: str, parameters: Any = None) -> Any:

@@ -8,9 +8,9 @@ from core import faults
 from core.database import clock
 from core.database.base import count_rows
 from core.database.compiled_sql import insert_row
+from core.hooks import Hook
 from core.telemetry import logs
 from core.work import transactions
-from core.work.hooks import Hook
 from core.work.notify import notify_worker
 from tenants.models import NotedRow, Record
 from webhooks import kinds
