@@ -110,9 +110,9 @@ def note_switch(connection: psycopg.Connection, also: Sequence[str] = ()) -> boo
     also: statements for the same transaction, if it was. Raises psycopg.Error, as
     where the server does not tell its timeline, and before the tables are migrated.
     """
+    if not (connection.execute(IS_SWITCHED_SQL).fetchone() or [False])[0]:
+        return False
     with connection.transaction():
-        if not (connection.execute(IS_SWITCHED_SQL).fetchone() or [False])[0]:
-            return False
         [number] = connection.execute(SWITCH_SQL).fetchone() or [0]
         if not number:
             return False
