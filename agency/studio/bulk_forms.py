@@ -92,12 +92,14 @@ class BulkForm(OnceForm):
                 self.source = reading.CSVFile(workbooks.read_workbook(data), "comma")
             else:
                 encoding = cleaned["encoding"] or reading.guess_encoding(data)
+                self.initial["encoding"] = encoding
+                self.initial["separator"] = cleaned["separator"]
                 text = reading.decode_text(data, encoding)
                 self.source = reading.CSVFile(text, cleaned["separator"])
-                self.initial["encoding"] = encoding
                 self.initial["separator"] = self.source.separator
             form, is_certain = guess_date_form(self._date_cells())
         except AgencyError as error:
+            self.source = None
             self.add_error("file", error.message)
             return
         self.asks_date_form = form != DateForm.ISO
@@ -116,7 +118,8 @@ class BulkForm(OnceForm):
     @property
     def found_fields(self) -> list[forms.BoundField]:
         """What was found in the file and can be changed; their choice is in `initial`."""
-        names = [] if self.is_workbook else ["encoding", "separator"]
+        is_text = not self.is_workbook and "encoding" in self.initial
+        names = ["encoding", "separator"] if is_text else []
         return [self[name] for name in names + ["date_form"] * self.asks_date_form]
 
     def _date_cells(self) -> Iterator[str]:

@@ -232,11 +232,12 @@ def remove_bulk(request: MemberRequest, object_id: UUID) -> HttpResponse:
 
 @member_page("GET", needs=Permission.OPERATE)
 def download_result(request: MemberRequest, object_id: UUID) -> HttpResponseBase:
-    """The file with what became of each row, for those who may offer.
+    """The file with what became of each row, for those who may offer. It is recorded.
 
-    It has the links of offers, which whoever has one can take.
+    It has values, and the links of offers, which whoever has one can take.
     """
     bulk = get_bulk(request.tenant, object_id)
+    audit.record("values.revealed", bulk, by=request, rows=bulk.row_count)
     return StreamingHttpResponse(
         results.write_results(bulk),
         content_type="text/csv; charset=utf-8",
@@ -247,8 +248,9 @@ def download_result(request: MemberRequest, object_id: UUID) -> HttpResponseBase
 @heavy
 @member_page("GET", needs=Permission.OPERATE)
 def download_workbook(request: MemberRequest, object_id: UUID) -> HttpResponseBase:
-    """What download_result() has, for Excel."""
+    """What download_result() has, for Excel. It is recorded too."""
     bulk = get_bulk(request.tenant, object_id)
+    audit.record("values.revealed", bulk, by=request, rows=bulk.row_count)
     return FileResponse(
         results.write_workbook(bulk),
         as_attachment=True,

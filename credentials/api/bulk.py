@@ -304,8 +304,8 @@ class Bulks(View):
     @operation("getBulkResult", Scope.READ, response={(200, CSV): OpenApiTypes.STR})
     def result(self, request: Request, bulkId: str) -> StreamingHttpResponse:
         bulk = self.get_bulk(bulkId)
-        with_links = sees_values(request)
-        if with_links and bulk.rows.filter(connection_id="", wallet_id="").exists():
+        with_values = sees_values(request)
+        if with_values and bulk.row_count:
             audit.record_reading(self.token, CredentialContract.value_kind, by=request)
-        lines = results.write_results(bulk, with_links)
+        lines = results.write_results(bulk, with_values)
         return StreamingHttpResponse(lines, content_type=f"{CSV}; charset=utf-8")

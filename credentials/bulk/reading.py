@@ -96,7 +96,7 @@ class CSVFile:
         self,
         columns: Mapping[str, int],
         attribute_names: list[str],
-        to_values: ToValues = dict,
+        to_values: ToValues,
     ) -> Iterator[SourceRow]:
         """Yield the rows. columns: the numbers of the columns to use, by their name.
 
@@ -127,8 +127,8 @@ class CSVFile:
         width = len(self.columns)
         for number, cells in self._read():
             if number > self.header:
-                is_longer = len(cells) > width and any(map(str.strip, cells[width:]))
-                yield number, cells if is_longer else cells[:width]
+                is_wider = any(map(str.strip, cells[width:]))
+                yield number, cells if is_wider else cells[:width]
 
     def _read(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows that are not empty, with their numbers."""

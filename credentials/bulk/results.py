@@ -1,10 +1,11 @@
 """What became of each row: as CSV, as a workbook, and the links to print."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from django.db import close_old_connections
+from django.db.models import QuerySet
 from openpyxl import Workbook
 from openpyxl.cell import Cell, WriteOnlyCell
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
@@ -77,15 +78,18 @@ def read_results(bulk: Bulk, with_values: bool = True) -> Iterator[list[list[str
     """
     names = bulk.definition.schema.attribute_names if with_values else []
     yield [[*COLUMNS, *([NAME, *names] if with_values else [])]]
-    for rows in read_chunks(bulk, *(WITH_VALUES if with_values else ())):
+    for rows in read_chunks(bulk, WITH_VALUES if with_values else ()):
         yield [result_of(row, with_values, names) for row in rows]
 
 
-def read_chunks(bulk: Bulk, *more: str) -> Iterator[list[BulkRow]]:
+def rows_with(bulk: Bulk, columns: Sequence[str]) -> QuerySet[BulkRow]:
+    """The rows in the order of the file, with SHOWN and these columns."""
     rows = bulk.rows.select_related("credential__connection")
-    rows = rows.only(*SHOWN, *more)
-    rows = rows.order_by("number")
-    last = 0
+    return rows.only(*SHOWN, *columns).order_by("number")
+
+
+def read_chunks(bulk: Bulk, columns: Sequence[str]) -> Iterator[list[BulkRow]]:
+    rows, last = rows_with(bulk, columns), 0
     while chunk := list(rows.filter(number__gt=last)[:CHUNK_ROWS]):
         close_old_connections()
         yield chunk
@@ -142,16 +146,14 @@ class PrintedLink(NamedTuple):
 
 def list_links(bulk: Bulk, after: int, limit: int) -> list[PrintedLink]:
     """Return the offers by link that nobody has taken, after a row of the file."""
-    rows = bulk.rows.select_related("credential__connection")
-    rows = rows.only(*SHOWN, *WITH_VALUES).order_by("number")
-    rows = rows.filter(
+    rows = rows_with(bulk, ["credential__connection__name"]).filter(
         number__gt=after,
         connection_id="",
         wallet_id="",
         credential__connection__state=Connection.State.INVITED,
+        credential__connection__deleted_at=None,
     )
-    found = []
-    for row in rows[:limit]:
-        if url := link_of(row):
-            found.append(PrintedLink(row.number, name_of(row), url))
-    return found
+    return [
+        PrintedLink(row.number, name_of(row), link_of(row) or "")
+        for row in rows[:limit]
+    ]

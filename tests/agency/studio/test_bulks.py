@@ -6,8 +6,10 @@ from datetime import date
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 from openpyxl import load_workbook
 
+from agency.studio import bulks
 from connections.models import Connection
 from credentials.models import Bulk, BulkRow, Credential, CredentialDefinition
 from tenants.models import AuditEntry
@@ -162,7 +164,9 @@ def test_progress_pause_retry_and_result(browser, page, url):
     assert offered.connection.invitation_url in result
     assert "connectionId: not_found" not in result and "not_found" in result
     done = "started paused resumed retried"
-    assert actions()[-4:] == [f"bulk.{one}" for one in done.split()]
+    *changes, reading = actions()[-5:]
+    assert changes == [f"bulk.{one}" for one in done.split()]
+    assert reading == "values.revealed"
 
 
 def test_a_file_is_deleted_when_asked_and_not_running(browser, page, url, viewer):
@@ -191,6 +195,8 @@ def test_the_result_as_a_workbook_and_codes_to_print(browser, page, url, api):
     answer = browser.get(f"{address}/result.xlsx")
     file = io.BytesIO(b"".join(answer.streaming_content))
     header, ann, bo = load_workbook(file).active.iter_rows()
+    entry = AuditEntry.objects.get(action="values.revealed")
+    assert entry.details["rows"] == 2 and "Ann" not in str(entry.details)
     names = [cell.value for cell in header]
     name = ann[names.index("name")]
     assert (name.value, name.data_type) == ("=1+1", "s")
@@ -201,6 +207,28 @@ def test_the_result_as_a_workbook_and_codes_to_print(browser, page, url, api):
     assert link and link not in printed  # only within the code
     Connection.objects.update(state=Connection.State.CONNECTED)
     assert "No offer by link waits" in read(browser, f"{address}/print?form=sheets")
+
+
+def test_codes_that_were_removed_hide_no_later_ones(browser, page, monkeypatch):
+    rows = "".join(f"P{number},{number}\n" for number in range(5))
+    address = started(browser, page, f"name,year\n{rows}")
+    worker_issues()
+    gone = BulkRow.objects.order_by("number")[0].credential.connection
+    Connection._base_manager.filter(pk=gone.pk).update(deleted_at=timezone.now())
+    monkeypatch.setattr(bulks, "MAX_PRINTED", 3)
+    printed = read(browser, f"{address}/print")
+    assert printed.count("QR code of row") == 3
+    [last] = re.findall(r"after=(\d+)", printed)
+    printed = read(browser, f"{address}/print?after={last}")
+    assert printed.count("QR code of row") == 1 and "after=" not in printed
+
+
+def test_an_encoding_that_does_not_fit_can_be_changed(browser, page):
+    data = "name;year\nJosé;2001\n".encode("windows-1252")
+    shown = upload(browser, page, data, check="yes", encoding="utf-8").text
+    assert "The file is not UTF-8 text." in shown and 'name="encoding"' in shown
+    chosen = {"encoding": "windows-1252", "separator": ""}
+    assert "José" in upload(browser, page, data, check="yes", **chosen).text
 
 
 def test_a_viewer_prints_no_codes(browser, page, viewer):

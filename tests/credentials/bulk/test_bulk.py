@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from credentials.bulk import checking, issuing, results, retention
 from credentials.models import Bulk, BulkRow, Credential, Schema
-from tenants.models import AuditEntry
+from tenants.models import ApiKey, AuditEntry
 from tests.credentials.bulk.people import (
     json_lines,
     read,
@@ -112,6 +112,17 @@ def test_the_result_gives_back_names_and_values(faber, licence):
     assert list(results.read_results(stored, False))[0] == [list(results.COLUMNS)]
     Credential.objects.update(values=None)
     assert ",2001" not in "".join(results.write_results(stored))
+
+
+def test_who_reads_values_in_a_result_is_recorded(faber, licence):
+    """Also if no row has a link."""
+    to = faber.hosts("Alice").known_as(faber)
+    bulk = sent(faber, licence, f"name,year,connectionId\nAnn,2001,{to}\n")
+    worker_issues()
+    AuditEntry.objects.filter(action="values.read").delete()
+    ApiKey.objects.update(values_read_on={})
+    read_result(faber, bulk)
+    assert AuditEntry.objects.get(action="values.read").details["values"]
 
 
 def test_a_name_is_bounded_and_sealed(faber, licence):
