@@ -35,7 +35,14 @@ from connections.models import (
     OutboundMessage,
 )
 from core.database.collation import case_insensitive
-from credentials.models import Credential, CredentialDefinition, Publication, Schema
+from credentials.ledgers.base import is_webvh
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    Publication,
+    Schema,
+    WebvhDid,
+)
 from tenants.models import Tenant
 from verifications.models import Verification
 from wallets.models import Wallet
@@ -183,6 +190,9 @@ def list_branches(term: str) -> Iterator[QuerySet]:
         yield Connection.objects.filter(their_did=did)
         yield Connection.objects.filter(my_did=did)
         yield Wallet.objects.filter(did=did)
+    if is_webvh(term):  # a join might read all wallets
+        owner = WebvhDid.objects.filter(did=term).values("tenant")
+        yield Wallet.objects.filter(is_organization=True, tenant=Subquery(owner[:1]))
     if len(term) >= MIN_PREFIX:
         yield from list_prefixes(term)
 

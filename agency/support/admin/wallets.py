@@ -29,7 +29,7 @@ class WalletAdmin(DatedAdmin):
         "created_at",
     ]  # fmt: skip
     list_filter = ["is_organization"]
-    search_fields = ["wallet_id", "owner_name", "did", "tenant__name"]
+    search_fields = ["wallet_id", "owner_name", "did", "webvh_did", "tenant__name"]
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any

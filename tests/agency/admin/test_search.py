@@ -14,12 +14,14 @@ from credentials.models import Credential
 from tenants.models import Tenant
 from tests.factories import EmailAddressFactory
 from tests.support.database import restored
+from tests.support.own_webvh import on_webvh, row_of
 from tests.support.people import Organization
 from verifications.models import Verification
 from wallets.models import Wallet
 from webhooks.models import Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
+WEBVH = f"did:webvh:Qm{44 * 'a'}:agency.example.org:issuers:1f6c02ab"
 UNKNOWN_ID = "0b9c3f52-6d0e-4a51-9d64-8f6f0c7f2a11"
 OFFICE = "https://office.example/agency-events?room=1"
 
@@ -69,6 +71,15 @@ def test_a_did_finds_organizations_and_connections_in_both_spellings(records, su
     assert found(own.did, sue) == found(f"did:sov:{own.did}", sue) == [(Wallet, "")]
     theirs = Connection.objects.exclude(their_did="").first().their_did
     assert Connection in {one for one, _ in found(theirs, sue)}
+
+
+def test_a_did_webvh_finds_its_organization_and_connections(records, sue, settings):
+    office = on_webvh(settings, "Office")
+    office.put("/tenants/publicDid", {"acceptsRequests": True})
+    did = row_of(office).did
+    assert found(did, sue) == [(Connection, "inviter"), (Wallet, "")]
+    wallet = find_records(did, sue)[1]
+    assert wallet.tenant == office.tenant
 
 
 WEBHOOK, PERSON = [(Webhook, "")], [(User, "")]
@@ -156,7 +167,7 @@ def plan_of(term, user):
 
 
 def test_each_branch_reads_an_index_with_a_condition(records, sue):
-    for term in (UNKNOWN_ID, "did:sov:WgWxqztrNooG92RXvxSTWv", "ni"):
+    for term in (UNKNOWN_ID, "did:sov:WgWxqztrNooG92RXvxSTWv", WEBVH, "ni"):
         nodes = list(scans(plan_of(term, sue)))
         assert len(nodes) >= 10
         unbounded = [node for node in nodes if is_unbounded(node)]
