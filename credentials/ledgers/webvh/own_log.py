@@ -122,7 +122,11 @@ def write_line(entry: Json) -> str:
 
 
 def read_last(log: str) -> Json:
-    return json.loads(log.splitlines()[-1])
+    return json.loads(log.removesuffix("\n").rpartition("\n")[2])
+
+
+def read_version_ids(log: str) -> set[str]:
+    return {json.loads(line)["versionId"] for line in log.splitlines()}
 
 
 def build_resource(

@@ -5,7 +5,6 @@ is served has a file of its own in the storage, written before the first answer,
 no backup takes and no restore writes.
 """
 
-import json
 from functools import lru_cache
 
 from django.core.exceptions import ImproperlyConfigured
@@ -21,7 +20,11 @@ FOLDER = "served_logs"
 
 def note(did: str, log: str) -> None:
     """Record that this version of the log is served. Once in each process it looks."""
-    remember(did.split(":")[2], own_log.read_last(log)["versionId"])
+    remember(scid_in(did), own_log.read_last(log)["versionId"])
+
+
+def scid_in(did: str) -> str:
+    return did.split(":")[2]
 
 
 @lru_cache(maxsize=10_000)
@@ -31,12 +34,14 @@ def remember(scid: str, version_id: str) -> None:
         default_storage.save(name, ContentFile(b""))
 
 
-def list_names(folder: str, kind: int) -> list[str]:
-    """The names in a folder of the storage: of folders (0) or of files (1)."""
+def list_served(scid: str) -> set[str]:
+    """The versions of a log that were served."""
     try:
-        return default_storage.listdir(folder)[kind]
+        names = default_storage.listdir(f"{FOLDER}/{scid}")[1]
     except FileNotFoundError:  # before the first one
-        return []
+        return set()
+    # If two processes note a version at once, a storage may give one a name of its own.
+    return {name.partition("_")[0] for name in names}
 
 
 def find_forked() -> list[str]:
@@ -44,12 +49,11 @@ def find_forked() -> list[str]:
     if WebvhDid._meta.db_table not in connection.introspection.table_names():
         return []
     forked = []
-    for scid in list_names(FOLDER, 0):
-        for row in WebvhDid.objects.filter(did__startswith=f"did:webvh:{scid}:"):
-            versions = {json.loads(line)["versionId"] for line in row.log.splitlines()}
-            if not versions.issuperset(list_names(f"{FOLDER}/{scid}", 1)):
-                forked.append(row.did)
-    return sorted(forked)
+    rows = WebvhDid.objects.order_by("did").values_list("did", "log")
+    for did, log in rows.iterator(chunk_size=100):
+        if list_served(scid_in(did)) - own_log.read_version_ids(log):
+            forked.append(did)
+    return forked
 
 
 def require_whole() -> None:

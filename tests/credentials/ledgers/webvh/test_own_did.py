@@ -2,8 +2,10 @@
 
 from datetime import timedelta
 from functools import partial
+from threading import Barrier
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils import timezone
@@ -42,7 +44,7 @@ from tests.support.own_webvh import (
 )
 from tests.support.people import ApiError, Organization
 from tests.support.pictures import storage
-from tests.support.races import at_once, error_codes
+from tests.support.races import PATIENCE, at_once, error_codes
 
 __all__ = ["storage"]  # the fixture: files of each test in a folder of their own
 PHONES = 50
@@ -404,6 +406,36 @@ def test_an_older_log_than_was_served_does_not_start(faber, badge):
         check_or_exit()
     found = [one for one in doctor.run(is_starting=True) if one.name == "storage"]
     assert found and "lacks a version that was served" in found[0].text
+
+
+def test_a_version_that_is_first_read_by_two_at_once_is_no_fork(faber, monkeypatch):
+    """This storage does not replace files, so the second one gets another name."""
+    both = Barrier(2)
+
+    def empty(data):
+        both.wait(PATIENCE)
+        return ContentFile(data)
+
+    monkeypatch.setattr(served_logs, "ContentFile", empty)
+    at_once(*[lambda: read_log(faber)] * 2)
+    scid = row_of(faber).did.split(":")[2]
+    assert len(default_storage.listdir(f"served_logs/{scid}")[1]) == 2
+    check_or_exit()
+
+
+def test_all_logs_are_checked_by_one_statement(
+    faber, acme, django_assert_max_num_queries
+):
+    acme.put("/tenants/webvhDid")
+    read_log(faber), read_log(acme)
+    with django_assert_max_num_queries(2):  # and one for the names of tables
+        served_logs.require_whole()
+
+
+@pytest.mark.django_db
+def test_who_has_no_did_webvh_starts_without_the_storage(monkeypatch):
+    monkeypatch.setattr(served_logs, "default_storage", None)
+    served_logs.require_whole()
 
 
 def test_what_was_served_is_in_no_backup(faber):
