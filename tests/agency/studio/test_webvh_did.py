@@ -35,6 +35,7 @@ def answers(monkeypatch, status=200, body=b"", failure=None):
 def test_the_page_says_that_the_domain_is_for_life_before_the_button(browser, page):
     text = read(browser, page)
     assert text.index("The domain is for life") < text.index("Make the DID")
+    assert "goes on publishing on Local network" in text
     browser.send(f"{page}/make")
     assert WebvhDid.objects.get().host == HOST
     assert WebvhDid.objects.get().did in read(browser, page)

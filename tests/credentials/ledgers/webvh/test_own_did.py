@@ -508,5 +508,13 @@ def test_a_host_that_no_wallet_reads_is_refused(acme, host):
     assert refusal(acme.put, "/tenants/webvhDid", {"host": host}) == "bad_host"
 
 
+def test_who_has_another_did_goes_on_publishing_by_it(acme):
+    """docs/ledgers.md says so."""
+    acme.put("/tenants/webvhDid")
+    acme.defines("name")
+    acme.post("/tenants/publicDid")
+    assert not row_of(acme).resources.exists() and read_log(acme).versions == 1
+
+
 def test_by_default_a_did_is_at_the_host_of_the_installation(acme):
     assert acme.put("/tenants/webvhDid")["host"] == HOST
