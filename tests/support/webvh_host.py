@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.net import addresses
+from credentials.ledgers.webvh import reading
 from tests.support import webvh
 from tests.support.http_endpoints import certificate
 from tests.support.http_servers import Call, Server
@@ -29,6 +30,7 @@ class Host:
         self.asked: Counter[str] = Counter()
         self.addresses = ["127.0.0.1"]
         self.server = Server(self.respond, context)
+        reading.silent_until.clear()
         look_up = addresses.look_up
 
         def lead(host: str, port: int, flags: int = 0) -> list[Any]:

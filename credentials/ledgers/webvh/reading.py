@@ -1,9 +1,9 @@
 """Read logs and resources of others' did:webvh over https, and check them.
 
 Only https, only allowed ports (WEBVH_PORTS), only public addresses (core/net/http.py),
-no redirect, and one deadline for all that an object needs. What was checked is
-remembered (read_rows.py): a log for LOG_SECONDS, a registry for REGISTRY_SECONDS, all
-other resources for ever.
+no redirect, and one deadline for all that an object needs. A host that did not respond
+in time is not asked for SILENCE_SECONDS. What was checked is remembered (read_rows.py):
+a log for LOG_SECONDS, a registry for REGISTRY_SECONDS, all other resources for ever.
 """
 
 import re
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.utils import timezone
@@ -49,6 +50,10 @@ HTTPS_PORT = 443
 
 READ_SECONDS = 12.0  # of all that one object needs
 FETCH_SECONDS = 5.0
+# How long this process does not ask a host that took too long. Else each message that
+# needs it would make the messages of others wait.
+SILENCE_SECONDS = 30.0
+silent_until: dict[str, float] = {}  # by host and port, with time.monotonic()
 LOG_SECONDS = timedelta(seconds=300)
 REGISTRY_SECONDS = timedelta(seconds=30)
 FOR_EVER = timedelta.max
@@ -173,6 +178,9 @@ class Reader:
 
     def _fetch(self, url: str, max_bytes: int, code: str) -> bytes | None:
         """Return what is at an address, or None for 404. code: of its refusal."""
+        host = urlsplit(url).netloc
+        if time.monotonic() < silent_until.get(host, 0):
+            raise unavailable(url, "its host did not respond a moment ago")
         self.take_token()
         try:
             response = http.get(
@@ -185,6 +193,7 @@ class Reader:
         except http.CallFailed as error:
             if error.code == "address_refused":
                 raise Refused(code, url, "address_not_public") from None
+            note_failure(host, error.seconds)
             raise unavailable(url, error.message) from None
         if response.status in (404, 410):
             return None
@@ -193,8 +202,21 @@ class Reader:
         if len(response.body) >= max_bytes and not response.is_complete:
             raise Refused(code, url, "too_long")
         if response.status != 200 or not response.is_complete:
+            note_failure(host, response.seconds)
             raise unavailable(url, f"it responded {response.status}, not in full")
         return response.body
+
+
+def note_failure(host: str, seconds: float) -> None:
+    """After a call that failed: ask the host nothing for a while, if that took long.
+
+    With little time left, a call ends soon, and does not mean that nobody is there.
+    """
+    now = time.monotonic()
+    for one in [one for one, until in list(silent_until.items()) if until < now]:
+        silent_until.pop(one, None)
+    if seconds > FETCH_SECONDS / 2:
+        silent_until[host] = now + SILENCE_SECONDS
 
 
 def newest_link(registry: Resource | None, timestamp: int) -> Link | None:

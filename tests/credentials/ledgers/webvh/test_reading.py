@@ -246,9 +246,48 @@ def test_a_host_that_does_not_answer_is_503(host, reads, monkeypatch):
         reads.schema(IDS["schema"])
     assert unavailable.value.code == "ledger_unavailable"
     assert time.monotonic() - began < 2
+
+
+def test_a_host_that_fails_at_once_is_503_and_asked_again(host, reads):
+    log = host.pages[path_of(DID)]
     host.pages[path_of(DID)] = lambda call: call.answer(500)
+    with pytest.raises(Unavailable) as unavailable:
+        reads.schema(IDS["schema"])
+    assert unavailable.value.code == "ledger_unavailable"
+    host.pages[path_of(DID)] = log
+    assert reads.schema(IDS["schema"])
+
+
+def hangs(call):
+    time.sleep(2)
+
+
+def hangs_in_the_middle(call):
+    call.send_response(200)
+    call.send_header("Content-Length", "100")
+    call.end_headers()
+    call.wfile.write(b"{")
+    time.sleep(2)
+
+
+@pytest.mark.parametrize("page", [hangs, hangs_in_the_middle])
+def test_a_host_that_hangs_is_left_alone_for_a_while(
+    host, faber, reads, monkeypatch, page
+):
+    """The others wait for it once, not once for each message that names it."""
+    monkeypatch.setattr(reading, "FETCH_SECONDS", 0.5)
+    log = host.pages[path_of(DID)]
+    host.pages[path_of(DID)] = page
     with pytest.raises(Unavailable):
         reads.schema(IDS["schema"])
+    host.pages[path_of(DID)] = log
+    for _ in range(50):
+        with pytest.raises(Unavailable) as unavailable:
+            LedgerReads(faber.tenant).schema(IDS["schema"])
+    assert "a moment ago" in unavailable.value.message
+    assert host.asked[path_of(DID)] == 1
+    reading.silent_until[HOST] -= reading.SILENCE_SECONDS
+    assert reads.schema(IDS["schema"])
 
 
 def test_one_deadline_covers_all_that_an_object_needs(host, reads, monkeypatch):
