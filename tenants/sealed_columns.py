@@ -16,6 +16,7 @@ NOT_SEALED = {
     "credentials_grant.code_digest": "a digest",
     "credentials_grant.token_digest": "a digest",
     "credentials_tokenstatuslist.bits": "a public list",
+    "credentials_tokenstatuslist.taken": "which places of it were given",
     "tenants_apikey.digest": "a keyed digest",
     "tenants_apikey.sha256": "a digest",
     "tenants_datakey.digest_key": "a key wrapped by the master key",

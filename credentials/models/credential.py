@@ -544,7 +544,7 @@ class Credential(Exchange):
         assert sd_jwt, "it was offered in this format"
         place = None
         if self.definition.supports_revocation:
-            place = TokenStatusList.take_place(self.tenant, Credential.objects.all())
+            place = TokenStatusList.take_place(self.tenant)
         request = vault.unseal(self, "request_body")
         signed = sd_jwt.sign_credential(values, request["jwk"], place)
         move(

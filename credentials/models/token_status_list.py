@@ -10,6 +10,7 @@ from django.db.models.expressions import Func, Value
 
 from core.work import transactions
 from tenants.models import Record, Tenant
+from wallets.jose import status_token
 from wallets.models import issuer_url
 
 PLACES = 131_072
@@ -28,12 +29,15 @@ class Place:
 class TokenStatusList(Record):
     """A list of an organization. A bit that is set: the credential is revoked.
 
-    version: grows with each change of the bits.
+    taken: a bit for each place that was given. It stays set when the credential is
+    deleted: its holder still has it. version: grows with each change of the bits.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     number = models.PositiveIntegerField()
     bits = models.BinaryField()
+    # None in a list that was made before this column: it gives no places.
+    taken = models.BinaryField(null=True)
     used = models.PositiveIntegerField(default=0)
     version = models.PositiveIntegerField(default=0)
 
@@ -53,31 +57,34 @@ class TokenStatusList(Record):
 
     @classmethod
     @transactions.atomic()
-    def take_place(cls, tenant: Tenant, taken: models.QuerySet[models.Model]) -> Place:
+    def take_place(cls, tenant: Tenant) -> Place:
         """Give a random free place to a new credential, in the caller's transaction.
 
-        The list stays locked until that ends. taken: credentials, by the columns
-        `revocation_registry_id` and `revocation_index`.
+        The list stays locked until that ends.
         """
         found = cls._lock_newest(tenant)
-        cls.objects.filter(pk=found.pk).update(used=F("used") + 1)
-        in_list = taken.filter(revocation_registry_id=found.uri)
-        while True:
+        assert found.taken, "it has room"
+        taken = bytes(found.taken)
+        index = secrets.randbelow(PLACES)
+        while status_token.status_at(taken, 1, index):
             index = secrets.randbelow(PLACES)
-            if not in_list.filter(revocation_index=index).exists():
-                return Place(found.uri, index)
+        cls.objects.filter(pk=found.pk).update(
+            taken=status_token.with_bits(taken, [index]), used=F("used") + 1
+        )
+        return Place(found.uri, index)
 
     @classmethod
     def _lock_newest(cls, tenant: Tenant) -> Self:
         """Lock the newest list that has room. A new one, if there is none."""
         rows = cls.objects.filter(tenant=tenant).defer("bits").order_by("-number")
         found = rows.select_for_update(no_key=True).first()
-        if found and found.used < MAX_USED:
+        if found and found.taken and found.used < MAX_USED:
             return found
         number = found.number + 1 if found else 1
         # Another call may make it at the same time: then this one waits for it.
+        none = bytes(PLACES // 8)
         cls.objects.bulk_create(
-            [cls(tenant=tenant, number=number, bits=bytes(PLACES // 8))],
+            [cls(tenant=tenant, number=number, bits=none, taken=none)],
             ignore_conflicts=True,
         )
         return rows.select_for_update(no_key=True).get(number=number)

@@ -4,6 +4,7 @@ A list is bytes, filled from the lowest bit of each byte. 0: valid, 1: invalid.
 """
 
 import zlib
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from core.errors import PeerError
@@ -49,6 +50,14 @@ def status_at(data: bytes, width: int, index: Any) -> int:
     if byte >= len(data):
         raise bad_list("it has no such index")
     return data[byte] >> shift & (1 << width) - 1
+
+
+def with_bits(data: bytes, indices: Iterable[int]) -> bytes:
+    """Return a list of one bit for each credential, with these set."""
+    changed = bytearray(data)
+    for index in indices:
+        changed[index // 8] |= 1 << index % 8
+    return bytes(changed)
 
 
 def make_token(

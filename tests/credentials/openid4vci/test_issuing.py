@@ -1,5 +1,6 @@
 """From an offer to the credential in a wallet of OpenID4VC."""
 
+import secrets
 import time
 
 from django.utils import timezone
@@ -115,6 +116,23 @@ def test_revoking_sets_the_bit_that_is_served(faber, offers, phone):
     faber.delete(f"/credentials/{made['credentialId']}")
     assert status() == 1
     assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Revoked"
+
+
+def test_the_place_of_a_deleted_credential_is_not_given_again(
+    faber, offers, phone, monkeypatch
+):
+    drawn = iter([5, 5, 6])
+    monkeypatch.setattr(secrets, "randbelow", lambda size: next(drawn))
+    made = offers()
+    phone.take(made["link"])
+    faber.delete(f"/credentials/{made['credentialId']}")
+    faber.delete(f"/credentials/delete/{made['credentialId']}")
+    assert not Credential.objects.exists()
+    listed = phone.take(offers()["link"]).claims["status"]["status_list"]
+    assert listed["idx"] == 6
+    read = phone.read(listed["uri"]).content.decode()
+    found = status_token.parse_token(read, listed["uri"], time.time())
+    assert (found.status_of(5), found.status_of(6)) == (1, 0)
 
 
 def test_wallets_say_what_became_of_it(offers, phone):
