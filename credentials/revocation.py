@@ -25,6 +25,7 @@ from credentials.models.credential import (
 from credentials.models.definition import CredentialDefinition
 from credentials.models.formats import CredentialFormat
 from credentials.models.registry import RevocationRegistry
+from credentials.models.token_status_list import Place, TokenStatusList
 from credentials.registries import build_next_registry
 from tenants import vault
 from wallets import anoncreds
@@ -137,6 +138,7 @@ def revoke(credential: Credential, log: Callable[[], None] | None = None) -> Non
         with transactions.atomic():
             credential.lock()
             credential.revoke()
+            mark_in_status_lists([credential])
             if log:
                 log()
     publish_and_notify(credential)
@@ -155,10 +157,27 @@ def mark_revoked(credentials: QuerySet[Credential]) -> None:
     with transactions.atomic():
         found = [one.live_connection for one in chosen]
         Connection.lock_all([connection for connection in found if connection])
+        revoked = []
         for credential in chosen:
             credential.lock()  # takes the row of the connection that is locked above
             with suppress(WrongState):
                 credential.revoke()
+                revoked.append(credential)
+        mark_in_status_lists(revoked)
+
+
+def mark_in_status_lists(revoked: list[Credential]) -> None:
+    """Issuer: publish that the SD-JWT VCs among these are revoked.
+
+    revoked: of one organization. In the transaction that revokes them.
+    """
+    places = [
+        Place(one.revocation_registry_id, one.revocation_index)
+        for one in revoked
+        if one.format == CredentialFormat.SD_JWT and one.revocation_index is not None
+    ]
+    if places:
+        TokenStatusList.revoke_places(revoked[0].tenant_id, places)
 
 
 def publish_and_notify_all(credentials: QuerySet[Credential]) -> None:

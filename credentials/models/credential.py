@@ -700,16 +700,12 @@ class Credential(Exchange):
     def revoke(self) -> None:
         """Issuer: revoke it. revocation.revoke() then publishes that.
 
-        The list of an SD-JWT VC says so once this is committed.
+        Of an SD-JWT VC it does so in the same transaction.
         """
-        if self.format != CredentialFormat.SD_JWT:
-            move(self, [self.State.ISSUED], self.State.REVOKED)
-            return
-        now = timezone.now()
-        revoked = self.State.REVOKED
-        move(self, [self.State.ISSUED], revoked, revocation_published_at=now)
-        assert self.revocation_index is not None, "it is checked before"
-        TokenStatusList.set_bit(self.revocation_registry_id, self.revocation_index)
+        is_listed_at_once = self.format == CredentialFormat.SD_JWT
+        published_at = timezone.now() if is_listed_at_once else None
+        issued, revoked = self.State.ISSUED, self.State.REVOKED
+        move(self, [issued], revoked, revocation_published_at=published_at)
 
     def receive_revocation(self) -> None:
         """Holder: the issuer has revoked it, as the published list says."""

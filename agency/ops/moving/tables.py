@@ -191,7 +191,7 @@ BULK = (
     Part(
         "credentials_credential",
         must="role <> 'issuer' OR revocation_registry_id = '' OR "
-        # The end of the address says whose list it is: TokenStatusList.set_bit().
+        # Verifiers read there whose list it is, and TokenStatusList its number.
         "revocation_registry_id ~ ('/openid/' || %(tenant)s || '/status/[0-9]{1,9}$') "
         "OR " + is_own_id("revocation_registry_id"),
     ),

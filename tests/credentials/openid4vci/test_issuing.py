@@ -3,6 +3,8 @@
 import secrets
 import time
 
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from credentials.models import Credential, Grant
@@ -98,24 +100,42 @@ def test_a_lost_answer_is_given_again(offers, phone):
     assert other.ask().json()["error"] == "credential_request_denied"
 
 
+def status_of(phone, listed):
+    """What everybody reads at the place of a credential now."""
+    response = phone.read(listed["uri"])
+    assert response["Content-Type"] == "application/statuslist+jwt"
+    assert response["Access-Control-Allow-Origin"] == "*"
+    found = status_token.parse_token(
+        response.content.decode(), listed["uri"], time.time()
+    )
+    found.token.verify(certificates.key_of(signer_of(found)))
+    return found.status_of(listed["idx"])
+
+
+def place_of(held):
+    return held.claims["status"]["status_list"]
+
+
 def test_revoking_sets_the_bit_that_is_served(faber, offers, phone):
     made = offers()
-    listed = phone.take(made["link"]).claims["status"]["status_list"]
-
-    def status():
-        response = phone.read(listed["uri"])
-        assert response["Content-Type"] == "application/statuslist+jwt"
-        assert response["Access-Control-Allow-Origin"] == "*"
-        found = status_token.parse_token(
-            response.content.decode(), listed["uri"], time.time()
-        )
-        found.token.verify(certificates.key_of(signer_of(found)))
-        return found.status_of(listed["idx"])
-
-    assert status() == 0
+    listed = place_of(phone.take(made["link"]))
+    assert status_of(phone, listed) == 0
     faber.delete(f"/credentials/{made['credentialId']}")
-    assert status() == 1
+    assert status_of(phone, listed) == 1
     assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Revoked"
+
+
+def test_many_are_revoked_by_one_change_of_their_list(faber, card, offers, phone):
+    cards = [place_of(phone.take(offers()["link"])) for _ in range(4)]
+    kept = faber.get("/credentials")[0]["credentialId"]
+    chosen = [row["credentialId"] for row in faber.get("/credentials")[1:]]
+    with CaptureQueriesContext(connection) as captured:
+        answer = faber.post("/credentials/revoke", {"credentialIds": chosen})
+    assert answer == {"issued": 0, "revoked": 3}
+    changes = 'UPDATE "credentials_tokenstatuslist"'
+    assert sum(changes in one["sql"] for one in captured) == 1
+    assert [status_of(phone, listed) for listed in cards] == [1, 1, 1, 0]
+    assert faber.get(f"/credentials/{kept}")["state"] == "Issued"
 
 
 def test_the_place_of_a_deleted_credential_is_not_given_again(
@@ -128,11 +148,10 @@ def test_the_place_of_a_deleted_credential_is_not_given_again(
     faber.delete(f"/credentials/{made['credentialId']}")
     faber.delete(f"/credentials/delete/{made['credentialId']}")
     assert not Credential.objects.exists()
-    listed = phone.take(offers()["link"]).claims["status"]["status_list"]
+    listed = place_of(phone.take(offers()["link"]))
     assert listed["idx"] == 6
-    read = phone.read(listed["uri"]).content.decode()
-    found = status_token.parse_token(read, listed["uri"], time.time())
-    assert (found.status_of(5), found.status_of(6)) == (1, 0)
+    assert status_of(phone, listed | {"idx": 5}) == 1
+    assert status_of(phone, listed) == 0
 
 
 def test_wallets_say_what_became_of_it(offers, phone):

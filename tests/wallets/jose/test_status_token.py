@@ -49,10 +49,10 @@ def test_the_token_of_others_is_read():
 
 
 def test_a_list_is_signed_and_read_bit_by_bit():
-    data = bytearray(16_384)
-    data[0], data[1] = 0x81, 0x01  # what PostgreSQL's set_bit makes of 0, 7 and 8
+    data = status_token.with_bits(bytes(16_384), [0, 7, 8])
+    assert data[:2] == b"\x81\x01"
     times = {"iat": NOW, "exp": NOW + 60, "ttl": 30}
-    text = status_token.make_token(bytes(data), URI, times, SECRET, ["AAAA"])
+    text = status_token.make_token(data, URI, times, SECRET, ["AAAA"])
     found = read(text)
     found.token.verify(signing.read_public_key(signing.public_jwk_of(SECRET)))
     assert [index for index in range(131_072) if found.status_of(index)] == [0, 7, 8]
