@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice, product
 from typing import Any, Self
 
+from core.errors import Conflict
 from verifications.proofs.policy import (
     Policy,
     PolicyItem,
@@ -174,6 +175,8 @@ def compile_queries(
     number = 0
     for items in groups:
         allowed = _allowed_sources(items[0].restrictions, sources_of)
+        if len(allowed) > MAX_QUERIES:
+            raise _too_many(items[0])
         together = _answer_all(items, allowed)
         parts = [together] if together else [_answer_one(one, allowed) for one in items]
         for part in parts:
@@ -191,12 +194,16 @@ def compile_queries(
                 )
             number += 1
     if len(queries) > MAX_QUERIES:
-        raise not_provable(
-            policy.items[0],
-            f"the policy allows more than {MAX_QUERIES} kinds of credentials. Restrict "
-            "its items to definitions or types.",
-        )
+        raise _too_many(policy.items[0])
     return queries
+
+
+def _too_many(item: PolicyItem) -> Conflict:
+    return not_provable(
+        item,
+        f"the policy allows more than {MAX_QUERIES} kinds of credentials. Restrict "
+        "its items to definitions or types.",
+    )
 
 
 def write_dcql(queries: Sequence[Query]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
@@ -9,12 +10,11 @@ from core.text.relative_dates import is_relative_date, resolve_value
 from core.work import network_reads
 from credentials.models import CredentialFormat, DefinitionFormat
 from tenants.models import Tenant
-from verifications.openid4vp.queries import DerivedClaim, Source
+from verifications.openid4vp.queries import MAX_QUERIES, DerivedClaim, Source
 from verifications.proofs.policy import Restriction
 from wallets.anoncreds import normalise_name
 from wallets.models import issuer_url
 
-MAX_SOURCES = 20  # of one restriction
 COLUMNS = {
     "credentialDefinitionId": "definition__definition_id",
     "schemaId": "definition__schema__schema_id",
@@ -27,13 +27,10 @@ COLUMNS = {
 def find_sources(tenant: Tenant, restriction: Restriction) -> list[Source]:
     """Return the kinds of credentials that an organization means by a restriction.
 
-    That are definitions of its network which are issued as SD-JWT VC.
+    That are definitions of its network which are issued as SD-JWT VC. Of more than
+    compile_queries() takes, some are left out.
     """
-    return [
-        _source_of(row)
-        for row in _definitions_of(tenant, restriction)
-        if _owns_type(row, tenant, restriction)
-    ]
+    return [_source_of(row) for row in _definitions_of(tenant, restriction)]
 
 
 def _definitions_of(
@@ -58,8 +55,12 @@ def _definitions_of(
         # One that is not published has the schema of its issuer.
         local = _begins_with(schema_id, did) & Q(definition__is_anoncreds=False)
         rows = rows.filter(published | local)
-    related = rows.select_related("definition__schema", "tenant")
-    return list(related.order_by("pk")[:MAX_SOURCES])
+    if "vct" in facts and not facts.keys() & {"credentialDefinitionId", "issuerDid"}:
+        # Any organization may give its definitions any type. So a type alone means the
+        # verifier's own definition, or that of the organization at whose address it is.
+        rows = rows.filter(tenant__in=[tenant.pk, _owner_of(facts["vct"])])
+    related = rows.select_related("definition__schema").order_by("pk")
+    return list(related[: MAX_QUERIES + 1])
 
 
 def _begins_with(column: str, did: str) -> Q:
@@ -69,17 +70,14 @@ def _begins_with(column: str, did: str) -> Q:
     )
 
 
-def _owns_type(row: DefinitionFormat, tenant: Tenant, restriction: Restriction) -> bool:
-    """Whether a `vct` means this definition, if nothing else names its issuer.
-
-    Any organization may give its definitions any type. So a type means the verifier's
-    own definition, or that of the organization below whose address it lies.
-    """
-    facts = restriction.facts
-    if "vct" not in facts or facts.keys() & {"credentialDefinitionId", "issuerDid"}:
-        return True
-    own = f"{issuer_url(row.tenant_id)}/types/"
-    return row.tenant_id == tenant.pk or row.type_id.startswith(own)
+def _owner_of(type_id: str) -> UUID | None:
+    """The organization below whose address a type lies."""
+    issuer, _, _ = type_id.partition("/types/")
+    try:
+        tenant_id = UUID(issuer.rpartition("/")[2])
+    except ValueError:
+        return None
+    return tenant_id if issuer_url(tenant_id) == issuer else None
 
 
 def _source_of(row: DefinitionFormat) -> Source:
