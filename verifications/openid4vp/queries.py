@@ -17,7 +17,7 @@ from verifications.proofs.policy import (
     Restriction,
     not_provable,
 )
-from wallets.anoncreds import normalise_name
+from wallets.anoncreds import normalise_name, parse_integer
 
 FORMAT = "dc+sd-jwt"
 MAX_QUERIES = 50
@@ -153,7 +153,8 @@ class Query:
         [claim] = claims
         kind = self.kinds.get(claim)
         texts = dict.fromkeys(text for _, text in demand.required)
-        return {claim: [value for text in texts for value in typed(text, kind)]}
+        values = [value for text in texts for value in typed(text, kind)]
+        return {claim: values} if values else {}
 
 
 def compile_queries(
@@ -330,8 +331,8 @@ def typed(text: str, kind: str | None) -> list[Any]:
     """The values in JSON that a text may be. kind: the declared type, if known."""
     if kind == "date" and len(text) == 8:
         return [f"{text[:4]}-{text[4:6]}-{text[6:]}"]
-    number = text.removeprefix("-")
-    is_whole = number.isdecimal() and number.isascii() and str(int(text)) == text
+    number = parse_integer(text)
+    is_whole = number is not None and str(number) == text
     if kind == "integer":
         return [int(text)] if is_whole else []
     if kind == "boolean":

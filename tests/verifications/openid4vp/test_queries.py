@@ -129,6 +129,14 @@ def test_required_values_have_the_type_of_the_claim():
     assert paths(query) == [(["Name"], None)]
 
 
+def test_a_required_value_of_thousands_of_digits_is_a_text():
+    digits = "9" * 5000
+    for restriction, claim in ((OURS, "age"), (STATE, "size")):
+        value = required(claim, digits)
+        [query] = asked(attribute(claim, restriction | value))["credentials"]
+        assert paths(query) == [([claim], None if restriction is OURS else [digits])]
+
+
 @pytest.mark.parametrize(("item", "why"), [
     (attribute("name"), "no restriction"),
     (attribute("name", {"schemaId": "s"}), "no definition"),
