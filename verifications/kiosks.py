@@ -69,9 +69,12 @@ def create_kiosk(
     protocol: OPENID4VP, or "" for DIDComm. 400 `unknown_item` if an item is not one that
     shows values; 409 `too_many_kiosks`, `not_provable`.
     """
+    asked = policy.unsealed_policy()
     if protocol == OPENID4VP:
-        compile_policy(tenant, policy.unsealed_policy())
-    showable = [item.policy_name for item in policy.unsealed_policy().attributes]
+        compile_policy(tenant, asked)
+    else:
+        asked.for_anoncreds()
+    showable = [item.policy_name for item in asked.attributes]
     if unknown := [item for item in shown_items if item not in showable]:
         message = f"The policy has no item that shows values and is named {unknown[0]}."
         raise Invalid("unknown_item", message, {"shownItems": [message]})

@@ -86,5 +86,6 @@ def test_didcomm_does_not_ask_for_what_only_phones_have(acme):
     for call, path, body in (
         (acme.post, "/verifications/policy", OF_PHONES),
         (acme.put, f"/verifications/policy/{stored}", {}),
+        (acme.post, "/kiosks", {"name": "Door", "policyId": stored}),
     ):
         assert_error(error_of(call, path, body), 409, "not_provable")
