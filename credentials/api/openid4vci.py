@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import TooManyFieldsSent
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -126,9 +127,11 @@ def parse_form(request: HttpRequest, limit: int = MAX_BODY) -> dict[str, str]:
     if request.content_type != FORM or len(request.body) > limit:
         raise ProtocolError("invalid_request", f"Send a form, as {FORM}.")
     try:
-        form = QueryDict(request.body, encoding="utf-8")
-    except Exception as error:
-        raise ProtocolError("invalid_request", "The form cannot be read.") from error
+        form = QueryDict(request.body)
+    except TooManyFieldsSent:
+        raise ProtocolError(
+            "invalid_request", "The form has too many fields."
+        ) from None
     if any(len(values) > 1 for _, values in form.lists()):
         raise ProtocolError("invalid_request", "A parameter is there twice.")
     return {name: str(form[name]) for name in form}
