@@ -7,8 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from credentials.models import Credential, Grant
+from credentials.models import Credential, DefinitionFormat, Grant, TokenStatusList
 from tests.support.openid_wallet import OpenIdWallet
+from tests.support.races import at_once
 from wallets.jose import certificates, signing, status_token
 from wallets.models import Authority, issuer_url
 
@@ -98,6 +99,58 @@ def test_a_lost_answer_is_given_again(offers, phone):
     other = OpenIdWallet()
     other.offer, other.issuer, other.token = phone.offer, phone.issuer, phone.token
     assert other.ask().json()["error"] == "credential_request_denied"
+
+
+def test_what_fails_on_the_way_is_undone_and_asked_for_again(
+    offers, phone, monkeypatch
+):
+    phone.open(offers()["link"])
+    phone.take_token()
+    body = phone.request()
+
+    def crash(*arguments):
+        raise SystemError("the process is killed here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DefinitionFormat, "sign_credential", crash)
+        assert phone.ask(body).status_code == 500
+    assert Credential.objects.get().state == "Offered"
+    assert not TokenStatusList.objects.exists()
+    first = phone.ask(body)
+    place = place_of(phone.keep(first))
+    assert place_of(phone.keep(phone.ask())) == place
+    assert phone.ask().json() == first.json()
+    assert TokenStatusList.objects.get().used == 1
+
+
+def test_a_crowd_behind_one_address_is_served_while_a_card_is_revoked(faber, offers):
+    lost = offers()
+    wallet = OpenIdWallet()
+    held = wallet.take(lost["link"])
+    links = [offers()["link"] for _ in range(50)]
+
+    def serve(links):
+        cards = []
+        for link in links:
+            phone = OpenIdWallet()
+            phone.open(link)
+            phone.metadata()
+            phone.metadata("oauth-authorization-server")
+            phone.take_token()
+            cards.append(place_of(phone.keep(phone.ask())))
+        return cards
+
+    def revoke():
+        faber.delete(f"/credentials/{lost['credentialId']}")
+        return []
+
+    queues = [links[start::5] for start in range(5)]
+    served = at_once(revoke, *[lambda queue=queue: serve(queue) for queue in queues])
+    cards = [card for cards in served for card in cards]
+    assert len({card["idx"] for card in cards}) == 50
+    assert status_of(wallet, place_of(held)) == 1
+    row = TokenStatusList.objects.get()
+    assert row.used == 51 and int.from_bytes(row.bits).bit_count() == 1
 
 
 def status_of(phone, listed):

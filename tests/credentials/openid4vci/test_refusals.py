@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from connections import link_expiry
 from connections.models import Connection
+from credentials import urls
 from credentials.models import Credential, Grant
 from credentials.openid4vci import proofs
 from tests.support.openid_wallet import CODE_GRANT, OpenIdWallet
@@ -366,6 +367,43 @@ def test_unknown_addresses_are_not_there(faber, opened):
         assert opened.read(f"{opened.issuer}/{path}").status_code == 404
     assert opened.client.get(f"/openid/{other}/offers/x").status_code == 404
     assert opened.read(f"{opened.issuer}/token").status_code == 405
+
+
+def test_an_address_knows_what_is_of_its_organization_only(
+    faber, acme, card, offers, phone, subtests
+):
+    """Each that leads to something: a new one must be added here."""
+    made = offers(automaticIssuance=False)
+    phone.open(made["link"])
+    phone.take_token()
+    waiting = phone.ask().json()["transaction_id"]
+    faber.put(f"/credentials/{made['credentialId']}", {})
+    told = {"notification_id": waiting, "event": "credential_accepted"}
+    other, own = OpenIdWallet(), phone.issuer
+    link = offers()
+    other.open(link["link"])
+    token = Connection.objects.get(credential=link["credentialId"]).token
+    type_id = card["vct"].rpartition("/")[2]
+    calls = {
+        "offers/<str:token>": lambda: other.read(f"{other.issuer}/offers/{token}"),
+        "token": other.ask_token,
+        "credential": phone.ask,
+        "deferred_credential": lambda: phone.ask_later(waiting),
+        "notification": lambda: phone.post(
+            "notification", told, **phone.authorization("")
+        ),
+        "types/<uuid:definitionId>": lambda: phone.read(
+            f"{phone.issuer}/types/{type_id}"
+        ),
+        "status/<int:number>": lambda: phone.read(f"{phone.issuer}/status/1"),
+    }
+    assert calls.keys() == {str(one.pattern) for one in urls.openid} - {"nonce"}
+    for issuer, accepted in ((issuer_url(acme.tenant.pk), False), (own, True)):
+        phone.issuer = other.issuer = issuer
+        for address, call in calls.items():
+            with subtests.test(address, issuer=issuer):
+                wanted = {200, 204} if accepted else {400, 401, 404}
+                assert call().status_code in wanted
 
 
 def test_a_used_link_shows_its_offer_no_more(offers, phone):
