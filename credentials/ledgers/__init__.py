@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from django.db.models import Exists
+
 from connections import resolver
 from connections.didcomm.dids import Party, of_document, reachable
 from connections.resolver import DidNotResolved
@@ -11,6 +13,7 @@ from credentials.ledgers.indy import IndyLedger
 from credentials.ledgers.local import LocalLedger
 from credentials.ledgers.webvh.ledger import WebvhLedger
 from credentials.ledgers.webvh.reading import Reader
+from credentials.ledgers.webvh.rows import WebvhDid
 from tenants.models import Network
 
 ADAPTERS: dict[Network.Kind, Callable[[Network], Ledger]] = {
@@ -52,10 +55,10 @@ def find_webvh_ledger(name: str) -> Ledger | None:
 
     name: the DID, or the id of an object of it.
     """
-    did = name.partition("/")[0]
-    networks = Network.objects.filter(kind=Network.Kind.WEBVH)
-    ledgers = (ledger_of(network) for network in networks)
-    return next((one for one in ledgers if one.did_role(did).is_registered), None)
+    dids = WebvhDid.objects.filter(did=name.partition("/")[0])
+    networks = Network.objects.filter(Exists(dids), kind=Network.Kind.WEBVH)
+    network = networks.first()
+    return ledger_of(network) if network else None
 
 
 def find_webvh_party(did: str) -> Party | None:

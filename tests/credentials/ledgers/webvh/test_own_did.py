@@ -16,7 +16,7 @@ from agency.ops.stored_files import needed_files
 from core.errors import Conflict
 from core.net import http
 from credentials.ledgers import ledger_of
-from credentials.ledgers.reads import name_of_schema
+from credentials.ledgers.reads import LedgerReads, name_of_schema
 from credentials.ledgers.webvh import own_did, served_logs
 from credentials.ledgers.webvh.refusals import Refused
 from credentials.models import (
@@ -190,6 +190,15 @@ def test_a_log_or_resource_is_read_by_one_statement(
         with django_assert_num_queries(1) as found:
             fetch(one)
         assert found.captured_queries[0]["sql"].startswith("SELECT")
+
+
+def test_which_ledger_has_an_object_takes_one_statement(
+    badge, acme, django_assert_num_queries
+):
+    definition_id = CredentialDefinition.objects.get().definition_id
+    assert LedgerReads(acme.tenant).definition(definition_id)
+    with django_assert_num_queries(1):
+        assert LedgerReads(acme.tenant).definition(definition_id)
 
 
 def test_a_rotation_is_read_by_phones_that_remember_either_document(
