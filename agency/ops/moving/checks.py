@@ -28,7 +28,7 @@ from core.errors import PeerError
 from credentials.ledgers.webvh.encoding import next_key_hash, resource_digest
 from credentials.ledgers.webvh.log import check_log
 from credentials.ledgers.webvh.own_log import multikey_of
-from credentials.ledgers.webvh.refusals import Refused
+from credentials.ledgers.webvh.refusals import Broken, Refused, require
 from credentials.ledgers.webvh.resources import check_resource
 from credentials.ledgers.webvh.rows import FOLDER
 from credentials.models import PublishedObject, StatusList, WebvhDid
@@ -317,9 +317,11 @@ def require_own_webvh(organization: Any) -> None:
             if contents.get(found.object_id) != found.body:
                 raise foreign_row(OBJECTS, "body")
         lists = StatusList.objects.filter(registry_id__startswith=f"{row.did}/")
-        for body in lists.values_list("body", flat=True).iterator(chunk_size=200):
-            if resource_digest(body) not in digests:
-                raise foreign_row("credentials_statuslist", "body")
+        try:
+            for body in lists.values_list("body", flat=True).iterator(chunk_size=200):
+                require(resource_digest(body) in digests, "another_list")
+        except Broken:
+            raise foreign_row("credentials_statuslist", "body") from None
 
 
 def require_own_log(row: WebvhDid) -> dict[str, Any]:

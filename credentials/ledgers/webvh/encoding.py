@@ -14,6 +14,7 @@ import rfc8785
 
 from core.errors import PeerError
 from core.text.bounded_json import JSON
+from credentials.ledgers.webvh.refusals import Broken
 from wallets import keys
 
 METHOD = "did:webvh:1.0"
@@ -25,16 +26,15 @@ MAX_MULTIBASE = 100  # characters: a signature has 89
 Document = Mapping[str, JSON]
 
 
-class NotCanonical(ValueError):
-    """A value that RFC 8785 cannot write: an integer beyond 53 bits, half of a pair."""
-
-
 def canonical(value: Document) -> bytes:
-    """Return a JSON object as RFC 8785 writes it (JCS)."""
+    """Return a JSON object as RFC 8785 writes it (JCS).
+
+    Broken `not_canonical` if it cannot: an integer beyond 53 bits, half of a pair.
+    """
     try:
         return rfc8785.dumps(value)
-    except (rfc8785.CanonicalizationError, UnicodeError) as error:
-        raise NotCanonical(str(error)) from None
+    except (rfc8785.CanonicalizationError, UnicodeError):
+        raise Broken("not_canonical") from None
 
 
 def multihash(data: bytes) -> str:
@@ -127,7 +127,7 @@ def make_proof(
 def is_proven(document: Document, proof: Document, multikey: str) -> bool:
     """Return whether this is the proof of a document by the key, for assertions.
 
-    Who may sign is the caller's question. Raises NotCanonical.
+    Who may sign is the caller's question. Broken `not_canonical`.
     """
     value = proof.get("proofValue")
     is_known = (

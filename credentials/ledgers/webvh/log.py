@@ -67,7 +67,7 @@ def check_log(
     """
     try:
         return _check_log(did, data, now, known)
-    except (Broken, encoding.NotCanonical) as error:
+    except Broken as error:
         raise Refused("did_log_refused", f"The log of {did}", str(error)) from None
 
 

@@ -46,7 +46,7 @@ def check_resource(
         except ValueError:  # BadJSON too
             raise Broken("no_json") from None
         return _check_resource(resource_id, kind, resource, document)
-    except (Broken, encoding.NotCanonical) as error:
+    except Broken as error:
         raise Refused("resource_refused", resource_id, str(error)) from None
 
 

@@ -639,6 +639,7 @@ def test_a_did_webvh_moves_with_its_log_keys_and_resources(
         ("credentials_webvhresource", "document", "Schema", "Shcema"),
         ("credentials_publishedobject", "body", "1.0", "2.0"),
         ("credentials_statuslist", "body", "0, 1", "1, 0"),
+        ("credentials_statuslist", "body", "0, 1", f"0, {2**60}"),
     ],
 )
 def test_a_did_webvh_whose_signatures_do_not_fit_is_refused(

@@ -64,6 +64,12 @@ def test_a_resource_is_judged_as_the_vector_says(case):
         assert check(resource, asked=asked).content == resource["content"]
 
 
+def test_a_number_that_has_no_canonical_form_is_a_rule_that_is_broken():
+    schema = BY_KIND[SCHEMA]
+    changed = schema | {"content": schema["content"] | {"more": 2**60}}
+    assert refusal_of(changed) == "not_canonical"
+
+
 @pytest.mark.parametrize("kind", BY_KIND)
 def test_each_kind_is_taken_as_what_it_is(kind):
     resource = BY_KIND[kind]
