@@ -4,6 +4,7 @@ A private key is a seed of 32 bytes, a public key ("verkey") is base58 text. Box
 the X25519 keys to which both are converted (RFC 0019).
 """
 
+import hashlib
 import os
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ from core.errors import PeerError
 
 NONCE_BYTES = Box.NONCE_SIZE  # 24
 ED25519 = b"\xed\x01"  # the multicodec prefix
+SHA_256 = b"\x12\x20"  # the prefix of a multihash: SHA-256, 32 bytes
 MAX_TEXT = 128  # decoding base58 takes quadratic time, and the text is untrusted
 
 
@@ -42,6 +44,11 @@ def did_of(verkey: str) -> str:
 def encode_key(data: bytes) -> str:
     """Return bytes in base58: a key, or part of one."""
     return base58.b58encode(data).decode()
+
+
+def multihash(data: bytes) -> str:
+    """Return the multihash of data by SHA-256, in base58."""
+    return encode_key(SHA_256 + hashlib.sha256(data).digest())
 
 
 def decode_base58(text: str) -> bytes:

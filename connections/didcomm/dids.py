@@ -5,7 +5,6 @@ same message; did:peer:2, did:peer:4 and did:key, which contain their document.
 Written: legacy DIDs, did:peer:1 and did:peer:4.
 """
 
-import hashlib
 import json
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -23,7 +22,6 @@ MAX_KEYS = 8
 MAX_ENDPOINT = 2000  # characters, as in the tables
 SERVICE_TYPES = ("IndyAgent", "did-communication")
 SHORT_NAMES = {"t": "type", "s": "serviceEndpoint", "r": "routingKeys", "a": "accept"}
-SHA_256 = b"\x12\x20"  # the prefix of a multihash: SHA-256, 32 bytes
 KEY_MEMBERS = ("authentication", "verificationMethod", "publicKey")
 
 
@@ -280,7 +278,7 @@ def _peer_1_of(document: dict[str, Any]) -> str:
     """The did:peer:1 of a document: the multihash of its JSON without the id."""
     content = {name: value for name, value in document.items() if name != "id"}
     data = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
-    return f"did:peer:1z{keys.encode_key(SHA_256 + hashlib.sha256(data).digest())}"
+    return f"did:peer:1z{keys.multihash(data)}"
 
 
 def legacy_document(party: Party) -> dict[str, Any]:

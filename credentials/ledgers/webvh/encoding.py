@@ -20,7 +20,6 @@ from wallets import keys
 METHOD = "did:webvh:1.0"
 SCID_PLACEHOLDER = "{SCID}"
 CRYPTOSUITE = "eddsa-jcs-2022"
-SHA_256 = b"\x12\x20"  # the prefix of a multihash: SHA-256, 32 bytes
 MAX_MULTIBASE = 100  # characters: a signature has 89
 
 Document = Mapping[str, JSON]
@@ -37,13 +36,9 @@ def canonical(value: Document) -> bytes:
         raise Broken("not_canonical") from None
 
 
-def multihash(data: bytes) -> str:
-    """Base58btc of a multihash, without the `z`: of SCIDs, entries and next keys."""
-    return keys.encode_key(SHA_256 + hashlib.sha256(data).digest())
-
-
 def hash_of(value: Document) -> str:
-    return multihash(canonical(value))
+    """The hash of SCIDs, entries and resources. It has no `z` of multibase."""
+    return keys.multihash(canonical(value))
 
 
 def resource_digest(content: Document) -> str:
@@ -66,7 +61,7 @@ def verkey_of(multikey: str) -> str:
 
 def next_key_hash(multikey: str) -> str:
     """What announces a key: the hash of its text, not of its bytes."""
-    return multihash(multikey.encode())
+    return keys.multihash(multikey.encode())
 
 
 def did_key_id(multikey: str) -> str:

@@ -22,6 +22,7 @@ from credentials.ledgers.webvh import encoding, own_did, own_log
 from credentials.ledgers.webvh.own_log import Json
 from credentials.ledgers.webvh.rows import WebvhDid, WebvhResource
 from tenants.models import Network
+from wallets import keys
 from wallets.anoncreds.objects import (
     DefinitionBody,
     RegistryBody,
@@ -229,7 +230,7 @@ def definition_prefix(schema_id: str) -> str:
 
     The schema may be somebody else's: then its whole id is hashed.
     """
-    return f"definition {encoding.multihash(schema_id.encode())} "
+    return f"definition {keys.multihash(schema_id.encode())} "
 
 
 def sorted_schema(schema: SchemaBody) -> Json:
