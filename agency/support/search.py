@@ -28,6 +28,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
 
 from agency.support.customers import Staff, may_view, record_url
+from connections.didcomm.dids import is_webvh
 from connections.models import (
     BasicMessage,
     Connection,
@@ -35,7 +36,6 @@ from connections.models import (
     OutboundMessage,
 )
 from core.database.collation import case_insensitive
-from credentials.ledgers.base import is_webvh
 from credentials.models import (
     Credential,
     CredentialDefinition,

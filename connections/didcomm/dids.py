@@ -61,6 +61,11 @@ def carries_document(did: str) -> bool:
     return did.startswith(("did:peer:2", "did:peer:4", "did:key:"))
 
 
+def is_webvh(name: str) -> bool:
+    """Whether this is a did:webvh, or the id of an object of one."""
+    return name.startswith("did:webvh:")
+
+
 def unknown_did(reason: str) -> PeerError:
     return PeerError("unknown_did", reason)
 

@@ -15,6 +15,7 @@ from django.db.models import Q
 
 from connections import resolver, strangers
 from connections.didcomm import message as didcomm
+from connections.didcomm.dids import is_webvh
 from connections.didcomm.message import Message
 from connections.messaging import outbox
 from connections.models import Connection
@@ -28,7 +29,6 @@ from tenants.models import Notes
 from wallets.models import Key, Wallet
 
 HANDSHAKE = HANDSHAKE_VERSIONS[0]
-WEBVH = "did:webvh:"
 REFUSED = "Requests to connect without an invitation are not accepted."
 # Reports of this to one address in a minute, from all organizations together.
 REFUSALS_PER_ADDRESS = 6
@@ -113,7 +113,7 @@ def owner_of(key: Key) -> Wallet | None:
 def is_uninvited(parent_id: str, did: str) -> bool:
     """Whether a request with this `pthid` was sent without an invitation."""
     named = resolver.normalise_did(parent_id)
-    return named in ("", did) or named.startswith(WEBVH)
+    return named in ("", did) or is_webvh(named)
 
 
 def is_request_to(key: Key, received: Message) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from django.db.models import Exists
 
 from connections import resolver
-from connections.didcomm.dids import Party, of_document, reachable
+from connections.didcomm.dids import Party, is_webvh, of_document, reachable
 from connections.resolver import DidNotResolved
 from core.errors import Conflict, PeerError
-from credentials.ledgers.base import DidService, Ledger, is_webvh
+from credentials.ledgers.base import DidService, Ledger
 from credentials.ledgers.indy import IndyLedger
 from credentials.ledgers.local import LocalLedger
 from credentials.ledgers.webvh.ledger import WebvhLedger

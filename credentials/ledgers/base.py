@@ -135,11 +135,6 @@ class Ledger(Protocol):
         ...
 
 
-def is_webvh(name: str) -> bool:
-    """Whether this is a did:webvh or the id of an object of one."""
-    return name.startswith("did:webvh:")
-
-
 def schema_id_of(schema: SchemaBody) -> str:
     return join_schema_id(schema["issuerId"], schema["name"], schema["version"])
 

@@ -13,11 +13,12 @@ from typing import TypeVar
 
 from django.conf import settings
 
+from connections.didcomm.dids import is_webvh
 from core.errors import Conflict
 from core.valkey import rate_limits
 from core.work import network_reads
 from credentials.ledgers import find_webvh_ledger, ledger_of
-from credentials.ledgers.base import Ledger, is_webvh, name_in
+from credentials.ledgers.base import Ledger, name_in
 from credentials.ledgers.published import PublishedObject
 from credentials.ledgers.webvh import resources
 from credentials.ledgers.webvh.read_rows import ReadResource

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.utils import timezone
 
+from connections.didcomm.dids import is_webvh
 from core.errors import Conflict, Invalid
 from core.net import http
 from core.work import transactions
@@ -126,7 +127,7 @@ def find_outside_problem(row: WebvhDid) -> str:
 
 def host_of(did: str) -> str:
     """The host in a did:webvh; "" for any other DID."""
-    return did.split(":")[3] if did.startswith("did:webvh:") else ""
+    return did.split(":")[3] if is_webvh(did) else ""
 
 
 def create(tenant: Tenant, host: str) -> WebvhDid:
