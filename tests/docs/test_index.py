@@ -71,3 +71,17 @@ def test_every_file_that_a_page_names_exists():
         if not (ROOT / name).exists() and not name.startswith("reference/")
     }
     assert missing == set()
+
+
+def test_every_row_of_a_table_stands_below_its_heading():
+    """What follows an empty line is no row of the table above: it is shown as text."""
+    lost = {
+        (str(page.relative_to(ROOT)), first)
+        for page in PAGES
+        for first, second in re.findall(
+            r"(?<=\n)\n(\|.*)\n(.*)",
+            re.sub("```.*?```", "", page.read_text(), flags=re.S),
+        )
+        if not second.startswith("|--")
+    }
+    assert lost == set()
