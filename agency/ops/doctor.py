@@ -32,7 +32,7 @@ from django.db.models import Q
 from django.http.request import validate_host
 from psycopg.errors import UndefinedColumn, UndefinedTable
 
-from agency.ops import checks, health, heartbeats, stored_files
+from agency.ops import checks, database_server, health, heartbeats, stored_files
 from agency.ops.health import Probe
 from agency.ops.models import Heartbeat
 from core.database.base import is_outage
@@ -187,6 +187,42 @@ def check_database() -> Findings:
             WARNING,
             "PostgreSQL runs with fsync off: a power cut destroys the database.",
             "Set fsync = on in postgresql.conf.",
+        )
+
+
+def check_server() -> Findings:
+    found = database_server.read()
+    if found.sessions > database_server.MAX_SESSIONS_SHARE * found.sessions_limit:
+        yield Finding(
+            "database_sessions",
+            WARNING,
+            f"PostgreSQL has given {found.sessions} of its {found.sessions_limit} "
+            "sessions.",
+            "See AgencySessionsShort in docs/operations/runbook.md.",
+        )
+    ages = found.transaction_seconds()
+    for kind, most in database_server.MAX_SECONDS.items():
+        if ages[kind] > most:
+            yield Finding(
+                "transactions",
+                WARNING,
+                f"The oldest {kind} transaction of the server is {ages[kind]:.0f} s old.",
+                "See AgencyTransactionOld in docs/operations/runbook.md.",
+            )
+    if found.lag_bytes > database_server.MAX_LAG_BYTES:
+        yield Finding(
+            "replication",
+            WARNING,
+            f"A standby has yet to replay {found.lag_bytes // 1024**2} MiB.",
+            "See AgencyReplicaLate in docs/operations/runbook.md.",
+        )
+    if found.hidden:
+        yield Finding(
+            "statistics",
+            WARNING,
+            f"PostgreSQL hides {found.hidden} sessions of other roles: neither their "
+            "transactions nor the lag of standbys are watched.",
+            "GRANT pg_read_all_stats TO the user of DATABASE_URL.",
         )
 
 
@@ -502,6 +538,7 @@ CHECKS: dict[str, Callable[[], Findings]] = {
     "settings": check_settings,
     "keys": check_keys,
     "database": check_database,
+    "transactions": check_server,
     "migrations": check_migrations,
     "clock": check_clock,
     "timeline": check_timeline,

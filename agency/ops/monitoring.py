@@ -14,7 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from agency.ops import health, heartbeats, queues
+from agency.ops import database_server, health, heartbeats, queues
 from agency.ops.health import TIMEOUT_SECONDS, Probe
 from core.telemetry import metrics
 
@@ -25,19 +25,13 @@ class DatabaseCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from queue_gauges()
         yield from process_gauges()
-        yield from clock_gauges()
+        yield from host_gauges()
         yield GaugeMetricFamily(
             "agency_feed_lag_seconds",
             "For how long a transaction has kept the feed from going on.",
             queues.feed_lag.read(),
         )
-        sessions, most = queues.count_sessions()
-        yield GaugeMetricFamily(
-            "agency_database_sessions", "Sessions of the PostgreSQL server.", sessions
-        )
-        yield GaugeMetricFamily(
-            "agency_database_sessions_limit", "How many it allows.", most
-        )
+        yield from server_gauges()
         yield GaugeMetricFamily(
             "agency_spare_keys",
             "Definition keys made ahead of need.",
@@ -75,10 +69,35 @@ def process_gauges() -> list[GaugeMetricFamily]:
     return make_gauges("agency", "kind", texts, heartbeats.read_kinds())
 
 
-def clock_gauges() -> list[GaugeMetricFamily]:
+def host_gauges() -> list[GaugeMetricFamily]:
     text = "By how much the clock of the host is ahead of PostgreSQL's."
     clocks = heartbeats.read_clocks()
-    return make_gauges("agency_clock", "host", {"skew_seconds": text}, clocks)
+    hosts = GaugeMetricFamily(
+        "agency_hosts", "Hosts with a process that lives.", len(clocks)
+    )
+    return [
+        hosts,
+        *make_gauges("agency_clock", "host", {"skew_seconds": text}, clocks),
+    ]
+
+
+def server_gauges() -> Iterator[GaugeMetricFamily]:
+    found = database_server.read()
+    for name, text, figure in (
+        ("sessions", "Sessions of the PostgreSQL server.", found.sessions),
+        ("sessions_limit", "How many it allows.", found.sessions_limit),
+        ("replicas", "Standbys that are connected to it.", found.replicas),
+        ("replica_lag_bytes", "What the last has yet to replay.", found.lag_bytes),
+    ):
+        yield GaugeMetricFamily(f"agency_database_{name}", text, figure)
+    ages = GaugeMetricFamily(
+        "agency_transaction_seconds",
+        "Since when the oldest transaction of the server runs.",
+        labels=["kind"],
+    )
+    for kind, seconds in found.transaction_seconds().items():
+        ages.add_metric([kind], seconds)
+    yield ages
 
 
 def make_gauges(

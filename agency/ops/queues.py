@@ -15,6 +15,7 @@ from django.db import connection, models, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
+from agency.ops import database_server
 from connections.models import OutboundMessage
 from core.database import clock
 from core.work.leases import QueuedJob
@@ -36,12 +37,6 @@ webhook_id = ANY(ARRAY(
     SELECT id FROM webhooks_webhook WHERE id = ANY(ARRAY({DUE_WEBHOOKS_SQL}))
     AND is_enabled AND strikes < %s AND timeouts < %s
 ))
-"""
-
-
-SESSIONS_SQL = """
-SELECT sum(numbackends)::int, current_setting('max_connections')::int
-FROM pg_stat_database
 """
 
 
@@ -121,9 +116,9 @@ def due_rows(model: type[QueuedJob]) -> QuerySet:
 class FeedLag:
     """For how long one transaction has kept the feed from going on (feed.Horizon).
 
-    As this process has seen it: since it was asked first while others had ended behind
-    that transaction. Any that writes counts, also a prepared one, or one in another
-    database.
+    Any that writes counts, also a prepared one, or one in another database. Where this
+    role may not see since when it runs, as this process has seen it: since it was asked
+    first while others had ended behind that transaction.
     """
 
     def __init__(self) -> None:
@@ -136,17 +131,11 @@ class FeedLag:
             return 0.0
         if not self._oldest or self._oldest[0] != horizon.first_running:
             self._oldest = horizon.first_running, now
-        return now - self._oldest[1]
+        blocking = database_server.read().blocking
+        return max(now - self._oldest[1], database_server.age_of(blocking))
 
 
 feed_lag = FeedLag()
-
-
-def count_sessions() -> tuple[int, int]:
-    """Return the sessions of the server, of all databases, and how many it allows."""
-    with connection.cursor() as cursor:
-        cursor.execute(SESSIONS_SQL)
-        return cursor.fetchone()
 
 
 def count_spare_keys() -> int:

@@ -83,7 +83,8 @@ def log_request(request: Any, response: HttpResponseBase, seconds: float) -> Non
     if request.path.startswith(UNLOGGED_PREFIXES):
         return
     route = getattr(request.resolver_match, "route", None)
-    metrics.count_request(request.method, route, response.status_code, seconds)
+    waits = "Prefer" in request.headers
+    metrics.count_request(request.method, route, response.status_code, seconds, waits)
     fields = {
         "method": request.method,
         "route": route,

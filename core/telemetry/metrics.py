@@ -85,6 +85,12 @@ DURATIONS = Histogram(
     registry=registry,
     buckets=BUCKETS,
 )
+ANSWER_SECONDS = Histogram(
+    "agency_answer_seconds",
+    "How long requests took that did not ask to wait.",
+    registry=registry,
+    buckets=BUCKETS,
+)
 CALLS = Histogram(
     "agency_call_seconds",
     "How long calls of addresses of others took, by what came of them.",
@@ -140,8 +146,10 @@ for limit in ("login", "login_failed"):
 LISTENERS.set(0)  # the last process of this slot may have been killed
 
 
-def count_request(method: str, route: str | None, status: int, seconds: float) -> None:
-    """Count a request. route: the URL pattern, without ids.
+def count_request(
+    method: str, route: str | None, status: int, seconds: float, waits: bool = False
+) -> None:
+    """Count a request. route: the URL pattern, without ids. waits: it asked to.
 
     All unknown routes share one label, and so do all unknown methods.
     """
@@ -149,6 +157,8 @@ def count_request(method: str, route: str | None, status: int, seconds: float) -
     REQUESTS.labels(*labels, status).inc()
     DURATIONS.labels(*labels).observe(seconds)
     ANSWERS.labels(status if status in WATCHED_STATUSES else "other").inc()
+    if not waits:
+        ANSWER_SECONDS.observe(seconds)
 
 
 def count_call(outcome: str, seconds: float) -> None:

@@ -8,17 +8,18 @@ import re
 import subprocess
 from datetime import timedelta
 from functools import partial
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import psycopg
 import pytest
 import yaml
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from agency.ops import health, heartbeats, monitoring, queues
+from agency.ops import database_server, health, heartbeats, monitoring, queues
 from agency.ops.models import Heartbeat
 from core.database import refused_writes
 from core.telemetry import metrics
@@ -127,10 +128,13 @@ def judge(folder, name, before, after, labels):
 
 
 @pytest.fixture
-def well(settings):
+def well(settings, monkeypatch):
     """A healthy installation, whose process has counted no calls of other tests."""
     for counted in (metrics.REQUESTS, metrics.DURATIONS):
         counted.clear()
+    shown = database_server.read()._replace(replicas=1, reading=None)
+    monkeypatch.setattr(database_server, "read", lambda: shown)
+    HeartbeatFactory(kind="web", host="second")
     settings.METRICS_TOKEN = TOKEN
     for kind in settings.EXPECTED_PROCESSES:
         HeartbeatFactory(kind=kind)
@@ -159,22 +163,26 @@ def states(faber, monkeypatch, settings):
     queued = partial(InboundMessageFactory, tenant=faber.tenant)
     late = timezone.now() - timedelta(seconds=90)
     away = Mock(side_effect=monitoring.DatabaseError("away"))
-    patch, broker = monkeypatch.setattr, health.PROBES["broker"]
+    replace, broker = monkeypatch.setattr, health.PROBES["broker"]
     pools, queue = Heartbeat.objects.filter(kind="web"), "connections.InboundMessage"
 
-    def answer(status):
+    def answer(status, seconds=0.1):
         for _ in range(20):
-            metrics.count_request("GET", "credentials", status, 0.1)
+            metrics.count_request("GET", "credentials", status, seconds)
+
+    def show_server(**figures):
+        shown = database_server.read()._replace(**figures)
+        replace(database_server, "read", lambda: shown)
 
     return {
         "AgencyNotScraped": (
             lambda: setattr(settings, "METRICS_TOKEN", "x"),
             dict(next(iter(UP))),
         ),
-        "AgencyDatabaseDown": (lambda: patch(queues, "read_queue", away), {}),
+        "AgencyDatabaseDown": (lambda: replace(queues, "read_queue", away), {}),
         "AgencyWritesRefused": (refuse_writes, {"reason": "disk_full"}),
         "AgencyBrokerDown": (
-            lambda: patch(broker, "check", lambda: "degraded: away"),
+            lambda: replace(broker, "check", lambda: "degraded: away"),
             {},
         ),
         "AgencyProcessMissing": (silence_beat, {"kind": "beat"}),
@@ -186,15 +194,23 @@ def states(faber, monkeypatch, settings):
             {"host": "late"},
         ),
         "AgencySessionsShort": (
-            lambda: patch(queues, "count_sessions", lambda: (95, 100)),
+            lambda: show_server(sessions=95, sessions_limit=100),
             {},
         ),
-        "AgencyFeedLate": (lambda: patch(queues.feed_lag, "read", lambda: 90.0), {}),
+        "AgencyTransactionOld": (
+            lambda: show_server(prepared=timezone.now() - timedelta(minutes=6)),
+            {"kind": "prepared"},
+        ),
+        "AgencyReplicaLate": (lambda: show_server(lag_bytes=2**29), {}),
+        "AgencyReplicaGone": (lambda: show_server(replicas=0), {}),
+        "AgencyHostGone": (lambda: pools.filter(host="second").delete(), {}),
+        "AgencyFeedLate": (lambda: replace(queues.feed_lag, "read", lambda: 90.0), {}),
         "AgencyCallsRefused": (lambda: answer(503), {}),
+        "AgencySlow": (lambda: answer(200, 3.0), {}),
         "AgencyErrors": (lambda: answer(500), {"status": "500"}),
         "AgencyKeysMissing": (ask_for_key, {}),
         "AgencyRegistriesMissing": (
-            lambda: patch(queues, "count_registries_wanted", lambda: 1),
+            lambda: replace(queues, "count_registries_wanted", lambda: 1),
             {},
         ),
         "AgencyPasswordGuessing": (guess_passwords, {"by": "login_failed"}),
@@ -212,16 +228,70 @@ def test_an_alert_fires_in_its_state_only(name, well, states, tmp_path):
 
 
 def test_a_transaction_that_is_forgotten_is_seen_by_the_feed(transactional_db):
-    lag, given = queues.FeedLag(), connection.get_connection_params()
+    lag = queues.FeedLag()
     assert lag.read() == 0
-    wanted = {name: given[name] for name in ("host", "port", "user", "password")}
-    with psycopg.connect(**wanted, dbname="postgres") as forgotten:
+    with psycopg.connect(**elsewhere()) as forgotten, forgotten.transaction():
         forgotten.execute("SELECT pg_current_xact_id()")
         assert lag.read() == 0, "nothing is behind it yet"
         HeartbeatFactory()
         first = lag.read()
         assert lag.read() > first >= 0
     assert lag.read() == 0
+
+
+def elsewhere():
+    """The parameters of a connection to another database of the server."""
+    given = connection.get_connection_params()
+    wanted = {name: given[name] for name in ("host", "port", "user", "password")}
+    return wanted | {"dbname": "postgres", "autocommit": True}
+
+
+@pytest.fixture
+def uncached(monkeypatch):
+    monkeypatch.setattr(database_server, "CACHED_SECONDS", 0)
+    monkeypatch.setattr(database_server, "cached", None)
+
+
+def test_a_process_that_looks_late_knows_since_when_a_feed_waits(uncached):
+    began_at = timezone.now() - timedelta(minutes=3)
+    lag = queues.FeedLag()
+    with psycopg.connect(**elsewhere()) as forgotten, forgotten.transaction():
+        forgotten.execute("SELECT pg_current_xact_id()")
+        HeartbeatFactory()
+        found = database_server.read()
+        assert found.blocking == found.writing is not None
+        shown = found._replace(blocking=began_at)
+        with patch.object(database_server, "read", lambda: shown):
+            assert 180 <= lag.read() < 190
+    assert database_server.read().blocking is None
+
+
+def test_the_server_tells_of_transactions_of_all_its_databases(uncached):
+    with psycopg.connect(**elsewhere()) as other:
+        with other.transaction():
+            other.execute("SELECT 1")
+            found = database_server.read()
+            assert found.reading and not found.prepared
+            assert found.transaction_seconds()["reading"] >= 0
+        assert found.hidden == found.replicas == found.lag_bytes == 0
+    assert 0 < found.sessions < found.sessions_limit
+
+
+def test_the_figures_of_the_server_are_one_statement_in_five_seconds(monkeypatch):
+    monkeypatch.setattr(database_server, "cached", None)
+    with CaptureQueriesContext(connection) as asked:
+        first = database_server.read()
+        assert database_server.read() is first
+    assert len(asked) == 1
+
+
+def test_what_the_role_may_not_see_is_said(uncached):
+    with connection.cursor() as cursor, transaction.atomic():
+        cursor.execute("CREATE ROLE blind")
+        cursor.execute("SET LOCAL ROLE blind")
+        with psycopg.connect(**elsewhere()):
+            assert database_server.read().hidden >= 1
+        transaction.set_rollback(True)
 
 
 def known_names():

@@ -128,6 +128,15 @@ def test_a_request_is_counted_without_ids(faber, scrape):
     assert not [name for name in found if connection_id in name]
 
 
+def test_a_request_that_asks_to_wait_does_not_count_as_slow(scrape):
+    before = scrape()["agency_answer_seconds_count"]
+    for headers, more in (({}, 1), ({"Prefer": "wait=0"}, 0)):
+        Client().get("/connections", headers=headers)
+        found = scrape()["agency_answer_seconds_count"]
+        assert found - before == more
+        before = found
+
+
 def test_whatever_a_stranger_asks_for_is_one_series(scrape):
     before = len(scrape())
     for n in range(3):
