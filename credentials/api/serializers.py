@@ -193,8 +193,12 @@ class TranslationsField(serializers.DictField):
 class ColorsPart(serializers.Serializer):
     """Colors of a card, as `#1a2b3c`."""
 
-    background = serializers.RegexField(COLOR, required=False)
-    text = serializers.RegexField(COLOR, required=False)
+    background = serializers.RegexField(
+        COLOR, required=False, help_text="The color of the card."
+    )
+    text = serializers.RegexField(
+        COLOR, required=False, help_text="The color of what is written on it."
+    )
 
 
 class DisplayPart(serializers.Serializer):

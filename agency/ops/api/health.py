@@ -25,6 +25,7 @@ class Readiness(serializers.Serializer):
     broker = serializers.CharField()
     queues = serializers.CharField()
     processes = serializers.CharField()
+    clocks = serializers.CharField()
     pool = serializers.CharField()
     tails = serializers.CharField()
     writes = serializers.CharField()
