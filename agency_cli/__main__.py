@@ -30,8 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
         command.set_defaults(run=module.run_command)
     given = parser.parse_args(arguments)
     keys = [os.environ.get(name, "") for name in KEYS]
-    if not all(keys):
-        print(f"Set {' and '.join(KEYS)} in the environment.", file=sys.stderr)
+    if wrong := [name for name, key in zip(KEYS, keys, strict=True) if not is_key(key)]:
+        names = " and ".join(wrong)
+        print(f"Set {names} in the environment, to a key as shown.", file=sys.stderr)
         return 1
     try:
         return given.run(AgencyClient(given.url, *keys), given)
@@ -43,6 +44,11 @@ def main(arguments: list[str] | None = None) -> int:
         print("\nStopped.", file=sys.stderr)
         return 130
     return 1
+
+
+def is_key(text: str) -> bool:
+    """Whether it may be a key: not the dots of an example, nor two lines."""
+    return text.isascii() and text.isprintable() and text != ""
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agency_cli.__main__ import main
 from agency_cli.client import AgencyClient, Unreachable
 from tests.support.http_servers import http_server
 
@@ -47,3 +48,12 @@ def test_all_pages_are_read_at_the_given_address():
 
     with http_server(respond) as server:
         assert AgencyClient(server.url, "a", "b").get_all("/kiosks") == [1, 2]
+
+
+@pytest.mark.parametrize("token", ["", "…", "agt_a\nagt_b"])
+def test_what_cannot_be_a_key_is_said_before_any_call(token, monkeypatch, capsys):
+    monkeypatch.setenv("ACCESS_TOKEN", token)
+    monkeypatch.setenv("SUBSCRIPTION_KEY", "ags_a")
+    assert main(["trigger", "credential_issued", "--url", "http://127.0.0.1:1"]) == 1
+    said = "Set ACCESS_TOKEN in the environment, to a key as shown.\n"
+    assert capsys.readouterr().err == said
