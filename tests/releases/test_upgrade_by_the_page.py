@@ -1,6 +1,7 @@
 """docs/operations/upgrade.md, line by line: two hosts behind a balancer, in use.
 
-From the release before, whose database has data of every kind, to this version.
+From the release before, whose database has data of every kind, to this version, and
+back by the link.
 """
 
 import contextlib
@@ -87,6 +88,7 @@ class Load:
         self.program.headers = headers
         _, self.cursor = self.program.read_page("now")
         self.told = set()
+        office.counts.clear()  # a definition may have waited for its key
 
     def act(self, pair):
         """A function that does all steps once."""
@@ -159,6 +161,17 @@ def upgrade(hosts, steps, former):
     eventually(lambda: "warning versions" not in first.run(doctor), PATIENCE)
     status = requests.get(f"{first.url}/health/status", timeout=30).json()
     assert former not in json.dumps(status)
+
+
+def go_back(hosts):
+    """Link, unit and web servers of one host after the other, then the rest."""
+    commands = read_blocks(PAGE.partition("## How to go back")[2])[0].splitlines()
+    for host in hosts:
+        host.run("\n".join(commands[:4]))
+        assert ready(host)[1] != __version__
+        time.sleep(BALANCED_SECONDS)
+    for host in hosts:
+        host.run("\n".join(commands[4:]))
 
 
 @pytest.fixture
@@ -234,3 +247,13 @@ def test_an_upgrade_fails_no_call_and_loses_no_event(
 ):
     with busy():
         upgrade(hosts, read_steps(home / "backup"), former_release.name)
+
+
+def test_the_way_back_by_the_link_does_not_either(home, hosts, release, busy):
+    steps = read_steps(home / "backup")
+    for host in hosts:
+        host.run(steps[3] if host is hosts[0] else steps[3].splitlines()[0])
+        host.run(steps[7])
+    hosts[0].run(steps[6])
+    with busy(check="/health"):  # as the page says of 0.1.0
+        go_back(hosts)
