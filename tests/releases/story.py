@@ -66,6 +66,7 @@ def tell() -> dict[str, Any]:
     people(world)
     operators(world)
     publishes_by_webvh()
+    meets_phones(world)
     with_notes(world)
     holds_a_web_wallet(world)
     known = {
@@ -146,6 +147,17 @@ def publishes_by_webvh() -> None:
         found = read_resource(schema_id, SCHEMA, checked.document)
         ReadResource.remember(schema_id, SCHEMA, found)
         office.post("/tenants/webvhDid/rotation", {})
+
+
+def meets_phones(world: World) -> None:
+    """A phone holds a card; an offer with a code and a request wait for another."""
+    world.issued_to_a_phone()
+    world.offered_to_a_phone(transactionCode=True)
+    restrictions = [{"credentialDefinitionId": world.card["definitionId"]}]
+    name = {"policyName": "name", "attributeNames": ["name"]}
+    policy = {"name": "Card", "version": "1.0"}
+    policy |= {"attributes": [name | {"restrictions": restrictions}]}
+    world.faber.post("/verifications/policy", policy | {"protocol": "openid4vp"})
 
 
 def with_notes(world: World) -> None:

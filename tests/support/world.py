@@ -16,6 +16,7 @@ from core.work import transactions
 from credentials.bulk import issuing
 from tenants import vault
 from tests.factories import LoggedRequestFactory
+from tests.support.openid_wallet import OpenIdWallet
 from tests.support.outside_agent import Agent
 from tests.support.people import Organization, Provider
 from wallets.models import Wallet
@@ -154,6 +155,17 @@ class World:
         made = self.alice.put(path, self.proposable)
         theirs = self.faber.get("/verifications")[0]
         return theirs["verificationId"], made["verificationId"]
+
+    def offered_to_a_phone(self, **changes):
+        """An offer of a revocable SD-JWT VC by a link, for a wallet of OpenID4VC."""
+        formats = {"formats": ["dc+sd-jwt"], "supportRevocation": True}
+        self.card = self.faber.defines("name", **formats)
+        offer = {"definitionId": self.card["definitionId"], "automaticIssuance": True}
+        offer |= {"credentialValues": {"name": "Alice"}, "protocol": "openid4vci"}
+        return self.faber.post("/credentials", offer | changes)
+
+    def issued_to_a_phone(self):
+        OpenIdWallet().take(self.offered_to_a_phone()["walletLinks"]["openid4vci"])
 
     def offer_by_link(self):
         return self.faber.post("/credentials", self.wish)["offerData"]

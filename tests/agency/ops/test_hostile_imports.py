@@ -53,7 +53,6 @@ from tests.factories import (
 )
 from tests.support import database
 from tests.support.move_files import MoveFile, Rows
-from tests.support.openid_wallet import OpenIdWallet
 from tests.support.outside_agent import Agent
 from tests.support.pictures import storage
 from tests.support.world import WEBHOOK, World
@@ -98,7 +97,7 @@ class Full(World):
         ErasureFactory(object_key=wallet)
         DidEndpoint.objects.create(network=network, did=own.did, endpoint="https://a")
         self.publish_at_a_domain(tenant)
-        self.issue_to_a_phone()
+        self.issued_to_a_phone()
 
     def publish_at_a_domain(self, tenant):
         with transactions.atomic():
@@ -111,15 +110,6 @@ class Full(World):
                 "Dog",
                 "schema Dog 1.0",
             )
-
-    def issue_to_a_phone(self):
-        """A revocable SD-JWT VC, by a link."""
-        made = {"formats": ["dc+sd-jwt"], "supportRevocation": True}
-        card = self.faber.defines("name", name="Card", **made)
-        offer = {"definitionId": card["definitionId"], "automaticIssuance": True}
-        offer |= {"credentialValues": {"name": "Alice"}, "protocol": "openid4vci"}
-        offered = self.faber.post("/credentials", offer)
-        OpenIdWallet().take(offered["walletLinks"]["openid4vci"])
 
     def faber_says(self):
         self.said(self.faber, self.connection[0])
