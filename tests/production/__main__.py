@@ -1,7 +1,8 @@
 """`make test-production`: the product as an operator installs it.
 
 It is copied to an empty folder (what the image holds, so no `var/`) and runs in an
-environment with requirements.lock alone: every line of the Procfile, DEBUG off. One
+environment with requirements.lock alone, as a user without rights who has no other
+variable than those given here: every line of the Procfile, DEBUG off. One
 story goes over HTTP, with a webhook and the stream of events: through nginx with
 deploy/nginx.conf where that is installed, else without TLS. PostgreSQL and Valkey are
 those of `python -m agency.devtools.embedded`, with an empty database.
@@ -10,6 +11,7 @@ those of `python -m agency.devtools.embedded`, with an empty database.
 import contextlib
 import json
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -51,7 +53,22 @@ SECONDS_TO_START, SECONDS_TO_STOP = 60, 40
 SECONDS_TO_INSTALL = 600
 # What signals leave behind: 0 of what ends itself, or the signal's number.
 ENDED_CLEANLY = {0, -signal.SIGTERM, 128 + signal.SIGTERM}
-OF_THE_MACHINE = ("HOME", "LANG")
+# For root. Anybody else has no rights anyway.
+WITHOUT_RIGHTS = (
+    "setpriv --reuid=nobody --regid=nogroup --clear-groups --bounding-set=-all "
+    "--no-new-privs --"
+)
+
+
+class Unprivileged(Supervisor):
+    """Starts everything as a user without rights."""
+
+    def start_process(
+        self, command: str, stdout: int | None = None, stderr: int | None = None
+    ) -> "subprocess.Popen[str]":
+        if os.geteuid() == 0:
+            command = f"{WITHOUT_RIGHTS} {command}"
+        return super().start_process(command, stdout, stderr)
 
 
 def main() -> int:
@@ -99,7 +116,8 @@ def run(folder: Path) -> None:
             environment["PUBLIC_URL"] = f"https://localhost:{proxy.port}"
             environment["TRUST_PROXY"] = "1"
         judge_imports(python, environment)
-        supervisor = Supervisor(mark=str(folder))
+        give_away(folder, data)
+        supervisor = Unprivileged(mark=str(folder))
         supervisor.environment = environment | {MARK: str(folder)}
         must(supervisor, "python manage.py collectstatic --no-input")
         must(supervisor, "python manage.py check --deploy --database default")
@@ -116,6 +134,7 @@ def run(folder: Path) -> None:
             agency.open_pages()
             agency.play(receiver)
             judge_health(supervisor)
+            judge_doctor(supervisor)
         judge_packages(folder, python, supervisor)
     if left := end_marked_processes(str(folder)):
         raise Failed(f"{left} processes were left behind")
@@ -170,8 +189,7 @@ def production(python: Path, data: Path, receiver: Receiver) -> dict[str, str]:
     loopback.
     """
     port, stream_port = free_port(data / "port"), free_port(data / "stream-port")
-    given = {name: os.environ[name] for name in OF_THE_MACHINE if name in os.environ}
-    return given | {
+    return {
         "PATH": os.pathsep.join((str(python.parent), "/usr/bin", "/bin")),
         "HOSTNAME": socket.gethostname(),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -192,6 +210,17 @@ def production(python: Path, data: Path, receiver: Receiver) -> dict[str, str]:
         "OUTGOING_ALLOW_LOOPBACK": "1",
         "OUTGOING_CA_FILE": str(receiver.certificate),
     }
+
+
+def give_away(folder: Path, data: Path) -> None:
+    """Let a user without rights read the folder, and write the data and static files."""
+    if os.geteuid() != 0:
+        return
+    folder.chmod(0o755)
+    written = folder / "product" / "staticfiles"
+    written.mkdir()
+    for path in (data, *data.rglob("*"), written):
+        shutil.chown(path, "nobody", "nogroup")
 
 
 def judge_imports(python: Path, environment: dict[str, str]) -> None:
@@ -242,6 +271,8 @@ def judge_packages(folder: Path, python: Path, supervisor: Supervisor) -> None:
     call([alone / "bin" / "python", "-m", "pip", "install", "-qq", client])
     lines = Path("Procfile").read_text()
     empty.mkdir()
+    if os.geteuid() == 0:
+        shutil.chown(empty, "nobody", "nogroup")
     os.chdir(empty)
     Path("Procfile").write_text(lines.replace("python manage.py", "agency"))
     must(supervisor, "agency collectstatic --no-input")
@@ -332,6 +363,14 @@ def judge_health(supervisor: Supervisor) -> None:
         must(supervisor, f"/bin/sh -c {shlex.quote(ours)}")
         print_line(f"{name} is well.")
     supervisor.raise_if_ended()
+
+
+def judge_doctor(supervisor: Supervisor) -> None:
+    """It finds nothing but that no authority has signed the proxy's certificate."""
+    _, said = supervisor.capture("python manage.py doctor")
+    errors = re.findall(r"^error (\w+)", said, re.MULTILINE)
+    if "\ndoctor: " not in said or set(errors) - {"certificate"}:
+        raise Failed(f"doctor said:\n{said}")
 
 
 if __name__ == "__main__":
