@@ -5,21 +5,17 @@ TIMEOUT_SECONDS. One that fails or hangs is a finding of its own, and stops no o
 """
 
 import os
-import shutil
-import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import certifi
 import psycopg
 from django.conf import settings
 from django.core import checks as system_checks
@@ -32,7 +28,16 @@ from django.db.models import Q
 from django.http.request import validate_host
 from psycopg.errors import UndefinedColumn, UndefinedTable
 
-from agency.ops import checks, database_server, health, heartbeats, stored_files
+from agency.ops import (
+    certificates,
+    checks,
+    database_server,
+    disk,
+    health,
+    heartbeats,
+    stored_files,
+)
+from agency.ops.backups import age as backup_age
 from agency.ops.health import Probe
 from agency.ops.models import Heartbeat
 from core.database.base import is_outage
@@ -51,6 +56,7 @@ CALL_SECONDS = 4.0
 CLOCK_SECONDS = 2.0
 LEDGERS_SECONDS = 8.0  # for all ledgers; less than TIMEOUT_SECONDS
 CERTIFICATE_DAYS = 14
+BACKUP_DAYS = 2
 LITTLE_BYTES = 1024**3
 FULL_BYTES = 100 * 1024**2
 SHORTEST_SECRET = 5  # a shorter one would be found in any word
@@ -329,11 +335,8 @@ def check_storage() -> Findings:
 
 
 def check_disk() -> Findings:
-    for setting in ("STORAGE_ROOT", "METRICS_ROOT"):
-        folder = Path(getattr(settings, setting)).absolute()
-        while not folder.exists():
-            folder = folder.parent
-        free = shutil.disk_usage(folder).free
+    for setting in disk.FOLDERS:
+        free = disk.free_bytes(setting)
         if free < LITTLE_BYTES:
             yield Finding(
                 "disk",
@@ -341,7 +344,7 @@ def check_disk() -> Findings:
                 f"The disk of {setting} has {free // 1024**2} MiB left.",
                 "Make room, or move it to a larger disk.",
             )
-        if not os.access(folder, os.W_OK):
+        if not os.access(disk.existing_folder(setting), os.W_OK):
             yield Finding(
                 "disk_permission",
                 ERROR,
@@ -414,18 +417,10 @@ def get_public(path: str) -> tuple[int, str, bytes]:
 
 
 def check_certificate() -> Findings:
-    public = urlsplit(settings.PUBLIC_URL)
-    if public.scheme != "https":
-        return
-    address = (public.hostname or "", public.port or 443)
-    context = ssl.create_default_context(cafile=certifi.where())
     try:
-        with (
-            socket.create_connection(address, CALL_SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=address[0]) as secured,
-        ):
-            end = str((secured.getpeercert() or {})["notAfter"])
+        public_end = certificates.read_public_end()
     except ssl.SSLCertVerificationError as error:
+        public_end = None
         yield Finding(
             "certificate",
             ERROR,
@@ -434,15 +429,36 @@ def check_certificate() -> Findings:
         )
         return
     except OSError:
-        return  # public_answer tells
-    ends_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(end), UTC)
-    left = ends_at - datetime.now(UTC)
-    if left < timedelta(days=CERTIFICATE_DAYS):
+        public_end = None  # public_answer tells
+    yield from judge_end("certificate", "PUBLIC_URL", public_end)
+
+
+def check_signing_certificate() -> Findings:
+    end = certificates.read_signing_end()
+    yield from judge_end("signing_certificate", "an organization", end)
+
+
+def judge_end(name: str, whose: str, end: datetime | None) -> Findings:
+    if end is None:
+        return
+    days = certificates.seconds_until(end) / 86400
+    if days < CERTIFICATE_DAYS:
         yield Finding(
-            "certificate",
+            name,
             WARNING,
-            f"The certificate of PUBLIC_URL ends in {left.days} days.",
-            "Renew it, and look why that did not happen by itself.",
+            f"The certificate of {whose} ends in {days:.0f} days.",
+            "Renew it: see AgencyCertificateEnds in docs/operations/runbook.md.",
+        )
+
+
+def check_backup() -> Findings:
+    days = backup_age.verified_age() / 86400
+    if days > BACKUP_DAYS:
+        yield Finding(
+            "backup",
+            WARNING,
+            f"The last verified backup is {days:.0f} days old, or there is none.",
+            "Run manage.py backup and verify_backup each day: docs/operations/backup.md.",
         )
 
 
@@ -548,6 +564,8 @@ CHECKS: dict[str, Callable[[], Findings]] = {
     "address": check_address,
     "public_answer": check_public_answer,
     "certificate": check_certificate,
+    "signing_certificate": check_signing_certificate,
+    "backup": check_backup,
     "mail": check_mail,
     "ledger": check_ledgers,
     "local_network": check_local_network,

@@ -31,7 +31,10 @@ class Heartbeat(models.Model):
 
 
 class PeriodicRun(models.Model):
-    """When a periodic task has begun last, by PostgreSQL's clock (periodic_runs.py)."""
+    """When a periodic task has begun last, by PostgreSQL's clock (periodic_runs.py).
+
+    Of `verify_backup`, which operators run: when the backup was made (backups/age.py).
+    """
 
     task = models.CharField(max_length=100, primary_key=True)
     began_at = models.DateTimeField()

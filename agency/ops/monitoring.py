@@ -14,7 +14,15 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from agency.ops import database_server, health, heartbeats, queues
+from agency.ops import (
+    certificates,
+    database_server,
+    disk,
+    health,
+    heartbeats,
+    queues,
+)
+from agency.ops.backups import age as backup_age
 from agency.ops.health import TIMEOUT_SECONDS, Probe
 from core.telemetry import metrics
 
@@ -32,6 +40,12 @@ class DatabaseCollector(Collector):
             queues.feed_lag.read(),
         )
         yield from server_gauges()
+        yield certificate_gauge()
+        yield GaugeMetricFamily(
+            "agency_verified_backup_seconds",
+            "Since when there is no newer backup that was verified.",
+            backup_age.verified_age(),
+        )
         yield GaugeMetricFamily(
             "agency_spare_keys",
             "Definition keys made ahead of need.",
@@ -100,6 +114,18 @@ def server_gauges() -> Iterator[GaugeMetricFamily]:
     yield ages
 
 
+def certificate_gauge() -> GaugeMetricFamily:
+    """Those whose end is known: that of PUBLIC_URL is asked for in the background."""
+    gauge = GaugeMetricFamily(
+        "agency_certificate_seconds", "How long it is valid yet.", labels=["of"]
+    )
+    if (left := certificates.public_certificate.seconds_left()) is not None:
+        gauge.add_metric(["public_url"], left)
+    if end := certificates.read_signing_end():
+        gauge.add_metric(["organizations"], certificates.seconds_until(end))
+    return gauge
+
+
 def make_gauges(
     prefix: str, label: str, texts: dict[str, str], rows: Sequence[Any]
 ) -> list[GaugeMetricFamily]:
@@ -116,6 +142,25 @@ def make_gauges(
 def database_metrics() -> bytes:
     registry = CollectorRegistry()
     registry.register(DatabaseCollector())
+    return generate_latest(registry)
+
+
+class HostCollector(Collector):
+    """Figures of this host."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        free = GaugeMetricFamily(
+            "agency_disk_free_bytes", "What is free there.", labels=["folder"]
+        )
+        for setting in disk.FOLDERS:
+            with suppress(OSError):  # doctor tells of what cannot be read
+                free.add_metric([setting], disk.free_bytes(setting))
+        yield free
+
+
+def host_metrics() -> bytes:
+    registry = CollectorRegistry()
+    registry.register(HostCollector())
     return generate_latest(registry)
 
 
@@ -164,5 +209,6 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     known = hmac.compare_digest(token.encode(), settings.METRICS_TOKEN.encode())
     if scheme.lower() != "bearer" or not known:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
-    text = generate_latest(metrics.host_registry()) + service_metrics()
+    text = generate_latest(metrics.host_registry()) + host_metrics()
+    text += service_metrics()
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)

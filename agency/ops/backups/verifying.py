@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.core.management.base import CommandError
 from django.db import OperationalError, ProgrammingError, connection
 
 from agency.ops import database_schema
+from agency.ops.backups.age import record_verified
 from agency.ops.backups.manifest import (
     STORAGE,
     Manifest,
@@ -29,7 +31,7 @@ def verify_backup(folder: Path, stream: Any) -> None:
     """Restore, migrate and open a backup. Raises CommandError for what is wrong.
 
     All of it in a database of its own, beside the one of the settings, which is dropped
-    at the end. The storage is not touched.
+    at the end. The storage is not touched. Records there how old the backup is.
     """
     manifest = read_manifest(folder)
     manifest.require_usable()
@@ -58,6 +60,8 @@ def verify_backup(folder: Path, stream: Any) -> None:
             ) from None
         # In here, because it reads which files the restored rows need.
         check_needed_files(folder, manifest)
+    if not record_verified(datetime.fromisoformat(manifest.created_at)):
+        stream.write("Not recorded: DATABASE_URL leads to no database of Agency.")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ promtool judges the rules, on what the product answers before and in that state.
 import json
 import re
 import subprocess
+import time
 from datetime import timedelta
 from functools import partial
 from unittest.mock import Mock, patch
@@ -19,7 +20,16 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from agency.ops import database_server, health, heartbeats, monitoring, queues
+from agency.ops import (
+    certificates,
+    database_server,
+    disk,
+    health,
+    heartbeats,
+    monitoring,
+    queues,
+)
+from agency.ops.backups import age
 from agency.ops.models import Heartbeat
 from core.database import refused_writes
 from core.telemetry import metrics
@@ -45,6 +55,7 @@ BEFORE = 21  # scrapes of a healthy installation
 UP = {
     frozenset({("job", "agency"), ("instance", name)}): 1.0 for name in ("one", "two")
 }
+LONG = timedelta(days=90)
 TOKEN = "for-prometheus-only"
 
 
@@ -134,6 +145,12 @@ def well(settings, monkeypatch):
         counted.clear()
     shown = database_server.read()._replace(replicas=1, reading=None)
     monkeypatch.setattr(database_server, "read", lambda: shown)
+    monkeypatch.setattr(disk, "free_bytes", lambda setting: 10**12)
+    monkeypatch.setattr(disk, "FOLDERS", ("STORAGE_ROOT",))
+    public = certificates.PublicCertificate()
+    public.asked_at, public.ends_at = time.monotonic(), timezone.now() + LONG
+    monkeypatch.setattr(certificates, "public_certificate", public)
+    age.record_verified(timezone.now())
     HeartbeatFactory(kind="web", host="second")
     settings.METRICS_TOKEN = TOKEN
     for kind in settings.EXPECTED_PROCESSES:
@@ -162,6 +179,7 @@ def states(faber, monkeypatch, settings):
 
     queued = partial(InboundMessageFactory, tenant=faber.tenant)
     late = timezone.now() - timedelta(seconds=90)
+    in_a_week = timezone.now() + timedelta(days=7)
     away = Mock(side_effect=monitoring.DatabaseError("away"))
     replace, broker = monkeypatch.setattr, health.PROBES["broker"]
     pools, queue = Heartbeat.objects.filter(kind="web"), "connections.InboundMessage"
@@ -203,6 +221,18 @@ def states(faber, monkeypatch, settings):
         ),
         "AgencyReplicaLate": (lambda: show_server(lag_bytes=2**29), {}),
         "AgencyReplicaGone": (lambda: show_server(replicas=0), {}),
+        "AgencyDiskShort": (
+            lambda: replace(disk, "free_bytes", lambda setting: 10**9),
+            {"folder": "STORAGE_ROOT"},
+        ),
+        "AgencyCertificateEnds": (
+            lambda: replace(certificates.public_certificate, "ends_at", in_a_week),
+            {"of": "public_url"},
+        ),
+        "AgencyBackupOld": (
+            lambda: age.record_verified(timezone.now() - timedelta(days=3)),
+            {},
+        ),
         "AgencyHostGone": (lambda: pools.filter(host="second").delete(), {}),
         "AgencyFeedLate": (lambda: replace(queues.feed_lag, "read", lambda: 90.0), {}),
         "AgencyCallsRefused": (lambda: answer(503), {}),
@@ -298,6 +328,7 @@ def known_names():
     families = [
         *metrics.registry.collect(),
         *monitoring.DatabaseCollector().collect(),
+        *monitoring.HostCollector().collect(),
         *monitoring.ServiceCollector(database=True, broker=True).collect(),
     ]
     suffixes = {"counter": ["_total"], "gauge": [""]}

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 
 import psycopg
 import pytest
@@ -16,6 +17,7 @@ from django.db import connection
 
 from agency.ops.backups import programs, writing
 from agency.ops.backups.manifest import read_manifest
+from agency.ops.models import PeriodicRun
 from agency.ops.stored_files import needed_files
 from credentials.models import Credential
 from tenants import vault
@@ -128,6 +130,8 @@ def test_a_backup_is_verified_and_leaves_no_database_behind(backup, storage):
     with psycopg.connect(database_url("postgres")) as server:
         names = server.execute("SELECT datname FROM pg_database").fetchall()
     assert not [name for [name] in names if name.endswith("_verification")]
+    made = datetime.fromisoformat(read_manifest(backup).created_at)
+    assert PeriodicRun.objects.get(task="verify_backup").began_at == made
 
 
 def test_the_manifest_names_the_master_keys_of_former_data_keys_too(faber):
@@ -234,7 +238,7 @@ def test_verification_names_missing_and_wrong_tails_files(college, storage, tmp_
     )
     said = refused(storage, "verify_backup", tmp_path / "b1")
     assert "1 files were missing" in said and tails.name in said
-    tails.write_bytes(data[:-1] + b"x")
+    tails.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     assert manage(storage, "backup", tmp_path / "b2")[0] == 0
     assert "is not the tails file of its name" in refused(
         storage, "verify_backup", tmp_path / "b2"

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import time
+from datetime import timedelta
 from threading import Event
 from unittest.mock import Mock
 
@@ -12,10 +13,12 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import OperationalError, connection
+from django.utils import timezone
 
-from agency.ops import doctor, fail_over, health
+from agency.ops import certificates, database_server, disk, doctor, fail_over, health
+from agency.ops.backups import age
 from agency.ops.doctor import Finding
-from agency.ops.models import Heartbeat
+from agency.ops.models import Heartbeat, PeriodicRun
 from core.errors import Unavailable
 from core.valkey import rate_limits
 from core.version import __version__, describe_version
@@ -35,6 +38,10 @@ def names(check):
 
 def finds(*found):
     return lambda: iter(found)
+
+
+def in_days(days):
+    return timezone.now() + timedelta(days=days)
 
 
 def raises(error):
@@ -211,13 +218,32 @@ def test_a_broker_that_forbids_questions_of_its_settings_is_no_finding(monkeypat
     assert names(doctor.check_broker) == []
 
 
+def test_what_goes_wrong_in_the_server_of_the_database_is_found(monkeypatch):
+    found = database_server.read()._replace(
+        sessions=95,
+        sessions_limit=100,
+        reading=in_days(-1),
+        prepared=in_days(-1),
+        lag_bytes=2**29,
+        hidden=2,
+    )
+    monkeypatch.setattr(database_server, "read", lambda: found)
+    assert [name for name, _ in names(doctor.check_server)] == [
+        "database_sessions",
+        "transactions",
+        "transactions",
+        "replication",
+        "statistics",
+    ]
+
+
 def test_a_store_that_loses_files_and_a_full_disk_are_found(monkeypatch):
     monkeypatch.setattr(doctor.default_storage, "open", lambda name: io.BytesIO(b""))
     assert names(doctor.check_storage) == [("storage", "error")]
 
     for free, level in ((50 * 1024**2, "error"), (500 * 1024**2, "warning")):
         usage = shutil._ntuple_diskusage(10**12, 10**12, free)
-        monkeypatch.setattr(doctor.shutil, "disk_usage", Mock(return_value=usage))
+        monkeypatch.setattr(disk.shutil, "disk_usage", Mock(return_value=usage))
         assert set(names(doctor.check_disk)) == {("disk", level)}
 
 
@@ -329,9 +355,53 @@ def test_a_certificate_that_nobody_trusts_or_that_ends_soon_is_found(
 ):
     trusted, context = certificate(tmp_path, "localhost")
 
-    drops = [lambda channel: channel.recv(1)] * 2
+    drops = [lambda channel: channel.recv(1)] * 3
     with serving(*drops, context=context) as here:
         settings.PUBLIC_URL = f"https://localhost:{here.rpartition(':')[2]}"
         assert names(doctor.check_certificate) == [("certificate", "error")]
-        monkeypatch.setattr(doctor.certifi, "where", lambda: str(trusted))
+        monkeypatch.setattr(certificates.certifi, "where", lambda: str(trusted))
         assert names(doctor.check_certificate) == [("certificate", "warning")]
+        public = certificates.PublicCertificate()
+        public.ask()
+        assert 0 < public.seconds_left() < 24 * 3600
+
+
+def test_a_public_certificate_is_asked_for_once_and_one_not_trusted_has_ended(
+    settings, tmp_path
+):
+    _, context = certificate(tmp_path, "localhost")
+    public = certificates.PublicCertificate()
+    with serving(lambda channel: channel.recv(1), context=context) as here:
+        settings.PUBLIC_URL = f"https://localhost:{here.rpartition(':')[2]}"
+        public.seconds_left()
+        public.probe.future.result(10)
+        assert public.seconds_left() <= 0
+    asked_at = public.asked_at
+    settings.PUBLIC_URL = "https://localhost:1"
+    assert public.seconds_left() <= 0 and public.asked_at == asked_at
+    public.ask()
+    assert public.seconds_left() is None, "what cannot be reached is not known"
+
+
+def test_a_certificate_of_an_organization_that_ends_soon_is_found(faber):
+    faber.tenant.signingkey_set.create(
+        purpose="status", private_key=b"", thumbprint="x", ends_at=in_days(13)
+    )
+    assert names(doctor.check_signing_certificate) == [
+        ("signing_certificate", "warning")
+    ]
+    faber.tenant.signingkey_set.update(ends_at=in_days(30))
+    assert names(doctor.check_signing_certificate) == []
+
+
+def test_a_backup_that_nobody_verified_in_two_days_is_found():
+    age.record_verified(in_days(-3))
+    assert names(doctor.check_backup) == [("backup", "warning")]
+    age.record_verified(in_days(-1))
+    assert names(doctor.check_backup) == []
+    PeriodicRun.objects.all().delete()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT min(applied) FROM django_migrations")
+        [installed_at] = cursor.fetchone()
+    since = (timezone.now() - installed_at).total_seconds()
+    assert 0 <= age.verified_age() - since < 5

@@ -286,6 +286,7 @@ def test_the_table_of_metrics_is_complete(scrape):
     registered = [
         *metrics.registry.collect(),
         *monitoring.DatabaseCollector().collect(),
+        *monitoring.HostCollector().collect(),
         *monitoring.ServiceCollector(database=True, broker=True).collect(),
     ]
     assert {family.name for family in registered} == table
