@@ -414,7 +414,6 @@ class SigningKey(Record):
     class Purpose(models.TextChoices):
         CREDENTIALS = "credentials"
         REQUESTS = "requests"
-        STATUS = "status"
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     purpose = models.CharField(max_length=11, choices=Purpose.choices)

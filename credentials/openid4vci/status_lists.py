@@ -21,7 +21,8 @@ def sign_list(found: TokenStatusList, tenant: Tenant) -> str:
     name = f"status-list:{found.pk}:{found.version}:{period}"
     if signed := cache.get(name):
         return str(signed)
-    key = SigningKey.of(tenant, SigningKey.Purpose.STATUS)
+    # Wallets on npm's sd-jwt-js (Credo) verify it with the key of the credential.
+    key = SigningKey.of(tenant, SigningKey.Purpose.CREDENTIALS)
     issued_at = period * SIGN_AGAIN_SECONDS
     times = {"iat": issued_at, "exp": issued_at + VALID_SECONDS, "ttl": TTL_SECONDS}
     signed = status_token.make_token(

@@ -9,7 +9,7 @@ from tests.support.races import at_once
 from wallets.jose import certificates, signing
 from wallets.models import Authority, SigningKey, issuer_url
 
-CREDENTIALS, STATUS = SigningKey.Purpose.CREDENTIALS, SigningKey.Purpose.STATUS
+CREDENTIALS, REQUESTS = SigningKey.Purpose.CREDENTIALS, SigningKey.Purpose.REQUESTS
 
 
 def anchors():
@@ -19,7 +19,7 @@ def anchors():
 def test_a_key_is_made_once_for_each_purpose(faber):
     key = SigningKey.of(faber.tenant, CREDENTIALS)
     assert SigningKey.of(faber.tenant, CREDENTIALS).pk == key.pk
-    assert SigningKey.of(faber.tenant, STATUS).thumbprint != key.thumbprint
+    assert SigningKey.of(faber.tenant, REQUESTS).thumbprint != key.thumbprint
 
 
 def test_its_certificate_names_the_organization_alone(faber, acme):

@@ -80,7 +80,6 @@ class Migration(migrations.Migration):
                         choices=[
                             ("credentials", "Credentials"),
                             ("requests", "Requests"),
-                            ("status", "Status"),
                         ],
                         max_length=11,
                     ),

@@ -10,7 +10,7 @@ from django.utils import timezone
 from credentials.models import Credential, DefinitionFormat, Grant, TokenStatusList
 from tests.support.openid_wallet import OpenIdWallet
 from tests.support.races import at_once
-from wallets.jose import certificates, signing, status_token
+from wallets.jose import certificates, sd_jwt, signing, status_token
 from wallets.models import Authority, issuer_url
 
 
@@ -154,13 +154,17 @@ def test_a_crowd_behind_one_address_is_served_while_a_card_is_revoked(faber, off
 
 
 def status_of(phone, listed):
-    """What everybody reads at the place of a credential now."""
+    """What everybody reads at the place of a credential now.
+
+    It is signed by the key of the credential: Credo checks it with no other.
+    """
     response = phone.read(listed["uri"])
     assert response["Content-Type"] == "application/statuslist+jwt"
     assert response["Access-Control-Allow-Origin"] == "*"
     found = status_token.parse_token(
         response.content.decode(), listed["uri"], time.time()
     )
+    assert signer_of(found) == signer_of(sd_jwt.read(phone.credential))
     found.token.verify(certificates.key_of(signer_of(found)))
     return found.status_of(listed["idx"])
 
