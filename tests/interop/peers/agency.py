@@ -127,6 +127,12 @@ class Agency:
                 "WHERE rotation_due_at IS NOT NULL"
             )
 
+    def authority(self) -> str:
+        """The certificate of the installation, in base64, once it has one."""
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            found = connection.execute("SELECT certificate FROM wallets_authority")
+            return found.fetchone()[0]
+
     def answers_false_proofs(self, organization: "Organization", answer: str) -> None:
         """Set `invalidProofAnswer`, as its provider account would."""
         tenant_id = organization.get("/tenants")[0]["tenantId"]

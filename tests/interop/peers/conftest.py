@@ -2,16 +2,21 @@
 
 import base64
 import functools
+import os
 
 import pytest
+from django.conf import settings
 
 from connections.didcomm.message import decode_json
 from tests.interop.peers import definitions
 from tests.interop.peers.acapy import CURRENT, CURRENT_INDY, FIRST, Acapy, program
 from tests.interop.peers.agency import Agency, reaches, the_offer
+from tests.interop.peers.credo import CURRENT as CURRENT_CREDO
 from tests.interop.peers.credo import Credo
 from tests.interop.peers.exchanges import Issuance, Proof
+from tests.interop.peers.processes import free_port
 from tests.interop.peers.tails import Tails
+from tests.interop.peers.web_hosts import AGENCY_HOST, Hosts
 from tests.support.tools import without
 
 RUNNING = {}  # what has an output(), by its name
@@ -243,6 +248,44 @@ def starts_credo(tmp_path_factory):
     yield start
     for one in started:
         one.stop()
+
+
+@pytest.fixture(scope="package")
+def hosts(tmp_path_factory):
+    hosts = Hosts(tmp_path_factory.mktemp("hosts"))
+    yield hosts
+    hosts.server.stop()
+
+
+@pytest.fixture(scope="package")
+def agency_on_web(hosts, tmp_path_factory):
+    """Another Agency, behind TLS under a public name. It knows no ledger."""
+    path = [os.path.dirname(hosts.authorities), str(settings.BASE_DIR)]
+    hosts.agency = running = Agency(
+        tmp_path_factory.mktemp("agency"),
+        PUBLIC_URL=f"https://{AGENCY_HOST}",
+        ALLOWED_HOSTS=f"127.0.0.1,.{AGENCY_HOST}",
+        OUTGOING_CA_FILE=hosts.authorities,
+        PYTHONPATH=os.pathsep.join(path),
+    )
+    RUNNING["Agency behind TLS"] = running
+    try:
+        running.start()
+        running.wait_until_ready()
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="package")
+def credo_on_web(hosts, starts_credo):
+    """The current Credo, which reaches the Agency behind TLS by its name."""
+    return starts_credo(
+        CURRENT_CREDO,
+        authorities=hosts.authorities,
+        agentPort=free_port(),
+        leads=hosts.leads,
+    )
 
 
 @pytest.fixture(scope="session")

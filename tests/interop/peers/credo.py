@@ -68,7 +68,7 @@ def home(release: Release) -> Path:
             install(release, folder)
             done.write_text(package)
         # Next to the packages, where Node.js looks for what a program imports.
-        shutil.copy(release.source / release.program, folder)
+        shutil.copytree(release.source, folder, dirs_exist_ok=True)
     return folder
 
 

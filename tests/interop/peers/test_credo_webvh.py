@@ -3,65 +3,29 @@
 Both read what the other publishes over https. No ledger is read.
 """
 
-import os
-
 import pytest
-from django.conf import settings
 
-from tests.interop.peers.agency import Agency, reaches, the_offer, the_request
-from tests.interop.peers.conftest import RUNNING, VALUES
-from tests.interop.peers.credo import CURRENT
-from tests.interop.peers.processes import eventually, free_port
+from tests.interop.peers.agency import reaches, the_offer, the_request
+from tests.interop.peers.conftest import VALUES
+from tests.interop.peers.processes import eventually
 from tests.interop.peers.test_credo_current import offers, received, takes
-from tests.interop.peers.webvh_hosts import AGENCY_HOST, CREDO_HOST, Hosts
+from tests.interop.peers.web_hosts import AGENCY_HOST, CREDO_HOST
 
 
 @pytest.fixture(scope="module")
-def hosts(tmp_path_factory):
-    hosts = Hosts(tmp_path_factory.mktemp("hosts"))
-    yield hosts
-    hosts.server.stop()
+def credo(credo_on_web):
+    return credo_on_web
 
 
 @pytest.fixture(scope="module")
-def agency(hosts, tmp_path_factory):
-    """An Agency behind TLS, under a public name."""
-    path = [os.path.dirname(hosts.authorities), str(settings.BASE_DIR)]
-    hosts.agency = running = Agency(
-        tmp_path_factory.mktemp("agency"),
-        PUBLIC_URL=f"https://{AGENCY_HOST}",
-        ALLOWED_HOSTS=f"127.0.0.1,.{AGENCY_HOST}",
-        OUTGOING_CA_FILE=hosts.authorities,
-        PYTHONPATH=os.pathsep.join(path),
-    )
-    RUNNING["Agency behind TLS"] = running
-    try:
-        running.start()
-        running.wait_until_ready()
-        yield running
-    finally:
-        running.stop()
+def faber(agency_on_web):
+    return agency_on_web.organization("Faber", "webvh")
 
 
 @pytest.fixture(scope="module")
-def credo(hosts, starts_credo):
-    return starts_credo(
-        CURRENT,
-        authorities=hosts.authorities,
-        agentPort=free_port(),
-        leads=hosts.leads,
-    )
-
-
-@pytest.fixture(scope="module")
-def faber(agency):
-    return agency.organization("Faber", "webvh")
-
-
-@pytest.fixture(scope="module")
-def acme(agency):
+def acme(agency_on_web):
     """It verifies, and hosts Alice; on the local network."""
-    return agency.organization("Acme")
+    return agency_on_web.organization("Acme")
 
 
 def connects(organization, credo):

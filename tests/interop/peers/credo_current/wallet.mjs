@@ -38,6 +38,8 @@ import {
 import {
   WebVhAnonCredsRegistry, WebVhDidRegistrar, WebVhDidResolver, WebVhModule,
 } from "@credo-ts/webvh";
+import { OpenId4VcModule } from "@credo-ts/openid4vc";
+import { openidActions } from "./openid.mjs";
 
 const [port, options] = process.argv.slice(2).map((one) => JSON.parse(one));
 const { agentPort, ledger, isMediator, mediatorInvitation, leads = {} } = options;
@@ -225,6 +227,7 @@ const agent = new Agent({
       ],
     }),
     webvh: new WebVhModule(),
+    openid4vc: new OpenId4VcModule(),
     didcomm: new DidCommModule({
       endpoints: agentPort ? [`http://127.0.0.1:${agentPort}`] : undefined,
       transports: {
@@ -400,6 +403,7 @@ const actions = {
       },
       options: {},
     })),
+  ...openidActions(agent),
 };
 
 const answer = async (request, response) => {
