@@ -526,6 +526,7 @@ PERIODIC_TASKS = {
     "agency.ops.tasks.forget_processes": 3600,
     "credentials.tasks.publish_on_ledgers": 5,
     "credentials.tasks.delete_copied_lists": 3600,
+    "credentials.tasks.ask_issuers": 5,
     "credentials.tasks.issue_bulks": 5,
     "sandbox.tasks.answer_exchanges": 5,
     "sandbox.tasks.delete_old_data": 3600,

@@ -167,17 +167,19 @@ def mark_revoked(credentials: QuerySet[Credential]) -> None:
 
 
 def mark_in_status_lists(revoked: list[Credential]) -> None:
-    """Issuer: publish that the SD-JWT VCs among these are revoked.
+    """Issuer: publish that the SD-JWT VCs among these are revoked. Wake their holders.
 
     revoked: of one organization. In the transaction that revokes them.
     """
+    listed = [one for one in revoked if one.format == CredentialFormat.SD_JWT]
     places = [
         Place(one.revocation_registry_id, one.revocation_index)
-        for one in revoked
-        if one.format == CredentialFormat.SD_JWT and one.revocation_index is not None
+        for one in listed
+        if one.revocation_index is not None
     ]
     if places:
         TokenStatusList.revoke_places(revoked[0].tenant_id, places)
+        Credential.wake_holders(listed)
 
 
 def publish_and_notify_all(credentials: QuerySet[Credential]) -> None:

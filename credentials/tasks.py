@@ -17,6 +17,7 @@ from credentials.bulk import retention as bulk_retention
 from credentials.issue_credential.handlers import issue_automatically
 from credentials.ledgers.webvh import own_did
 from credentials.models import Credential, CredentialDefinition, Publication
+from credentials.openid4vci import holding
 from credentials.publications import publish
 from credentials.registries import begin_next_registry
 from credentials.revocation import publish_and_notify
@@ -101,6 +102,12 @@ def rotate_webvh_keys() -> None:
 @shared_task
 def delete_spent_nonces() -> None:
     retention.delete_spent_nonces()
+
+
+@shared_task
+def ask_issuers() -> None:
+    """Ask the issuers of what hosted wallets wait for."""
+    holding.ask_due_issuers()
 
 
 @shared_task

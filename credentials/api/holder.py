@@ -1,5 +1,7 @@
 """Credentials in the wallet API: the holder's side."""
 
+from functools import partial
+
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,6 +27,8 @@ from credentials.api.serializers import (
 )
 from credentials.issue_credential import handlers, proposals
 from credentials.models import Credential
+from credentials.openid4vci import holding
+from credentials.openid4vci.issuers import SCHEMES, find_wallet_link
 from credentials.removal import remove_credential
 from tenants.models import Scope
 
@@ -120,7 +124,14 @@ class WalletCredentials(WalletExchangeView):
     @heavy
     def accept_data(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
-        given = self.parse_body(CredentialDataParameters)["credentialData"]
+        body = self.parse_body(CredentialDataParameters)
+        given = body["credentialData"]
+        if link := find_wallet_link(given, SCHEMES):
+            code = body.get("transactionCode", "")
+            # It commits by itself, and does nothing twice.
+            accept = partial(holding.accept_link, wallet, link, code)
+            found = self.perform(lambda credential: credential, prepare=accept)
+            return self.exchange_response(found.pk)
         offer = given_messages.resolve_message(
             given, "credentialData", messages.check_shared_offer, wallet.tenant
         )

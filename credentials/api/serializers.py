@@ -153,6 +153,11 @@ class CredentialDataParameters(Parameters):
     credentialData = serializers.CharField(
         max_length=200_000, help_text="The offer as its link, as base64 or as JSON."
     )
+    transactionCode = serializers.CharField(
+        required=False,
+        max_length=64,
+        help_text="What the issuer has told the holder besides a link of OpenID4VCI.",
+    )
 
 
 class ClaimParameters(Parameters):

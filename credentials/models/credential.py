@@ -1,7 +1,9 @@
 """Credentials: proposed, offered, requested, issued and revoked."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, ClassVar, Self
 from uuid import UUID
@@ -17,6 +19,7 @@ from connections.didcomm.message import Message
 from connections.exchange import Exchange, format_columns
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
+from core.database import clock
 from core.database.compiled_sql import CompiledQuery
 from core.errors import AgencyError, Conflict, Invalid, WrongState
 from core.states import Transitions, move, sources_of
@@ -28,7 +31,7 @@ from credentials.ledgers.reads import LedgerReads
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.formats import CredentialFormat
 from credentials.models.registry import RevocationRegistry
-from credentials.models.token_status_list import TokenStatusList
+from credentials.models.token_status_list import Place, TokenStatusList
 from tenants import vault
 from tenants.models import Notes, Tenant
 from wallets import anoncreds
@@ -38,6 +41,8 @@ from wallets.models import Wallet
 from webhooks.events.types import Type
 
 Values = dict[str, str]  # by attribute name
+# After which a worker asks for what a call did not receive, as its process has ended.
+ASK_AFTER = timedelta(seconds=60)
 
 
 # A definition, which never changes, with the rows that signing needs.
@@ -113,6 +118,8 @@ class Credential(Exchange):
     issuer   Offered ─receive_wallet_failure→ Rejected
     holder   Proposed | Offered ─receive_offer→ Offered ─accept→ Requested
     holder   Requested ─receive_credential→ Issued ─receive_revocation→ Revoked
+    holder   Offered ─accept_link→ Requested ─receive_sd_jwt→ Issued
+    holder   Requested ─receive_refusal→ Rejected
     issuer   Proposed | Offered ─receive_proposal→ Proposed
     holder   Offered ─counter→ Proposed ─propose_again→ Proposed
     both     Proposed | Offered | Requested ─decline, receive_problem→ Rejected
@@ -215,6 +222,8 @@ class Credential(Exchange):
     revocation_index = models.PositiveIntegerField(null=True)
     revocation_published_at = models.DateTimeField(null=True)
     problem = models.CharField(max_length=100, blank=True)
+    # Holder, OpenID4VCI: when a worker asks the issuer next (openid4vci/holding.py).
+    ask_due_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -288,6 +297,11 @@ class Credential(Exchange):
                 name="credential_unpublished",
             ),
             HashIndex(fields=["thread_id"], name="credential_by_thread"),
+            models.Index(
+                fields=["ask_due_at"],
+                condition=Q(ask_due_at__isnull=False),
+                name="credential_ask_due",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -557,6 +571,22 @@ class Credential(Exchange):
             revocation_registry_id=place.uri if place else "",
             revocation_index=place.index if place else None,
         )
+        self.wake_holders([self])
+
+    @classmethod
+    def wake_holders(cls, issued: Iterable[Self]) -> None:
+        """Issuer: let a worker ask at once what became of these SD-JWT VCs.
+
+        For the hosted wallets that hold them or wait for them. In the caller's
+        transaction.
+        """
+        rows = cls.objects.filter(
+            thread_id__in=[one.thread_id for one in issued],
+            role=cls.Role.HOLDER,
+            format=CredentialFormat.SD_JWT,
+            state__in=[cls.State.REQUESTED, cls.State.ISSUED],
+        )
+        rows.update(ask_due_at=clock.now())
 
     def _values_to_issue(self, values: Values | None) -> Values:
         """The given values or those of the offer. 400 if none, 409 if they differ."""
@@ -695,6 +725,49 @@ class Credential(Exchange):
             request_metadata=None,
             revocation_registry_id=registry_id,
             revocation_index=index,
+        )
+
+    def accept_link(self, taken: dict[str, Any]) -> None:
+        """Holder: ask for what a link of OpenID4VCI offers. A worker goes on.
+
+        taken: what the next requests to the issuer need; sealed.
+        """
+        move(
+            self,
+            [self.State.OFFERED],
+            self.State.REQUESTED,
+            accepted_at=timezone.now(),
+            request_metadata=vault.sealed_value(self, "request_metadata", taken),
+            ask_due_at=clock.now() + ASK_AFTER,
+        )
+
+    def receive_sd_jwt(
+        self, held: dict[str, Any], values: Values, place: Place | None
+    ) -> None:
+        """Holder: the issuer has issued it. held: it and its key; sealed."""
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.ISSUED,
+            issued_at=timezone.now(),
+            attribute_names=normalised_names(values),
+            values=vault.sealed_value(self, "values", values),
+            credential=vault.sealed_value(self, "credential", held),
+            request_metadata=None,
+            ask_due_at=None,
+            revocation_registry_id=place.uri if place else "",
+            revocation_index=place.index if place else None,
+        )
+
+    def receive_refusal(self, problem: str) -> None:
+        """Holder: the issuer does not issue it, or it is not what was offered."""
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.REJECTED,
+            problem=problem,
+            request_metadata=None,
+            ask_due_at=None,
         )
 
     def revoke(self) -> None:

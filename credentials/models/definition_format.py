@@ -224,5 +224,19 @@ def claim_value(kind: str, value: str) -> str | int | bool:
     return value
 
 
+def text_of(value: Any, kind: str | None) -> str | None:
+    """The text of a claim, as AnonCreds would have it; None if it has none.
+
+    A date of a definition here is eight digits. Objects, arrays and null have no text.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if not isinstance(value, str):
+        return None
+    return value.replace("-", "") if kind == "date" else value
+
+
 def _invalid(place: str, sentence: str) -> Invalid:
     return Invalid("invalid_request", f"{place}: {sentence}", {place: [sentence]})

@@ -80,8 +80,24 @@ def receive_wallet_failure(row):
     row.receive_wallet_failure("transaction_code_guessed")
 
 
+def accept_link(row):
+    row.lock()
+    row.accept_link({})
+
+
+def receive_sd_jwt(row):
+    row.lock()
+    row.receive_sd_jwt({}, {}, None)
+
+
+def receive_refusal(row):
+    row.lock()
+    row.receive_refusal("abandoned")
+
+
 STEPS = {  # how each method of the diagram is come to
     "accept": Credential.accept,
+    "accept_link": accept_link,
     "answer_proposal": proposals.offer_proposed,
     "counter": lambda row: proposals.counter_offer(row, {"comment": "Please"}),
     "decline": Credential.decline,
@@ -91,8 +107,10 @@ STEPS = {  # how each method of the diagram is come to
     "receive_offer": receive_offer,
     "receive_problem": receive_problem,
     "receive_proposal": receive_proposal,
+    "receive_refusal": receive_refusal,
     "receive_request": receive_request,
     "receive_revocation": receive_revocation,
+    "receive_sd_jwt": receive_sd_jwt,
     "receive_wallet_failure": receive_wallet_failure,
     "receive_wallet_request": receive_wallet_request,
     "revoke": revocation.revoke,

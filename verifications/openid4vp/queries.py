@@ -343,17 +343,3 @@ def typed(text: str, kind: str | None) -> list[Any]:
     if kind is None and text in ("true", "false"):
         guesses.append(text == "true")
     return guesses
-
-
-def text_of(value: Any, kind: str | None) -> str | None:
-    """The text of a claim, as AnonCreds would have it; None if it has none.
-
-    A date of a definition here is eight digits. Objects, arrays and null have no text.
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    if not isinstance(value, str):
-        return None
-    return value.replace("-", "") if kind == "date" else value

@@ -26,7 +26,8 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from core.errors import PeerError, Unavailable
-from verifications.openid4vp.queries import FORMAT, Demand, Query, text_of
+from credentials.models.definition_format import text_of
+from verifications.openid4vp.queries import FORMAT, Demand, Query
 from verifications.proofs import failures
 from verifications.proofs.checks import Check, Outcome, run_rule
 from verifications.proofs.failures import Failure

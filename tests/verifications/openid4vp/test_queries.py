@@ -3,6 +3,7 @@
 import pytest
 
 from core.errors import Conflict
+from credentials.models.definition_format import text_of
 from tests.support.errors import refusal
 from tests.support.presentations import attribute, policy_of, predicate, required
 from verifications.openid4vp import queries
@@ -155,4 +156,4 @@ def test_values_have_the_text_that_anoncreds_has():
         ("boolean", True, "true"), (None, "a-b", "a-b"), (None, 1.5, "1.5"),
         (None, {}, None), (None, [], None), (None, None, None),
     ]:  # fmt: skip
-        assert queries.text_of(value, kind) == text
+        assert text_of(value, kind) == text

@@ -1,0 +1,518 @@
+"""A hosted wallet takes what a link of OpenID4VCI offers, as SD-JWT VC.
+
+The holder's key is made for this credential and sealed with it. What the next request
+to the issuer needs is stored before it is sent, so a process that dies loses nothing: a
+worker repeats the request for the same key, and the issuer answers the same.
+"""
+
+import json
+import logging
+import time
+from contextlib import nullcontext
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from core.database import clock
+from core.errors import AgencyError, Conflict, Invalid, PeerError, WrongState
+from core.text import bounded_json
+from core.work import network_reads, transactions
+from core.work.leases import attempt
+from core.work.retention import TimeBudget
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    CredentialFormat,
+    Grant,
+    TokenStatusList,
+)
+from credentials.models.definition_format import RESERVED_CLAIMS, text_of
+from credentials.models.token_status_list import Place
+from credentials.openid4vci import issuers
+from credentials.openid4vci.errors import ProtocolError
+from credentials.openid4vci.issuers import Answer, HostedIssuer, Issuer
+from credentials.openid4vci.issuing import INTERVAL
+from credentials.openid4vci.offers import CODE_GRANT
+from credentials.openid4vci.proofs import PROOF_TYP
+from tenants import vault
+from wallets.jose import certificates, sd_jwt, signing, status_token
+from wallets.models import Wallet
+
+logger = logging.getLogger(__name__)
+State = Credential.State
+MAX_ID = 300  # characters of a type and of an issuer
+MAX_NAME = 200
+GIVE_UP_AFTER = timedelta(days=30)
+LONGEST_PAUSE = 600  # seconds
+RUN_SECONDS = 20.0
+AT_ONCE = 100  # rows
+RETRY_DELAY = timedelta(minutes=2)  # after a killed process
+# Of these the issuer says that it will never issue the credential.
+FINAL_ERRORS = (
+    "credential_request_denied",
+    "invalid_transaction_id",
+    "invalid_token",
+    "unknown_credential_configuration",
+    "invalid_credential_request",
+)
+
+
+class Offer(NamedTuple):
+    """What a link offers, by the offer and the metadata of the issuer.
+
+    offered: the row of an issuer hosted here. thread_id: the same for each reading.
+    claims: the names of the claims, as far as the issuer tells them.
+    """
+
+    issuer_id: str
+    configuration_id: str
+    code: str
+    needs_code: bool
+    vct: str
+    name: str
+    issuer_name: str
+    offered: Credential | None
+    thread_id: str
+    claims: list[str]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is stored of it, and shown."""
+        return {
+            "issuer": self.issuer_id,
+            "issuerName": self.issuer_name,
+            "name": self.name,
+            "vct": self.vct,
+            "configuration": self.configuration_id,
+        }
+
+
+def read_offer(wallet: Wallet, link: str) -> Offer:
+    """Read what a link offers. Nothing is used up. Outside of transactions.
+
+    400 `bad_credentialData`, `own_message`; 409 `offer_gone`.
+    """
+    try:
+        offer = issuers.read_offer(link)
+        return _read_offer(wallet, offer)
+    except (bounded_json.BadJSON, ValueError) as error:
+        raise _bad_offer(str(error)) from None
+    except PeerError as error:
+        if error.code == "bad_link":
+            raise _bad_offer(error.message) from None
+        raise
+
+
+def _bad_offer(why: str) -> Invalid:
+    hint = f"Give `credentialData` as the link of an offer: {why}."
+    return Invalid("bad_credentialData", hint, {"credentialData": [hint]})
+
+
+def _read_offer(wallet: Wallet, offer: dict[str, Any]) -> Offer:
+    issuer_id = offer.get("credential_issuer")
+    names = offer.get("credential_configuration_ids")
+    grants = offer.get("grants")
+    grant = grants.get(CODE_GRANT) if isinstance(grants, dict) else None
+    code = grant.get("pre-authorized_code") if isinstance(grant, dict) else None
+    if not isinstance(issuer_id, str) or not 1 <= len(issuer_id) <= MAX_ID:
+        raise issuers.bad_link("it names no credential_issuer")
+    if not isinstance(names, list) or not names:
+        raise issuers.bad_link("it names no credential_configuration_ids")
+    if not isinstance(code, str) or not code:
+        raise issuers.bad_link("it has no pre-authorized code, which is needed here")
+    assert isinstance(grant, dict)
+    issuer = issuers.issuer_of(issuer_id)
+    metadata = issuer.metadata()
+    configuration_id, configuration = _choose_configuration(names, metadata)
+    offered, thread_id = None, signing.sha256_of(f"{issuer_id} {code}")
+    if isinstance(issuer, HostedIssuer):
+        found = Grant.find_by_code(issuer.tenant, code)
+        if found is None:
+            raise issuers.bad_link("its code is not known")
+        if found.credential.wallet_id == wallet.pk:
+            message = "A wallet cannot answer its own offer or request."
+            raise Invalid("own_message", message)
+        offered, thread_id = found.credential, found.credential.thread_id
+    shown = configuration.get("credential_metadata")
+    shown = shown if isinstance(shown, dict) else configuration
+    return Offer(
+        issuer_id=issuer_id,
+        configuration_id=configuration_id,
+        code=code,
+        needs_code=isinstance(grant.get("tx_code"), dict),
+        vct=configuration["vct"],
+        name=_display_name(shown) or configuration["vct"],
+        issuer_name=_display_name(metadata) or issuer_id,
+        offered=offered,
+        thread_id=thread_id,
+        claims=_claim_names(shown),
+    )
+
+
+def _choose_configuration(
+    names: list[Any], metadata: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """The first configuration of an offer that can be held here."""
+    known = metadata.get("credential_configurations_supported")
+    for name in names:
+        found = known.get(name) if isinstance(known, dict) else None
+        match found:
+            case {"format": sd_jwt.TYP, "vct": str(vct)} if len(vct) <= MAX_ID:
+                return str(name), found
+    raise issuers.bad_link(f"the issuer offers nothing as {sd_jwt.TYP}")
+
+
+def _display_name(part: dict[str, Any]) -> str:
+    display = part.get("display")
+    first = display[0] if isinstance(display, list) and display else None
+    name = first.get("name") if isinstance(first, dict) else None
+    return name[:MAX_NAME] if isinstance(name, str) else ""
+
+
+def _claim_names(part: dict[str, Any]) -> list[str]:
+    claims = part.get("claims")
+    paths = [one.get("path") for one in claims or () if isinstance(one, dict)]
+    return [
+        one[0]
+        for one in paths
+        if isinstance(one, list) and one and isinstance(one[0], str)
+    ]
+
+
+def accept_link(wallet: Wallet, link: str, transaction_code: str = "") -> Credential:
+    """Holder: take what a link offers. A second call returns the same credential.
+
+    It is Issued, or Requested while the issuer has not issued it: then a worker asks
+    again. Outside of transactions, in which it would be lost that a code was tried.
+    Errors as of read_offer(), and 400 `transaction_code_missing`; 409 `offer_taken`,
+    `link_expired`, `transaction_code_wrong`, `issuer_refused`, `credential_refused`,
+    `quota_exceeded`; 503 `organization_frozen`.
+    """
+    network_reads.forbid_in_transaction()
+    offer = read_offer(wallet, link)
+    taken = _take(wallet, offer, transaction_code)
+    # What is wrong was counted by the issuer, so it is raised after the commit.
+    if isinstance(taken, AgencyError):
+        raise taken
+    return taken
+
+
+@transactions.atomic()
+def _take(
+    wallet: Wallet, offer: Offer, transaction_code: str
+) -> Credential | AgencyError:
+    """All of it in one transaction, as the issuer is here."""
+    wallet.lock_or_404()
+    if known := find_taken(wallet, offer):
+        return known
+    if offer.offered:
+        issuers.require_open(offer.offered)
+    require_code(offer, transaction_code)
+    issuer = issuers.issuer_of(offer.issuer_id)
+    form = {"grant_type": CODE_GRANT, "pre-authorized_code": offer.code}
+    if offer.needs_code:
+        form["tx_code"] = transaction_code
+    try:
+        token = issuer.redeem(form)
+    except ProtocolError as error:
+        return _redeem_error(error, offer)
+    credential = _store(wallet, offer, token)
+    try:
+        ask(credential, issuer)
+    except ProtocolError as error:
+        raise _issuer_refused(error) from None
+    return credential
+
+
+def require_code(offer: Offer, transaction_code: str) -> None:
+    if offer.needs_code and not transaction_code:
+        raise Invalid(
+            "transaction_code_missing",
+            "Give `transactionCode`, which the issuer has told the holder.",
+        )
+
+
+def _issuer_refused(error: ProtocolError) -> PeerError:
+    why = error.description or error.code
+    return PeerError("issuer_refused", f"The issuer has refused: {why}")
+
+
+def find_taken(wallet: Wallet, offer: Offer) -> Credential | None:
+    """The credential that this wallet has for an offer already."""
+    rows = Credential.objects.filter(
+        thread_id=offer.thread_id,
+        wallet=wallet,
+        role=Credential.Role.HOLDER,
+        format=CredentialFormat.SD_JWT,
+    )
+    return rows.exclude(state=State.REJECTED).first()
+
+
+def _redeem_error(error: ProtocolError, offer: Offer) -> AgencyError:
+    if error.code != "invalid_grant":
+        return _issuer_refused(error)
+    if offer.needs_code:
+        return Conflict(
+            "transaction_code_wrong",
+            "The issuer does not accept this transaction code. After five wrong ones "
+            "the offer has ended.",
+        )
+    return issuers.link_taken_error()
+
+
+def _store(wallet: Wallet, offer: Offer, token: dict[str, Any]) -> Credential:
+    """Store what the next requests need, in the caller's transaction."""
+    definition = offer.offered.definition if offer.offered else None
+    credential = Credential(
+        tenant=wallet.tenant,
+        wallet=wallet,
+        connection=None,
+        role=Credential.Role.HOLDER,
+        format=CredentialFormat.SD_JWT,
+        thread_id=offer.thread_id,
+        schema_id=definition.schema.schema_id if definition else "",
+        definition_id=definition.definition_id if definition else offer.vct,
+        attribute_names=[],
+    )
+    vault.seal(credential, "offer_body", offer.facts)
+    credential.insert_within_quota()
+    secret = signing.encode_base64url(signing.generate_secret())
+    access_token = token.get("access_token")
+    credential.accept_link({"secret": secret, "access_token": access_token})
+    return credential
+
+
+def ask(credential: Credential, issuer: Issuer | None = None) -> None:
+    """Ask the issuer for the credential, or whether it is there by now.
+
+    It is stored if it is. Outside of transactions, unless the issuer is hosted here: then
+    all of it is one.
+    """
+    facts = vault.unseal(credential, "offer_body")
+    issuer = issuer or issuers.issuer_of(facts["issuer"])
+    is_here = isinstance(issuer, HostedIssuer)
+    with transactions.atomic() if is_here else nullcontext():
+        _ask(credential, facts, issuer)
+
+
+def _ask(credential: Credential, facts: dict[str, str], issuer: Issuer) -> None:
+    taken = vault.unseal(credential, "request_metadata")
+    if transaction := taken.get("transaction_id"):
+        body = {"transaction_id": transaction}
+        answer = issuer.ask_later(taken["access_token"], body)
+    else:
+        secret = signing.decode_base64url(taken["secret"])
+        proof = _prove(secret, facts["issuer"], issuer.make_nonce())
+        body = {
+            "credential_configuration_id": facts["configuration"],
+            "proofs": {"jwt": [proof]},
+        }
+        answer = issuer.ask(taken["access_token"], body)
+    _receive(credential, facts, taken, answer)
+
+
+def _prove(secret: bytes, issuer_id: str, nonce: str) -> str:
+    """Prove to have a key (OpenID4VCI 1.0 appendix F.1)."""
+    said = {"aud": issuer_id, "iat": int(time.time()), "nonce": nonce}
+    jwk = signing.public_jwk_of(secret)
+    return signing.sign_token(said, secret, PROOF_TYP, jwk=jwk)
+
+
+@transactions.atomic()
+def _receive(
+    credential: Credential,
+    facts: dict[str, str],
+    taken: dict[str, Any],
+    answer: Answer,
+) -> None:
+    """Store what the issuer has answered. PeerError `credential_refused`."""
+    status, body = answer
+    if status == 202:
+        transaction = body.get("transaction_id")
+        if not isinstance(transaction, str):
+            raise _refused("the issuer names no transaction")
+        _ask_again(credential, taken | {"transaction_id": transaction})
+        return
+    match body.get("credentials"):
+        case [{"credential": str(text)}, *_]:
+            pass
+        case _:
+            raise _refused("the issuer has answered without it")
+    held = _check(text, facts, taken["secret"])
+    definition = _definition_of(credential)
+    status_list = held.claims.get("status", {}).get("status_list")
+    credential.receive_sd_jwt(
+        {"sd_jwt": text, "secret": taken["secret"]},
+        _values_of(held, definition),
+        Place(status_list["uri"], status_list["idx"]) if status_list else None,
+    )
+
+
+def _ask_again(credential: Credential, taken: dict[str, Any]) -> None:
+    """Let a worker ask again: soon at first, later less often."""
+    accepted_at = credential.accepted_at
+    assert accepted_at, "it was accepted"
+    age = (clock.now() - accepted_at).total_seconds()
+    pause = max(INTERVAL, min(age / 10, LONGEST_PAUSE))
+    due_at = clock.now() + timedelta(seconds=pause)
+    sealed = vault.sealed_value(credential, "request_metadata", taken)
+    rows = Credential.objects.filter(pk=credential.pk, state=State.REQUESTED)
+    rows.update(ask_due_at=due_at, request_metadata=sealed)
+
+
+def _refused(why: str, code: str = "credential_refused") -> PeerError:
+    return PeerError(code, f"The credential is not accepted: {why}.")
+
+
+def _check(text: str, facts: dict[str, str], secret: str) -> sd_jwt.Credential:
+    """Check that the credential is what was offered, and bound to our key.
+
+    PeerError `credential_refused`, `credential_of_other_type`, `credential_not_bound`.
+    """
+    try:
+        held = sd_jwt.read(text)
+        [leaf, *_] = certificates.read_chain(held.token.header.get("x5c"))
+        held.verify(certificates.key_of(leaf))
+        held.check_times(time.time())
+        holder_key = signing.jwk_of(held.holder_key())
+        _read_place(held)
+    except (PeerError, ValueError) as error:
+        raise _refused(str(error)) from None
+    if held.vct != facts["vct"]:
+        raise _refused("it is of another type", "credential_of_other_type")
+    if holder_key != signing.public_jwk_of(signing.decode_base64url(secret)):
+        raise _refused("it is bound to another key", "credential_not_bound")
+    return held
+
+
+def _read_place(held: sd_jwt.Credential) -> None:
+    """ValueError unless its status, if it has one, is a place in a list."""
+    match held.claims.get("status"):
+        case None:
+            pass
+        case {"status_list": {"uri": str(uri), "idx": int(index)}}:
+            if len(uri) > 500 or not 0 <= index < 2**31:
+                raise ValueError("its status is no place in a list")
+        case _:
+            raise ValueError("its status is no place in a list")
+
+
+def _definition_of(credential: Credential) -> CredentialDefinition | None:
+    """The definition, if the issuer is hosted here."""
+    if not credential.schema_id:
+        return None
+    rows = CredentialDefinition.objects.filter(definition_id=credential.definition_id)
+    return rows.select_related("schema").first()
+
+
+def _values_of(
+    held: sd_jwt.Credential, definition: CredentialDefinition | None
+) -> dict[str, str]:
+    """The claims as text, as AnonCreds has them; those of a schema in its order."""
+    claims = {
+        name: value for name, value in held.claims.items() if name not in NOT_VALUES
+    }
+    if definition is None:
+        return {name: _text_of(value) for name, value in claims.items()}
+    names = [one for one in definition.schema.attribute_names if one in claims]
+    others = [one for one in claims if one not in names]
+    return {
+        name: text_of(claims[name], definition.type_of(name)) or ""
+        for name in (*names, *others)
+    }
+
+
+# Of a token, not of its holder.
+NOT_VALUES = RESERVED_CLAIMS | {"jti", "sub", "aud"}
+
+
+def _text_of(value: Any) -> str:
+    text = text_of(value, None)
+    return json.dumps(value, ensure_ascii=False) if text is None else text
+
+
+def ask_due_issuers() -> int:
+    """Ask the issuers of what hosted wallets wait for, or what may be revoked.
+
+    Return how many were asked. Each row is claimed by a guarded UPDATE, as other workers
+    may run this too. It ends after RUN_SECONDS: the next run goes on.
+    """
+    budget, now = TimeBudget(RUN_SECONDS), clock.now()
+    due = Credential.objects.filter(
+        ask_due_at__lte=now,
+        wallet__deleted_at=None,
+        tenant__deleted_at=None,
+        tenant__frozen_at=None,
+    ).select_related("wallet", "tenant__network")
+    asked = 0
+    for row in due.order_by("ask_due_at")[:AT_ONCE]:
+        if not budget.take_batch():
+            break
+        claimed = Credential.objects.filter(pk=row.pk, ask_due_at=row.ask_due_at)
+        if claimed.update(ask_due_at=now + RETRY_DELAY):
+            asked += attempt(row, _attend, _try_later)
+    return asked
+
+
+def _attend(credential: Credential) -> None:
+    """Do what is due of a credential of a hosted wallet."""
+    if credential.state == State.REQUESTED:
+        try:
+            ask(credential)
+        except ProtocolError as error:
+            if error.code not in FINAL_ERRORS:
+                raise _issuer_refused(error) from None
+            _end_or_repeat(credential)
+        except WrongState:  # another call has received it
+            return
+        except PeerError as error:
+            if not error.code.startswith("credential_"):
+                raise
+            _end(credential, "declined")
+        return
+    if credential.state == State.ISSUED and is_revoked(credential):
+        with transactions.atomic():
+            credential.receive_revocation()
+    Credential.objects.filter(pk=credential.pk).update(ask_due_at=None)
+
+
+def _end_or_repeat(credential: Credential) -> None:
+    """The issuer says no. If it had a transaction, its answer may have been lost.
+
+    Then the first request is repeated, for the same key.
+    """
+    taken = vault.unseal(credential, "request_metadata")
+    if taken.pop("transaction_id", None):
+        _ask_again(credential, taken)
+    else:
+        _end(credential, "abandoned")
+
+
+def _end(credential: Credential, problem: str) -> None:
+    with transactions.atomic():
+        credential.receive_refusal(problem)
+
+
+def _try_later(credential: Credential, error: Exception) -> None:
+    if isinstance(error, AgencyError):
+        logger.warning("credential %s is not received: %s", credential.pk, error.code)
+    else:
+        logger.exception("credential %s is not received", credential.pk)
+    accepted_at = credential.accepted_at or clock.now()
+    if credential.state != State.REQUESTED:
+        return  # after RETRY_DELAY
+    if clock.now() - accepted_at > GIVE_UP_AFTER:
+        _end(credential, "abandoned")
+    else:
+        _ask_again(credential, vault.unseal(credential, "request_metadata"))
+
+
+def is_revoked(credential: Credential) -> bool:
+    """Whether the list of an issuer here says so now."""
+    index = credential.revocation_index
+    base, _, number = credential.revocation_registry_id.rpartition("/status/")
+    hosted = issuers.find_hosted(base) if base else None
+    if index is None or hosted is None or not number.isdecimal():
+        return False
+    rows = TokenStatusList.objects.filter(tenant=hosted[0], number=int(number[:9]))
+    found = rows.values_list("bits", flat=True).first()
+    return found is not None and status_token.status_at(bytes(found), 1, index) != 0

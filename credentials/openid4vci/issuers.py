@@ -1,0 +1,161 @@
+"""Issuers of OpenID4VCI, as a hosted wallet speaks with them.
+
+One that is hosted here is never called over the network: its endpoints are functions.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
+
+from django.conf import settings
+
+from connections.link_expiry import require_unexpired
+from connections.models import Connection
+from connections.protocols.connectionless import link_gone_error, link_taken_error
+from core.errors import PeerError
+from core.text import bounded_json
+from credentials.models import Credential
+from credentials.openid4vci import issuing, metadata, proofs, tokens
+from credentials.openid4vci.offers import find_offer
+from tenants import vault
+from tenants.models import Tenant
+
+SCHEMES = ("openid-credential-offer", "haip-vci")
+Answer = tuple[int, dict[str, Any]]
+
+
+def bad_link(why: str) -> PeerError:
+    return PeerError("bad_link", why)
+
+
+class Issuer(Protocol):
+    """The endpoints of an issuer. What it refuses is a ProtocolError."""
+
+    def metadata(self) -> dict[str, Any]: ...
+
+    def redeem(self, form: Mapping[str, str]) -> dict[str, Any]: ...
+
+    def make_nonce(self) -> str: ...
+
+    def ask(self, access_token: str, body: dict[str, Any]) -> Answer: ...
+
+    def ask_later(self, access_token: str, body: dict[str, Any]) -> Answer: ...
+
+
+class HostedIssuer:
+    """An organization here."""
+
+    def __init__(self, tenant: Tenant) -> None:
+        self.tenant = tenant
+
+    def metadata(self) -> dict[str, Any]:
+        return metadata.issuer_metadata(self.tenant)
+
+    def redeem(self, form: Mapping[str, str]) -> dict[str, Any]:
+        return tokens.redeem_code(self.tenant, form, None)
+
+    def make_nonce(self) -> str:
+        return proofs.make_nonce(self.tenant)
+
+    def ask(self, access_token: str, body: dict[str, Any]) -> Answer:
+        bearer = f"Bearer {access_token}"
+        grant = tokens.find_grant(self.tenant, bearer, None, "credential")
+        return issuing.answer_request(self.tenant, grant, body)
+
+    def ask_later(self, access_token: str, body: dict[str, Any]) -> Answer:
+        bearer = f"Bearer {access_token}"
+        grant = tokens.find_grant(self.tenant, bearer, None, "deferred_credential")
+        return issuing.answer_deferred(grant, body)
+
+
+def find_hosted(url: str) -> tuple[Tenant, str] | None:
+    """The organization below whose address a URL lies, and the rest of its path.
+
+    None if the URL is of another installation. PeerError if it is of this one, and
+    leads to no organization.
+    """
+    own = f"{settings.PUBLIC_URL}/"
+    if not url.startswith(own):
+        return None
+    path = url.removeprefix(own)
+    if found := re.fullmatch(r"openid/([0-9a-fA-F-]{36})(/[^?#]*)?", path):
+        rows = Tenant.objects.filter(pk=_read_uuid(found[1]), deleted_at=None)
+        tenant = rows.select_related("network").first()
+        if tenant:
+            return tenant, found[2] or ""
+    raise bad_link("this address leads to no issuer and no verifier")
+
+
+def _read_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def find_wallet_link(given: str, schemes: tuple[str, ...]) -> str | None:
+    """The link of OpenID4VC with one of these schemes in what a caller gave, or None.
+
+    It is given as such, or as the link of this installation whose page shows it.
+    """
+    given = given.strip()
+    if given.partition(":")[0].lower() in schemes:
+        return given
+    if not given.startswith(f"{settings.PUBLIC_URL}/i/"):
+        return None
+    token = urlsplit(given).path.rstrip("/").rpartition("/")[2]
+    found = Connection.find_by_token(token)
+    if found and found.wallet_link.partition(":")[0] in schemes:
+        return found.wallet_link
+    return None
+
+
+def read_offer(link: str) -> dict[str, Any]:
+    """The Credential Offer in a link, or to which it leads (OpenID4VCI section 4.1).
+
+    PeerError `bad_link`, or ValueError for what is no URL. 409 `offer_gone`.
+    """
+    query = parse_qs(urlsplit(link).query)
+    if carried := query.get("credential_offer"):
+        offer = bounded_json.loads(carried[0])
+    elif address := query.get("credential_offer_uri"):
+        offer = _read_offer_at(address[0])
+    else:
+        raise bad_link("it carries no credential offer")
+    if not isinstance(offer, dict):
+        raise bad_link("the offer is no JSON object")
+    return offer
+
+
+def _read_offer_at(address: str) -> Any:
+    hosted = find_hosted(address)
+    if hosted is None:
+        raise bad_link("the offer is of another installation")
+    tenant, path = hosted
+    found = find_offer(tenant, path.removeprefix("/offers/"))
+    if found is None:
+        raise link_gone_error()
+    return vault.unseal(found[1], "offer_body")
+
+
+def require_open(offered: Credential) -> None:
+    """Check that an offer of an issuer here can still be taken.
+
+    409 `offer_taken`, `offer_gone`, `link_expired`.
+    """
+    connection = offered.live_connection
+    if connection is None or offered.state == Credential.State.REJECTED:
+        raise link_gone_error()
+    if not connection.is_open or offered.state != Credential.State.OFFERED:
+        raise link_taken_error()
+    require_unexpired(connection)
+
+
+def issuer_of(identifier: str) -> Issuer:
+    """The issuer of an identifier. PeerError `bad_link`."""
+    hosted = find_hosted(identifier)
+    if hosted is None or hosted[1]:
+        raise bad_link("the issuer is of another installation")
+    return HostedIssuer(hosted[0])
