@@ -9,7 +9,7 @@ write it calls record_submission(), which renews the lease; the published rows a
 complete() are one transaction.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from credentials.ledgers.base import (
     schema_exists,
     tag_taken,
 )
+from credentials.models.card_display import check_display
 from credentials.models.definition import Claims, CredentialDefinition
 from credentials.models.definition_format import (
     DefinitionFormat,
@@ -64,7 +65,7 @@ class DefinitionParameters(NamedTuple):
     anybody else; only one of this tenant is published too. tag: None for the first
     free one of default_tags(). claims: see CredentialDefinition. by_original_client: for
     the limit on definitions in a minute. is_anoncreds: whether it is published. sd_jwt:
-    to issue it as SD-JWT VC.
+    to issue it as SD-JWT VC. display: how its cards look, which is not published.
     """
 
     tenant: Tenant
@@ -76,6 +77,7 @@ class DefinitionParameters(NamedTuple):
     by_original_client: bool = False
     is_anoncreds: bool = True
     sd_jwt: FormatOptions | None = None
+    display: Mapping[str, Any] | None = None
 
 
 Prepared = CredentialDefinition | key_pool.ReservedKey | None
@@ -214,6 +216,7 @@ def prepare_definition(wanted: DefinitionParameters) -> Prepared:
     """
     attribute_names = wanted.schema_body["attrNames"]
     check_claims(wanted.claims or {}, attribute_names)
+    check_display(wanted.display or {}, attribute_names)
     if wanted.sd_jwt:
         check_options(wanted.sd_jwt, attribute_names, wanted.claims or {})
     if not wanted.is_anoncreds:
@@ -304,6 +307,8 @@ def create_definition(
     # A repeated call on a remote ledger finds the definition with its format.
     if wanted.sd_jwt and not definition.sd_jwt:
         DefinitionFormat.add(definition, wanted.sd_jwt)
+    if wanted.display is not None:
+        definition.change_display(wanted.display)
     return definition
 
 

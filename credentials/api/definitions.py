@@ -1,6 +1,5 @@
 """Schemas and credential definitions in the credentials API."""
 
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -9,18 +8,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.api import dialects
-from core.api.notes import NotesParameters, notes_in
+from core.api.notes import notes_in
 from core.api.openapi.operation import operation
 from core.api.pagination import list_parameters
 from core.api.views import View, heavy, or_404
 from core.database.compiled_sql import CompiledQuery
 from core.errors import NotFound
+from core.work import transactions
 from credentials import publishing
 from credentials.api.serializers import (
     CredentialDefinitionContract,
     CredentialDefinitionFromSchemaParameters,
     CredentialDefinitionParameters,
     CredentialDefinitionQuery,
+    DefinitionChanges,
     FormatParameters,
     SchemaParameters,
     SchemaQuery,
@@ -149,13 +150,16 @@ class CredentialDefinitions(View):
     @operation(
         "updateCredentialDefinition",
         Scope.ISSUE,
-        request=NotesParameters,
+        request=DefinitionChanges,
         response=CredentialDefinitionContract,
     )
     def update(self, request: Request, definitionId: str) -> Response:
-        return self.change_notes(
-            CredentialDefinitionContract,
-            partial(get_definition, self.tenant, definitionId),
+        definition = get_definition(self.tenant, definitionId)
+        body = self.parse_body(DefinitionChanges)
+        if body:
+            self.perform(change_definition, definition, body)
+        return self.to_response(
+            CredentialDefinitionContract, get_definition(self.tenant, definitionId)
         )
 
     @operation(
@@ -166,15 +170,32 @@ class CredentialDefinitions(View):
     )
     def add_format(self, request: Request, definitionId: str) -> Response:
         """As SD-JWT VC, beside AnonCreds."""
-        options = format_options(self.parse_body(FormatParameters))
+        body = self.parse_body(FormatParameters)
         definition = get_definition(self.tenant, definitionId)
-        self.perform(DefinitionFormat.add, definition, options)
+        self.perform(add_format, definition, body)
         return self.to_response(CredentialDefinitionContract, definition)
 
     @operation("deleteCredentialDefinition", Scope.ISSUE)
     def destroy(self, request: Request, definitionId: str) -> Response:
         get_definition(self.tenant, definitionId).remove()
         return Response()
+
+
+@transactions.atomic()
+def change_definition(definition: CredentialDefinition, body: dict[str, Any]) -> None:
+    """body: of DefinitionChanges."""
+    if notes := notes_in(body):
+        definition.change_notes(notes)
+    if "display" in body:
+        definition.change_display(body["display"])
+
+
+@transactions.atomic()
+def add_format(definition: CredentialDefinition, body: dict[str, Any]) -> None:
+    """body: of FormatParameters."""
+    DefinitionFormat.add(definition, format_options(body))
+    if "display" in body:
+        definition.change_display(body["display"])
 
 
 def read_schema(tenant: Tenant, schema_id: str) -> SchemaBody:

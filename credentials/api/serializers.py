@@ -64,6 +64,7 @@ MAX_LANGUAGES = 50
 MAX_DERIVED = 50
 FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
 MAX_ATTRIBUTES = 125
+MAX_FACE = 4
 
 
 class NameField(serializers.CharField):
@@ -202,19 +203,29 @@ class ColorsPart(serializers.Serializer):
         COLOR, required=False, help_text="The color of the card."
     )
     text = serializers.RegexField(
-        COLOR, required=False, help_text="The color of what is written on it."
+        COLOR,
+        required=False,
+        help_text="The color of what is written on it, with a contrast of at least 4.5.",
+    )
+
+
+def attributes_field(most: int, help_text: str) -> serializers.ListField:
+    name = serializers.CharField(max_length=256, trim_whitespace=False)
+    return serializers.ListField(
+        child=name, required=False, max_length=most, help_text=help_text
     )
 
 
 class DisplayPart(serializers.Serializer):
-    """How wallets of OpenID4VC show credentials of a definition."""
+    """How cards of a definition look: on our pages and in wallets of OpenID4VC."""
 
-    colors = ColorsPart(required=False)
+    colors = ColorsPart(required=False, help_text="Of the background and the text.")
     logo = serializers.RegexField(
         r"^https://\S+\Z",
         required=False,
         max_length=2000,
-        help_text="The https address of a picture.",
+        help_text="The https address of a picture, for wallets of OpenID4VC. Our pages "
+        "draw the logo of the organization.",
     )
     names = TranslationsField(
         required=False, help_text="Of the credential, by language."
@@ -223,6 +234,19 @@ class DisplayPart(serializers.Serializer):
         child=TranslationsField(),
         required=False,
         help_text="Of attributes: by attribute, then by language.",
+    )
+    title = serializers.CharField(
+        required=False,
+        max_length=256,
+        trim_whitespace=False,
+        help_text="The attribute in large letters on the face, the first by default.",
+    )
+    face = attributes_field(
+        MAX_FACE, "Attributes below the title, in this order. The next ones by default."
+    )
+    back = attributes_field(
+        MAX_ATTRIBUTES,
+        "Attributes that stand first on the back. All that are nowhere else follow.",
     )
 
 
@@ -242,6 +266,7 @@ class DerivedClaimPart(serializers.Serializer):
 class FormatParameters(Parameters):
     """How a definition is issued as SD-JWT VC. All of it may be left out."""
 
+    display = DisplayPart(required=False)
     vct = serializers.RegexField(
         VCT,
         required=False,
@@ -257,7 +282,6 @@ class FormatParameters(Parameters):
         help_text="For how long an SD-JWT VC is valid once it is issued: "
         f"{DEFAULT_VALIDITY} days by default.",
     )
-    display = DisplayPart(required=False)
     derivedClaims = serializers.ListField(
         child=DerivedClaimPart(),
         required=False,
@@ -273,6 +297,7 @@ def format_members(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "is_anoncreds": CredentialFormat.ANONCREDS in formats,
         "sd_jwt": format_options(body) if wants_sd_jwt else None,
+        "display": body.get("display"),
     }
 
 
@@ -281,7 +306,6 @@ def format_options(body: Mapping[str, Any]) -> FormatOptions:
     return FormatOptions(
         body.get("vct", ""),
         body.get("validityDays", DEFAULT_VALIDITY),
-        body.get("display", {}),
         tuple(body.get("derivedClaims", ())),
     )
 
@@ -303,10 +327,18 @@ class CredentialDefinitionParameters(FormatParameters, NotesParameters):
         formats = data.get("formats", [str(CredentialFormat.ANONCREDS)])
         if CredentialFormat.SD_JWT not in formats:
             message = f"This needs the format {CredentialFormat.SD_JWT}."
-            others = [str(name) for name in FormatParameters().fields]
-            if given := [name for name in others if name in data]:
+            others = FormatParameters().fields.keys() - {"display"}
+            if given := sorted(name for name in others if name in data):
                 raise serializers.ValidationError({name: [message] for name in given})
         return super().validate(data)
+
+
+class DefinitionChanges(NotesParameters):
+    """Changes of a definition: what is left out stays."""
+
+    display = DisplayPart(
+        required=False, help_text="In place of all that it had. `{}` clears it."
+    )
 
 
 class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):
@@ -336,7 +368,7 @@ class CredentialDefinitionQuery(NamedQuery, NotesQuery):
 class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
     columns = (
         "definition_id", "schema__schema_id", "schema__name", "schema__version",
-        "schema__attribute_names", "supports_revocation", "tag", "claims",
+        "schema__attribute_names", "supports_revocation", "tag", "claims", "display",
         "is_anoncreds", "created_at",
         "updated_at", "reference", "metadata", "tenant",
     )  # fmt: skip
@@ -376,7 +408,7 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
         return definition.sd_jwt.validity_days if definition.sd_jwt else None
 
     def get_display(self, definition: CredentialDefinition) -> Any:
-        return (definition.sd_jwt.display or None) if definition.sd_jwt else None
+        return definition.design or None
 
     def get_derivedClaims(self, definition: CredentialDefinition) -> Any:
         found = definition.sd_jwt

@@ -13,6 +13,7 @@ from core.errors import Conflict, Invalid
 from core.text.days import parse_day
 from core.work.prepared_results import PreparedResults
 from credentials.ledgers import ledger_of
+from credentials.models.card_display import check_display
 from credentials.models.formats import CredentialFormat
 from credentials.models.schema import Schema
 from tenants import vault
@@ -76,6 +77,8 @@ class CredentialDefinition(Record, NotedRow):
     claims: the types of attributes, as in `{"age": {"type": "integer"}}`; a date is an
     integer too, as in 20260131. Names are as the schema spells them. Set once, when
     the definition is made: verifiers rely on it for all credentials of the definition.
+    display: how its cards look, as the API writes it; it may change. None for one that
+    a former version of the code stored with its format (`design`).
     """
 
     api_id = "definition_id"
@@ -85,6 +88,7 @@ class CredentialDefinition(Record, NotedRow):
     tag = models.CharField(max_length=64)
     supports_revocation = models.BooleanField(default=False)
     claims = models.JSONField(default=dict, db_default={})
+    display = models.JSONField(null=True)
     # Whether it is published, for AnonCreds. Else it is only issued in other formats
     # (DefinitionFormat), is on no ledger, and has NO_KEY in place of both keys.
     is_anoncreds = models.BooleanField(default=True, db_default=True)
@@ -211,6 +215,23 @@ class CredentialDefinition(Record, NotedRow):
     def sd_jwt(self) -> Any:
         """Its DefinitionFormat as SD-JWT VC, or None. One query, unless prefetched."""
         return next(iter(self.other_formats.all()), None)
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """How its cards look, as the API writes it. May take the query of `sd_jwt`."""
+        if self.display is not None:
+            return dict(self.display)
+        return dict(self.sd_jwt.display) if self.sd_jwt else {}
+
+    def change_display(self, display: Mapping[str, Any]) -> None:
+        """Change how its cards look. Nothing that is published changes.
+
+        400 `invalid_request` as check_display().
+        """
+        check_display(display, self.schema.attribute_names)
+        self.display = dict(display)
+        self.updated_at = timezone.now()
+        self.save(update_fields=["display", "updated_at"])
 
     @property
     def formats(self) -> list[str]:

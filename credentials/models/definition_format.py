@@ -43,14 +43,14 @@ class FormatOptions(NamedTuple):
 
     type_id: str = ""
     validity_days: int = DEFAULT_VALIDITY
-    display: Mapping[str, Any] = {}
     derived_claims: tuple[DerivedClaim, ...] = ()
 
 
 class DefinitionFormat(Record):
     """A format in which credentials of a definition are issued by OpenID4VCI.
 
-    type_id: the `vct`. display: as the API writes it. Set once, as the definition.
+    type_id: the `vct`. Set once, as the definition. display: only of rows that a former
+    version of the code made (CredentialDefinition.design).
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -93,7 +93,6 @@ class DefinitionFormat(Record):
             format=CredentialFormat.SD_JWT,
             type_id=options.type_id or own_type,
             validity_days=options.validity_days,
-            display=dict(options.display),
             derived_claims=list(options.derived_claims),
         )
         try:
@@ -159,11 +158,6 @@ def check_options(
     taken = [name for name in attribute_names if name in RESERVED_CLAIMS]
     if taken:
         raise _invalid("attributes", f"An SD-JWT VC reserves {', '.join(taken)}.")
-    labels = options.display.get("labels", {})
-    if unknown := [name for name in labels if name not in attribute_names]:
-        raise _invalid(
-            "display.labels", f"The schema has no attribute {', '.join(unknown)}."
-        )
     names = set(attribute_names) | RESERVED_CLAIMS
     for number, claim in enumerate(options.derived_claims):
         place = f"derivedClaims[{number}]"

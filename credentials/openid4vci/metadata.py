@@ -58,8 +58,7 @@ def configuration_of(definition: CredentialDefinition) -> Metadata:
 
 def credential_display(definition: CredentialDefinition) -> list[Metadata]:
     """By language; in one without a language if there are no names."""
-    assert definition.sd_jwt
-    chosen = definition.sd_jwt.display
+    chosen = definition.design
     look: Metadata = {}
     if background := chosen.get("colors", {}).get("background"):
         look["background_color"] = background
@@ -80,7 +79,7 @@ def claims_of(
 ) -> list[tuple[list[str], list[dict[str, str]]]]:
     """The path of each claim, with its labels."""
     assert definition.sd_jwt
-    labels = definition.sd_jwt.display.get("labels", {})
+    labels = definition.design.get("labels", {})
     names = [
         *definition.schema.attribute_names,
         *(claim["name"] for claim in definition.sd_jwt.derived_claims),

@@ -4,7 +4,11 @@ from datetime import date
 
 import pytest
 
-from credentials.models import CredentialDefinition, PublishedObject
+from credentials.models import (
+    CredentialDefinition,
+    DefinitionFormat,
+    PublishedObject,
+)
 from credentials.models.definition_format import claim_value, is_met
 from tenants import vault
 from tests.support.errors import assert_error, error_of
@@ -81,6 +85,32 @@ def test_what_it_looks_like_is_kept(faber):
     assert made["display"] == DISPLAY
 
 
+def test_cards_of_anoncreds_have_a_look_that_changes(faber):
+    made = faber.defines("name", "born", display=DISPLAY)
+    assert made["display"] == DISPLAY and made["formats"] == ["anoncreds"]
+    path = f"/definitions/credentials/{made['definitionId']}"
+    before = list(PublishedObject.objects.values())
+    look = {"title": "born", "face": ["name"], "names": {"en": "Pass"}}
+    assert (
+        faber.call("patch", path, {"display": look, "reference": "4711"})["display"]
+        == look
+    )
+    assert faber.get(path)["reference"] == "4711"
+    assert faber.call("patch", path, {"reference": "4712"})["display"] == look
+    error = error_of(faber.call, "patch", path, {"display": {"title": "age"}})
+    assert_error(error, 400, "invalid_request")
+    assert "display" not in faber.call("patch", path, {"display": {}})
+    assert list(PublishedObject.objects.values()) == before
+
+
+def test_a_look_of_the_former_version_is_still_read(faber):
+    made = faber.defines("name", "born", **CARD)
+    DefinitionFormat.objects.update(display=DISPLAY)
+    path = f"/definitions/credentials/{made['definitionId']}"
+    assert faber.get(path)["display"] == DISPLAY
+    assert "display" not in faber.call("patch", path, {"display": {}})
+
+
 IMPOSSIBLE = [
     ({"formats": []}, "formats"),
     ({"formats": ["ldp_vc"]}, "formats"),
@@ -93,6 +123,15 @@ IMPOSSIBLE = [
     ({"display": {"colors": {"text": "red"}}}, "display.colors.text"),
     ({"display": {"names": {"<b>": "x"}}}, "display.names"),
     ({"display": {"labels": {"age": {"en": "x"}}}}, "display.labels"),
+    ({"display": {"title": "age"}}, "display.title"),
+    ({"display": {"face": ["born", "age"]}}, "display.face"),
+    ({"display": {"face": ["born"] * 5}}, "display.face"),
+    ({"display": {"back": ["age"]}}, "display.back"),
+    ({"display": {"title": "name", "back": ["name"]}}, "display"),
+    (
+        {"display": {"colors": {"background": "#ffffff", "text": "#cccccc"}}},
+        "display.colors.text",
+    ),
     ({"derivedClaims": [OF_AGE | {"name": "name"}]}, "derivedClaims[0].name"),
     ({"derivedClaims": [OF_AGE | {"name": "vct"}]}, "derivedClaims[0].name"),
     ({"derivedClaims": [OF_AGE, OF_AGE]}, "derivedClaims[1].name"),

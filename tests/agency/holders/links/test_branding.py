@@ -6,6 +6,7 @@ import re
 import pytest
 
 from agency.holders.links import colors
+from core.text import colors as shades
 from tenants import branding
 from tests.agency.holders.links.conftest import POLICY, LinkPage, take_offer, text_of
 from tests.support.errors import assert_error, error_of
@@ -36,19 +37,19 @@ def test_any_color_becomes_readable():
     steps = (0, 51, 102, 128, 153, 204, 255)
     surfaces = (colors.LIGHT_SURFACE, colors.DARK_SURFACE)
     for rgb, surface in itertools.product(itertools.product(steps, repeat=3), surfaces):
-        rules = colors.accent_rules(colors.to_hex(rgb), surface)
-        accent, hover, text = map(colors.parse, re.findall("#[0-9a-f]{6}", rules))
+        rules = colors.accent_rules(shades.to_hex(rgb), surface)
+        accent, hover, text = map(shades.parse, re.findall("#[0-9a-f]{6}", rules))
         for shade in (accent, hover):
-            assert colors.contrast(shade, surface) >= 4.5
-            assert colors.contrast(shade, text) >= 4.5
-        assert colors.contrast(colors.text_on(rgb), rgb) >= 4.5
+            assert shades.contrast(shade, surface) >= 4.5
+            assert shades.contrast(shade, text) >= 4.5
+        assert shades.contrast(shades.text_on(rgb), rgb) >= 4.5
 
 
 def test_a_readable_color_stays_and_contrast_is_that_of_wcag():
-    assert colors.contrast(colors.BLACK, colors.WHITE) == 21
-    grey = colors.parse("#767676")
-    assert round(colors.contrast(grey, colors.WHITE), 2) == 4.54
-    assert colors.readable_on(grey, colors.WHITE) == grey
+    assert shades.contrast(shades.BLACK, shades.WHITE) == 21
+    grey = shades.parse("#767676")
+    assert round(shades.contrast(grey, shades.WHITE), 2) == 4.54
+    assert shades.readable_on(grey, shades.WHITE) == grey
 
 
 def test_colors_are_a_style_sheet_of_the_link(faber, acme):

@@ -1,0 +1,43 @@
+"""What the `display` of a definition may say about its cards."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from core.errors import Invalid
+from core.text.colors import MIN_CONTRAST, contrast, parse
+
+
+def check_display(display: Mapping[str, Any], attribute_names: Collection[str]) -> None:
+    """400 `invalid_request` unless it fits these attributes and can be read.
+
+    display: of the shape of the API's DisplayPart.
+    """
+    title = [display["title"]] if "title" in display else []
+    placed = {
+        "labels": [*display.get("labels", {})],
+        "title": title,
+        "face": display.get("face", []),
+        "back": display.get("back", []),
+    }
+    for member, names in placed.items():
+        if unknown := [name for name in names if name not in attribute_names]:
+            raise _invalid(
+                f"display.{member}",
+                f"The schema has no attribute {', '.join(unknown)}.",
+            )
+    sides = [*title, *placed["face"], *placed["back"]]
+    if twice := sorted({name for name in sides if sides.count(name) > 1}):
+        raise _invalid("display", f"These stand on a card twice: {', '.join(twice)}.")
+    colors = display.get("colors", {})
+    if {"background", "text"} <= colors.keys():
+        found = contrast(parse(colors["text"]), parse(colors["background"]))
+        if found < MIN_CONTRAST:
+            raise _invalid(
+                "display.colors.text",
+                f"Its contrast to the background is {found:.1f}, too low to read. "
+                f"{MIN_CONTRAST} is the least.",
+            )
+
+
+def _invalid(place: str, sentence: str) -> Invalid:
+    return Invalid("invalid_request", f"{place}: {sentence}", {place: [sentence]})
