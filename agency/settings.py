@@ -434,7 +434,7 @@ TEMPLATES = [
                 "agency.studio.menu.menu_context",
                 "agency.studio.pages.member_context",
             ],
-            "builtins": ["agency.studio.objects"],
+            "builtins": ["agency.studio.objects", "agency.holders.links.card_tags"],
         },
     },
 ]

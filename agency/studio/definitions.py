@@ -29,6 +29,8 @@ from agency.studio.pages import (
     refusals_above,
     to_page,
 )
+from agency.studio.policy_samples import example_value
+from agency.words.cards import Card, draw_card
 from core.api.pagination import only_columns
 from core.api.views import heavy
 from core.work import transactions
@@ -180,6 +182,7 @@ def show_definition(request: MemberRequest, object_id: UUID) -> HttpResponse:
     found = get_definition(request.tenant, object_id)
     context = {
         "definition": found,
+        "card": example_card(found),
         "attributes": [
             (name, TYPES[found.type_of(name)]) for name in found.schema.attribute_names
         ],
@@ -189,6 +192,14 @@ def show_definition(request: MemberRequest, object_id: UUID) -> HttpResponse:
         "may_issue": request.membership.may(Permission.OPERATE),
     }
     return render(request, "studio/definition.html", context)
+
+
+def example_card(definition: CredentialDefinition) -> Card:
+    values = {
+        name: example_value(name, definition.type_of(name))
+        for name in definition.schema.attribute_names
+    }
+    return draw_card(definition, values)
 
 
 def get_definition(tenant: Tenant, object_id: UUID) -> CredentialDefinition:

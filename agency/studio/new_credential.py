@@ -12,6 +12,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
 
+from agency.holders.links.views import preview_offer
 from agency.studio.api_forms import read_parameters
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
@@ -26,6 +27,7 @@ from agency.studio.pages import (
     to_page,
 )
 from agency.studio.recipients import RecipientForm
+from agency.words.cards import draw_card
 from connections.api.serializers import link_protocol
 from core.api.views import heavy, parse_uuid
 from core.errors import AgencyError
@@ -37,7 +39,7 @@ from credentials.models import Credential, CredentialDefinition
 from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from tenants import audit
 from tenants.models import Permission
-from verifications.wording import is_date_name, is_validity, label_of, value_words
+from verifications.wording import is_date_name, is_validity
 
 WHOLE_NUMBER = "A whole number."
 DAY_IS_OVER = "Give a day that is not over."
@@ -233,9 +235,6 @@ def render_form(
         "is_preview": is_preview,
     }
     if is_preview:
-        context["values"] = [
-            (label_of(name), value_words(name, text))
-            for name, text in form.values.items()
-        ]
+        context |= preview_offer(draw_card(form.definition, form.values))
         context["recipient"] = form.recipient_in_words
     return render(request, "studio/new_credential.html", context)

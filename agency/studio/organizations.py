@@ -21,6 +21,7 @@ from agency.studio.pages import (
     member_page,
     person_page,
 )
+from agency.words.cards import Card, Entry
 from core.errors import Forbidden
 from core.work import transactions
 from tenants import audit
@@ -31,6 +32,17 @@ from tenants.quotas import QuotaExceeded
 
 CREATE_WALLET = "/custodian/v1/api/wallets", {"ownerName": "Alice"}
 
+EXAMPLE_CARD = Card(
+    name="Member card",
+    issuer="Riverside Library",
+    background="#12355b",
+    title=Entry("name", "Name", "Ada Lovelace"),
+    face=[
+        Entry("number", "Member number", "4711"),
+        Entry("valid until", "Valid until", "31 Dec 2027"),
+    ],
+)
+
 
 @require_safe
 @never_cache
@@ -38,7 +50,11 @@ def show_home(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect("studio:organizations")
     example = example_call(*CREATE_WALLET)
-    context = {"sign_up": settings.STUDIO_SIGN_UP, "example": example}
+    context = {
+        "sign_up": settings.STUDIO_SIGN_UP,
+        "example": example,
+        "card": EXAMPLE_CARD,
+    }
     return render(request, "studio/home.html", context)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from agency.holders.links.links import Link
+from agency.words.cards import Card, draw_card
 from credentials.models import Credential
 from verifications.models import Verification
 from verifications.wording import Predicate, label_of, predicate_of, shown_attributes
@@ -12,9 +13,9 @@ MAX_LISTED = 12  # the rest is folded
 
 @dataclass(frozen=True)
 class Contents:
-    """credential: the name of what is offered. shown: names of attributes."""
+    """card: that is offered, without values. shown: names of attributes."""
 
-    credential: str = ""
+    card: Card | None = None
     shown: list[str] = field(default_factory=list)
     proven: list[Predicate] = field(default_factory=list)
     goal: str = ""
@@ -39,9 +40,7 @@ def contents_of(link: Link) -> Contents:
         invitation = link.connection.out_of_band or link.connection.invitation
         goal = str(invitation.get("goal") or "")
     if isinstance(link.exchange, Credential):
-        schema = link.exchange.definition.schema
-        names = [label_of(name) for name in schema.attribute_names]
-        return Contents(schema.name, names, goal=goal)
+        return Contents(draw_card(link.exchange.definition), goal=goal)
     if isinstance(link.exchange, Verification):
         items = link.exchange.require_proof_request().items
         return Contents(

@@ -13,11 +13,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from agency.holders.links import colors
-from agency.holders.links.contents import contents_of
+from agency.holders.links.contents import Contents, contents_of
 from agency.holders.links.known_wallets import knows_wallet
 from agency.holders.links.languages import choose_language
 from agency.holders.links.links import LIVE, Kind, Link, find_link
 from agency.words import links as words
+from agency.words.cards import Card
+from agency.words.links import LinkState
 from agency.words.reasons import causes_of
 from connections import invitation_links
 from connections.api import links as link_messages
@@ -174,6 +176,20 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
             "json": json.dumps(shared, indent=2, ensure_ascii=False),
         }
     return context
+
+
+def preview_offer(card: Card) -> dict[str, Any]:
+    """The context of STATE for an offer with this card, of which there is no link."""
+    link = {"kind": Kind.OFFER, "name": card.issuer, "logo_path": card.logo_path}
+    return {
+        "link": link,
+        "state": LinkState.WAITING,
+        "is_live": True,
+        "host": public_host(),
+        "heading": words.heading(Kind.OFFER, LinkState.WAITING, card.issuer),
+        "next_step": words.next_step(Kind.OFFER, LinkState.WAITING, card.issuer),
+        "contents": Contents(card),
+    }
 
 
 def return_url(link: Link) -> str:

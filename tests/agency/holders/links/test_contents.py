@@ -40,7 +40,7 @@ def values_in(response):
 def test_an_offer_names_the_credential_and_its_attributes(offer):
     text = text_of(page_of(offer()).open())
     assert "Faber College offers you a credential" in text
-    assert "Degree The credential says about you: Full Name year" in text
+    assert "Degree Full Name year" in text
     assert "127.0.0.1:8000" in text
 
 

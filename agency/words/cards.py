@@ -1,0 +1,134 @@
+"""What stands on a card: its name, labels and values in the active language."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import get_language
+
+from core.text.colors import WHITE, parse, text_on
+from credentials.models import CredentialDefinition
+from tenants.models import Tenant
+from verifications import wording
+
+BACKGROUND = "#0b6b62"  # that of agency.css, where nobody has chosen one
+FIRST_ON_FACE = 2  # besides the title and the end of the validity
+LONG = 60  # characters; the face cuts a longer value, so that the back has it too
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An attribute. text: its value in words, "" where a page must not tell it."""
+
+    name: str
+    label: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What card.html draws. background: as `#rrggbb`, from our database alone."""
+
+    name: str
+    issuer: str
+    logo_path: str = ""
+    background: str = BACKGROUND
+    title: Entry | None = None
+    face: list[Entry] = field(default_factory=list)
+    back: list[Entry] = field(default_factory=list)
+
+    @property
+    def is_dark(self) -> bool:
+        """Whether white can be read on it better than black."""
+        return text_on(parse(self.background)) == WHITE
+
+
+def translate(texts: Mapping[str, str]) -> str:
+    """The text in the active language, else in English, else the first; or ""."""
+    wanted = (get_language() or "en").lower()
+    by_language = {name.lower(): text for name, text in texts.items()}
+    for language in (wanted, wanted.partition("-")[0], "en"):
+        if language in by_language:
+            return by_language[language]
+        for name, text in by_language.items():
+            if name.partition("-")[0] == language:
+                return text
+    return next(iter(by_language.values()), "")
+
+
+def label_in(display: Mapping[str, Any], name: str) -> str:
+    """What readers call an attribute."""
+    chosen = translate(display.get("labels", {}).get(name, {}))
+    return chosen or wording.label_of(name)
+
+
+def card_name(definition: CredentialDefinition) -> str:
+    return translate(definition.design.get("names", {})) or definition.schema.name
+
+
+def draw_card(
+    definition: CredentialDefinition, values: Mapping[str, str] | None = None
+) -> Card:
+    """The card of a definition: an issued one with its values, or what it has."""
+    tenant = definition.tenant
+    names = definition.schema.attribute_names if values is None else list(values)
+    return place_entries(
+        definition.design,
+        names,
+        values or {},
+        name=card_name(definition),
+        issuer=tenant.name,
+        logo_path=tenant.logo_path,
+        background=tenant.primary_color or BACKGROUND,
+    )
+
+
+def place_entries(
+    display: Mapping[str, Any],
+    names: list[str],
+    values: Mapping[str, str],
+    *,
+    background: str,
+    **shown: Any,
+) -> Card:
+    """Put each attribute in its place: chosen, else the first ones on the face."""
+    entries = {
+        name: Entry(
+            name,
+            label_in(display, name),
+            wording.value_words(name, values.get(name, "")),
+        )
+        for name in names
+    }
+    left = dict(entries)
+    back = [left.pop(name) for name in display.get("back", []) if name in left]
+    chosen = [left.pop(name) for name in display.get("face", []) if name in left]
+    ends = [name for name in left if wording.is_validity(name)]
+    first = next((name for name in left if name not in ends), next(iter(left), None))
+    title_name = display.get("title", first)
+    title = left.pop(title_name, None)
+    if "face" not in display:
+        plain = [name for name in left if name not in ends][:FIRST_ON_FACE]
+        chosen = [left.pop(name) for name in [*plain, *ends] if name in left]
+    face = [title, *chosen] if title else chosen
+    cut = [entry for entry in face if len(entry.text) > LONG]
+    return Card(
+        background=display.get("colors", {}).get("background", background),
+        title=title,
+        face=chosen,
+        back=[*cut, *back, *left.values()],
+        **shown,
+    )
+
+
+def definitions_of(
+    tenant: Tenant, definition_ids: Iterable[str]
+) -> dict[str, CredentialDefinition]:
+    """The definitions with these ids that any organization here made on its network."""
+    rows: QuerySet[CredentialDefinition] = CredentialDefinition.objects.filter(
+        tenant__network__tenant=tenant, definition_id__in=set(definition_ids)
+    )
+    rows = rows.select_related("schema", "tenant").defer("private_key", "key_proof")
+    rows = rows.prefetch_related("other_formats")
+    return {one.definition_id: one for one in rows.order_by("pk")}
