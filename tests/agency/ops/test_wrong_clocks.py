@@ -76,7 +76,8 @@ def running(home, receiver):
         yield found
 
 
-@pytest.mark.parametrize("shift", [-90, -20, 20, 90])
+# Whatever a smaller shift breaks, these do.
+@pytest.mark.parametrize("shift", [-90, 90])
 def test_nothing_is_doubled_or_left(running, receiver, calls, shift):
     database = running.supervisor.environment["DATABASE_URL"]
     wrong = wrong_clock(shift)
