@@ -60,17 +60,18 @@ def processes() -> dict[str, str]:
     stream_port = os.environ.get("STREAM_PORT") or port + 1
     web_processes = os.environ.get("WEB_PROCESSES") or count_processors()
     log = Path(__file__).with_name("server") / "granian_log.json"
-    server = (
-        "granian --loop uvloop --backlog 4096 --backpressure 4096 --no-ws "
+    options = (
+        "--loop uvloop --backlog 4096 --backpressure 4096 --no-ws "
         f"--respawn-failed-workers --log-level warning --log-config {log}"
     )
     worker = "celery --quiet -A agency worker --pool threads --concurrency 4"
     quiet = "--without-gossip --without-mingle --loglevel warning"
     return {
-        "web": f"{server} --interface asginl --workers {web_processes} --port {port} "
+        "web": f"agency.server.serve {options} --interface asginl "
+        f"--workers {web_processes} --port {port} "
         "--http1-header-read-timeout 10000 --workers-kill-timeout 25 "
         "agency.web:application",
-        "stream": f"{server} --interface asgi --workers 1 --port {stream_port} "
+        "stream": f"granian {options} --interface asgi --workers 1 --port {stream_port} "
         "--workers-kill-timeout 5 agency.asgi:application",
         "worker": f"{worker} {quiet}",
         "deliver": f"{worker} --queues webhooks,messages --hostname deliver@%h {quiet}",

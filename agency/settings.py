@@ -64,6 +64,9 @@ PORT = env.int("PORT", default=8000)
 # or of systemd (`cpus`, `CPUQuota`) counts like fewer processors. Default: the
 # processors.
 WEB_PROCESSES = env.int("WEB_PROCESSES", default=count_processors())
+# Seconds for which web says that it is not ready, and still answers, between SIGTERM and
+# the closing of its port. As long as a load balancer needs to notice.
+WEB_STOP_DELAY = env.float("WEB_STOP_DELAY", default=5.0)
 # Requests that one web process handles at a time, and as many again with long
 # cryptography (definitions, issuing, presenting, verifying); at most half of the former
 # can wait (`Prefer: wait`).

@@ -2,11 +2,12 @@
 
 import gc
 import os
+import signal
 import sys
 
 import django
 
-from agency.server.parent import end_with_master
+from agency.server.parent import NOT_READY, end_with_master
 from core.database.prepared_statements import prepare_statements
 from core.telemetry.logs import log_start, log_uncaught
 
@@ -21,11 +22,12 @@ django.setup()
 log_uncaught()
 prepare_statements()
 
-from agency.ops import checks, heartbeats  # noqa: E402  (these import models)
+from agency.ops import checks, health, heartbeats  # noqa: E402  (these import models)
 from agency.server.web import WebApplication  # noqa: E402
 from tenants import request_log  # noqa: E402
 
 checks.check_or_exit()
+signal.signal(NOT_READY, health.note_stopping)
 application = WebApplication()
 log_start("web")
 heartbeats.start_heartbeats("web")

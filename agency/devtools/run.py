@@ -41,6 +41,7 @@ DEVELOPER_SETTINGS = {
     "WEBHOOK_REQUIRE_HTTPS": "0",
     "EMAIL_URL": "consolemail://",
     "STUDIO_VERIFY_EMAIL": "0",
+    "WEB_STOP_DELAY": "0",
     "LOG_FORMAT": "text",
     "STATIC_USE_FINDERS": "1",
     "NETWORK_ALIASES": "sovrin-staging=local,sovrin-builder=local,bcovrin-test=local",

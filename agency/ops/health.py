@@ -84,6 +84,12 @@ def describe_result(future: Future[str | None]) -> str:
     return type(error).__name__ if error else future.result() or "ok"
 
 
+def note_stopping(*signaled: object) -> None:
+    """Be not ready from now on: this process stops soon (agency/server/serve.py)."""
+    global is_stopping
+    is_stopping = True
+
+
 def check_database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
@@ -142,6 +148,7 @@ def describe_late_queues() -> str | None:
 
 
 schema_is_right = False
+is_stopping = False
 CHECKS = {
     "database": check_database,
     "masterKey": checks.check_master_key,

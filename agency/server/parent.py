@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 
+# From the master: say that you are not ready, as you will stop (agency/server/serve.py).
+NOT_READY = signal.SIGUSR1
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 

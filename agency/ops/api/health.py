@@ -46,6 +46,8 @@ class Health(viewsets.ViewSet):
 
     @operation("ready", None, response=Readiness)
     def ready(self, request: HttpRequest) -> Response:
+        if health.is_stopping:
+            raise NotReady("Not ready: this process stops.", {"web": ["stops"]})
         found = health.run_probes()
         broken = {name: [found[name]] for name in health.CHECKS if found[name] != "ok"}
         if broken:

@@ -64,3 +64,17 @@ def test_a_frozen_worker_is_missed(running):
     finally:
         os.killpg(group, signal.SIGCONT)
     eventually(lambda: not wrong(running), 120)
+
+
+def test_web_is_not_ready_before_it_closes_its_port(running):
+    running.kill("web")
+    running.start_web(WEB_STOP_DELAY="2")
+    web = running.supervisor.services["web"]
+    os.kill(web.pid, signal.SIGTERM)  # as systemd and Docker do
+
+    def answers(page):
+        return requests.get(f"{running.url}/health{page}", timeout=10).status_code
+
+    eventually(lambda: answers("/ready") == 503, 2)
+    assert answers("") == 200
+    assert web.wait(30) == 0
