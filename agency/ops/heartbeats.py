@@ -20,6 +20,7 @@ from django.db.models import Count, Max, Min, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
 from agency.ops import fail_over
+from agency.ops.healthcheck import MISSING_SECONDS
 from agency.ops.models import Heartbeat
 from core.database import clock
 from core.version import describe_version
@@ -28,8 +29,6 @@ from tenants import idempotency
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 4.0
-# A process without a heartbeat for so long is missing.
-MISSING_SECONDS = 15
 RETENTION = timedelta(days=1)
 MAX_SKEW_SECONDS = 2.0
 # The process of the Procfile that works on a queue of Celery.
