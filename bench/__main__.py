@@ -6,8 +6,15 @@
     python -m bench soak MINUTES
 
 A run with all of SUMMARY ends with that table. Needs nothing running; servers are
-thrown away afterwards. docs/performance.md holds the last figures. DURABLE=1:
-PostgreSQL waits for its disk, which it does not by default.
+thrown away afterwards. docs/performance.md holds the last figures. The environment:
+
+- ROUNDS, SECONDS: number of rounds and longest measurement (5, 20). ROUNDS=1 SECONDS=5
+  is a try; `neighbours` (3) and `fill` (20, at most 30) take ROUNDS too.
+- ATTACKS: those of `neighbours`, such as `rubbish,many_predicates`.
+- ACAPY: a Python with acapy-agent, of which `cycle` runs two agents beside.
+- DURABLE=1: PostgreSQL waits for its disk, which it does not by default.
+- FILL_ROWS=1000,1000000, FILL_ORGANIZATIONS=10,10000: the sizes of `fill`, which marks
+  a ratio above 1.2 with `!`.
 """
 
 import os
