@@ -1,7 +1,7 @@
 """The three kinds of objects that have an exchange page."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from django.db.models import QuerySet
 from django.db.models import Value as Constant
@@ -13,6 +13,7 @@ from agency.studio.exchange.values import (
     values_of_credential,
     values_of_verification,
 )
+from agency.words.cards import Card, definitions_of, draw_card
 from agency.words.states import ENDED, ROLES, Subject, label_of
 from connections import invitation_links
 from connections.api.serializers import ConnectionContract, has_attachment
@@ -140,6 +141,11 @@ class CredentialPage(ThreadPage[Credential]):
             "can_ask": is_issued,
             "can_revoke": is_issued and self.row.revocation_index is not None,
         }
+
+    def card(self, values: Mapping[str, str] | None = None) -> Card | None:
+        known = definitions_of(self.row.tenant, [self.row.definition_id])
+        found = known.get(self.row.definition_id)
+        return draw_card(found, values) if found else None
 
     def attributes(self) -> Iterator[Value]:
         return values_of_credential(self.row)

@@ -4,7 +4,7 @@ shown() is the same for the studio's people and for support, without values and 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
@@ -21,6 +21,7 @@ from agency.studio.exchange.api_answer import MASK, masked_json
 from agency.studio.exchange.timeline import Entry, timeline_of
 from agency.studio.exchange.values import Value, free_texts
 from agency.studio.objects import name_of
+from agency.words.cards import Card
 from agency.words.states import ROLES, Subject, badge_of, label_of, next_step
 from connections.api.serializers import was_started_by_link
 from connections.models import Connection
@@ -167,6 +168,10 @@ class ExchangePage(ABC, Generic[Row]):
     @property
     def has_verdict(self) -> bool:
         return False
+
+    def card(self, values: Mapping[str, str] | None = None) -> Card | None:
+        """The card that it is about, without values unless these are given."""
+        return None
 
     def find_policy(self) -> VerificationPolicy | None:
         """The policy by which it was asked, with which the next one can be asked."""

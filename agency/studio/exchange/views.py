@@ -63,7 +63,8 @@ def render_exchange(
     if reveal_form:
         context["reveal_form"] = reveal_form
     if revealed:
-        context |= {"revealed": revealed, "is_watched": False}
+        card = page.card({value.name: value.text for value in revealed})
+        context |= {"revealed": revealed, "is_watched": False, "card": card}
     return render(request, TEMPLATE, context)
 
 
@@ -87,6 +88,7 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
         "cancel_label": page.cancel_labels.get(row.role, ""),
         "form": OnceForm(),
         "has_verdict": verdict,
+        "card": page.card(),
         "policy": page.find_policy() if verdict else None,
         "reveal_form": RevealForm(initial={"reason": READS_ANSWER if verdict else ""}),
         "reads_answer": READS_ANSWER,

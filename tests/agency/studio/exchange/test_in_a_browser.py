@@ -13,7 +13,7 @@ pytestmark = MARKS
 TO_LOOK = 2  # seconds, of poll.js
 LONG = "W" * 70
 BADGE = "document.querySelector('#live .badge').textContent"
-WIDE = """[...document.querySelectorAll('main *')].filter((one) =>
+WIDE = """[...document.querySelectorAll('main :not(svg *)')].filter((one) =>
   one.getBoundingClientRect().right > innerWidth + 1 && !one.closest('pre'))
   .map((one) => one.outerHTML.slice(0, 90))"""
 

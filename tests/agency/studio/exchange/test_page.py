@@ -60,7 +60,7 @@ def test_what_waits_behind_a_link_begins_with_its_qr_code(browser, faber):
     assert "Nobody has accepted it yet." in page
 
 
-def test_wallets_are_linked_and_what_ends_something_is_last(browser, walk):
+def test_wallets_are_linked_and_what_ends_something_is_in_a_menu(browser, walk):
     offered, asked = walk.offers()["issuer"], walk.asks()["verifier"]
     held = Credential.objects.get(role="holder")
     wallet = f"/studio/organizations/{held.tenant_id}/wallets/{held.wallet_id}"
@@ -69,8 +69,18 @@ def test_wallets_are_linked_and_what_ends_something_is_last(browser, walk):
     for row in (offered.connection, offered, asked):
         page = text(browser.get(url_of(row))).partition("<main")[2]
         first = page.index("button destructive")
-        assert page.index('id="endings"') < first
-        assert page.index('id="api"') < first
+        assert page.index('id="endings-details"') < first
+        assert "</details>" not in page[page.index('id="endings-details"') : first]
+
+
+def test_the_card_stands_without_its_values_until_they_are_revealed(browser, walk):
+    row = walk.offers()["issuer"]
+    value = next(iter(row.unsealed_values().values()))
+    card = text(browser.get(url_of(row))).partition('class="id-card')[2]
+    assert "id-blank" in card and value not in card.partition("<section")[0]
+    shown = text(browser.send(f"{url_of(row)}/reveal", reason="To see the card"))
+    card = shown.partition('class="id-card')[2].partition("<section")[0]
+    assert value in card
 
 
 def test_an_ended_connection_says_so(browser, walk):
