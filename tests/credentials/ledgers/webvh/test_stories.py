@@ -1,16 +1,21 @@
 """A credential of a did:webvh, with holders and verifiers of another network."""
 
+from itertools import chain
+from threading import Event
+
 import pytest
+from django.db import connection
 
 from credentials.ledgers import reads
 from credentials.ledgers.webvh import served_logs
 from credentials.ledgers.webvh.reading import Reader
 from credentials.ledgers.webvh.refusals import Refused
-from credentials.models import Credential
+from credentials.models import Credential, RevocationRegistry
 from tests.support.errors import assert_error, error_of
-from tests.support.own_webvh import on_webvh, row_of
+from tests.support.own_webvh import on_webvh, read_log, read_resource, row_of
 from tests.support.people import Organization
 from tests.support.pictures import storage
+from tests.support.races import at_once
 from verifications.models import Verification
 
 __all__ = ["storage"]  # the fixture: files of each test in a folder of their own
@@ -117,3 +122,54 @@ def test_a_did_that_is_refused_leaves_other_credentials_usable(
     alice.auto_selects()
     shown = acme.get(f"/verifications/{asked['verificationId']}")
     assert shown["isValid"], shown["checks"]
+
+
+def look_as_a_phone(faber, registry_id):
+    """Read the log, the registry and its newest list. Return its time and places."""
+    document = read_log(faber).document
+    registry = read_resource(registry_id, "anonCredsRevocRegDef", document)
+    link = registry.links[-1]
+    listed = read_resource(link.resource_id, "anonCredsStatusList", document)
+    assert listed.content["timestamp"] == link.timestamp
+    return link.timestamp, listed.content["revocationList"]
+
+
+def test_fifty_phones_read_a_registry_while_credentials_are_revoked(
+    faber, badge, acme, storage
+):
+    for name in ("Alice", "Bob", "Carol"):
+        acme.hosts(name).receives(faber, badge, VALUES)
+    issued = [one["credentialId"] for one in faber.get("/credentials")]
+    registry_id = RevocationRegistry.objects.get().registry_id
+    is_over = Event()
+
+    def revoke():
+        try:
+            for credential_id in issued:
+                faber.delete(f"/credentials/{credential_id}")
+        finally:
+            is_over.set()
+
+    def refuse_writes(execute, sql, params, many, context):
+        assert sql.lstrip().startswith("SELECT"), sql
+        return execute(sql, params, many, context)
+
+    def phones():
+        """Ten that look in turn; each once more when all is revoked."""
+        seen = [[] for _ in range(10)]
+        with connection.execute_wrapper(refuse_writes):
+            while not is_over.is_set() or len(seen[-1]) < 2:
+                for one in seen:
+                    one.append(look_as_a_phone(faber, registry_id))
+            return [[*one, look_as_a_phone(faber, registry_id)] for one in seen]
+
+    done, *found = at_once(revoke, *[phones] * 5)
+    assert done is None
+    lists = {}
+    for seen in chain(*found):
+        assert seen == sorted(seen), "time and revocations go on"
+        assert sum(seen[-1][1]) == len(issued)
+        for timestamp, places in seen:
+            assert lists.setdefault(timestamp, places) == places
+    assert len(lists) > 1
+    assert len(served_logs.list_served(served_logs.scid_in(row_of(faber).did))) == 1
