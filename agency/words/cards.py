@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils.translation import get_language
 
 from core.text.colors import WHITE, parse, text_on
 from credentials.models import CredentialDefinition
-from tenants.models import Tenant
 from verifications import wording
 
 BACKGROUND = "#0b6b62"  # that of agency.css, where nobody has chosen one
@@ -123,12 +123,20 @@ def place_entries(
 
 
 def definitions_of(
-    tenant: Tenant, definition_ids: Iterable[str]
+    tenant_id: UUID, definition_ids: Iterable[str]
 ) -> dict[str, CredentialDefinition]:
-    """The definitions with these ids that any organization here made on its network."""
+    """The definitions with these ids that any organization here made on its network.
+
+    One query for all, also for what they look like.
+    """
     rows: QuerySet[CredentialDefinition] = CredentialDefinition.objects.filter(
-        tenant__network__tenant=tenant, definition_id__in=set(definition_ids)
+        tenant__network__tenant=tenant_id, definition_id__in=set(definition_ids)
     )
     rows = rows.select_related("schema", "tenant").defer("private_key", "key_proof")
-    rows = rows.prefetch_related("other_formats")
-    return {one.definition_id: one for one in rows.order_by("pk")}
+    found: Iterable[Any] = rows.annotate(former=F("other_formats__display"))
+    known = {}
+    for one in found:
+        if one.display is None:
+            one.display = one.former or {}
+        known[one.definition_id] = one
+    return known

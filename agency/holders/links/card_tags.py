@@ -27,12 +27,12 @@ def draw_offer(definition: CredentialDefinition, values: Iterable[Any]) -> Card:
 def draw_cards(held: Any) -> str:
     """Add `card` to held credentials, one or several, with `title` and `peer`.
 
-    Two queries for all. Of an issuer elsewhere, a card has no design.
+    One query for all. Of an issuer elsewhere, a card has no design.
     """
     rows: list[Any] = [held] if isinstance(held, Credential) else list(held)
     if not rows:
         return ""
-    known = definitions_of(rows[0].tenant, [row.definition_id for row in rows])
+    known = definitions_of(rows[0].tenant_id, [row.definition_id for row in rows])
     for row in rows:
         values = row.unsealed_values() or {}
         if found := known.get(row.definition_id):

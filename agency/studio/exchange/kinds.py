@@ -143,7 +143,7 @@ class CredentialPage(ThreadPage[Credential]):
         }
 
     def card(self, values: Mapping[str, str] | None = None) -> Card | None:
-        known = definitions_of(self.row.tenant, [self.row.definition_id])
+        known = definitions_of(self.row.tenant_id, [self.row.definition_id])
         found = known.get(self.row.definition_id)
         return draw_card(found, values) if found else None
 
