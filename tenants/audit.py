@@ -55,6 +55,7 @@ ACTIONS = {
     "connection.ended": "Connection ended",
     "connection.deleted": "Connection deleted",
     "definition.created": "Definition created",
+    "definition.designed": "Look of cards changed",
     "credential.offered": "Credential offered",
     "credential.issued": "Credential issued",
     "credential.many_revoked": "Many credentials revoked",

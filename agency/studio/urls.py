@@ -13,6 +13,7 @@ from agency.studio import (
     audit_log,
     bulks,
     card_check,
+    card_design,
     definitions,
     events,
     imported,
@@ -185,6 +186,7 @@ urlpatterns = [
         f"{organization}/definitions/<uuid:object_id>",
         ("", definitions.show_definition, "definition"),
         ("/revoke", revoke_many.revoke_many, "definition_revocation"),
+        ("/design", card_design.design_cards, "definition_design"),
         ("/template.csv", bulks.download_template, "bulk_template"),
     ),
     *routes(

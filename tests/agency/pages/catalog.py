@@ -126,6 +126,7 @@ PAGES: dict[str, str] = {
     "studio:definitions": OWNER,
     "studio:definition": OWNER,
     "studio:definition_revocation": OWNER,
+    "studio:definition_design": OWNER,
     "studio:new_definition": OWNER,
     "studio:new_credential": OWNER,
     "studio:kiosks": OWNER,

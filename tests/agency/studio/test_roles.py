@@ -48,7 +48,7 @@ ROUTES = {
     """,
     (OPERATE, "GET POST"): """
         new_connection remove_connection end_connection chat new_definition
-        definition_revocation new_credential revoke_credential bulks remove_bulk
+        definition_revocation definition_design new_credential revoke_credential bulks remove_bulk
         new_wallet remove_wallet new_policy new_verification new_kiosk revoke_kiosk
         new_simulated_holder simulated_holder
     """,
