@@ -334,6 +334,17 @@ def check_storage() -> Findings:
         yield Finding("storage", ERROR, f"{what}.", f"{advice.capitalize()}.")
 
 
+def check_shared_storage() -> Findings:
+    if hosts := heartbeats.hosts_with_other_storage():
+        yield Finding(
+            "shared_storage",
+            ERROR,
+            f"This host does not see what {', '.join(hosts)} wrote into the storage: "
+            "tails files and pictures of one host are missing on the other.",
+            "Let STORAGE_ROOT lead all hosts to the same folder, or set STORAGE_BACKEND.",
+        )
+
+
 def check_disk() -> Findings:
     for setting in disk.FOLDERS:
         free = disk.free_bytes(setting)
@@ -560,6 +571,7 @@ CHECKS: dict[str, Callable[[], Findings]] = {
     "timeline": check_timeline,
     "broker": check_broker,
     "storage": check_storage,
+    "shared_storage": check_shared_storage,
     "disk": check_disk,
     "address": check_address,
     "public_answer": check_public_answer,

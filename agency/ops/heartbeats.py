@@ -13,13 +13,14 @@ from collections.abc import Callable
 from datetime import timedelta
 from threading import Event, Thread
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Count, Max, Min, Q, Sum
 from django.db.models.functions import Coalesce, Now
 
-from agency.ops import fail_over
+from agency.ops import fail_over, stored_files
 from agency.ops.healthcheck import MISSING_SECONDS
 from agency.ops.models import Heartbeat
 from core.database import clock
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 4.0
 RETENTION = timedelta(days=1)
 MAX_SKEW_SECONDS = 2.0
+# They read and write files in the storage, which all hosts have to share.
+KINDS_WITH_STORAGE = ("web", "worker")
 # The process of the Procfile that works on a queue of Celery.
 KINDS = {"celery": "worker", "webhooks": "deliver", "messages": "deliver"}
 
@@ -76,7 +79,10 @@ def write_regularly(
     while not stopped.is_set():
         try:
             if is_working():
-                write(row)
+                if write(row) and row.kind in KINDS_WITH_STORAGE:
+                    # In a thread of its own: a storage may hang.
+                    given = [row.pk, row.host]
+                    Thread(target=stored_files.mark, args=given, daemon=True).start()
                 idempotency.renew_leases()
             fails = False
         except (DatabaseError, InterfaceError) as error:
@@ -88,8 +94,8 @@ def write_regularly(
         stopped.wait(HEARTBEAT_SECONDS)
 
 
-def write(row: Heartbeat) -> None:
-    """Update the row; insert it at first, and after it was deleted.
+def write(row: Heartbeat) -> bool:
+    """Update the row; insert it at first, and after it was deleted. Return whether.
 
     Reads the clock of PostgreSQL too, for all of this process, and its timeline.
     """
@@ -99,10 +105,12 @@ def write(row: Heartbeat) -> None:
     fail_over.note_switch(connection.connection)
     figures["clock_skew"] = clock.host_skew()
     rows = Heartbeat.objects.filter(pk=row.pk)
-    if not rows.update(seen_at=Now(), **figures):
-        for name, figure in figures.items():
-            setattr(row, name, figure)
-        row.save(force_insert=True)
+    if rows.update(seen_at=Now(), **figures):
+        return False
+    for name, figure in figures.items():
+        setattr(row, name, figure)
+    row.save(force_insert=True)
+    return True
 
 
 def pool_figures() -> dict[str, int]:
@@ -206,4 +214,30 @@ def describe_missing() -> str | None:
 def forget_processes() -> int:
     """Delete the rows of processes that have been silent for RETENTION."""
     old = Heartbeat.objects.filter(seen_at__lt=Now() - RETENTION)
-    return delete_in_batches(old, BatchBudget())
+    deleted = delete_in_batches(old, BatchBudget())
+    living = set(Heartbeat.objects.values_list("pk", flat=True))
+    stored_files.forget_marks(living, before=clock.now() - RETENTION)
+    return deleted
+
+
+def hosts_with_other_storage() -> list[str]:
+    """Return the hosts whose processes of this build have left no mark here.
+
+    Only if there are several hosts, and once a process has had the time to.
+    """
+    beating = Heartbeat.objects.filter(
+        is_alive(),
+        kind__in=KINDS_WITH_STORAGE,
+        version=describe_version(),
+        started_at__lt=Now() - timedelta(seconds=MISSING_SECONDS),
+    )
+    by_host: dict[str, list[UUID]] = {}
+    for host, process in beating.order_by("host").values_list("host", "pk"):
+        by_host.setdefault(host, []).append(process)
+    if len(by_host) < 2:
+        return []
+    return [
+        host
+        for host, processes in by_host.items()
+        if not stored_files.are_marked(processes)
+    ]

@@ -1,15 +1,23 @@
 """The files in the storage that rows need."""
 
+import logging
 import time
+from collections.abc import Collection, Iterable
+from datetime import datetime
 from typing import NamedTuple
+from uuid import UUID
 
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
+from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
 from credentials.tails import TAILS_FOLDER, needed_tails
 from tenants.models import Asset
 from tenants.pictures import FOLDER, storage_path
 
+logger = logging.getLogger(__name__)
 FOLDERS = (TAILS_FOLDER.rstrip("/"), FOLDER)
+MARKS = "processes"  # a file for each process that uses the storage, named by its id
 CHECK_SECONDS = 30.0  # for so long a process remembers what is missing
 
 
@@ -53,3 +61,24 @@ def describe_missing_tails() -> str | None:
             )
         last_finding = Finding(text, time.monotonic() + CHECK_SECONDS)
     return last_finding.text
+
+
+def mark(process: UUID, host: str) -> None:
+    """Leave a file by which other hosts see that they share the storage."""
+    try:
+        default_storage.save(f"{MARKS}/{process}", ContentFile(host.encode()))
+    except OSError as error:
+        logger.error("STORAGE_ROOT cannot be written: %s", error)
+
+
+def are_marked(processes: Iterable[UUID]) -> bool:
+    """Return whether this host sees the files of all these processes."""
+    return set(map(str, processes)) <= set(list_folder(MARKS))
+
+
+def forget_marks(living: Collection[UUID], before: datetime) -> None:
+    """Delete the files of processes that began before, and are not among `living`."""
+    oldest = smallest_uuid7(unix_milliseconds(before))
+    for name in list_folder(MARKS):
+        if UUID(name) < oldest and UUID(name) not in living:
+            default_storage.delete(f"{MARKS}/{name}")

@@ -9,12 +9,19 @@ from django.conf import settings
 from django.db import OperationalError, connection
 from django.db.models.functions import Now
 from django.test import Client
+from django.utils import timezone
 
-from agency.ops import heartbeats, monitoring
+from agency.ops import doctor, heartbeats, monitoring, stored_files
 from agency.ops.beat import Scheduler
 from agency.ops.models import Heartbeat
+from core.database.uuid7_bounds import smallest_uuid7
+from core.version import describe_version
 from tests.factories import HeartbeatFactory
 from tests.support.errors import assert_error
+from tests.support.pictures import storage
+from tests.support.processes import eventually
+
+__all__ = ["storage"]  # the fixture: a folder of each test
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -154,3 +161,36 @@ def test_calls_that_wait_for_a_connection_are_told_and_read_without_one(monkeypa
     monkeypatch.setattr(heartbeats, "pool_figures", lambda: figures)
     answer = Client().get("/health/ready").json()
     assert answer["pool"] == "degraded: 3 calls wait for one of 8 connections"
+
+
+def test_hosts_that_do_not_share_their_storage_are_found():
+    long_ago = timezone.now() - timedelta(minutes=1)
+    given = {"version": describe_version(), "started_at": long_ago}
+    here = process("web", host="here", **given)
+    stored_files.mark(here.pk, "here")
+    assert heartbeats.hosts_with_other_storage() == []
+    there = process("worker", host="there", **given)
+    process("web", host="just-started", **given | {"started_at": timezone.now()})
+    process("web", host="former", started_at=long_ago)
+    process("beat", host="needs-none", **given)
+    assert heartbeats.hosts_with_other_storage() == ["there"]
+    [found] = doctor.check_shared_storage()
+    assert (found.name, found.level) == ("shared_storage", "error")
+    stored_files.mark(there.pk, "there")
+    assert heartbeats.hosts_with_other_storage() == []
+
+
+def test_the_files_of_processes_that_ended_are_deleted():
+    old, young = (smallest_uuid7(seconds) for seconds in (1000, 2**47))
+    row = process("web")
+    for one in (old, young, row.pk):
+        stored_files.mark(one, "here")
+    heartbeats.forget_processes()
+    kept = stored_files.list_folder(stored_files.MARKS)
+    assert kept == sorted([str(young), str(row.pk)])
+
+
+def test_a_process_leaves_its_file_once_its_row_is_written():
+    row, stopped = HeartbeatFactory.build(kind="worker"), Event()
+    heartbeats.write_regularly(row, lambda: stopped.set() or True, stopped)
+    eventually(lambda: stored_files.are_marked([row.pk]), 5)
