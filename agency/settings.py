@@ -581,6 +581,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "PATH_CONVERTER_OVERRIDES": {"object_id": str},
     "GET_LIB_DOC_EXCLUDES": "core.api.openapi.schema.base_classes",
     "PREPROCESSING_HOOKS": ["core.api.openapi.schema.one_path_each"],
     "POSTPROCESSING_HOOKS": [

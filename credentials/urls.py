@@ -1,6 +1,7 @@
 """Routes of definitions and credentials: below the prefix of an API or a wallet."""
 
-from django.urls import include, path
+from django.urls import include, path, register_converter
+from django.urls.converters import StringConverter
 
 from core.api.views import DETAIL, route
 from credentials.api import openid4vci, webvh
@@ -10,18 +11,27 @@ from credentials.api.holder import WalletCredentials
 from credentials.api.issuer import Credentials
 from credentials.api.ledger import Ledger, tails
 
+
+class ObjectId(StringConverter):
+    """The id of an object of a network. That of a did:webvh has two slashes."""
+
+    regex = "did:webvh:[^/]+/resources/[^/]+|[^/]+"
+
+
+register_converter(ObjectId, "object_id")
+
 credentials_api = [
     route("definitions/schemas", Schemas, get="list", post="create"),
     route("definition/schemas", Schemas, get="list", post="create"),
     route("definitions/credentials", CredentialDefinitions, get="list", post="create"),
     route(
-        "definitions/credentials/<str:definitionId>",
+        "definitions/credentials/<object_id:definitionId>",
         CredentialDefinitions,
         **DETAIL,
         post="create_for_schema",
     ),
     route(
-        "definitions/credentials/<str:definitionId>/formats",
+        "definitions/credentials/<object_id:definitionId>/formats",
         CredentialDefinitions,
         put="add_format",
     ),
@@ -34,7 +44,7 @@ credentials_api = [
     route("credentials/bulk/<str:bulkId>/retry", Bulks, post="retry"),
     route("credentials/bulk/<str:bulkId>/result", Bulks, get="result"),
     route("credentials/delete/<str:credentialId>", Credentials, delete="destroy"),
-    route("credentials/purge/<str:definitionId>", Credentials, delete="purge"),
+    route("credentials/purge/<object_id:definitionId>", Credentials, delete="purge"),
     route(
         "credentials/<str:credentialId>",
         Credentials,
@@ -87,18 +97,20 @@ public = [
     path(f".well-known/jwt-vc-issuer/{OF_ORGANIZATION}", openid4vci.vc_issuer_metadata),
     path("tails/<str:tailsHash>", tails),
     route(
-        "ledger/<str:networkId>/revocation-registries/<str:objectId>",
+        "ledger/<str:networkId>/revocation-registries/<object_id:objectId>",
         Ledger,
         get="read_registry",
     ),
     route(
-        "ledger/<str:networkId>/revocation-registries/<str:objectId>/status-list",
+        "ledger/<str:networkId>/revocation-registries/<object_id:objectId>/status-list",
         Ledger,
         get="read_status_list",
     ),
-    route("ledger/<str:networkId>/schemas/<str:objectId>", Ledger, get="read_schema"),
     route(
-        "ledger/<str:networkId>/credential-definitions/<str:objectId>",
+        "ledger/<str:networkId>/schemas/<object_id:objectId>", Ledger, get="read_schema"
+    ),
+    route(
+        "ledger/<str:networkId>/credential-definitions/<object_id:objectId>",
         Ledger,
         get="read_definition",
     ),

@@ -157,6 +157,18 @@ def test_a_tag_is_given_once(faber):
     assert set(made) == {"2026", "default", "default-2"}
 
 
+def test_its_definition_is_found_by_an_id_with_slashes(faber, badge):
+    path = f"/definitions/credentials/{badge['definitionId']}"
+    assert faber.get(path) == badge
+    assert faber.get(path.replace("/resources/", "%2Fresources%2F")) == badge
+    noted = faber.call("patch", path, {"reference": "order 1"})
+    assert noted["reference"] == "order 1"
+    public = faber.get(f"/ledger/webvh/credential-definitions/{badge['definitionId']}")
+    assert public["issuerId"] == row_of(faber).did
+    faber.delete(path)
+    assert refusal(faber.get, path) == "not_found"
+
+
 @pytest.mark.parametrize(
     "address",
     [
