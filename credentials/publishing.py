@@ -23,8 +23,9 @@ from core.work import transactions
 from core.work.leases import work_on
 from core.work.waiting import seconds_left
 from credentials import definition_rates
-from credentials.ledgers import ledger_of
+from credentials.ledgers import ledger_of, ledger_with
 from credentials.ledgers.base import (
+    Ledger,
     default_tags,
     schema_exists,
     tag_taken,
@@ -66,6 +67,7 @@ class DefinitionParameters(NamedTuple):
     free one of default_tags(). claims: see CredentialDefinition. by_original_client: for
     the limit on definitions in a minute. is_anoncreds: whether it is published. sd_jwt:
     to issue it as SD-JWT VC. display: how its cards look, which is not published.
+    twin_of: see CredentialDefinition; then the schema is that of the did:webvh.
     """
 
     tenant: Tenant
@@ -78,6 +80,17 @@ class DefinitionParameters(NamedTuple):
     is_anoncreds: bool = True
     sd_jwt: FormatOptions | None = None
     display: Mapping[str, Any] | None = None
+    twin_of: str = ""
+
+    @property
+    def ledger(self) -> Ledger:
+        return ledger_with(self.tenant.network, self.twin_of and self.schema_id)
+
+    @property
+    def issuer_did(self) -> str:
+        if self.twin_of:
+            return self.schema_body["issuerId"]
+        return Wallet.of_organization(self.tenant).issuer_did
 
 
 Prepared = CredentialDefinition | key_pool.ReservedKey | None
@@ -222,8 +235,7 @@ def prepare_definition(wanted: DefinitionParameters) -> Prepared:
     if not wanted.is_anoncreds:
         quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
         return None
-    did = Wallet.of_organization(wanted.tenant).issuer_did
-    ledger = ledger_of(wanted.tenant.network)
+    did, ledger = wanted.issuer_did, wanted.ledger
     if ledger.is_remote:
         return _publish_remotely(wanted)
     quotas.require_room(quotas.DEFINITIONS, wanted.tenant)
@@ -318,13 +330,19 @@ def _publish_locally(
     prepared.use()
     made = prepared.definition
     wanted.tenant.require_still_thawed()
-    ledger = ledger_of(wanted.tenant.network)
+    ledger = wanted.ledger
     if wanted.schema_body["issuerId"] == made.public["issuerId"]:
         ledger.publish_schema(wanted.schema_body)
     # Also writes the tag that it has chosen into made.public.
     definition_id = ledger.publish_definition(made.public, wanted.tag)
     definition = CredentialDefinition.record_published(
-        wanted.tenant, wanted.schema_body, made, definition_id, wanted.claims, notes
+        wanted.tenant,
+        wanted.schema_body,
+        made,
+        definition_id,
+        wanted.claims,
+        notes,
+        wanted.twin_of,
     )
     if definition.supports_revocation:
         size = settings.REVOCATION_FIRST_REGISTRY_SIZE

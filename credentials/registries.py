@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.work import transactions
-from credentials.ledgers import ledger_of
+from credentials.ledgers import ledger_with
 from credentials.ledgers.base import Ledger
 from credentials.models.definition import CredentialDefinition
 from credentials.models.publication import Publication
@@ -63,7 +63,7 @@ def build_registry(
     public: the published definition. It is not read here, because it may not be
     committed yet: the ledger's cache would keep it even after a rollback.
     """
-    ledger = ledger_of(definition.tenant.network)
+    ledger = ledger_with(definition.tenant.network, definition.definition_id)
     number = definition.registries.count()
     size = min(size, ledger.max_places or size)
     made = make_registry(definition.definition_id, public, number, size)
@@ -87,7 +87,7 @@ def begin_next_registry(
     Returns the job and whether it is leased to this call, or None if there is no job.
     The definition is locked while the registry is made.
     """
-    ledger = ledger_of(definition.tenant.network)
+    ledger = ledger_with(definition.tenant.network, definition.definition_id)
     public = definition.public_part()
     with transactions.atomic():
         # Only one process at a time builds registries of a definition.

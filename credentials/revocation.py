@@ -15,7 +15,7 @@ from connections.models import Connection
 from core.errors import AgencyError, Conflict, Unavailable, WrongState
 from core.work import transactions
 from credentials import messages
-from credentials.ledgers import ledger_of
+from credentials.ledgers import ledger_with
 from credentials.ledgers.base import Ledger, list_superseded
 from credentials.models.credential import (
     Credential,
@@ -73,7 +73,7 @@ def reserve_for_issuer(credential: Credential) -> RegistrySlot | None:
     is_offered = credential.state == Credential.State.OFFERED
     if not (is_offered and connection and connection.seems_hosted):
         return None
-    ledger = ledger_of(credential.tenant.network)
+    ledger = ledger_with(credential.tenant.network, credential.definition_id)
     if ledger.is_remote:
         return None
     with suppress(AgencyError):
@@ -276,7 +276,7 @@ def publish_list(registry: RevocationRegistry) -> None:
     if the newest list cannot be read, `list_superseded` if other processes are faster
     until LEDGER_TIMEOUT.
     """
-    ledger = ledger_of(registry.tenant.network)
+    ledger = ledger_with(registry.tenant.network, registry.registry_id)
     deadline = time.monotonic() + settings.LEDGER_TIMEOUT
     while True:
         try:

@@ -35,6 +35,11 @@ credentials_api = [
         CredentialDefinitions,
         put="add_format",
     ),
+    route(
+        "definitions/credentials/<object_id:definitionId>/twin",
+        CredentialDefinitions,
+        post="create_twin",
+    ),
     route("credentials", Credentials, get="list", post="create"),
     route("credentials/revoke", Credentials, post="revoke_many"),
     route("credentials/bulk", Bulks, get="list", post="create"),

@@ -15,7 +15,7 @@ from core.api.views import View, heavy, or_404
 from core.database.compiled_sql import CompiledQuery
 from core.errors import NotFound
 from core.work import transactions
-from credentials import publishing
+from credentials import publishing, twins
 from credentials.api.serializers import (
     CredentialDefinitionContract,
     CredentialDefinitionFromSchemaParameters,
@@ -174,6 +174,21 @@ class CredentialDefinitions(View):
         definition = get_definition(self.tenant, definitionId)
         self.perform(add_format, definition, body)
         return self.to_response(CredentialDefinitionContract, definition)
+
+    @operation(
+        "createCredentialDefinitionTwin",
+        Scope.ISSUE,
+        request=None,
+        response=CredentialDefinitionContract,
+    )
+    @heavy
+    def create_twin(self, request: Request, definitionId: str) -> Response:
+        definition = get_definition(self.tenant, definitionId)
+        definition.tenant = self.tenant
+        is_original = dialects.is_under_prefix(self.request)
+        with twins.preparing_twin(definition, is_original) as prepare:
+            made = self.perform(twins.create_twin, definition, prepare=prepare)
+        return self.to_response(CredentialDefinitionContract, made)
 
     @operation("deleteCredentialDefinition", Scope.ISSUE)
     def destroy(self, request: Request, definitionId: str) -> Response:

@@ -20,7 +20,7 @@ from core.api.openapi.operation import operation
 from core.api.pagination import list_parameters
 from core.api.views import heavy, or_404
 from core.errors import Conflict
-from credentials import revocation
+from credentials import revocation, twins
 from credentials.api.definitions import get_definition
 from credentials.api.serializers import (
     CredentialAnswerParameters,
@@ -66,18 +66,24 @@ def offer_function(tenant: Tenant, body: dict[str, Any]) -> Callable[[], Credent
     the Idempotency-Key in it, the studio an audit entry. It offers over the connection
     that the body names, or else by a link.
 
-    404 for an unknown definition or connection, 409 `endpoint_not_published`.
+    404 for an unknown definition or connection, 409 `endpoint_not_published`,
+    `no_twin`.
     """
+    definition = get_definition(tenant, body["definitionId"])
+    definition.tenant = tenant
+    if "network" in body:
+        definition = twins.on_network(definition, body["network"])
     offered = {
-        "definition": get_definition(tenant, body["definitionId"]),
+        "definition": definition,
         "values": body.get("credentialValues"),
         "automatic_issuance": body.get("automaticIssuance", False),
         "notes": notes_in(body),
     }
     if "connectionId" in body:
         found = find_in_scope(tenant.pk, body["connectionId"])
+        offer = Credential.offer if "network" in body else twins.offer
         return partial(
-            Credential.offer,
+            offer,
             or_404(found, Connection, body["connectionId"]),
             **offered,
         )

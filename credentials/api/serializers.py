@@ -369,7 +369,7 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
     columns = (
         "definition_id", "schema__schema_id", "schema__name", "schema__version",
         "schema__attribute_names", "supports_revocation", "tag", "claims", "display",
-        "is_anoncreds", "created_at",
+        "is_anoncreds", "twin_of", "created_at",
         "updated_at", "reference", "metadata", "tenant",
     )  # fmt: skip
 
@@ -383,6 +383,10 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
     supportsRevocation = serializers.BooleanField(source="supports_revocation")
     tag = serializers.CharField()
     claims = claims_field()
+    twinOf = serializers.CharField(
+        required=False,
+        help_text="Of a twin: the id of the definition that it is the same as.",
+    )
     formats = serializers.ListField(
         child=serializers.ChoiceField(CREDENTIAL_FORMATS),
         help_text="In which formats it is issued.",
@@ -400,6 +404,9 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
         self, definition: CredentialDefinition
     ) -> dict[str, dict[str, str]] | None:
         return definition.claims or None
+
+    def get_twinOf(self, definition: CredentialDefinition) -> str | None:
+        return definition.twin_of or None
 
     def get_vct(self, definition: CredentialDefinition) -> str | None:
         return definition.sd_jwt.type_id if definition.sd_jwt else None
@@ -426,6 +433,13 @@ class CredentialOfferParameters(ExchangeLinkParameters, NotesParameters):
     definitionId = serializers.CharField(max_length=300)
     connectionId = serializers.CharField(
         required=False, max_length=128, help_text="Without it the offer is a link."
+    )
+    network = serializers.CharField(
+        required=False,
+        max_length=64,
+        help_text="Of the definition and its twin, offers the one that is on this "
+        "network. Without it a wallet elsewhere that takes them gets an offer of the "
+        "twin of a definition on the local network, which it could not read.",
     )
     automaticIssuance = serializers.BooleanField(required=False)
     credentialValues = values_field(required=False)

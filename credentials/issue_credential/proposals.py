@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from connections.didcomm import formats
+from connections.didcomm.dids import is_webvh
 from connections.didcomm.formats import format_of
 from connections.didcomm.message import Message, problem_code, problem_text
 from connections.exchange import format_columns
@@ -300,8 +301,12 @@ def _fitting_definitions(
     }
     filters = {column: named[name] for name, column in columns.items() if name in named}
     definitions = CredentialDefinition.active_of(tenant).filter(**filters)
+    if not any(is_webvh(str(text)) for text in named.values()):
+        definitions = definitions.filter(twin_of="")
     issuer_did = named.get("issuerDid", "").removeprefix("did:sov:")
-    if issuer_did and issuer_did != Wallet.of_organization(tenant).issuer_did:
+    if is_webvh(issuer_did):
+        definitions = definitions.filter(definition_id__startswith=f"{issuer_did}/")
+    elif issuer_did and issuer_did != Wallet.of_organization(tenant).issuer_did:
         return definitions.none()
     author_did = named.get("schemaIssuerDid", "").removeprefix("did:sov:")
     if author_did:

@@ -11,6 +11,7 @@ from core.errors import Conflict, PeerError
 from credentials.ledgers.base import DidService, Ledger
 from credentials.ledgers.indy import IndyLedger
 from credentials.ledgers.local import LocalLedger
+from credentials.ledgers.webvh import own_did
 from credentials.ledgers.webvh.ledger import WebvhLedger
 from credentials.ledgers.webvh.reading import Reader
 from credentials.ledgers.webvh.rows import WebvhDid
@@ -26,6 +27,19 @@ ADAPTERS: dict[Network.Kind, Callable[[Network], Ledger]] = {
 def ledger_of(network: Network) -> Ledger:
     """Return the adapter of a network. Nothing is opened or read."""
     return ADAPTERS[Network.Kind(network.kind)](network)
+
+
+def network_with(network: Network, object_id: str) -> Network:
+    """Where an organization of this network has published an object of its own.
+
+    What it published by its did:webvh is not on its own network (credentials/twins.py).
+    """
+    is_elsewhere = is_webvh(object_id) and network.kind != Network.Kind.WEBVH
+    return own_did.find_network() if is_elsewhere else network
+
+
+def ledger_with(network: Network, object_id: str) -> Ledger:
+    return ledger_of(network_with(network, object_id))
 
 
 @resolver.read_from_ledger.register

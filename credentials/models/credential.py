@@ -26,7 +26,6 @@ from core.states import Transitions, move, sources_of
 from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials import messages
-from credentials.ledgers import ledger_of
 from credentials.ledgers.reads import LedgerReads
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.formats import CredentialFormat
@@ -489,11 +488,7 @@ class Credential(Exchange):
                 metadata,
                 link_secret,
                 public,
-                ledger_of(self.tenant.network).revocation_registry(
-                    slot.registry.registry_id
-                )
-                if slot
-                else None,
+                slot.registry.public_part() if slot else None,
             )
         return prepared
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from core.errors import Conflict, Invalid
 from core.text.days import parse_day
 from core.work.prepared_results import PreparedResults
-from credentials.ledgers import ledger_of
+from credentials.ledgers import ledger_with
 from credentials.models.card_display import check_display
 from credentials.models.formats import CredentialFormat
 from credentials.models.schema import Schema
@@ -92,6 +92,9 @@ class CredentialDefinition(Record, NotedRow):
     # Whether it is published, for AnonCreds. Else it is only issued in other formats
     # (DefinitionFormat), is on no ledger, and has NO_KEY in place of both keys.
     is_anoncreds = models.BooleanField(default=True, db_default=True)
+    # Of a twin, which is published below the organization's did:webvh: the id of the
+    # definition on its network that it is the same as (credentials/twins.py).
+    twin_of = models.CharField(max_length=300, blank=True, default="", db_default="")
     private_key = models.BinaryField()
     key_proof = models.BinaryField()
     deleted_at = models.DateTimeField(null=True)
@@ -100,6 +103,11 @@ class CredentialDefinition(Record, NotedRow):
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "definition_id"], name="one_definition_per_id"
+            ),
+            models.UniqueConstraint(
+                fields=["tenant", "twin_of"],
+                condition=Q(deleted_at=None) & ~Q(twin_of=""),
+                name="one_twin_per_definition",
             ),
         ]
         indexes = [
@@ -166,6 +174,7 @@ class CredentialDefinition(Record, NotedRow):
         definition_id: str,
         claims: Claims | None = None,
         notes: Notes | None = None,
+        twin_of: str = "",
     ) -> Self:
         """Create the row of a published definition, and of its schema if missing."""
         schema_id = made.public["schemaId"]
@@ -176,6 +185,7 @@ class CredentialDefinition(Record, NotedRow):
             tag=made.public["tag"],
             supports_revocation="revocation" in made.public["value"],
             claims=claims or {},
+            twin_of=twin_of,
         )
         vault.seal(definition, "private_key", made.private)
         vault.seal(definition, "key_proof", made.key_proof)
@@ -245,7 +255,8 @@ class CredentialDefinition(Record, NotedRow):
         From the cache of this process, the database or, at worst, a remote ledger,
         with the errors of Ledger. AssertionError for one without AnonCreds.
         """
-        public = ledger_of(self.tenant.network).definition(self.definition_id)
+        ledger = ledger_with(self.tenant.network, self.definition_id)
+        public = ledger.definition(self.definition_id)
         assert public is not None, "one with keys of AnonCreds is published"
         return public
 

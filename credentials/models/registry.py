@@ -5,7 +5,7 @@ from typing import Self
 from django.db import models
 from django.db.models import F
 
-from credentials.ledgers import ledger_of
+from credentials.ledgers import ledger_with, network_with
 from credentials.ledgers.published import StatusList
 from credentials.models.definition import BUILD_NEXT_AT, CredentialDefinition
 from tenants import vault
@@ -76,7 +76,7 @@ class RevocationRegistry(Record):
         From the cache of this process, the database or, at worst, a remote ledger,
         with the errors of Ledger.
         """
-        ledger = ledger_of(self.tenant.network)
+        ledger = ledger_with(self.tenant.network, self.registry_id)
         public = ledger.revocation_registry(self.registry_id)
         assert public is not None, "a row is made of a published registry only"
         return public
@@ -84,7 +84,8 @@ class RevocationRegistry(Record):
     def signing_info(self, index: int) -> anoncreds.RevocationSlot:
         """What the library needs to sign a credential with this slot."""
         # On a remote ledger: our copy of the newest list, which is always kept.
-        newest_list = StatusList.newest(self.tenant.network, self.registry_id)
+        network = network_with(self.tenant.network, self.registry_id)
+        newest_list = StatusList.newest(network, self.registry_id)
         assert newest_list is not None, "a registry is published with a list"
         private_key = vault.unseal(self, "private_key")
         return anoncreds.RevocationSlot(

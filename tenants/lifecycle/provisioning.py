@@ -33,7 +33,7 @@ from wallets import keys
 from wallets.models import Key, Wallet
 from webhooks.models import Webhook
 
-LOCAL, WEBVH = "local", "webvh"
+LOCAL, WEBVH = "local", own_did.NETWORK
 FIRST_KEY_NAME = "First key"
 MAX_WALLETS_LOCKED = 1000
 # What goes at once with an organization.
@@ -283,8 +283,7 @@ def require_network(network_id: str) -> Network:
         return Network.objects.get_or_create(pk=LOCAL, defaults=defaults)[0]
     if network_id == WEBVH:
         own_did.public_host()
-        defaults = {"name": "did:webvh", "kind": Network.Kind.WEBVH}
-        return Network.objects.get_or_create(pk=WEBVH, defaults=defaults)[0]
+        return own_did.find_network()
     known = ", ".join(Network.objects.values_list("pk", flat=True))
     message = f"There is no network {network_id}. The networks are: {known}."
     raise Invalid("unknown_network", message, {"networkId": [message]})

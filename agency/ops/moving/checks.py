@@ -31,12 +31,24 @@ from credentials.ledgers.webvh.own_log import multikey_of
 from credentials.ledgers.webvh.refusals import Broken, Refused, require
 from credentials.ledgers.webvh.resources import check_resource
 from credentials.ledgers.webvh.rows import FOLDER
-from credentials.models import PublishedObject, StatusList, WebvhDid
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    PublishedObject,
+    RevocationRegistry,
+    StatusList,
+    WebvhDid,
+)
 from tenants import vault
 from wallets import keys
 from wallets.models import Key, Wallet
 
 OBJECTS = "credentials_publishedobject"
+ISSUED: tuple[tuple[type[models.Model], str], ...] = (
+    (CredentialDefinition, "definition_id"),
+    (RevocationRegistry, "registry_id"),
+    (Credential, "revocation_registry_id"),
+)
 HERE = f"{OBJECTS} AS here USING (network_id, object_id)"
 # Public objects are immutable: one of the same id here is the same, or somebody else's.
 DIFFERENT_SQL = f"""
@@ -298,9 +310,21 @@ def require_own_webvh(organization: Any) -> None:
     """Raise MoveRefused `foreign_row` unless its did:webvh proves what came with it.
 
     Its log makes the DID, the document in it names the keys here, and by these the
-    resources are signed. Its public objects and lists are the contents of resources.
+    resources are signed. Its public objects and lists are the contents of resources, and
+    its rows name no other did:webvh as their issuer.
     """
-    for row in WebvhDid.objects.filter(tenant=organization):
+    rows = WebvhDid.objects.filter(tenant=organization)
+    dids = rows.values_list("did", flat=True)
+    for model, column in ISSUED:
+        issued = model._base_manager.filter(tenant=organization)
+        if model is Credential:
+            issued = issued.filter(role=Credential.Role.ISSUER)
+        elsewhere = issued.filter(**{f"{column}__startswith": "did:webvh:"})
+        for did in dids:
+            elsewhere = elsewhere.exclude(**{f"{column}__startswith": f"{did}/"})
+        if elsewhere.exists():
+            raise foreign_row(model._meta.db_table, column)
+    for row in rows:
         try:
             document = require_own_log(row)
             contents = {}

@@ -48,6 +48,14 @@ def is_own_id(column: str) -> str:
     return f"{did_in(column)} IN ({DIDS})"
 
 
+def may_be_own_id(column: str) -> str:
+    """SQL: is_own_id(), or an id of a did:webvh, whose log comes in the last step.
+
+    Then checks.require_own_webvh() looks at it.
+    """
+    return f"{is_own_id(column)} OR starts_with({column}, 'did:webvh:')"
+
+
 IS_OWN_OBJECT = is_own_id("object_id")
 # What its wallets hold may come from others, and is proven with their public objects.
 IS_NAMED = " OR ".join(
@@ -181,11 +189,14 @@ BULK = (
     Part("credentials_schema"),
     Part(
         "credentials_credentialdefinition",
-        must="definition_id = id::text AND NOT is_anoncreds OR "
-        + is_own_id("definition_id"),
+        must="(definition_id = id::text AND NOT is_anoncreds OR "
+        + may_be_own_id("definition_id")
+        + ") AND (twin_of = '' OR "
+        + is_own_id("twin_of")
+        + ")",
     ),
     Part("credentials_definitionformat"),
-    Part("credentials_revocationregistry", must=is_own_id("registry_id")),
+    Part("credentials_revocationregistry", must=may_be_own_id("registry_id")),
     Part("credentials_publication", changes=HELD, must=is_own_id("subject")),
     Part("credentials_tokenstatuslist"),
     Part(
@@ -193,7 +204,7 @@ BULK = (
         must="role <> 'issuer' OR revocation_registry_id = '' OR "
         # Verifiers read there whose list it is, and TokenStatusList its number.
         "revocation_registry_id ~ ('/openid/' || %(tenant)s || '/status/[0-9]{1,9}$') "
-        "OR " + is_own_id("revocation_registry_id"),
+        "OR " + may_be_own_id("revocation_registry_id"),
     ),
     Part("credentials_grant"),
     Part("credentials_bulk", changes=HELD),

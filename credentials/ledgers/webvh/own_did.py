@@ -25,10 +25,11 @@ from credentials.ledgers.webvh import own_log
 from credentials.ledgers.webvh.own_log import Json, UpdateKeys, multikey_of
 from credentials.ledgers.webvh.rows import FOLDER, WebvhDid, WebvhResource
 from tenants import vault
-from tenants.models import Tenant
+from tenants.models import Network, Tenant
 from wallets import keys
 
 logger = logging.getLogger(__name__)
+NETWORK = "webvh"
 # As the strictest reader takes them: no address, no port, two labels or more, none that
 # is a single letter or begins with a digit. Others read `localhost` without TLS.
 HOST = re.compile(r"(?:[a-z](?:[a-z0-9-]*[a-z0-9])\.)+[a-z](?:[a-z0-9-]*[a-z0-9])")
@@ -130,6 +131,12 @@ def host_of(did: str) -> str:
     return did.split(":")[3] if is_webvh(did) else ""
 
 
+def find_network() -> Network:
+    """The network `webvh`, which is created when it is first needed."""
+    defaults = {"name": "did:webvh", "kind": Network.Kind.WEBVH}
+    return Network.objects.get_or_create(pk=NETWORK, defaults=defaults)[0]
+
+
 def create(tenant: Tenant, host: str) -> WebvhDid:
     """Make a DID with its first entry, in the caller's transaction.
 
@@ -168,7 +175,12 @@ def lock_live(**filters: Any) -> WebvhDid:
 
     409 `no_webvh_did`, `did_ended`.
     """
-    row = WebvhDid.objects.select_for_update(no_key=True).filter(**filters).first()
+    rows = WebvhDid.objects.select_for_update(no_key=True)
+    return require_live(rows.filter(**filters).first())
+
+
+def require_live(row: WebvhDid | None) -> WebvhDid:
+    """409 `no_webvh_did`, `did_ended` unless the DID may still publish."""
     if row is None:
         raise Conflict("no_webvh_did", "The organization has no did:webvh.")
     if row.next_key is None:

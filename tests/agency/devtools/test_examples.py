@@ -47,6 +47,7 @@ EXCEPTIONS = {
         "The first example has added the format.",
     ),
     ("createWebvhDid", "AtTheHostOfTheInstallation"): NO_WEBVH_DID,
+    ("createCredentialDefinitionTwin", ""): NO_WEBVH_DID,
     ("rotateWebvhKeys", "InTurn"): NO_WEBVH_DID,
     ("rotateWebvhKeys", "SomebodyElseMayHaveTheKey"): NO_WEBVH_DID,
     ("endWebvhDid", "WhatWasIssuedStays"): NO_WEBVH_DID,

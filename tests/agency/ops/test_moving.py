@@ -631,11 +631,34 @@ def test_a_did_webvh_moves_with_its_log_keys_and_resources(
     assert PublishedObject.objects.filter(network="webvh").count() == 2 + 3 + 2
 
 
+def test_a_twin_moves_with_the_definition_that_it_is_of(
+    storage,  # noqa: F811
+    file,
+    settings,
+    stored_keys,
+):
+    on_webvh(settings, "Acme")  # sets the public host
+    faber = Organization("Faber College")
+    faber.put("/tenants/webvhDid", {})
+    own = faber.defines("name", supportRevocation=True)
+    twin = faber.post(f"/definitions/credentials/{own['definitionId']}/twin")
+    leave_installation(faber, file, settings)
+    imports(file)
+    for one in (own, twin):
+        assert faber.get(f"/definitions/credentials/{one['definitionId']}") == one
+    alice = faber.hosts()
+    alice.receives(faber, twin, {"name": "Alice"})
+    assert read_all(faber) == 4
+
+
 @pytest.mark.parametrize(
     "table, column, old, new",
     [
         ("credentials_webvhdid", "log", "Z", "X"),
         ("credentials_webvhdid", "host", "agency", "others"),
+        ("credentials_credentialdefinition", "definition_id", ":Qm", ":Qn"),
+        ("credentials_revocationregistry", "registry_id", ":Qm", ":Qn"),
+        ("credentials_credential", "revocation_registry_id", ":Qm", ":Qn"),
         ("credentials_webvhresource", "document", "Schema", "Shcema"),
         ("credentials_publishedobject", "body", "1.0", "2.0"),
         ("credentials_statuslist", "body", "0, 1", "1, 0"),
