@@ -289,7 +289,9 @@ class Verification(Exchange):
         if self.role == self.Role.VERIFIER:
             return self.state == self.State.REQUESTED
         if self.state == self.State.ACCEPTED:
-            return self.is_valid is None
+            # Verifiers of OpenID4VP tell wallets no verdict.
+            is_told = self.format == CredentialFormat.ANONCREDS
+            return is_told and self.is_valid is None
         return self.state == self.State.PROPOSED
 
     @property

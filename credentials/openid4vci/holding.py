@@ -154,10 +154,10 @@ def _choose_configuration(
     """The first configuration of an offer that can be held here."""
     known = metadata.get("credential_configurations_supported")
     for name in names:
-        found = known.get(name) if isinstance(known, dict) else None
+        found: Any = known.get(name) if isinstance(known, dict) else None
         match found:
             case {"format": sd_jwt.TYP, "vct": str(vct)} if len(vct) <= MAX_ID:
-                return str(name), found
+                return str(name), dict(found)
     raise issuers.bad_link(f"the issuer offers nothing as {sd_jwt.TYP}")
 
 

@@ -20,6 +20,7 @@ from core.api.openapi.operation import form_or_json, operation
 from core.api.pagination import list_parameters
 from core.api.views import heavy
 from credentials.models import Credential
+from credentials.openid4vci.issuers import find_wallet_link
 from tenants.models import Scope
 from verifications import messages
 from verifications.api.serializers import (
@@ -34,6 +35,8 @@ from verifications.api.serializers import (
     WalletVerificationQuery,
 )
 from verifications.models import Verification
+from verifications.openid4vp import presenting
+from verifications.openid4vp.presenting import SCHEMES
 from verifications.present_proof import prover
 from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import Item
@@ -141,8 +144,11 @@ class WalletVerifications(WalletExchangeView):
     def available_for_data(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
         body = self.parse_body(VerificationDataParameters)
-        message = self.resolve_request(body["verificationData"])
-        unsaved = prover.preview_shared_request(wallet, message)
+        if link := find_wallet_link(body["verificationData"], SCHEMES):
+            unsaved = presenting.preview(wallet, presenting.read_request(link))
+        else:
+            message = self.resolve_request(body["verificationData"])
+            unsaved = prover.preview_shared_request(wallet, message)
         return self.available_response(prover.find_available(unsaved))
 
     @operation(
@@ -153,9 +159,19 @@ class WalletVerifications(WalletExchangeView):
     @heavy
     def auto_select_data(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
-        body = self.parse_body(VerificationDataParameters)
-        message = self.resolve_request(body["verificationData"])
-        return self.answer_shared(wallet, message)
+        given = self.parse_body(VerificationDataParameters)["verificationData"]
+        if link := find_wallet_link(given, SCHEMES):
+            return self.answer_link(wallet, link)
+        return self.answer_shared(wallet, self.resolve_request(given))
+
+    def answer_link(
+        self,
+        wallet: Wallet,
+        link: str,
+        selections: Sequence[Selection] | None = None,
+    ) -> Response:
+        answered = self.perform(presenting.answer_link, wallet, link, selections)
+        return self.changed_exchange(answered.pk)
 
     def answer_shared(
         self,
@@ -184,8 +200,10 @@ class WalletVerifications(WalletExchangeView):
     def submit_data(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
         body = self.parse_body(VerificationDataSelections)
-        message = self.resolve_request(body["verificationData"])
-        return self.answer_shared(wallet, message, body.get("parameters", []))
+        given, chosen = body["verificationData"], body.get("parameters", [])
+        if link := find_wallet_link(given, SCHEMES):
+            return self.answer_link(wallet, link, chosen)
+        return self.answer_shared(wallet, self.resolve_request(given), chosen)
 
     def resolve_request(self, data: str) -> Message:
         """The request message in a link, base64 or JSON."""

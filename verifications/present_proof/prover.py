@@ -25,7 +25,7 @@ from core.errors import PeerError, WrongState
 from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials.ledgers.reads import LedgerReads
-from credentials.models import Credential
+from credentials.models import Credential, CredentialFormat
 from credentials.tails import tails_path
 from tenants import vault
 from tenants.models import Notes
@@ -33,6 +33,7 @@ from verifications import messages, previews
 from verifications.attribute_meaning import resolve_attributes
 from verifications.messages import PRESENT_PROOF
 from verifications.models import Verification
+from verifications.openid4vp import presenting
 from verifications.present_proof.candidates import (
     build_candidates,
     find_credentials,
@@ -273,6 +274,8 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
     transaction, ReadNeeded (core/work/network_reads.py). WrongState if there is only
     a proposal.
     """
+    if verification.format == CredentialFormat.SD_JWT:
+        return presenting.find_available(verification)
     proof_request, candidates, by_id = find_candidates(verification)
     return [
         (item, [by_id[identifier] for identifier in fitting])
@@ -285,8 +288,10 @@ def find_ended(verification: Verification) -> list[tuple[Credential, bool]]:
 
     They come oldest first, each with whether it is known to be revoked. Of the others a
     comparison does not hold, as of the last day with today. Errors as of
-    find_available().
+    find_available(). Of requests for SD-JWT VCs none is told.
     """
+    if verification.format == CredentialFormat.SD_JWT:
+        return []
     proof_request, candidates, by_id = find_candidates(verification)
     ended = {
         candidate.credential_id: candidate.is_revoked

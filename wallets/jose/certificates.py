@@ -180,6 +180,16 @@ def key_identifier_of(certificate: Certificate) -> str:
     return encode_base64url(digest)
 
 
+def authority_identifier_of(certificate: Certificate) -> str:
+    """Return the key identifier of who has signed it in base64url, or ""."""
+    try:
+        kind = x509.AuthorityKeyIdentifier
+        found = certificate.extensions.get_extension_for_class(kind)
+    except (x509.ExtensionNotFound, ValueError):
+        return ""
+    return encode_base64url(found.value.key_identifier or b"")
+
+
 def is_named(certificate: Certificate, issuer: Any) -> bool:
     """Whether a certificate is of this issuer: its URI, or the host of that.
 

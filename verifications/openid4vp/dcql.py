@@ -1,0 +1,174 @@
+"""What a verifier asks of a wallet in DCQL (OpenID4VP section 6), read from strangers."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from verifications.openid4vp.queries import FORMAT
+from wallets.jose import certificates, sd_jwt
+from wallets.jose.sd_jwt import Path
+from wallets.jose.signing import bad_token
+
+MAX_QUERIES = 50
+MAX_CLAIMS = 200
+MAX_SETS = 100
+ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim that is asked for. values: those allowed; empty if all are."""
+
+    path: Path
+    values: tuple[Any, ...]
+
+    def is_met(self, held: sd_jwt.Credential) -> bool:
+        found = sd_jwt.find_claims(held.claims, self.path)
+        if not self.values:
+            return bool(found)
+        # True is not 1, and "1" is neither.
+        allowed = [(type(one), one) for one in self.values]
+        return any((type(one), one) in allowed for one in found)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A query for one SD-JWT VC. options: sets of claims, one of which is shown.
+
+    authorities: key identifiers, of one of which its chain must be; None for any.
+    """
+
+    id: str
+    vcts: tuple[str, ...]
+    options: tuple[tuple[Claim, ...], ...]
+    authorities: tuple[str, ...] | None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the claims that it shows first of all."""
+        return list(dict.fromkeys(str(one.path[0]) for one in self.options[0]))
+
+    def paths_shown_by(self, held: sd_jwt.Credential) -> list[Path] | None:
+        """What a credential shows as an answer; None if it is none."""
+        if held.vct not in self.vcts or not self._is_of_authority(held):
+            return None
+        for claims in self.options:
+            if all(one.is_met(held) for one in claims):
+                return [one.path for one in claims]
+        return None
+
+    def _is_of_authority(self, held: sd_jwt.Credential) -> bool:
+        if self.authorities is None:
+            return True
+        chain = certificates.read_chain(held.token.header.get("x5c"))
+        issuers = {certificates.authority_identifier_of(one) for one in chain}
+        return not issuers.isdisjoint(self.authorities)
+
+
+def read_items(query: Any) -> dict[str, list[Wanted]]:
+    """The items of a `dcql_query`, by a name; each is answered by one of its queries.
+
+    What is not required is left out. PeerError `bad_token` for what is no query, or
+    cannot be answered here.
+    """
+    queries = _list_in(query, "credentials", MAX_QUERIES)
+    if not queries:
+        raise bad_token("it has no dcql_query")
+    sets = (
+        _list_in(query, "credential_sets", MAX_SETS)
+        if "credential_sets" in query
+        else None
+    )
+    by_id = {str(one.get("id")): one for one in queries if isinstance(one, dict)}
+    if len(by_id) < len(queries) or not all(map(ID.fullmatch, by_id)):
+        raise bad_token("the ids of its queries are wrong")
+    if sets is None:
+        return {name: [_read_query(one)] for name, one in by_id.items()}
+    items: dict[str, list[Wanted]] = {}
+    for one in sets:
+        if not isinstance(one, dict):
+            raise bad_token("a credential set is no object")
+        if one.get("required", True) is not False:
+            for ids in _alternatives(_list_in(one, "options", MAX_SETS)):
+                wanted = [_read_query(by_id[name]) for name in ids if name in by_id]
+                if not wanted:
+                    raise bad_token("a credential set names an unknown query")
+                items.setdefault(wanted[0].id, wanted)
+    if not items:
+        raise bad_token("it requires nothing")
+    return items
+
+
+def _alternatives(options: list[Any]) -> list[list[str]]:
+    """The queries of each item of a set: alternatives of one credential each.
+
+    Of options with several credentials, the first one counts.
+    """
+    if not options or not all(isinstance(one, list) and one for one in options):
+        raise bad_token("a credential set has no options")
+    if all(len(one) == 1 for one in options):
+        return [[str(one[0]) for one in options]]
+    return [[str(name)] for name in options[0]]
+
+
+def _read_query(query: dict[str, Any]) -> Wanted:
+    meta = query.get("meta")
+    vcts = _list_in(meta, "vct_values", MAX_SETS) if isinstance(meta, dict) else []
+    if query.get("format") != FORMAT or not vcts:
+        raise bad_token(f"it asks for something else than {FORMAT} of a type")
+    if query.get("multiple", False) or not query.get(
+        "require_cryptographic_holder_binding", True
+    ):
+        raise bad_token("it asks for several credentials at once, or for no binding")
+    claims = [_read_claim(one) for one in _list_in(query, "claims", MAX_CLAIMS)]
+    by_id = {name: claim for name, claim in claims if name is not None}
+    options = [tuple(claim for _, claim in claims)]
+    if "claim_sets" in query:
+        options = []
+        for names in _list_in(query, "claim_sets", MAX_SETS):
+            if not isinstance(names, list) or not all(
+                str(one) in by_id for one in names
+            ):
+                raise bad_token("a claim set names an unknown claim")
+            options.append(tuple(by_id[str(name)] for name in names))
+    return Wanted(
+        id=query["id"],
+        vcts=tuple(one for one in vcts if isinstance(one, str)),
+        options=tuple(options) or ((),),
+        authorities=_read_authorities(query),
+    )
+
+
+def _read_claim(claim: Any) -> tuple[str | None, Claim]:
+    path: Any = claim.get("path") if isinstance(claim, dict) else None
+    is_path = isinstance(path, list) and 1 <= len(path) <= sd_jwt.MAX_DEPTH
+    if not is_path or not isinstance(path[0], str):
+        raise bad_token("a claim has no path")
+    if not all(one is None or isinstance(one, str | int) for one in path):
+        raise bad_token("a claim has no path")
+    name = claim.get("id")
+    return (
+        name if isinstance(name, str) else None,
+        Claim(tuple(path), tuple(_list_in(claim, "values", MAX_CLAIMS))),
+    )
+
+
+def _read_authorities(query: dict[str, Any]) -> tuple[str, ...] | None:
+    """The key identifiers that are asked for; other kinds of lists are not known."""
+    if "trusted_authorities" not in query:
+        return None
+    return tuple(
+        value
+        for one in _list_in(query, "trusted_authorities", MAX_SETS)
+        if isinstance(one, dict) and one.get("type") == "aki"
+        for value in _list_in(one, "values", MAX_SETS)
+        if isinstance(value, str)
+    )
+
+
+def _list_in(part: Any, name: str, limit: int) -> list[Any]:
+    """The list of this name, empty without one. PeerError `bad_token`."""
+    found = part.get(name, []) if isinstance(part, dict) else None
+    if not isinstance(found, list) or len(found) > limit:
+        raise bad_token(f"{name} is no list, or too long")
+    return found

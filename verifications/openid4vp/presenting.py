@@ -1,0 +1,426 @@
+"""A hosted wallet answers a request of OpenID4VP with SD-JWT VCs that it holds.
+
+A verifier that is hosted here is never called over the network: what it is asked and
+told is one transaction with what the wallet stores.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
+
+from django.db.models import Value as SqlValue
+
+from connections.link_expiry import require_unexpired
+from connections.protocols.connectionless import link_gone_error, link_taken_error
+from core.errors import Conflict, Invalid, PeerError
+from core.work import transactions
+from credentials.models import Credential, CredentialFormat
+from credentials.openid4vci import holding
+from credentials.openid4vci.errors import ProtocolError
+from credentials.openid4vci.issuers import find_hosted
+from tenants import vault
+from verifications.models import Verification
+from verifications.openid4vp import answers, dcql, requests
+from verifications.openid4vp.dcql import Wanted
+from verifications.openid4vp.queries import FORMAT
+from verifications.proofs.policy import Policy, PolicyItem, Restriction
+from verifications.proofs.presentation_reading import Answer, Value
+from verifications.proofs.proof_items import Item
+from verifications.proofs.proof_values import proof_entry
+from verifications.proofs.request_reading import ProofRequest
+from verifications.proofs.selection import Selection
+from wallets.anoncreds import normalise_name
+from wallets.jose import certificates, encryption, sd_jwt, signing
+from wallets.models import Wallet
+
+SCHEMES = ("openid4vp", "haip-vp")
+State = Verification.State
+MAX_NAME = 200
+AT_ONCE = 20  # credentials that are decrypted before the next are read
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request object whose signature is that of its certificate.
+
+    items: what is asked for, by name; one of the queries of an item answers it.
+    """
+
+    body: dict[str, Any]
+    verifier_name: str
+    items: dict[str, list[Wanted]]
+
+    @property
+    def thread_id(self) -> str:
+        return signing.sha256_of(f"{self.body['client_id']} {self.body['nonce']}")
+
+    @cached_property
+    def policy(self) -> Policy:
+        """What is asked for, as a policy that asks the same."""
+        items = tuple(
+            PolicyItem(
+                policy_name=name,
+                attribute_names=tuple(wanted[0].names),
+                restrictions=tuple(
+                    Restriction({"vct": vct}) for one in wanted for vct in one.vcts
+                ),
+            )
+            for name, wanted in self.items.items()
+        )
+        return Policy(self.verifier_name, "1.0", items, ())
+
+
+def bad_request(why: str) -> Invalid:
+    hint = f"Give `verificationData` as the link of a request: {why}."
+    return Invalid("bad_verificationData", hint, {"verificationData": [hint]})
+
+
+def read_request(link: str) -> Request:
+    """Read the request behind a link, and check who has signed it.
+
+    400 `bad_verificationData`; 409 `request_not_signed`, `answer_not_encrypted`,
+    `unknown_transaction_data`, `offer_gone`, `offer_taken`, `link_expired`.
+    """
+    try:
+        query = {
+            name: values[0] for name, values in parse_qs(urlsplit(link).query).items()
+        }
+        address, client_id = query["request_uri"], query["client_id"]
+        text = _read_request_object(address)
+        return parse_request(text, client_id)
+    except KeyError as error:
+        raise bad_request(f"it has no {error.args[0]}") from None
+    except ValueError as error:
+        raise bad_request(str(error)) from None
+    except PeerError as error:
+        if error.code in ("bad_link", "bad_token"):
+            raise bad_request(error.message) from None
+        raise
+
+
+def _read_request_object(address: str) -> str:
+    found = _find_hosted_request(address)
+    if found.state == State.REJECTED:
+        raise link_gone_error()
+    if found.state != State.REQUESTED:
+        raise link_taken_error()
+    require_unexpired(found.require_connection())
+    return requests.sign_request(found, None)
+
+
+def _find_hosted_request(address: str) -> Verification:
+    """The row of the verifier here whose request or answer has this address."""
+    hosted = find_hosted(address)
+    if hosted is None:
+        raise PeerError("bad_link", "the verifier is of another installation")
+    tenant, path = hosted
+    kind, _, token = path.removeprefix("/").partition("/")
+    found = requests.find_request(tenant, token)
+    if kind not in ("requests", "responses"):
+        raise PeerError("bad_link", "this address has no request")
+    if found is None:
+        raise link_gone_error()
+    return found
+
+
+def parse_request(text: str, client_id: str) -> Request:
+    """Check a request object (OpenID4VP section 5) against the link's `client_id`.
+
+    PeerError `bad_token` if it is none.
+    """
+    token = signing.read_token(text, requests.TYP)
+    body = token.payload
+    try:
+        [leaf, *_] = certificates.read_chain(token.header.get("x5c"))
+        token.verify(certificates.key_of(leaf))
+    except PeerError as error:
+        raise PeerError("request_not_signed", error.message) from None
+    is_named = client_id == f"x509_hash:{certificates.hash_of(leaf)}"
+    if not is_named or body.get("client_id") != client_id:
+        raise PeerError(
+            "request_not_signed", "The request is not signed by whom its link names."
+        )
+    if body.get("response_mode") != "direct_post.jwt":
+        raise PeerError(
+            "answer_not_encrypted",
+            "The verifier asks for an answer without encryption.",
+        )
+    if "transaction_data" in body:
+        raise PeerError(
+            "unknown_transaction_data",
+            "The request is to confirm a transaction, which is not known here.",
+        )
+    for name in ("nonce", "response_uri"):
+        if not isinstance(body.get(name), str) or not body[name]:
+            raise signing.bad_token(f"it has no {name}")
+    _encryption_of(body)
+    metadata = body["client_metadata"]
+    name = metadata.get("client_name")
+    name = name if isinstance(name, str) and name else certificates.common_name_of(leaf)
+    return Request(body, name[:MAX_NAME], dcql.read_items(body.get("dcql_query")))
+
+
+def _encryption_of(body: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The key and the algorithm for the answer. PeerError `answer_not_encrypted`."""
+    refused = PeerError(
+        "answer_not_encrypted",
+        "The verifier has no key by which to encrypt the answer.",
+    )
+    metadata = body.get("client_metadata")
+    if not isinstance(metadata, dict):
+        raise refused
+    jwks = metadata.get("jwks")
+    keys = jwks.get("keys") if isinstance(jwks, dict) else None
+    encodings = metadata.get("encrypted_response_enc_values_supported", ["A128GCM"])
+    if not isinstance(keys, list) or not isinstance(encodings, list):
+        raise refused
+    encoding = next((one for one in encryption.ENCODINGS if one in encodings), None)
+    for jwk in keys:
+        try:
+            signing.read_public_key(jwk)
+        except PeerError:
+            continue
+        if encoding and jwk.get("alg", "ECDH-ES") == "ECDH-ES":
+            return jwk, encoding
+    raise refused
+
+
+def preview(wallet: Wallet, request: Request) -> Verification:
+    """The row of a request, unsaved: for a page, and to choose what to show."""
+    verification = Verification(
+        tenant=wallet.tenant,
+        wallet=wallet,
+        connection=None,
+        role=Verification.Role.PROVER,
+        state=State.REQUESTED,
+        format=CredentialFormat.SD_JWT,
+        thread_id=request.thread_id,
+    )
+    vault.seal(verification, "policy", request.policy.to_json())
+    vault.seal(verification, "request_body", request.body)
+    return verification
+
+
+def request_of(verification: Verification) -> Request:
+    """The request of a wallet's row. Decrypts in each call."""
+    body = vault.unseal(verification, "request_body")
+    name = verification.unsealed_policy().name
+    return Request(body, name, dcql.read_items(body.get("dcql_query")))
+
+
+def find_available(verification: Verification) -> list[tuple[Item, list[Credential]]]:
+    """Each item with the wallet's credentials that answer it, oldest first.
+
+    Expired and revoked ones are left out.
+    """
+    request = request_of(verification)
+    found: dict[str, list[Credential]] = {name: [] for name in request.items}
+    for row, held in _read_held(verification.wallet, request):
+        for name, wanted in request.items.items():
+            if _answer_of(wanted, held) and is_usable(row, held):
+                found[name].append(row)
+    items = ProofRequest.of_policy(request.policy).items
+    return [(item, found[item.policy_name]) for item in items]
+
+
+def is_usable(row: Credential, held: sd_jwt.Credential) -> bool:
+    try:
+        held.check_times(time.time())
+    except PeerError:
+        return False
+    return row.state == Credential.State.ISSUED and not holding.is_revoked(row)
+
+
+def _read_held(
+    wallet: Wallet, request: Request
+) -> Iterator[tuple[Credential, sd_jwt.Credential]]:
+    """The wallet's SD-JWT VCs that have a claim of the request, oldest first."""
+    wanted = [one for queries in request.items.values() for one in queries]
+    names = sorted({normalise_name(name) for one in wanted for name in one.names})
+    held = Credential.in_wallet(wallet, CredentialFormat.SD_JWT).order_by("pk")
+    if all(one.names for one in wanted):
+        field = Credential._meta.get_field("attribute_names")
+        given = SqlValue(names, output_field=field)
+        held = held.filter(attribute_names__overlap=given)
+    for row in held.iterator(chunk_size=AT_ONCE):
+        stored = vault.unseal(row, "credential")
+        yield row, sd_jwt.read(stored["sd_jwt"])
+
+
+def _answer_of(
+    wanted: Sequence[Wanted], held: sd_jwt.Credential
+) -> tuple[Wanted, list[sd_jwt.Path]] | None:
+    """The first query of an item that a credential answers, and what it shows then."""
+    for one in wanted:
+        if (paths := one.paths_shown_by(held)) is not None:
+            return one, paths
+    return None
+
+
+@transactions.atomic()
+def answer_link(
+    wallet: Wallet, link: str, selections: Sequence[Selection] | None = None
+) -> Verification:
+    """Answer the request behind a link. A second call returns the same answer.
+
+    selections: the credential of each item; without them the oldest that fits.
+
+    Errors as of read_request(); 400 `unknown_policy`, `unknown_credential`,
+    `selected_twice`, `restriction_not_met`; 409 `nothing_fits`, `quota_exceeded`; 503
+    `organization_frozen`.
+    """
+    wallet.lock_or_404()
+    request, verification = _receive(wallet, link)
+    if verification.state == State.REQUESTED:
+        _answer(verification, request, selections)
+    return verification
+
+
+@transactions.atomic()
+def decline_link(wallet: Wallet, link: str, reason: str = "") -> Verification:
+    """Decline the request behind a link, and tell its verifier."""
+    wallet.lock_or_404()
+    request, verification = _receive(wallet, link)
+    answer = {"error": answers.DECLINED, "state": request.body.get("state")}
+    _send(request, answer)
+    verification.decline(reason)
+    return verification
+
+
+def _receive(wallet: Wallet, link: str) -> tuple[Request, Verification]:
+    """Store the request of a link, unless this wallet has it."""
+    if known := _find_answered(wallet, link):
+        return request_of(known), known
+    request = read_request(link)
+    hosted = _find_hosted_request(request.body["response_uri"])
+    if hosted.wallet_id == wallet.pk:
+        message = "A wallet cannot answer its own offer or request."
+        raise Invalid("own_message", message)
+    verification = preview(wallet, request)
+    verification.insert_within_quota()
+    return request, verification
+
+
+def _find_answered(wallet: Wallet, link: str) -> Verification | None:
+    """What this wallet has answered to a link of this installation."""
+    address = parse_qs(urlsplit(link).query).get("request_uri", [""])[0]
+    try:
+        hosted = _find_hosted_request(address)
+    except (PeerError, Conflict):
+        return None
+    key = vault.unseal(hosted, "answer_key")
+    thread_id = signing.sha256_of(f"{key['client_id']} {key['nonce']}")
+    rows = Verification.objects.filter(thread_id=thread_id, wallet=wallet)
+    return rows.filter(role=Verification.Role.PROVER).first()
+
+
+def _answer(
+    verification: Verification,
+    request: Request,
+    selections: Sequence[Selection] | None,
+) -> None:
+    chosen = _choose(verification, request, selections)
+    vp_token, proof = {}, {}
+    items = {
+        one.policy_name: one for one in ProofRequest.of_policy(request.policy).items
+    }
+    for name, (row, held) in chosen.items():
+        answer = _answer_of(request.items[name], held)
+        assert answer, "it was chosen because it answers"
+        wanted, paths = answer
+        stored = vault.unseal(row, "credential")
+        presented = sd_jwt.present(
+            held,
+            paths,
+            request.body["client_id"],
+            request.body["nonce"],
+            signing.decode_base64url(stored["secret"]),
+            int(time.time()),
+        )
+        vp_token[wanted.id] = [presented]
+        texts = row.unsealed_values() or {}
+        shown = {one: Value(texts[one], "") for one in wanted.names if one in texts}
+        answered = [Answer("revealed_attr_groups", 0, shown)]
+        proof[name] = {**proof_entry(items[name], answered, True), "format": FORMAT}
+    verification.present({"vp_token": vp_token}, proof)
+    _send(request, {"vp_token": vp_token, "state": request.body.get("state")})
+
+
+def _choose(
+    verification: Verification,
+    request: Request,
+    selections: Sequence[Selection] | None,
+) -> dict[str, tuple[Credential, sd_jwt.Credential]]:
+    """The credential of each item. See answer_link()."""
+    chosen: dict[str, tuple[Credential, sd_jwt.Credential]] = {}
+    if selections is None:
+        for row, held in _read_held(verification.wallet, request):
+            for name in request.items.keys() - chosen.keys():
+                if _answer_of(request.items[name], held) and is_usable(row, held):
+                    chosen[name] = row, held
+            if len(chosen) == len(request.items):
+                return chosen
+        missing = ", ".join(request.items.keys() - chosen.keys())
+        raise Conflict(
+            "nothing_fits", f"The wallet has no credential that answers {missing}."
+        )
+    for name, credential_id in _check_selections(request, selections).items():
+        selected = _find_held(verification.wallet, credential_id)
+        if selected is None:
+            raise _bad_selection("unknown_credential", name, "is not in the wallet")
+        held = sd_jwt.read(vault.unseal(selected, "credential")["sd_jwt"])
+        if not _answer_of(request.items[name], held):
+            raise _bad_selection("restriction_not_met", name, "does not answer it")
+        chosen[name] = selected, held
+    return chosen
+
+
+def _find_held(wallet: Wallet, credential_id: str) -> Credential | None:
+    try:
+        pk = UUID(credential_id)
+    except ValueError:
+        return None
+    rows = Credential.in_wallet(wallet, CredentialFormat.SD_JWT)
+    return rows.filter(pk=pk).first()
+
+
+def _check_selections(
+    request: Request, selections: Sequence[Selection]
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in selections:
+        name = one.policy_name
+        if name not in request.items:
+            raise _bad_selection("unknown_policy", name, "is not asked for")
+        if name in found:
+            raise _bad_selection("selected_twice", name, "has two credentials")
+        found[name] = one.credential_id
+    if missing := request.items.keys() - found.keys():
+        # A part of what is asked for is no answer.
+        raise Conflict("nothing_fits", f"Choose a credential for {', '.join(missing)}.")
+    return found
+
+
+def _bad_selection(code: str, name: str, why: str) -> Invalid:
+    message = f"{name}: the selection {why}."
+    return Invalid(code, message, {"parameters": [message]})
+
+
+def _send(request: Request, answer: dict[str, Any]) -> None:
+    """Encrypt an answer and give it to the verifier."""
+    jwk, encoding = _encryption_of(request.body)
+    plaintext = json.dumps(
+        {name: one for name, one in answer.items() if one is not None}
+    )
+    key_id = str(jwk.get("kid", ""))
+    text = encryption.encrypt(plaintext.encode(), jwk, encoding, key_id)
+    hosted = _find_hosted_request(request.body["response_uri"])
+    try:
+        answers.receive_answer(hosted, {"response": text})
+    except ProtocolError:
+        raise link_taken_error() from None
