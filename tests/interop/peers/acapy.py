@@ -1,6 +1,7 @@
 """ACA-Py as a peer: installed once into a cache outside the checkout, run on loopback.
 
 ACAPY, ACAPY_CURRENT: the `aca-py` programs, if they are installed already.
+ACAPY_WEBVH: folders with its plugin `webvh` and what that needs, as in PYTHONPATH.
 AGENCY_PEERS: the cache. ACAPY_PYTHON, ACAPY_CURRENT_PYTHON: the interpreters that they
 are installed with.
 """
@@ -10,7 +11,9 @@ import os
 import secrets
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import base58
@@ -129,7 +132,14 @@ class Acapy:
     `known`: the exchanges that tests have used.
     """
 
-    def __init__(self, release: Release, folder: Path, label: str, *options: str):
+    def __init__(
+        self,
+        release: Release,
+        folder: Path,
+        label: str,
+        *options: str,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ):
         self.release, self.label = release, label
         self.port, admin = free_port(), free_port()
         self.url, self.endpoint = (
@@ -139,10 +149,11 @@ class Acapy:
         self.http, self.webhooks = requests.Session(), Webhooks()
         self.known: set[str] = set()
         command = [str(program(release)), "start", *self._arguments(admin), *options]
-        environment = os.environ | {"HOME": str(folder), "PYTHONPATH": str(PLUGINS)}
+        inherited = os.environ | {"HOME": str(folder), "PYTHONPATH": str(PLUGINS)}
         for name in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"):
-            environment.pop(name, None)
-        self.process = Process(command, environment, folder / f"{label}.log")
+            inherited.pop(name, None)
+        log = folder / f"{label}.log"
+        self.process = Process(command, inherited | environment, log)
 
     def _arguments(self, admin: int) -> list[str]:
         port, key = str(self.port), base58.b58encode(secrets.token_bytes(32)).decode()
