@@ -178,6 +178,7 @@ def test_credo_proves_a_credential_until_it_is_revoked(
     assert shown["isValid"] is False
 
 
+@pytest.mark.parametrize("credo", ["reachable"], indirect=True)
 def test_credo_is_believed_while_somebody_else_is_revoked(
     office, revocable, credo, link
 ):
