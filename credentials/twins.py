@@ -125,7 +125,6 @@ def on_network(
     return found
 
 
-@network_reads.atomic_with_reads
 def offer(
     connection: Connection, definition: CredentialDefinition, **offered: Any
 ) -> Credential:
@@ -136,10 +135,21 @@ def offer(
     """
     twin = None if connection.seems_hosted else find_twin(definition)
     if twin and twin.twin_of and definition.tenant.network.kind == Network.Kind.LOCAL:
-        connection = connection.lock_for_exchange()
-        usual = discover_features.choose_format(connection, ISSUE_CREDENTIAL)
-        if not usual.is_first and connection.attachment_format != HLINDY:
-            definition = twin
+        return _offer_readable(connection, definition, twin, **offered)
+    return Credential.offer(connection, definition, **offered)
+
+
+@network_reads.atomic_with_reads
+def _offer_readable(
+    connection: Connection,
+    definition: CredentialDefinition,
+    twin: CredentialDefinition,
+    **offered: Any,
+) -> Credential:
+    connection = connection.lock_for_exchange()
+    usual = discover_features.choose_format(connection, ISSUE_CREDENTIAL)
+    if not usual.is_first and connection.attachment_format != HLINDY:
+        definition = twin
     return Credential.offer(connection, definition, **offered)
 
 
