@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from agency.holders.links.links import Link
-from agency.words.cards import Card, draw_card
+from agency.words.asking import ask_in_words, definition_ids
+from agency.words.cards import Card, definitions_of, draw_card
 from credentials.models import Credential
 from verifications.models import Verification
 from verifications.wording import Predicate, label_of, predicate_of, shown_attributes
@@ -13,9 +14,13 @@ MAX_LISTED = 12  # the rest is folded
 
 @dataclass(frozen=True)
 class Contents:
-    """card: that is offered, without values. shown: names of attributes."""
+    """card: that is offered, without values. shown: names of attributes.
+
+    sentence: what is asked, or "" if that is too much for one.
+    """
 
     card: Card | None = None
+    sentence: str = ""
     shown: list[str] = field(default_factory=list)
     proven: list[Predicate] = field(default_factory=list)
     goal: str = ""
@@ -43,7 +48,11 @@ def contents_of(link: Link) -> Contents:
         return Contents(draw_card(link.exchange.definition), goal=goal)
     if isinstance(link.exchange, Verification):
         items = link.exchange.require_proof_request().items
+        asked = link.exchange
+        known = definitions_of(asked.tenant_id, definition_ids(items))
+        day = asked.created_at.date()
         return Contents(
+            sentence=ask_in_words(items, known, day),
             shown=[label_of(name) for name in shown_attributes(items)],
             proven=[predicate_of(item) for item in items if item.is_predicate],
             goal=goal,

@@ -14,7 +14,7 @@ from tests.agency.holders.links.conftest import (
     LinkPage,
     text_of,
 )
-from tests.support.policies import predicate
+from tests.support.policies import attribute, predicate
 from verifications.wording import value_words
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -166,3 +166,28 @@ def test_the_title_names_no_credential(offer, ask):
         title = page.partition("<title>")[2].partition("</title>")[0]
         assert title.startswith("Faber College ")
         assert "Degree" not in title and "Full Name" not in title
+
+
+def test_one_card_and_an_age_are_asked_in_one_sentence(faber, ask):
+    names = {"en": "Member card", "de": "Mitgliedskarte", "ar": "بطاقة عضو"}
+    claims = {"born": {"type": "date"}}
+    made = faber.defines("name", "born", claims=claims, display={"names": names})
+    only = {"restrictions": [{"credentialDefinitionId": made["definitionId"]}]}
+    name, adult = (
+        attribute("name", **only),
+        predicate("born", "<=", "today-18y", **only),
+    )
+    for body, sentence in (
+        ({"attributes": [name]}, "Show your \u2068Member card\u2069"),
+        ({"attributes": [name], "predicates": [adult]}, "and that you are 18 or older"),
+        ({"predicates": [adult]}, "Show that you are 18 or older"),
+    ):
+        asked = ask(**{"attributes": [], "predicates": []} | body)
+        assert sentence in text_of(page_of(asked).open())
+    for language, word in names.items():
+        page = page_of(ask(attributes=[name], predicates=[]))
+        shown = page.open(**{"Accept-Language": language})
+        assert f"\u2068{word}\u2069" in text_of(shown)
+    several = predicate("born", "<=", 20000101, **only)
+    asked = ask(attributes=[name], predicates=[several])
+    assert "asks you for a proof" in text_of(page_of(asked).open())
