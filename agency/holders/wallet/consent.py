@@ -14,7 +14,7 @@ from agency.holders.wallet.holdings import (
     read_values,
 )
 from core.errors import Invalid
-from credentials.models import Credential
+from credentials.models import Credential, CredentialFormat
 from tenants import vault
 from verifications.models import Verification
 from verifications.present_proof import prover
@@ -169,6 +169,9 @@ def disclosure_of(verification: Verification) -> Disclosure:
         *parts.get("revealed_attrs", {}),
         *parts.get("revealed_attr_groups", {}),
     }
+    if verification.format == CredentialFormat.SD_JWT:
+        # It is answered as a whole.
+        revealed = {*(verification.unsealed_proof() or {})}
     hidden, proven = parts.get("unrevealed_attrs", {}), parts.get("predicates", {})
     items = verification.require_proof_request().items
     attributes = [item for item in items if not item.is_predicate]

@@ -23,8 +23,11 @@ from connections.protocols import connectionless, handshakes
 from core.api.views import heavy
 from credentials.issue_credential import handlers
 from credentials.messages import check_shared_offer, read_preview
+from credentials.models import Credential
+from credentials.openid4vci import holding
 from verifications.messages import check_shared_request
 from verifications.models import Verification
+from verifications.openid4vp import presenting
 from verifications.present_proof import prover
 from wallets.models import Wallet
 
@@ -81,6 +84,8 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
     `bad_verificationData` if what the link carries cannot be read.
     """
     assert found.connection
+    if found.connection.wallet_link:
+        return prepare_openid(found, found.connection.wallet_link, wallet)
     body = invitation_links.shared_message(found.connection)
     tenant = found.tenant
     if found.kind == Kind.INVITATION or found.connection.carries_exchange:
@@ -98,6 +103,36 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
         partial(answer_request, wallet, asked),
         partial(decline_request, wallet, asked),
     )
+
+
+def prepare_openid(found: Link, link: str, wallet: Wallet) -> Acceptance:
+    """The same for a link of OpenID4VC, with which nobody connects.
+
+    Of an offer with a transaction code nothing is shown: 400 `transaction_code_missing`.
+    """
+    if found.kind == Kind.OFFER:
+        assert isinstance(found.exchange, Credential)
+        holding.require_code(holding.read_offer(wallet, link), "")
+        values = found.exchange.unsealed_values() or {}
+        return Acceptance(
+            lambda: {"values": holdings.shown_values(values)},
+            lambda request: redirect(
+                "web_wallet:offer", object_id=holding.accept_link(wallet, link).pk
+            ),
+        )
+    unsaved = presenting.preview(wallet, presenting.read_request(link))
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        selections = consent.read_selections(unsaved, request.POST)
+        answered = presenting.answer_link(wallet, link, selections)
+        return redirect("web_wallet:request", object_id=answered.pk)
+
+    def decline(request: HttpRequest) -> HttpResponse:
+        reason = consent.read_reason(request.POST)
+        declined = presenting.decline_link(wallet, link, reason)
+        return redirect("web_wallet:request", object_id=declined.pk)
+
+    return Acceptance(lambda: consent.consent_context(unsaved), answer, decline)
 
 
 def accept_invitation(
