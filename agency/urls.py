@@ -26,6 +26,7 @@ credentials_api = [
     *connections.credentials_api,
     *credentials.credentials_api,
     *verifications.credentials_api,
+    *wallets.credentials_api,
     *sandbox.credentials_api,
     *organizations.credentials_api,
     *webhooks.credentials_api,

@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 from core.database.base import fetch_rows
 from core.database.collation import case_insensitive
 from core.database.compiled_sql import CompiledQuery, insert_row
-from core.errors import NotFound, OrganizationFrozen
+from core.errors import Conflict, Invalid, NotFound, OrganizationFrozen, PeerError
 from core.work import transactions
 from tenants import quotas, vault
 from tenants.models import Erasure, LiveRows, NotedRow, Notes, Record, Tenant
@@ -477,6 +477,46 @@ class SigningKey(Record):
         self.save(update_fields=["x5c", "ends_at", "is_uploaded", "updated_at"])
 
     @classmethod
+    def upload(cls, tenant: Tenant, pem: str) -> Self:
+        """Use certificates of another authority for the key that the first is of.
+
+        What was signed before stays valid, as the key is the same. 400
+        `invalid_certificate`.
+        """
+        chain = certificates.read_pem(pem)
+        try:
+            jwk = signing.jwk_of(certificates.key_of(chain[0]))
+        except PeerError as error:
+            raise Invalid("invalid_certificate", error.message) from None
+        rows = cls.objects.filter(tenant=tenant, thumbprint=signing.thumbprint_of(jwk))
+        key = rows.first()
+        if key is None:
+            message = (
+                "The first certificate is of no key of the organization. Have the one "
+                "signed that `GET /openid/certificateRequest` answers."
+            )
+            raise Invalid("invalid_certificate", message)
+        chain = certificates.check_own_chain(
+            chain, issuer_url(tenant.pk), timezone.now()
+        )
+        key.use_certificates(chain, is_uploaded=True)
+        return key
+
+    @property
+    def audit_facts(self) -> dict[str, Any]:
+        return {"purpose": self.purpose, "thumbprint": self.thumbprint}
+
+    @property
+    def pem(self) -> str:
+        return certificates.encode_pem(certificates.read_chain(self.x5c))
+
+    def make_request(self) -> str:
+        """Return a request for its certificate (PKCS#10), in PEM."""
+        return certificates.make_request(
+            self.tenant.name, issuer_url(self.tenant_id), self.unseal_secret()
+        )
+
+    @classmethod
     def ending_before(cls, moment: datetime) -> "models.QuerySet[Self]":
         """Return the keys whose certificates end before, the first to end first."""
         rows = cls.objects.filter(ends_at__lt=moment, tenant__deleted_at=None)
@@ -502,6 +542,83 @@ class SigningKey(Record):
     def sign(self, payload: dict[str, Any], typ: str) -> str:
         """Sign a token whose header has the certificates."""
         return signing.sign_token(payload, self.unseal_secret(), typ, x5c=self.x5c)
+
+
+class TrustAnchor(Record):
+    """An authority by which an organization knows other issuers of SD-JWT VCs.
+
+    A restriction of a policy names it. certificate: base64 of its DER. fingerprint: its
+    SHA-256.
+    """
+
+    api_id = "pk"
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    name = models.CharField(max_length=100)
+    certificate = models.TextField()
+    fingerprint = models.CharField(max_length=64)
+    ends_at = models.DateTimeField()
+
+    MAX_OF_TENANT = 100
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "fingerprint"], name="trust_anchor_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def audit_facts(self) -> dict[str, Any]:
+        return {"name": self.name, "fingerprint": self.fingerprint}
+
+    @property
+    def pem(self) -> str:
+        return certificates.encode_pem(certificates.read_chain([self.certificate]))
+
+    @classmethod
+    def create(cls, tenant: Tenant, name: str, pem: str) -> Self:
+        """Trust an authority from now on. pem: its certificate.
+
+        400 `invalid_certificate`; 409 `trust_anchor_exists`, `too_many_trust_anchors`.
+        """
+        chain = certificates.read_pem(pem)
+        if len(chain) > 1:
+            raise Invalid("invalid_certificate", "Give one certificate.")
+        [found] = chain
+        certificates.check_anchor(found, timezone.now())
+        for own in Authority.objects.all():
+            # It stands behind all organizations here, so it would prove nothing.
+            if own.read_certificate().public_key() == found.public_key():
+                message = (
+                    "This is the authority of this server. Name definitions in a "
+                    "policy, whose organizations are known."
+                )
+                raise Invalid("invalid_certificate", message)
+        made = cls(
+            tenant=tenant,
+            name=name,
+            certificate=certificates.encode_chain([certificates.der_of(found)])[0],
+            fingerprint=certificates.fingerprint_of(found),
+            ends_at=certificates.ends_at(chain),
+        )
+        with transactions.atomic():
+            # One call at a time counts and inserts.
+            tenant.lock_row()
+            rows = cls.objects.filter(tenant=tenant)
+            if rows.filter(fingerprint=made.fingerprint).exists():
+                message = "This certificate is a trust anchor already."
+                raise Conflict("trust_anchor_exists", message)
+            if rows.count() >= cls.MAX_OF_TENANT:
+                message = (
+                    f"An organization has at most {cls.MAX_OF_TENANT} trust anchors. "
+                    "Delete one first."
+                )
+                raise Conflict("too_many_trust_anchors", message)
+            made.save(force_insert=True)
+        return made
 
 
 def issuer_url(tenant_id: UUID) -> str:

@@ -1,7 +1,15 @@
-"""Routes of wallets, under `…/api/`."""
+"""Routes of wallets, under `…/api/`, and of the trust of an organization."""
 
 from core.api.views import route
+from wallets.api.trust import CertificateRequests, Certificates, TrustAnchors
 from wallets.api.wallets import Wallets
+
+credentials_api = [
+    route("openid/trustAnchors", TrustAnchors, get="list", post="create"),
+    route("openid/trustAnchors/<str:trustAnchorId>", TrustAnchors, delete="destroy"),
+    route("openid/certificateRequest", CertificateRequests, get="retrieve"),
+    route("openid/certificates", Certificates, put="update"),
+]
 
 wallet_api = [
     route("wallets", Wallets, get="list", post="create", delete="destroy_by_query"),

@@ -7,15 +7,18 @@ so those of a wallet are read in one call.
 """
 
 import contextlib
+from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from django.core.management import CommandError
+from django.utils import timezone
 
 from core.api.openapi import examples
 from credentials.models import RevocationRegistry
 from tenants.lifecycle import public_did
 from tenants.models import Tenant
+from wallets.jose import certificates, signing
 
 Ids = dict[str, str]
 PAUSE_TRIES = 20
@@ -232,15 +235,27 @@ def make_named_objects(api: Api, story: Story) -> Ids:
     holder = {"behaviour": "accept"}
     rex = create("/sandbox/holders", "Rex", holder)
     holder_to_delete = create("/sandbox/holders", "To be deleted", holder)
+    authority = {"certificate": make_authority()}
+    anchor_to_delete = create("/openid/trustAnchors", "To be deleted", authority)
     return {
         examples.POLICY_TO_DELETE: to_delete["policyId"],
         examples.POLICY_TO_DELETE_AS_DEFINITION: to_delete_as_definition["policyId"],
         examples.KIOSK: front_desk["kioskId"],
         examples.KIOSK_TO_REVOKE: to_revoke["kioskId"],
         examples.KEY_TO_REVOKE: key_to_revoke["keyId"],
+        examples.TRUST_ANCHOR_TO_DELETE: anchor_to_delete["trustAnchorId"],
         examples.SIMULATED_HOLDER: rex["holderId"],
         examples.SIMULATED_HOLDER_TO_DELETE: holder_to_delete["holderId"],
     }
+
+
+def make_authority() -> str:
+    """Return the certificate of an authority in PEM."""
+    now = timezone.now()
+    ends = now + timedelta(days=3650)
+    der = certificates.make_authority("State", signing.generate_secret(), now, ends)
+    chain = certificates.read_chain(certificates.encode_chain([der]))
+    return certificates.encode_pem(chain)
 
 
 def make_verifications(api: Api, story: Story) -> Ids:

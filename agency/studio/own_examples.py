@@ -22,7 +22,7 @@ from credentials.models import (
 from sandbox.models import SimulatedHolder
 from tenants.models import ApiKey, Membership, Tenant
 from verifications.models import Kiosk, Verification, VerificationPolicy
-from wallets.models import Wallet
+from wallets.models import TrustAnchor, Wallet
 from webhooks.models import Delivery, Webhook
 
 LOOKED_AT = 200  # of each kind: an organization may have a million
@@ -115,6 +115,7 @@ def sources_of_tenant(tenant: Tenant) -> dict[str, Source]:
     without_kiosk = policies.filter(has_kiosk=False)
     kiosks = Kiosk.objects.filter(tenant=tenant)
     holders = SimulatedHolder.objects.filter(tenant=tenant)
+    anchors = TrustAnchor.objects.filter(tenant=tenant)
     keys = ApiKey.live().filter(tenant=tenant, last_used_at=None)
     registries = RevocationRegistry.objects.filter(tenant=tenant)
     return {
@@ -131,6 +132,7 @@ def sources_of_tenant(tenant: Tenant) -> dict[str, Source]:
         examples.KIOSK: Source(kiosks),
         examples.KIOSK_TO_REVOKE: Source(kiosks, "pk", True),
         examples.KEY_TO_REVOKE: Source(keys, "pk", True),
+        examples.TRUST_ANCHOR_TO_DELETE: Source(anchors, "pk", True),
         examples.SIMULATED_HOLDER: Source(holders),
         examples.SIMULATED_HOLDER_TO_DELETE: Source(holders, "pk", True),
         **sources_of_bulks(tenant),

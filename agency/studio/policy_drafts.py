@@ -47,6 +47,7 @@ MEMBERS = {
     "schema_version": "schemaVersion",
     "schema_issuer": "schemaIssuerDid",
     "vct": "vct",
+    "anchor": "trustAnchorId",
 }
 LABELS = {
     "definition": "definition",
@@ -56,6 +57,7 @@ LABELS = {
     "schema_version": "schema version",
     "schema_issuer": "schema issuer",
     "vct": "type",
+    "anchor": "trust anchor",
 }
 VALUE_PARTS = ("attribute", "value")  # of `value`, the value that is required
 PROVEN = "proven_by"  # names, with commas between them

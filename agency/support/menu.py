@@ -80,6 +80,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "tenants.dailyusage",
             "wallets.key",
             "wallets.signingkey",
+            "wallets.trustanchor",
             "wallets.authority",
             "wallets.sparekey",
             "wallets.keyrequest",

@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from wallets.jose import certificates, sd_jwt, signing
+from wallets.models import SigningKey, issuer_url
 
 AUDIENCE = "x509_hash:Uvo3HtuIxuhC92rShpgqcT3YXwrqRxWEviRiA0OZszk"
 NONCE = "n-0S6_WzA2Mj"
@@ -29,12 +30,23 @@ class Authority:
             certificates.encode_chain([self.der])
         )
 
+    @property
+    def pem(self):
+        return certificates.encode_pem([self.certificate])
+
     def certify(self, secret, uri=URI, begins=-1, ends=365):
         """The `x5c` of a key that an organization of this URI has."""
         leaf = certificates.make_leaf(
             "Faber", uri, secret, self.der, self.secret, in_days(begins), in_days(ends)
         )
         return certificates.encode_chain([leaf])
+
+    def certify_key(self, tenant, purpose=SigningKey.Purpose.CREDENTIALS, **times):
+        """Certificates for the key of an organization here, in PEM."""
+        key = SigningKey.of(tenant, purpose)
+        uri = issuer_url(tenant.pk)
+        x5c = self.certify(key.unseal_secret(), uri, **times)
+        return certificates.encode_pem(certificates.read_chain(x5c))
 
 
 def disclosure(*parts):

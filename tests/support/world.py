@@ -19,6 +19,7 @@ from tests.factories import LoggedRequestFactory
 from tests.support.openid_wallet import OpenIdWallet
 from tests.support.outside_agent import Agent
 from tests.support.people import Organization, Provider
+from tests.support.sd_jwt import Authority
 from wallets.models import Wallet
 
 LOGO = "https://office.example/logo.png"
@@ -196,6 +197,10 @@ class World:
     def another_key(self):
         return self.faber.post("/keys", {"name": "Desk", "scopes": ["read"]})["keyId"]
 
+    def another_anchor(self):
+        named = {"name": "State", "certificate": Authority().pem}
+        return self.faber.post("/openid/trustAnchors", named)["trustAnchorId"]
+
     def another_simulated_holder(self, name=None):
         # As long as the name of the other holder, but not the same.
         rex = {"name": name or self.called.holder[::-1], "behaviour": "accept"}
@@ -226,6 +231,7 @@ class World:
             "holderId": self.simulated["holderId"],
             "keyId": self.another_key(),
             "kioskId": self.kiosk["kioskId"],
+            "trustAnchorId": self.another_anchor(),
             "tenantId": str(self.faber.tenant.public_id),
             "networkId": "local",
             "verificationDefinitionId": self.stored_policy,
@@ -254,6 +260,7 @@ class World:
         self.asked()
         self.another_policy()
         self.another_kiosk()
+        self.another_anchor()
         self.another_simulated_holder(f"Rex {number}")
         self.bulk()
         self.said(faber, self.connection[0])

@@ -108,6 +108,11 @@ class VerificationPolicyRestriction(CredentialFilter):
 
     value = RestrictedAttribute(required=False)
     vct = optional_text(500, help_text=f"The type of an SD-JWT VC. {ONLY_BY_OPENID}")
+    trustAnchorId = optional_text(
+        64,
+        help_text="The authority behind another issuer of SD-JWT VCs, which signs "
+        f"credentials of the type `vct`. {ONLY_BY_OPENID}",
+    )
     provenBy = serializers.ListField(
         child=serializers.CharField(max_length=256, trim_whitespace=False),
         required=False,

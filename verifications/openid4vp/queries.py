@@ -257,7 +257,7 @@ def _answer_one(item: PolicyItem, allowed: Allowed) -> Answers:
     elif not allowed:
         why = (
             "no definition that its restrictions name is issued as dc+sd-jwt. Add that "
-            "format to the definition, or name another."
+            "format to the definition, or name another, or a trust anchor of yours."
         )
     elif item.is_predicate:
         names = ", ".join(source.name for source, _ in allowed)

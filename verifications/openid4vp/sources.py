@@ -11,9 +11,9 @@ from core.work import network_reads
 from credentials.models import CredentialFormat, DefinitionFormat
 from tenants.models import Tenant
 from verifications.openid4vp.queries import MAX_QUERIES, DerivedClaim, Source
-from verifications.proofs.policy import Restriction
+from verifications.proofs.policy import TRUST_ANCHOR, Restriction
 from wallets.anoncreds import normalise_name
-from wallets.models import issuer_url
+from wallets.models import TrustAnchor, issuer_url
 
 COLUMNS = {
     "credentialDefinitionId": "definition__definition_id",
@@ -27,9 +27,15 @@ COLUMNS = {
 def find_sources(tenant: Tenant, restriction: Restriction) -> list[Source]:
     """Return the kinds of credentials that an organization means by a restriction.
 
-    That are definitions of its network which are issued as SD-JWT VC. Of more than
+    That are definitions of its network which are issued as SD-JWT VC, or what another
+    issuer has signed, below a trust anchor of the organization. Of more than
     compile_queries() takes, some are left out.
     """
+    if anchor_id := restriction.facts.get(TRUST_ANCHOR):
+        vct = restriction.facts["vct"]
+        wanted = [one for one in [_read_uuid(anchor_id)] if one]
+        rows = TrustAnchor.objects.filter(tenant=tenant, pk__in=wanted)
+        return [Source(vct, vct, anchors=(row.certificate,)) for row in rows]
     return [_source_of(row) for row in _definitions_of(tenant, restriction)]
 
 
@@ -73,11 +79,15 @@ def _begins_with(column: str, did: str) -> Q:
 def _owner_of(type_id: str) -> UUID | None:
     """The organization below whose address a type lies."""
     issuer, _, _ = type_id.partition("/types/")
+    tenant_id = _read_uuid(issuer.rpartition("/")[2])
+    return tenant_id if tenant_id and issuer_url(tenant_id) == issuer else None
+
+
+def _read_uuid(text: str) -> UUID | None:
     try:
-        tenant_id = UUID(issuer.rpartition("/")[2])
+        return UUID(text)
     except ValueError:
         return None
-    return tenant_id if issuer_url(tenant_id) == issuer else None
 
 
 def _source_of(row: DefinitionFormat) -> Source:

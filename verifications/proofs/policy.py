@@ -24,7 +24,8 @@ MAX_TIMESTAMP = 253402300799  # the last second of the year 9999
 
 REVOCATION_REQUIREMENT = "revocationRequirement"
 # The members of a restriction that no credential of AnonCreds has.
-SD_JWT_FIELDS = ("vct",)
+TRUST_ANCHOR = "trustAnchorId"
+SD_JWT_FIELDS = ("vct", TRUST_ANCHOR)
 PROVEN_BY = "provenBy"
 LOWER_BOUND_TYPES = (">=", ">")
 # Definition id -> the normalised names of its attributes that are always integers.

@@ -15,6 +15,7 @@ from verifications.proofs.policy import (
     PROVEN_BY,
     REVOCATION_REQUIREMENT,
     SD_JWT_FIELDS,
+    TRUST_ANCHOR,
     Policy,
     format_time,
 )
@@ -32,6 +33,7 @@ from wallets.anoncreds import normalise_name
 
 MAX_GRACE_SECONDS = 3600
 MAX_PROVEN_BY = 10
+OF_OTHER_ISSUERS = {*SD_JWT_FIELDS, "value"}  # besides provenBy
 
 _Errors = defaultdict[str, list[str]]  # sentences by the path of their member
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?")
@@ -210,6 +212,13 @@ def _read_restriction(errors: _Errors, path: str, body: dict) -> dict:
         restriction["value"] = {"attributeName": name, "attributeValue": required}
     if not restriction:
         errors[path].append("An empty restriction allows everything; leave it out.")
+    if TRUST_ANCHOR in restriction and not (
+        "vct" in restriction and restriction.keys() <= OF_OTHER_ISSUERS
+    ):
+        errors[f"{path}.{TRUST_ANCHOR}"].append(
+            "Name the vct beside it, and nothing else but `value` and `provenBy`: the "
+            "rest is of definitions here."
+        )
     if body.get(PROVEN_BY) is not None:
         restriction[PROVEN_BY] = _read_names(
             errors, f"{path}.{PROVEN_BY}", body[PROVEN_BY], MAX_PROVEN_BY

@@ -8,6 +8,7 @@ import base64
 import binascii
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -26,6 +27,7 @@ Certificate: TypeAlias = x509.Certificate
 
 MAX_CHAIN = 5  # certificates
 MAX_CERTIFICATE = 16 * 1024  # bytes of DER
+MAX_PEM = MAX_CHAIN * MAX_CERTIFICATE * 2  # characters
 MAX_COMMON_NAME = 64  # characters, of the X.520 attribute
 
 
@@ -81,7 +83,10 @@ def make_request(name: str, uri: str, secret: bytes) -> str:
     names = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri)])
     builder = x509.CertificateSigningRequestBuilder().subject_name(_name(name))
     builder = builder.add_extension(names, critical=False)
-    request = builder.sign(private_key_of(secret), hashes.SHA256())
+    # The same request each time that it is read.
+    request = builder.sign(
+        private_key_of(secret), hashes.SHA256(), ecdsa_deterministic=True
+    )
     return request.public_bytes(serialization.Encoding.PEM).decode()
 
 
@@ -98,7 +103,7 @@ def encode_pem(certificates: Iterable[Certificate]) -> str:
 def read_pem(text: str) -> list[Certificate]:
     """Read certificates in PEM. 400 `invalid_certificate`."""
     try:
-        if len(text) > MAX_CHAIN * MAX_CERTIFICATE * 2:
+        if len(text) > MAX_PEM:
             raise ValueError
         certificates = x509.load_pem_x509_certificates(text.encode())
     except (ValueError, UnsupportedAlgorithm):
@@ -155,12 +160,55 @@ def verify_chain(
         raise untrusted(message) from None
 
 
+def check_own_chain(
+    chain: Sequence[Certificate], uri: str, now: datetime
+) -> list[Certificate]:
+    """Check a chain that an organization gives for a key of its own.
+
+    Return it as `x5c` has it: without a root at its end. uri: the issuer identifier of
+    the organization, which the leaf must name. 400 `invalid_certificate`.
+    """
+    try:
+        _require_leaf(chain[0])
+        for one in chain:
+            require_in_time(one, now)
+        for lower, upper in pairwise(chain):
+            if not _is_signed_by(lower, upper):
+                raise untrusted("one of them was not signed by the next")
+        if chain[1:]:
+            verify_chain(chain[:-1], chain[-1:], now)
+        if not is_named(chain[0], uri):
+            raise untrusted(f"it does not name {uri}")
+    except PeerError as error:
+        raise Invalid("invalid_certificate", error.message) from None
+    has_root = len(chain) > 1 and _is_signed_by(chain[-1], chain[-1])
+    return list(chain[:-1] if has_root else chain)
+
+
+def check_anchor(certificate: Certificate, now: datetime) -> None:
+    """Check that a certificate may be trusted as an authority.
+
+    400 `invalid_certificate`.
+    """
+    try:
+        require_in_time(certificate, now)
+        if not is_authority(certificate):
+            raise untrusted("it is not one of an authority")
+    except PeerError as error:
+        raise Invalid("invalid_certificate", error.message) from None
+
+
 def key_of(certificate: Certificate) -> PublicKey:
     """Return its key of P-256. PeerError `untrusted_certificate` for another one."""
     try:
         return _key_of(certificate)
     except (ValueError, UnsupportedAlgorithm):
         raise untrusted("its key is not one of P-256") from None
+
+
+def fingerprint_of(certificate: Certificate) -> str:
+    """Return the SHA-256 of the DER in hexadecimal digits, as tools show it."""
+    return certificate.fingerprint(hashes.SHA256()).hex()
 
 
 def hash_of(certificate: Certificate) -> str:
@@ -198,7 +246,11 @@ def is_named(certificate: Certificate, issuer: Any) -> bool:
     if issuer is None:
         return True
     uris, hosts = names_of(certificate)
-    return issuer in uris or urlsplit(issuer).hostname in hosts
+    try:
+        host = urlsplit(issuer).hostname
+    except ValueError:  # brackets of what is no IPv6 address
+        return False
+    return issuer in uris or host in hosts
 
 
 def require_in_time(certificate: Certificate, now: datetime) -> None:
@@ -242,11 +294,16 @@ def is_authority(certificate: Certificate) -> bool:
 def _require_leaf(leaf: Certificate) -> None:
     if is_authority(leaf):
         raise untrusted("an authority signs certificates only")
+    if _is_signed_by(leaf, leaf):
+        raise untrusted("it is self-signed")
+
+
+def _is_signed_by(lower: Certificate, upper: Certificate) -> bool:
     try:
-        leaf.verify_directly_issued_by(leaf)
+        lower.verify_directly_issued_by(upper)
     except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
-        return
-    raise untrusted("it is self-signed")
+        return False
+    return True
 
 
 def _require_authority(

@@ -168,6 +168,7 @@ BULK = (
             "ends_at": "CASE WHEN is_uploaded THEN ends_at END",
         },
     ),
+    Part("wallets_trustanchor"),
     # The digests of addresses have a key of the installation.
     Part(
         "connections_connection",

@@ -18,6 +18,7 @@ from wallets.models import (
     KeyRequest,
     SigningKey,
     SpareKey,
+    TrustAnchor,
     Wallet,
 )
 
@@ -54,6 +55,12 @@ class SigningKeyAdmin(DatedAdmin):
     list_display = ["thumbprint", "tenant", "purpose", "ends_at", "is_uploaded"]
     list_filter = ["purpose", "is_uploaded"]
     search_fields = ["thumbprint", "tenant__name"]
+
+
+@admin.register(TrustAnchor)
+class TrustAnchorAdmin(DatedAdmin):
+    list_display = ["name", "tenant", "ends_at", "created_at"]
+    search_fields = ["name", "fingerprint", "tenant__name"]
 
 
 @admin.register(Authority)

@@ -52,6 +52,10 @@ EXCEPTIONS = {
     ("rotateWebvhKeys", "SomebodyElseMayHaveTheKey"): NO_WEBVH_DID,
     ("endWebvhDid", "WhatWasIssuedStays"): NO_WEBVH_DID,
     ("endWebvhDid", "NothingStays"): NO_WEBVH_DID,
+    ("uploadCertificates", "ThoseOfAKey"): (
+        400,
+        "Its certificate is of no key of the demo.",
+    ),
     ("undoTenantDeletion", "ByAStolenKey"): NOT_DELETED_SOON,
     ("endTenantDeletion", ""): NOT_DELETED_SOON,
 }

@@ -91,6 +91,7 @@ class Full(World):
         SimulatedAnswer.objects.create(
             holder=holder, exchange_id=self.credential[1], kind="credential", **of
         )
+        self.another_anchor()
         name = f"{uuid7().hex}.png"
         tenant.provider.assets.create(name=name, size=1)
         default_storage.save(f"assets/{name}", ContentFile(b"1"))

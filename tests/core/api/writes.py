@@ -11,6 +11,7 @@ from core.database.base import fetch_rows
 from tenants.models import ApiKey, IdempotencyKey
 from tests.core.api.contract_calls import Given, body, given, path, sends
 from tests.support.people import Api, Organization
+from tests.support.sd_jwt import Authority
 from tests.support.world import VALUES
 from wallets.models import SpareKey
 
@@ -81,6 +82,12 @@ MORE = {  # what the contract does not have, or names otherwise
     ),
     "POST /kiosks": lambda world: body(
         {"name": "Desk", "policyId": world.stored_policy}
+    ),
+    "POST /openid/trustAnchors": lambda world: body(
+        {"name": "State", "certificate": Authority().pem}
+    ),
+    "PUT /openid/certificates": lambda world: body(
+        {"certificates": Authority().certify_key(world.faber.tenant)}
     ),
     "POST /keys": lambda world: body({"name": "Desk", "scopes": ["read"]}),
     "POST /sandbox/holders": lambda world: body(HOLDER),
