@@ -532,6 +532,7 @@ PERIODIC_TASKS = {
     "credentials.tasks.ask_issuers": 5,
     "credentials.tasks.issue_bulks": 5,
     "sandbox.tasks.answer_exchanges": 5,
+    "verifications.tasks.judge_answers": 5,
     "sandbox.tasks.delete_old_data": 3600,
     "credentials.tasks.delete_old_bulks": 3600,
     "credentials.tasks.delete_spent_nonces": 600,

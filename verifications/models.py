@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from uuid import UUID
 
 from django.contrib.postgres.indexes import HashIndex
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -19,6 +19,8 @@ from connections.models import Connection
 from core.errors import WrongState
 from core.states import Transitions, move, sources_of
 from core.work import transactions
+from core.work.leases import CausedJob
+from core.work.notify import notify_worker
 from credentials.models import CredentialFormat
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
@@ -441,6 +443,16 @@ class Verification(Exchange):
             **format_columns(message),
         )
 
+    def keep_answer(self, answer: dict[str, Any]) -> None:
+        """Verifier: a wallet has answered, and a worker will judge it.
+
+        In the caller's transaction, with the lock. Nothing that others see has changed.
+        """
+        self.presentation = vault.sealed_value(self, "presentation", answer)
+        self.save(update_fields=["presentation"])
+        WaitingAnswer.objects.create(tenant_id=self.tenant_id, verification_id=self.pk)
+        transaction.on_commit(lambda: notify_worker(WaitingAnswer.TASK))
+
     def receive_answer(self, answer: dict[str, Any], outcome: Outcome) -> None:
         """Verifier: a wallet of OpenID4VP has answered. outcome: our verdict."""
         checks = [check._asdict() for check in outcome.checks]
@@ -501,3 +513,30 @@ class Verification(Exchange):
         elif self.state in self.OPEN:
             self.decline()
         self.delete()
+
+
+class WaitingAnswer(Record, CausedJob):
+    """The answer of a wallet that is judged once status lists of others are read.
+
+    The answer is with the verification, which stays Requested: verifications/openid4vp/
+    waiting_answers.py. It is judged as of created_at.
+    """
+
+    SCHEDULE = (1, 5, 30)
+    TASK = "verifications.tasks.judge_answers"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    # Without a foreign key: deleting a verification stays as cheap as it is.
+    verification_id = models.UUIDField(unique=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["due_at"],
+                condition=Q(status="pending"),
+                name="waiting_answer_due",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.verification_id)

@@ -38,6 +38,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "credentials.bulk",
             "credentials.bulkrow",
             "sandbox.simulatedanswer",
+            "verifications.waitinganswer",
             "tenants.erasure",
         ),
     ),

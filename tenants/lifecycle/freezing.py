@@ -25,6 +25,7 @@ from credentials.models import Bulk, Publication
 from sandbox.models import SimulatedAnswer
 from tenants import audit
 from tenants.models import Tenant
+from verifications.models import WaitingAnswer
 from webhooks.models import Delivery, Webhook
 
 HELD_DAYS = 400_000  # added to the due date of a held row
@@ -37,7 +38,8 @@ MARGIN_SECONDS = 5
 # Workers end their calls, and transactions end, long before.
 WAIT_SECONDS = 180
 QUEUES: tuple[type[QueuedJob], ...] = (
-    InboundMessage, OutboundMessage, Publication, Bulk, SimulatedAnswer, Delivery
+    InboundMessage, OutboundMessage, Publication, Bulk, SimulatedAnswer, Delivery,
+    WaitingAnswer,
 )  # fmt: skip
 
 

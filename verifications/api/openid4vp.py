@@ -43,7 +43,8 @@ def show_request(request: HttpRequest, tenant: Tenant, token: str) -> HttpRespon
     """The request object of a link. 404 for an unknown one, 410 once it has ended."""
     found = find_by_link(request, tenant, token)
     connection = found.live_connection
-    is_asked = found.state == Verification.State.REQUESTED
+    is_requested = found.state == Verification.State.REQUESTED
+    is_asked = is_requested and found.presentation is None
     if connection is None or connection.is_expired or not is_asked:
         description = "The request was answered or withdrawn, or has expired."
         return error_response("invalid_request", description, 410)

@@ -4,8 +4,11 @@ Only an answer that is encrypted to the request's key and has its state decides:
 wallet has spoken. Anything else leaves the request open, as anybody may have the link.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
+
+from django.conf import settings
 
 from connections.link_expiry import require_unexpired
 from core.errors import Conflict, PeerError, WrongState
@@ -16,6 +19,7 @@ from credentials.openid4vci.errors import ProtocolError
 from tenants import vault
 from verifications.models import Verification
 from verifications.openid4vp import sd_jwt_rules
+from verifications.openid4vp.foreign_lists import ListNeeded, find_kept_status
 from verifications.openid4vp.queries import Query
 from verifications.openid4vp.requests import KEY_ID, queries_of
 from verifications.openid4vp.sd_jwt_rules import Trust
@@ -24,6 +28,7 @@ from wallets.jose import encryption, signing, status_token
 from wallets.models import Authority, SigningKey, issuer_url
 
 State = Verification.State
+FindStatus = Callable[[Mapping[str, Any], Query], int]
 DECLINED = "access_denied"
 
 
@@ -38,7 +43,7 @@ def receive_answer(verification: Verification, form: Mapping[str, str]) -> None:
     decide, and for another one after that.
     """
     answer = _open_answer(verification, form)
-    if verification.state != State.REQUESTED:
+    if verification.state != State.REQUESTED or verification.presentation is not None:
         _require_same(verification, answer)
         return
     try:
@@ -81,10 +86,18 @@ def _store_answer(verification: Verification, answer: dict[str, Any]) -> None:
         _decline(verification)
         return
     # The crypto comes before the lock.
-    outcome = _judge(verification, answer.get("vp_token"))
+    try:
+        outcome = judge(
+            verification, answer.get("vp_token"), network_reads.now(), find_kept_status
+        )
+    except ListNeeded:
+        outcome = None
     with transactions.atomic():
         _bind(verification)
-        verification.receive_answer(_to_store(answer), outcome)
+        if outcome:
+            verification.receive_answer(_to_store(answer), outcome)
+        else:
+            verification.keep_answer(_to_store(answer))
 
 
 @transactions.atomic()
@@ -106,7 +119,10 @@ def _bind(verification: Verification) -> None:
     connection.bind_wallet(None)
 
 
-def _judge(verification: Verification, vp_token: Any) -> Outcome:
+def judge(
+    verification: Verification, vp_token: Any, now: float, find_foreign: FindStatus
+) -> Outcome:
+    """Judge an answer of this time. find_foreign: the status by a list of others."""
     answer_key = vault.unseal(verification, "answer_key")
     found = queries_of(verification)
     return sd_jwt_rules.judge_answer(
@@ -115,12 +131,12 @@ def _judge(verification: Verification, vp_token: Any) -> Outcome:
         vp_token,
         answer_key["client_id"],
         answer_key["nonce"],
-        network_reads.now(),
-        trust_for(found),
+        now,
+        trust_for(found, find_foreign),
     )
 
 
-def trust_for(found: list[Query]) -> Trust:
+def trust_for(found: list[Query], find_foreign: FindStatus) -> Trust:
     """What counts for the answers to these queries."""
     authorities = [one.read_certificate() for one in Authority.objects.all()]
     tenant_ids = {one.issuer.rpartition("/")[2] for one in found if one.issuer}
@@ -128,18 +144,24 @@ def trust_for(found: list[Query]) -> Trust:
         purpose=SigningKey.Purpose.CREDENTIALS, tenant_id__in=tenant_ids
     )
     thumbprints = {issuer_url(one.tenant_id): one.thumbprint for one in keys}
+
+    def find_status(listed: Mapping[str, Any], query: Query) -> int:
+        is_here = str(listed.get("uri")).startswith(f"{settings.PUBLIC_URL}/openid/")
+        return (find_own if query.issuer or is_here else find_foreign)(listed, query)
+
     return Trust(authorities, thumbprints, find_status)
 
 
-def find_status(listed: Mapping[str, Any], query: Query) -> int:
+def find_own(listed: Mapping[str, Any], query: Query) -> int:
     """The status of a credential of an organization here, as its list says now."""
     base, _, number = str(listed.get("uri")).rpartition("/status/")
-    if not query.issuer or base != query.issuer or not number.isdecimal():
+    if query.issuer and base != query.issuer or not number.isdecimal():
         raise status_token.bad_list("it is not one of the issuer")
-    rows = TokenStatusList.objects.filter(
-        tenant_id=base.rpartition("/")[2], number=int(number[:9])
-    )
-    row = rows.first()
+    rows = TokenStatusList.objects.filter(number=int(number[:9]))
+    try:
+        row = rows.filter(tenant=UUID(base.rpartition("/")[2])).first()
+    except ValueError:
+        row = None
     if row is None:
         raise status_token.bad_list("there is no such list")
     return status_token.status_at(bytes(row.bits), 1, listed.get("idx"))

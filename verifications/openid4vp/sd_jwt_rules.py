@@ -20,7 +20,7 @@ After a rule fails for an item, the later rules are skipped for that item.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -68,6 +68,7 @@ class Presented:
     nonce: str
     now: float
     trust: Trust
+    judged: dict[str, Failure | None] = field(default_factory=dict)
 
     @cached_property
     def credential(self) -> sd_jwt.Credential | None:
@@ -118,8 +119,15 @@ class Presented:
             lambda: self.read.verify_binding(*given), failures.HOLDER_BINDING
         )
 
-    @cached_property
+    @property
     def status_failure(self) -> Failure | None:
+        # Python 3.11 has one lock for a cached_property of all instances, and the list
+        # of a stranger may take seconds.
+        if "status" not in self.judged:
+            self.judged["status"] = self.judge_status()
+        return self.judged["status"]
+
+    def judge_status(self) -> Failure | None:
         status = self.read.claims.get("status")
         if status is None:
             return None

@@ -213,6 +213,7 @@ BULK = (
     Part("verifications_verificationpolicy"),
     Part("verifications_kiosk"),
     Part("verifications_verification"),
+    Part("verifications_waitinganswer", changes=HELD),
     Part("sandbox_simulatedholder"),
     Part("sandbox_simulatedanswer", changes=HELD),
     # Before all events that the other installation will write, in the same order.

@@ -9,7 +9,12 @@ from django.utils.safestring import mark_safe
 
 from agency.support.admin.base import DatedAdmin, ExchangeAdmin
 from agency.words.reasons import reasons_of
-from verifications.models import Kiosk, Verification, VerificationPolicy
+from verifications.models import (
+    Kiosk,
+    Verification,
+    VerificationPolicy,
+    WaitingAnswer,
+)
 
 
 @admin.register(VerificationPolicy)
@@ -23,6 +28,14 @@ class KioskAdmin(DatedAdmin):
     list_display = ["name", "policy", "tenant", "last_seen_at", "created_at"]
     search_fields = ["name", "tenant__name"]
     details = ["seconds"]
+
+
+@admin.register(WaitingAnswer)
+class WaitingAnswerAdmin(DatedAdmin):
+    list_display = ["id", "status", "due_at", "attempts", "tenant"]
+    list_filter = ["status"]
+    search_fields = ["verification_id__exact", "tenant__name"]
+    details = ["verification_id", "lease_until", "last_error", "request_id"]
 
 
 @admin.register(Verification)

@@ -29,7 +29,7 @@ MAY_BE_EMPTY = {
     "Invitation", "KeyFiller", "KeyRequest", "LoggedRequest",
     "Membership", "Publication", "ReadLog", "ReadResource", "RevocationRegistry",
     "SigningKey", "SimulatedAnswer", "SimulatedHolder", "SpareKey", "StatusList",
-    "TokenStatusList", "TrustAnchor", "Webhook", "WebvhDid", "WebvhResource",
+    "TokenStatusList", "TrustAnchor", "WaitingAnswer", "Webhook", "WebvhDid", "WebvhResource",
 }  # fmt: skip
 NOTES = {"reference": "Order Babbage-1833", "metadata": {"desk": "Difference Engine"}}
 VALUES = {"name": "Ada Lovelace-4711", "degree": "Analytical Engines", "age": "36001"}

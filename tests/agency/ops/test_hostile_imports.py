@@ -56,6 +56,7 @@ from tests.support.move_files import MoveFile, Rows
 from tests.support.outside_agent import Agent
 from tests.support.pictures import storage
 from tests.support.world import WEBHOOK, World
+from verifications.models import WaitingAnswer
 from wallets.models import Key, Wallet, issuer_url
 from webhooks.models import Delivery, Event
 
@@ -92,6 +93,7 @@ class Full(World):
             holder=holder, exchange_id=self.credential[1], kind="credential", **of
         )
         self.another_anchor()
+        WaitingAnswer.objects.create(verification_id=self.verification[0], **of)
         name = f"{uuid7().hex}.png"
         tenant.provider.assets.create(name=name, size=1)
         default_storage.save(f"assets/{name}", ContentFile(b"1"))

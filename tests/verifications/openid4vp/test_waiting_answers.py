@@ -1,0 +1,230 @@
+"""Status lists of other issuers: read and judged by the worker."""
+
+import time
+import zlib
+from datetime import timedelta
+from threading import Thread
+
+import pytest
+from django.core.cache import cache
+
+from core.work import leases
+from tests.support.http_endpoints import answers, serving, sleeps
+from tests.support.sd_jwt import Issuer
+from tests.verifications.openid4vp.test_other_issuers import (
+    STATE,
+    anchor,  # noqa: F401
+    ask_state,
+    codes,
+    issue,
+    trust,
+)
+from verifications.models import Verification, WaitingAnswer
+from verifications.openid4vp import foreign_lists, waiting_answers
+from wallets.jose import signing, status_token
+from webhooks.events.types import Type
+from webhooks.models import Event
+
+pytestmark = pytest.mark.django_db(transaction=True)
+REVOKED = 7  # of the places of the list
+
+
+@pytest.fixture(autouse=True)
+def walls(settings):
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    cache.clear()
+
+
+def sign_list(uri, of=STATE, listed=None, typ=status_token.TYP, **changes):
+    now = int(time.time())
+    data = status_token.with_bits(bytes(16), [REVOKED])
+    packed = {"bits": 1, "lst": signing.encode_base64url(zlib.compress(data))}
+    payload = {
+        "sub": uri, "iat": now, "exp": now + 600, "ttl": 60,
+        "status_list": packed | (listed or {}),
+    } | changes  # fmt: skip
+    return signing.sign_token(payload, of.secret, typ, x5c=of.x5c).encode()
+
+
+def response(body, status="200 OK", headers=""):
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n"
+    return head.encode() + body
+
+
+class Host:
+    """A host of one list, which it answers to the first that asks."""
+
+    uri = ""
+
+    def __init__(self, make=sign_list, **options):
+        self.make = lambda: response(make(self.uri, **options))
+
+    def __call__(self, connection):
+        answers(self.make())(connection)
+
+
+def show(acme, anchor_id, uri, index=0):  # noqa: F811
+    """Alice shows a card with this status; the verification."""
+    phone = issue(status={"status_list": {"idx": index, "uri": uri}})
+    asked = ask_state(acme, anchor_id)
+    assert phone.answer(asked["walletLinks"]["openid4vp"]).status_code == 200
+    phone.asked = asked["verificationId"]
+    return phone
+
+
+def seen(acme, phone):
+    return acme.get(f"/verifications/{phone.asked}")
+
+
+def judged(acme, anchor_id, meet, index=0, path="/1"):  # noqa: F811
+    """The verification after the worker has read the list."""
+    with serving(meet) as host:
+        uri = f"http://{host}{path}"
+        meet.uri = uri
+        phone = show(acme, anchor_id, uri, index)
+        before = seen(acme, phone)
+        assert before["state"] == "Requested" and "isValid" not in before
+        waiting_answers.loop.run()
+    assert not WaitingAnswer.objects.exists()
+    return seen(acme, phone)
+
+
+def test_a_list_is_read_by_the_worker_and_kept(acme, anchor):  # noqa: F811
+    with serving(host := Host()) as name:
+        host.uri = f"http://{name}/1"
+        first = show(acme, anchor, host.uri)
+        assert seen(acme, first)["state"] == "Requested"
+        waiting_answers.loop.run()
+        assert seen(acme, first)["isValid"]
+        second = show(acme, anchor, host.uri, REVOKED)  # at once: the list is kept
+    assert codes(seen(acme, second)) == {"revoked"}
+
+
+def meets(data):
+    class Meets:
+        def __call__(self, connection):
+            answers(data)(connection)
+
+    return Meets()
+
+
+@pytest.mark.parametrize(
+    "meet",
+    [
+        meets(response(b"", "404 Not Found")),
+        meets(response(b"", "503 Service Unavailable")),
+        meets(response(b"", "302 Found", "Location: https://else.example/1\r\n")),
+        meets(response(b"")),
+        meets(response(b"x" * 2_000_000)),
+        meets(response(sign_list("https://else.example/1"))),
+        Host(sub=None), Host(exp=1), Host(typ="JWT"), Host(listed={"bits": 3}),
+        Host(of=Issuer(STATE.uri)),
+        Host(listed={"lst": signing.encode_base64url(zlib.compress(bytes(5_000_000)))}),
+    ],
+    ids=[
+        "404", "5xx", "redirect", "empty", "long", "other sub", "no sub", "expired",
+        "typ", "bits 3", "signer", "bomb",
+    ],
+)  # fmt: skip
+def test_what_is_no_list_of_the_issuer_makes_it_not_valid(acme, anchor, meet):  # noqa: F811
+    assert codes(judged(acme, anchor, meet)) == {"status_unavailable"}
+
+
+@pytest.mark.parametrize("index", [128, -1, "0", True, None])
+def test_a_place_that_is_none_makes_it_not_valid(acme, anchor, index):  # noqa: F811
+    assert codes(judged(acme, anchor, Host(), index)) == {"status_unavailable"}
+
+
+def test_a_slow_list_ends_in_its_time(acme, anchor, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(foreign_lists, "LIST_SECONDS", 0.2)
+
+    class Slow:
+        def __call__(self, connection):
+            sleeps(connection)
+
+    started = time.monotonic()
+    assert codes(judged(acme, anchor, Slow())) == {"status_unavailable"}
+    assert time.monotonic() - started < 5
+
+
+def test_a_private_address_is_not_called(acme, anchor, settings):  # noqa: F811
+    settings.OUTGOING_ALLOW_LOOPBACK = False
+    for uri in ("http://127.0.0.1:9/1", "file:///etc/passwd", "x" * 3000, 5):
+        phone = show(acme, anchor, uri)
+        waiting_answers.loop.run()
+        assert codes(seen(acme, phone)) == {"status_unavailable"}
+
+
+def test_a_second_answer_meanwhile_changes_nothing(acme, anchor):  # noqa: F811
+    with serving(host := Host()) as name:
+        host.uri = f"http://{name}/1"
+        phone = show(acme, anchor, host.uri, REVOKED)
+        request = phone.request_object
+        said = {"vp_token": phone.vp_token(), "state": request["state"]}
+        for other in (said | {"vp_token": {}}, said | {"error": "access_denied"}):
+            assert phone.send(response=phone.encrypt(other)).status_code == 400
+        assert phone.read(phone.query["request_uri"]).status_code == 410
+        waiting_answers.loop.run()
+    assert codes(seen(acme, phone)) == {"revoked"}
+
+
+def test_a_process_that_is_killed_leaves_one_verdict(acme, anchor, monkeypatch):  # noqa: F811
+    with serving(host := Host()) as name:
+        host.uri = f"http://{name}/1"
+        phone = show(acme, anchor, host.uri)
+
+        def crash(*given):
+            raise SystemExit
+
+        [job] = WaitingAnswer.claim()
+        with monkeypatch.context() as killed, pytest.raises(SystemExit):
+            killed.setattr(Verification, "receive_answer", crash)
+            leases.work_on(job, waiting_answers.judge_waiting)
+    assert seen(acme, phone)["state"] == "Requested"
+    assert not WaitingAnswer.claim()  # it is leased
+    WaitingAnswer.objects.update(lease_until=job.created_at - timedelta(1))
+    waiting_answers.loop.run()  # by the list that was kept
+    leases.work_on(job, waiting_answers.judge_waiting)  # the former one wakes up
+    assert seen(acme, phone)["isValid"]
+    events = Event.objects.filter(type=Type.VERIFICATION)
+    assert events.count() == 1 and not WaitingAnswer.objects.exists()
+
+
+def test_a_fault_of_ours_ends_in_a_verdict(acme, anchor, monkeypatch):  # noqa: F811
+    phone = show(acme, anchor, "https://state.example/1")
+
+    def fail(*given):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(foreign_lists.ListReader, "find_status", fail)
+    for _ in range(4):
+        WaitingAnswer.objects.update(due_at=WaitingAnswer.objects.get().created_at)
+        waiting_answers.loop.run()
+    assert codes(seen(acme, phone)) == {"status_unavailable"}
+
+
+def test_what_was_withdrawn_meanwhile_gets_no_verdict(acme, anchor):  # noqa: F811
+    phone = show(acme, anchor, "https://state.example/1")
+    acme.delete(f"/verifications/{phone.asked}")
+    waiting_answers.loop.run()
+    assert not WaitingAnswer.objects.exists() and not Verification.objects.exists()
+
+
+def test_the_slow_list_of_a_stranger_slows_no_neighbour(faber, acme, anchor):  # noqa: F811
+    of_faber = trust(faber)
+    with serving(*[sleeps] * 9) as slow, serving(host := Host()) as name:
+        for number in range(9):
+            show(acme, anchor, f"http://{slow}/{number}")
+        host.uri = f"http://{name}/1"
+        phone = show(faber, of_faber, host.uri)
+        loop = waiting_answers.JudgingLoop("judging", waiting_answers.THREADS)
+        worker = Thread(target=loop.run)
+        worker.start()
+        started = time.monotonic()
+        while seen(faber, phone)["state"] == "Requested":
+            assert time.monotonic() - started < 3, "it waits for the slow lists"
+            time.sleep(0.02)
+        at_work = WaitingAnswer.objects.filter(lease_owner__isnull=False)
+        assert at_work.count() == waiting_answers.PER_TENANT
+        loop.stop()
+    worker.join(20)
