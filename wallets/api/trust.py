@@ -79,8 +79,8 @@ class PurposeQuery(Parameters):
     purpose = serializers.ChoiceField(
         PURPOSES,
         default=str(SigningKey.Purpose.CREDENTIALS),
-        help_text="What the key signs: credentials, requests for proofs, or status "
-        "lists.",
+        help_text="What the key signs: credentials and status lists, or "
+        "requests for proofs.",
     )
 
 
