@@ -112,6 +112,11 @@ def test_a_wrong_choice_is_refused(alice, held, ask, chosen, code):
     assert_error(error_of(alice.put, PATH, body), 400, code)
 
 
+def test_a_part_of_the_answer_is_none(alice, held, ask):
+    body = {"verificationData": link_of(ask()), "parameters": choice(held, "q0")}
+    assert_error(error_of(alice.put, PATH, body), 409, "nothing_fits")
+
+
 def test_without_a_card_nothing_is_sent(acme, alice, ask):
     asked = ask()
     body = {"verificationData": link_of(asked)}
