@@ -68,6 +68,7 @@ class DefinitionParameters(NamedTuple):
     the limit on definitions in a minute. is_anoncreds: whether it is published. sd_jwt:
     to issue it as SD-JWT VC. display: how its cards look, which is not published.
     twin_of: see CredentialDefinition; then the schema is that of the did:webvh.
+    recipient_attribute: see CredentialDefinition.
     """
 
     tenant: Tenant
@@ -81,6 +82,7 @@ class DefinitionParameters(NamedTuple):
     sd_jwt: FormatOptions | None = None
     display: Mapping[str, Any] | None = None
     twin_of: str = ""
+    recipient_attribute: str = ""
 
     @property
     def ledger(self) -> Ledger:
@@ -230,6 +232,7 @@ def prepare_definition(wanted: DefinitionParameters) -> Prepared:
     attribute_names = wanted.schema_body["attrNames"]
     check_claims(wanted.claims or {}, attribute_names)
     check_display(wanted.display or {}, attribute_names)
+    check_recipient_attribute(wanted.recipient_attribute, attribute_names)
     if wanted.sd_jwt:
         check_options(wanted.sd_jwt, attribute_names, wanted.claims or {})
     if not wanted.is_anoncreds:
@@ -313,6 +316,7 @@ def create_definition(
             wanted.supports_revocation,
             wanted.claims,
             notes,
+            wanted.recipient_attribute,
         )
     else:
         definition = _publish_locally(wanted, prepared, notes)
@@ -343,6 +347,7 @@ def _publish_locally(
         wanted.claims,
         notes,
         wanted.twin_of,
+        wanted.recipient_attribute,
     )
     if definition.supports_revocation:
         size = settings.REVOCATION_FIRST_REGISTRY_SIZE
@@ -362,11 +367,21 @@ def check_claims(claims: Claims, attribute_names: list[str]) -> None:
         raise Invalid("invalid_request", message, errors)
 
 
+def check_recipient_attribute(name: str, attribute_names: list[str]) -> None:
+    """400 unless it names an attribute, as the schema spells it, or none."""
+    if name and name not in attribute_names:
+        message = (
+            f"The schema has no such attribute; it has {', '.join(attribute_names)}."
+        )
+        errors = {"recipientAttribute": [message]}
+        raise Invalid("invalid_request", f"recipientAttribute: {message}", errors)
+
+
 def _publish_remotely(wanted: DefinitionParameters) -> CredentialDefinition:
     """Get the result of an earlier equal request, or publish by a new job.
 
-    Equal requests have the same schema id, tag and claims, the same attributes in any
-    order, and both or neither support revocation.
+    Equal requests have the same schema id, tag, claims and attribute that names the
+    person, the same attributes in any order, and both or neither support revocation.
     """
     payload: dict[str, Any] = {
         "schema": wanted.schema_body,
@@ -375,6 +390,8 @@ def _publish_remotely(wanted: DefinitionParameters) -> CredentialDefinition:
     }
     if wanted.claims:
         payload["claims"] = wanted.claims
+    if wanted.recipient_attribute:
+        payload["recipient_attribute"] = wanted.recipient_attribute
     attribute_names = wanted.schema_body["attrNames"]
     request = [payload | {"schema": sorted(attribute_names)}, wanted.tag]
     if job := claim_unclaimed_result(wanted.tenant, request):
@@ -493,7 +510,12 @@ def run_definition_job(job: Publication, payload: dict[str, Any]) -> None:
         registry_id = publish_registry(job.ledger, made.public, registry)
     with transactions.atomic():
         definition = CredentialDefinition.record_published(
-            job.tenant, schema_body, made, definition_id, payload.get("claims")
+            job.tenant,
+            schema_body,
+            made,
+            definition_id,
+            payload.get("claims"),
+            recipient_attribute=payload.get("recipient_attribute", ""),
         )
         if registry:
             RevocationRegistry.record_published(definition, registry_id, registry)

@@ -1,6 +1,7 @@
 """The form of a new definition: a schema, made of rows or given, and its options."""
 
 import csv
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -13,7 +14,7 @@ from django.http import QueryDict
 from agency.studio.api_forms import read_parameters
 from agency.studio.curl import Json
 from agency.studio.form_tokens import OnceForm
-from agency.studio.forms import focus_field
+from agency.studio.forms import choice_field, focus_field
 from credentials.api.serializers import (
     CredentialDefinitionFromSchemaParameters,
     CredentialDefinitionParameters,
@@ -30,6 +31,16 @@ BYTES_OF_PLACE = 256  # of a tails file
 TYPES = {"": "Text", INTEGER: "Number", DATE: "Date", BOOLEAN: "Yes or no"}
 EXAMPLES = ("first name", "last name", "member number")
 VALID_UNTIL = "valid until"
+# What attributes are called that name a person, best first, as normalise_name()
+# spells them, without signs between words.
+NAMES_OF_PEOPLE = (
+    "fullname", "name", "holder", "holdername", "membername", "studentname",
+    "vorundnachname", "vornamenachname", "nomcomplet", "nometprénom", "nom",
+    "nombrecompleto", "nombreyapellidos", "nombre", "nomecompleto", "nome",
+    "lastname", "familyname", "surname", "nachname", "familienname", "apellidos",
+    "cognome",
+)  # fmt: skip
+PROPOSED, NO_NAME = "", "none"
 COST_OF_REVOCATION = (
     "Each wallet then downloads a file, of {kilobytes} kB at first, "
     "and proofs are longer."
@@ -63,6 +74,12 @@ class DefinitionForm(OnceForm):
     support_revocation = forms.BooleanField(
         label="I can cancel a card later, for example when a member leaves",
         required=False,
+    )
+    recipient = forms.ChoiceField(
+        label="Attribute that names the person",
+        required=False,
+        help_text="Your lists begin with it. Owners and operators see the names of "
+        "people, unless the settings of the organization show them to all members.",
     )
     tag = forms.CharField(
         label="Tag",
@@ -104,6 +121,18 @@ class DefinitionForm(OnceForm):
                 choices=list(TYPES.items()),
                 required=False,
             )
+        attributes = schema["attrNames"] if schema else []
+        choice_field(self, "recipient").choices = [
+            (PROPOSED, "The one that is called a name, if there is one"),
+            *(
+                (
+                    str(number),
+                    attributes[number] if schema else f"Attribute {number + 1}",
+                )
+                for number in self.numbers
+            ),
+            (NO_NAME, "None"),
+        ]
         for name in OF_NEW_SCHEMA if schema else ():
             del self.fields[name]
         if not schema:
@@ -149,6 +178,7 @@ class DefinitionForm(OnceForm):
             "supportRevocation": cleaned["support_revocation"],
             "tag": cleaned["tag"] or None,
             "claims": {name: {"type": kind} for name, kind in rows if kind},
+            "recipientAttribute": self._read_recipient([name for name, _ in rows]),
         }
         if self.schema:
             return read_parameters(self, CredentialDefinitionParameters, body)
@@ -158,6 +188,21 @@ class DefinitionForm(OnceForm):
         body |= {"name": cleaned["name"], "version": cleaned["version"] or "1.0"}
         body["attributes"] = [name for name, _ in rows]
         return read_parameters(self, CredentialDefinitionFromSchemaParameters, body)
+
+    def _read_recipient(self, names: list[str]) -> str:
+        """The attribute that is chosen as the person's name, or proposed; "" if none."""
+        chosen = self.cleaned_data["recipient"]
+        if chosen == PROPOSED:
+            return propose_recipient(names)
+        if chosen == NO_NAME:
+            return ""
+        number = int(chosen)
+        if self.schema:
+            return self.schema["attrNames"][number]
+        name: str = self.cleaned_data[f"attribute_{number}"]
+        if name not in names:
+            self.add_error("recipient", "This attribute has no name. Choose another.")
+        return name
 
     def _read_rows(self) -> list[tuple[str, str]]:
         """`(name, type)` of each attribute, with the end that was ticked as the last."""
@@ -175,6 +220,12 @@ class DefinitionForm(OnceForm):
             rows = [row for row in rows if not is_validity(row[0])]
             rows.append((VALID_UNTIL, DATE))
         return rows
+
+
+def propose_recipient(names: list[str]) -> str:
+    """The attribute whose label is a word for a name of a person, or ""."""
+    words = {re.sub(r"[\W_]", "", name).casefold(): name for name in reversed(names)}
+    return next((words[word] for word in NAMES_OF_PEOPLE if word in words), "")
 
 
 def name_field(number: int) -> forms.CharField:

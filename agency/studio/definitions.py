@@ -158,6 +158,7 @@ def create_definition(
         tag=body.get("tag"),
         supports_revocation=body.get("supportRevocation", False),
         claims=body.get("claims"),
+        recipient_attribute=body.get("recipientAttribute", ""),
     )
     create = audit.recorded(
         publishing.create_definition, "definition.created", by=request

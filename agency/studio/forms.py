@@ -224,6 +224,7 @@ class SettingsForm(forms.ModelForm):
             "invitation_protocol",
             "short_qr_codes",
             "invalid_proof_answer",
+            "names_for_all",
             "own_wallet_api",
             "visitor_wallets",
             "visitor_wallets_a_day",
@@ -237,6 +238,7 @@ class SettingsForm(forms.ModelForm):
             "invitation_protocol": "Invitations, and links of offers and requests",
             "short_qr_codes": "QR codes of invitations hold the short link only",
             "invalid_proof_answer": "Answer to a proof that is not valid",
+            "names_for_all": "All members see the names of people on cards",
             "own_wallet_api": "The organization holds credentials itself",
             "primary_color": "Color of buttons",
             "secondary_color": "Color behind your name",
@@ -247,6 +249,8 @@ class SettingsForm(forms.ModelForm):
             "say it. With Both, offers and requests are out-of-band.",
             "short_qr_codes": "Smaller codes, for wallets that open links. Without it "
             "a code holds the whole invitation, which older scanners need.",
+            "names_for_all": "Otherwise owners and operators do. A definition says "
+            "which attribute is the name.",
             "own_wallet_api": "The wallet API then takes the id of its own wallet "
             "(ownWalletId of the organization).",
             "invalid_proof_answer": "Choose the ack for wallets that expect what "

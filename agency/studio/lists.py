@@ -1,7 +1,8 @@
 """The studio's lists of an organization's objects: search, filter, order and pages.
 
 They read what the lists of the API read: hosted wallets, and the connections and
-exchanges of the organization's own wallet or of a hosted one. No list has values.
+exchanges of the organization's own wallet or of a hosted one. No list has values, but
+for the names of people.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ from agency.studio.objects import (
     get_hosted_wallet,
     of_tenant,
     with_policy_names,
+    with_recipients,
     with_schema_names,
 )
 from agency.studio.pages import MemberRequest, View, member_page
@@ -48,6 +50,7 @@ from wallets.api.wallets import WalletQuery
 from wallets.models import Wallet
 
 PAGE_SIZE = 50
+MAX_COUNTED = 10_000  # rows of a list
 NO_CHOICE = "This list has no such state, order or page. Choose from the form."
 NEWEST = {"-createdAt": "Newest first", "createdAt": "Oldest first"}
 CHANGED = {"-updatedAt": "Last changed first"}
@@ -144,7 +147,7 @@ CREDENTIALS = ObjectList(
     about="Those that you offered, issued or revoked.",
     query=CredentialQuery,
     rows=lambda wallet: with_schema_names(
-        only_columns(wallet.credentials.select_related("connection"), ())
+        with_recipients(wallet.credentials.select_related("connection"))
     ),
     search=list_search.search_credentials,
     sorts=NEWEST | CHANGED,
@@ -219,6 +222,9 @@ class ListForm(forms.Form):
     )
     state = forms.ChoiceField(label="State", required=False)
     sort = forms.ChoiceField(label="Order", required=False)
+    page = forms.IntegerField(
+        required=False, min_value=1, max_value=1_000_000, widget=forms.HiddenInput
+    )
     after = CursorField()
     before = CursorField()
 
@@ -248,6 +254,15 @@ class ListForm(forms.Form):
         query.is_valid(raise_exception=True)
         return query
 
+    def count(self, rows: QuerySet[Row], query: ListQuery) -> int:
+        """How many rows are asked for on all pages; MAX_COUNTED + 1 if more."""
+        found = {
+            name: value
+            for name, value in query.validated_data.items()
+            if name not in ("limit", "sort", "cursor")
+        }
+        return rows.filter(**found).order_by()[: MAX_COUNTED + 1].count()
+
 
 def render_list(
     request: MemberRequest,
@@ -271,6 +286,8 @@ def render_list(
     if text := form.cleaned_data["q"]:
         rows = kind.search(rows, Search(wallet, text))
     page = paginate_both_ways(rows, query, bool(form.cleaned_data["before"]))
+    total = form.count(rows, query)
+    number = form.cleaned_data["page"] or 1
     context = {
         "hosted": hosted,
         "kind": kind,
@@ -279,8 +296,12 @@ def render_list(
         and request.membership.may(Permission.OPERATE),
         "form": form,
         "rows": of_tenant(tenant, page.rows),
-        "newer": page_query(request, "before", page.previous),
-        "older": page_query(request, "after", page.next),
+        "total": total,
+        "max_counted": MAX_COUNTED,
+        "page": number,
+        "pages": -(-total // PAGE_SIZE),
+        "newer": page_query(request, "before", page.previous, max(number - 1, 1)),
+        "older": page_query(request, "after", page.next, number + 1),
         "about": OF_A_WALLET if hosted else kind.about,
         "example": example_call(*first_call(kind, hosted)),
     }
@@ -299,14 +320,15 @@ def first_call(kind: ObjectList[Row], hosted: Wallet | None) -> tuple[str, Json]
     return ACCEPT.format(quote(hosted.wallet_id)), {"invitation": link}
 
 
-def page_query(request: HttpRequest, name: str, cursor: str | None) -> str:
-    """The query string of the page at a cursor, or an empty text."""
+def page_query(request: HttpRequest, name: str, cursor: str | None, number: int) -> str:
+    """The query string of the page at a cursor, with its number, or an empty text."""
     if cursor is None:
         return ""
     query = request.GET.copy()
     for cursor_name in ("before", "after"):
         query.pop(cursor_name, None)
     query[name] = cursor
+    query["page"] = str(number)
     return query.urlencode()
 
 

@@ -26,7 +26,6 @@ from tenants.lifecycle import departures
 from tenants.lifecycle.provisioning import change_organization
 from tenants.models import Invitation, Membership, Permission, Role, Scope, Tenant
 from tenants.models.names import read_confirmed
-from tenants.models.people import ROLES_WITH
 
 # Each invitation is a mail to an address that somebody typed. Of one organization:
 INVITATIONS_PER_MINUTE = 10
@@ -56,11 +55,10 @@ def render_members(
         *(When(role=role, then=Value(place)) for place, role in enumerate(Role)),
         output_field=IntegerField(),
     )
+    tenant = request.tenant
     may_change = request.membership.may(Permission.PEOPLE)
-    invitations = request.tenant.invitations.select_related("invited_by").order_by(
-        "email"
-    )
-    members = request.tenant.memberships.select_related("user").order_by(rank, "pk")
+    invitations = tenant.invitations.select_related("invited_by").order_by("email")
+    members = tenant.memberships.select_related("user").order_by(rank, "pk")
     read_confirmed(
         [member.user for member in members] + [one.invited_by for one in invitations]
     )
@@ -73,7 +71,10 @@ def render_members(
         "table": [
             (
                 permission.label,
-                [(role.label, role in ROLES_WITH[permission]) for role in Role],
+                [
+                    (role.label, Membership(role=role, tenant=tenant).may(permission))
+                    for role in Role
+                ],
             )
             for permission in Permission
         ],

@@ -36,6 +36,7 @@ from core.work import network_reads
 from credentials.api.issuer import offer_function
 from credentials.api.serializers import CredentialOfferParameters
 from credentials.models import Credential, CredentialDefinition
+from credentials.models.credential import MAX_RECIPIENT_NAME
 from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from tenants import audit
 from tenants.models import Permission
@@ -59,10 +60,10 @@ class OfferForm(RecipientForm):
     )
     recipient_name = forms.CharField(
         label="For whom",
-        max_length=200,
+        max_length=MAX_RECIPIENT_NAME,
         required=False,
-        help_text="A name for your lists, or nothing. The holder does not see it. A "
-        "connection keeps its own name.",
+        help_text="A name for your lists, which the holder does not see. Without one "
+        "it is that on the card, if its definition tells where.",
     )
 
     def __init__(
@@ -116,10 +117,7 @@ class OfferForm(RecipientForm):
             "definitionId": self.definition.definition_id,
             "connectionId": to_connection,
             "automaticIssuance": cleaned["automatic_issuance"],
-            # A connection has a name already.
-            "recipientName": None
-            if to_connection
-            else cleaned["recipient_name"] or None,
+            "recipientName": cleaned["recipient_name"] or None,
             "credentialValues": self.values,
             "protocol": None
             if to_connection

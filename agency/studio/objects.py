@@ -15,10 +15,10 @@ from django.urls import reverse
 from agency.words.messages import DELIVERY_BADGES
 from agency.words.states import badge_of, label_of
 from connections.models import Connection
-from core.api.pagination import only_columns
+from core.api.pagination import only_columns, sealed_columns
 from credentials.ledgers.reads import name_of_schema
 from credentials.models import Credential, CredentialDefinition
-from tenants.models import Tenant
+from tenants.models import Membership, Permission, Tenant
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
 from webhooks.api.serializers import SHOWN_STATUS
@@ -40,6 +40,7 @@ PAGES: dict[type[Model], str] = {
     CredentialDefinition: "definition",
     VerificationPolicy: "policy",
 }
+MASK = "••••••"  # in place of a value
 register = template.Library()
 register.filter(badge_of)
 register.filter(label_of)
@@ -59,6 +60,12 @@ def with_schema_names(rows: QuerySet[Credential]) -> QuerySet[Credential]:
         tenant=OuterRef("tenant"), definition_id=OuterRef("definition_id")
     )
     return rows.annotate(schema_name=Subquery(definitions.values("schema__name")[:1]))
+
+
+def with_recipients(rows: QuerySet[Credential]) -> QuerySet[Credential]:
+    """Read credentials with their connection and for whom they are, without values."""
+    sealed = sealed_columns(Credential, {"connection": {}})
+    return rows.defer(*(name for name in sealed if name != "recipient_name"))
 
 
 def with_policy_names(rows: QuerySet[Verification]) -> QuerySet[Verification]:
@@ -107,6 +114,16 @@ def name_of(row: Listed) -> str:
         stored = getattr(row, "policy_name", None)
         return stored or row.unsealed_policy().name
     return row.schema.name if isinstance(row, CredentialDefinition) else row.name
+
+
+@register.filter
+def recipient_of(row: Listed, membership: Membership) -> str:
+    """For whom a credential of the issuer's side is, or "".
+
+    Masked for members who may not see names of people.
+    """
+    name = row.unsealed_recipient_name() if isinstance(row, Credential) else ""
+    return MASK if name and not membership.may(Permission.NAMES) else name
 
 
 @register.filter

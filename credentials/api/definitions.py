@@ -114,6 +114,7 @@ class CredentialDefinitions(View):
             tag=body.get("tag"),
             supports_revocation=body.get("supportRevocation", False),
             claims=body.get("claims"),
+            recipient_attribute=body.get("recipientAttribute", ""),
             by_original_client=dialects.is_under_prefix(self.request),
             **format_members(body),
         )

@@ -78,6 +78,7 @@ def offer_function(tenant: Tenant, body: dict[str, Any]) -> Callable[[], Credent
         "values": body.get("credentialValues"),
         "automatic_issuance": body.get("automaticIssuance", False),
         "notes": notes_in(body),
+        "recipient_name": body.get("recipientName", ""),
     }
     if "connectionId" in body:
         found = find_in_scope(tenant.pk, body["connectionId"])

@@ -46,6 +46,7 @@ from credentials.models import (
     CredentialFormat,
     Schema,
 )
+from credentials.models.credential import MAX_RECIPIENT_NAME
 from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from credentials.models.definition_format import DEFAULT_VALIDITY, FormatOptions
 from wallets.anoncreds import normalise_name
@@ -314,6 +315,14 @@ class CredentialDefinitionParameters(FormatParameters, NotesParameters):
     supportRevocation = serializers.BooleanField(required=False)
     tag = NameField(required=False)
     claims = claims_field()
+    recipientAttribute = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=256,
+        trim_whitespace=False,
+        help_text="The attribute that names the person: its value is the "
+        "`recipientName` of each credential that is offered without one.",
+    )
     formats = serializers.ListField(
         child=serializers.ChoiceField(CREDENTIAL_FORMATS),
         required=False,
@@ -369,7 +378,7 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
     columns = (
         "definition_id", "schema__schema_id", "schema__name", "schema__version",
         "schema__attribute_names", "supports_revocation", "tag", "claims", "display",
-        "is_anoncreds", "twin_of", "created_at",
+        "recipient_attribute", "is_anoncreds", "twin_of", "created_at",
         "updated_at", "reference", "metadata", "tenant",
     )  # fmt: skip
 
@@ -386,6 +395,10 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
     twinOf = serializers.CharField(
         required=False,
         help_text="Of a twin: the id of the definition that it is the same as.",
+    )
+    recipientAttribute = serializers.CharField(
+        required=False,
+        help_text="The attribute that names the person, if one does.",
     )
     formats = serializers.ListField(
         child=serializers.ChoiceField(CREDENTIAL_FORMATS),
@@ -404,6 +417,9 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
         self, definition: CredentialDefinition
     ) -> dict[str, dict[str, str]] | None:
         return definition.claims or None
+
+    def get_recipientAttribute(self, definition: CredentialDefinition) -> str | None:
+        return definition.recipient_attribute or None
 
     def get_twinOf(self, definition: CredentialDefinition) -> str | None:
         return definition.twin_of or None
@@ -458,15 +474,12 @@ class CredentialOfferParameters(ExchangeLinkParameters, NotesParameters):
     )
     recipientName = serializers.CharField(
         required=False,
-        max_length=200,
-        help_text="By link only: whom it is for, to find it again. Holders do not "
-        "see it.",
+        max_length=MAX_RECIPIENT_NAME,
+        help_text="For whom it is, to find it again; otherwise the value of the "
+        "definition's `recipientAttribute`. Holders do not see it.",
     )
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
-        if "recipientName" in data and "connectionId" in data:
-            message = "A connection has a name of its own."
-            raise serializers.ValidationError({"recipientName": [message]})
         checked = super().validate(data)
         if data.get("transactionCode") and checked["protocol"] != OPENID4VCI:
             message = f"This needs the protocol {OPENID4VCI}."
@@ -620,11 +633,14 @@ class CredentialContract(NotesContract[Credential]):
         "state", "definition_id", "schema_id", "created_at", "updated_at", "issued_at",
         "accepted_at", "values", "role", "thread_id", "revocation_registry_id", "revocation_index",
         "proposal", "problem", "reason", "reference", "metadata", "tenant",
+        "recipient_name",
         "format", "connection__name", "connection__wallet_link", "connection__state",
         *LINK_COLUMNS,
     )  # fmt: skip
 
-    value_members = ("values", "proposal", "offerData", "reason", METADATA)
+    value_members = (
+        "values", "proposal", "offerData", "reason", "recipientName", METADATA,
+    )  # fmt: skip
     value_kind = "credentials"
 
     credentialId = serializers.CharField(source="pk")
@@ -646,7 +662,7 @@ class CredentialContract(NotesContract[Credential]):
         help_text="Once, in the answer that makes it: what the holder gives the wallet.",
     )
     recipientName = serializers.CharField(
-        required=False, help_text="Of an offer by link: whom it is for."
+        required=False, help_text="For its issuer: for whom it is."
     )
     issuedAtUtc = serializers.DateTimeField(
         help_text="Time of the offer until it is issued."
@@ -701,10 +717,7 @@ class CredentialContract(NotesContract[Credential]):
         return None
 
     def get_recipientName(self, credential: Credential) -> str | None:
-        connection = credential.live_connection
-        if connection and was_started_by_link(connection):
-            return connection.name or None
-        return None
+        return credential.unsealed_recipient_name() or None
 
     def get_issuedAtUtc(self, credential: Credential) -> datetime:
         return credential.issued_at or credential.created_at

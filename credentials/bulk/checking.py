@@ -17,15 +17,14 @@ from credentials.bulk.reading import (
     SourceRow,
 )
 from credentials.models.bulk import MAX_ERRORS
+from credentials.models.credential import MAX_RECIPIENT_NAME
 from credentials.models.definition import CredentialDefinition
 from tenants.models import Notes
 from wallets.models import Wallet
 
 MAX_ROWS = 100_000
 MAX_VALUE = 10_000  # characters
-MAX_RECIPIENT_NAME = 200  # characters
 CHUNK_ROWS = 500
-NAMED = "A connection and a wallet have a name of their own."
 CONNECTION_NOT_FOUND = "There is no such connection in your organization."
 WALLET_NOT_FOUND = (
     "There is no hosted wallet with this id to which your organization is connected."
@@ -121,8 +120,6 @@ def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellErr
     for to in recipients:
         errors = []
         state, left_at = known.get(to.connection_id, (None, None))
-        if to.name and (to.connection_id or to.wallet_id):
-            errors.append(CellError(NAME, "invalid_request", NAMED))
         if len(to.name) > MAX_RECIPIENT_NAME:
             message = f"Give at most {MAX_RECIPIENT_NAME} characters."
             errors.append(CellError(NAME, "invalid_request", message))

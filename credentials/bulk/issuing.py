@@ -59,6 +59,7 @@ def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
         "values": vault.unseal(row, "values"),
         "automatic_issuance": bulk.automatic_issuance,
         "notes": row.notes(),
+        "recipient_name": vault.unseal(row, "recipient_name") or "",
     }
     wallet = Wallet.of_organization(bulk.tenant)
     if row.is_by_link:

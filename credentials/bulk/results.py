@@ -32,14 +32,16 @@ SHOWN = (
     "credential__connection__state",
     "credential__connection__deleted_at",
 )
-WITH_VALUES = (
-    "values",
+OF_NAME = (
     "recipient_name",
     "tenant",
-    "credential__values",
+    "credential__recipient_name",
+    "credential__role",
     "credential__tenant",
     "credential__connection__name",
+    "credential__connection__connectionless",
 )
+WITH_VALUES = ("values", "credential__values", *OF_NAME)
 
 
 def write_results(bulk: Bulk, with_values: bool = True) -> Iterator[str]:
@@ -128,8 +130,7 @@ def link_of(row: BulkRow) -> str | None:
 def name_of(row: BulkRow) -> str:
     if not row.credential:
         return vault.unseal(row, "recipient_name") or ""
-    connection = row.credential.live_connection
-    return connection.name if row.is_by_link and connection else ""
+    return row.credential.unsealed_recipient_name()
 
 
 def values_of(row: BulkRow) -> dict[str, str] | None:
@@ -146,7 +147,7 @@ class PrintedLink(NamedTuple):
 
 def list_links(bulk: Bulk, after: int, limit: int) -> list[PrintedLink]:
     """Return the offers by link that nobody has taken, after a row of the file."""
-    rows = rows_with(bulk, ["credential__connection__name"]).filter(
+    rows = rows_with(bulk, OF_NAME).filter(
         number__gt=after,
         connection_id="",
         wallet_id="",

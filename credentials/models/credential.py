@@ -42,6 +42,7 @@ from webhooks.events.types import Type
 Values = dict[str, str]  # by attribute name
 # After which a worker asks for what a call did not receive, as its process has ended.
 ASK_AFTER = timedelta(seconds=60)
+MAX_RECIPIENT_NAME = 200  # characters
 
 
 # A definition, which never changes, with the rows that signing needs.
@@ -211,6 +212,8 @@ class Credential(Exchange):
     attribute_names = ArrayField(models.CharField(max_length=256))
     automatic_issuance = models.BooleanField(default=False)
     values = models.BinaryField(null=True)
+    # Issuer: for whom it is, in the organization's own lists. Sealed.
+    recipient_name = models.BinaryField(null=True)
     offer_body = models.BinaryField(null=True)
     request_body = models.BinaryField(null=True)
     request_metadata = models.BinaryField(null=True)
@@ -331,6 +334,7 @@ class Credential(Exchange):
         values: Values | None = None,
         automatic_issuance: bool = False,
         notes: Notes | None = None,
+        recipient_name: str = "",
     ) -> Self:
         """Issuer: offer a credential. The values may also follow with issue().
 
@@ -342,6 +346,9 @@ class Credential(Exchange):
         `wrong_state` if not connected, `quota_exceeded`, `needs_version_2`; 503
         `organization_frozen`, `too_many_reads`. Inside of another transaction
         ReadNeeded.
+
+        recipient_name: for whom it is. Without it as the values say, if the definition
+        tells which attribute does.
         """
         connection = connection.lock_for_exchange()
         definition.check_offer(values, automatic_issuance)
@@ -368,6 +375,7 @@ class Credential(Exchange):
         )
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
+        credential.name_recipient(definition, values, recipient_name)
         credential.set_notes(notes)
         credential.insert_within_quota()
         connectionless.send_first_message(connection, message)
@@ -385,13 +393,14 @@ class Credential(Exchange):
         exchange_version: str = "",
         attachment_format: str = "",
         notes: Notes | None = None,
+        recipient_name: str = "",
     ) -> Self:
         """Issuer: offer a credential in a link. The first wallet to accept gets it.
 
         400 `values_missing` without values, and the errors of offer().
 
         options: those of an out-of-band invitation. Without them the link contains
-        the offer itself.
+        the offer itself. recipient_name: as for offer().
         """
         if values is None:
             message = "An offer without a connection needs credentialValues."
@@ -399,7 +408,36 @@ class Credential(Exchange):
         connection = connectionless.create_link(
             wallet, options, exchange_version, attachment_format
         )
-        return cls.offer(connection, definition, values, automatic_issuance, notes)
+        return cls.offer(
+            connection, definition, values, automatic_issuance, notes, recipient_name
+        )
+
+    def name_recipient(
+        self, definition: CredentialDefinition, values: Values | None, name: str = ""
+    ) -> None:
+        """Set for whom a new row is: the given name, or as the values say."""
+        name = name or named_in(definition, values)
+        vault.seal(self, "recipient_name", name or None)
+
+    def _recipient_columns(
+        self, definition: CredentialDefinition, values: Values | None
+    ) -> dict[str, Any]:
+        """What a row has of the recipient's name once there are later values."""
+        name = named_in(definition, values)
+        if self.recipient_name is not None or not name:
+            return {}
+        return {"recipient_name": vault.sealed_value(self, "recipient_name", name)}
+
+    def unsealed_recipient_name(self) -> str:
+        """Return for whom it is, or "". Decrypts in each call.
+
+        Offers by link of former versions have it in the name of their connection.
+        """
+        if self.role != self.Role.ISSUER:
+            return ""
+        connection = self.live_connection
+        former = connection.name if connection and connection.connectionless else ""
+        return vault.unseal(self, "recipient_name") or former
 
     @network_reads.atomic_with_reads
     def accept(self, slot: RegistrySlot | None = None) -> None:
@@ -540,6 +578,7 @@ class Credential(Exchange):
             values=vault.sealed_value(self, "values", values),
             revocation_registry_id=slot.registry.registry_id if slot else "",
             revocation_index=slot.index if slot else None,
+            **self._recipient_columns(self.definition, values),
         )
         self.send_message(
             messages.build_issue(credential, self.thread_id, self.message_format),
@@ -653,6 +692,7 @@ class Credential(Exchange):
             automatic_issuance=automatic_issuance,
             offer_body=vault.sealed_value(self, "offer_body", offer),
             values=vault.sealed_value(self, "values", values),
+            **self._recipient_columns(definition, values),
         )
 
     def receive_offer(self, message: Message, offer: OfferBody, values: Values) -> None:
@@ -830,3 +870,9 @@ class Credential(Exchange):
     def has_same(self, column: str, content: Any) -> bool:
         """Whether an earlier message has set the sealed column to this content."""
         return vault.unseal(self, column) == content
+
+
+def named_in(definition: CredentialDefinition, values: Values | None) -> str:
+    """Whom these values name, cut to what a name may have; "" if nobody."""
+    name = (values or {}).get(definition.recipient_attribute, "")
+    return name.strip()[:MAX_RECIPIENT_NAME]

@@ -79,6 +79,7 @@ class CredentialDefinition(Record, NotedRow):
     the definition is made: verifiers rely on it for all credentials of the definition.
     display: how its cards look, as the API writes it; it may change. None for one that
     a former version of the code stored with its format (`design`).
+    recipient_attribute: whose value names the person, for lists; "" for none.
     """
 
     api_id = "definition_id"
@@ -89,6 +90,9 @@ class CredentialDefinition(Record, NotedRow):
     supports_revocation = models.BooleanField(default=False)
     claims = models.JSONField(default=dict, db_default={})
     display = models.JSONField(null=True)
+    recipient_attribute = models.CharField(
+        max_length=256, blank=True, default="", db_default=""
+    )
     # Whether it is published, for AnonCreds. Else it is only issued in other formats
     # (DefinitionFormat), is on no ledger, and has NO_KEY in place of both keys.
     is_anoncreds = models.BooleanField(default=True, db_default=True)
@@ -175,6 +179,7 @@ class CredentialDefinition(Record, NotedRow):
         claims: Claims | None = None,
         notes: Notes | None = None,
         twin_of: str = "",
+        recipient_attribute: str = "",
     ) -> Self:
         """Create the row of a published definition, and of its schema if missing."""
         schema_id = made.public["schemaId"]
@@ -186,6 +191,7 @@ class CredentialDefinition(Record, NotedRow):
             supports_revocation="revocation" in made.public["value"],
             claims=claims or {},
             twin_of=twin_of,
+            recipient_attribute=recipient_attribute,
         )
         vault.seal(definition, "private_key", made.private)
         vault.seal(definition, "key_proof", made.key_proof)
@@ -202,6 +208,7 @@ class CredentialDefinition(Record, NotedRow):
         supports_revocation: bool,
         claims: Claims | None = None,
         notes: Notes | None = None,
+        recipient_attribute: str = "",
     ) -> Self:
         """Create the row of a definition without AnonCreds, and of its schema.
 
@@ -212,6 +219,7 @@ class CredentialDefinition(Record, NotedRow):
             schema=Schema.record_published(tenant, schema_id, schema_body),
             supports_revocation=supports_revocation,
             claims=claims or {},
+            recipient_attribute=recipient_attribute,
             is_anoncreds=False,
         )
         definition.definition_id = str(definition.pk)

@@ -34,6 +34,7 @@ def offer_by_link(
     automatic_issuance: bool = False,
     has_transaction_code: bool = False,
     notes: Notes | None = None,
+    recipient_name: str = "",
 ) -> Credential:
     """Issuer: offer an SD-JWT VC in a link. The first wallet to take its code gets it.
 
@@ -72,6 +73,7 @@ def offer_by_link(
     offer = build_offer(tenant, definition, code, has_transaction_code)
     vault.seal(credential, "offer_body", offer)
     vault.seal(credential, "values", values)
+    credential.name_recipient(definition, values, recipient_name)
     credential.set_notes(notes)
     credential.insert_within_quota()
     grant = Grant(tenant=tenant, credential=credential, code_digest=digest_of(code))

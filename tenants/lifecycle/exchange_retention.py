@@ -25,7 +25,7 @@ from wallets.models import Wallet
 
 # The columns with values, and with what they can be computed from.
 VALUES: dict[type[Exchange], tuple[str, ...]] = {
-    Credential: ("values", "proposal", "reason", "metadata"),
+    Credential: ("values", "recipient_name", "proposal", "reason", "metadata"),
     Verification: (
         "proof",
         "presentation",

@@ -97,6 +97,9 @@ class Tenant(Record):
     # Whether the wallet API reaches the organization's own wallet, so that it may hold
     # credentials and prove.
     own_wallet_api = models.BooleanField(default=False, db_default=False)
+    # Whether the studio shows to all members for whom credentials are, not only to
+    # roles with Permission.NAMES.
+    names_for_all = models.BooleanField(default=False, db_default=False)
     # Whether the pages of links let visitors make a wallet here.
     visitor_wallets = models.BooleanField(default=False, db_default=False)
     # How many a day by one link that many may use.

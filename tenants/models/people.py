@@ -24,6 +24,7 @@ class Role(models.TextChoices):
 
 class Permission(models.TextChoices):
     READ = "read", "See the organization, its exchanges, events and webhooks"
+    NAMES = "names", "See the names of people on cards"
     OPERATE = "operate", "Issue and verify, cancel and send again, reveal values"
     DEVELOP = "develop", "Create, rotate and revoke keys; change webhooks"
     CONFIGURE = "configure", "Change the settings"
@@ -36,6 +37,7 @@ class Permission(models.TextChoices):
 # The one table of who may do what. The page of members shows it.
 ROLES_WITH = {
     Permission.READ: frozenset(Role),
+    Permission.NAMES: frozenset({Role.OWNER, Role.OPERATOR}),
     Permission.OPERATE: frozenset({Role.OWNER, Role.OPERATOR}),
     Permission.DEVELOP: frozenset({Role.OWNER, Role.DEVELOPER}),
     Permission.CONFIGURE: frozenset({Role.OWNER, Role.DEVELOPER}),
@@ -68,11 +70,14 @@ class Membership(Record):
 
     @property
     def permissions(self) -> set[str]:
+        """Those of the role."""
         return {str(name) for name, roles in ROLES_WITH.items() if self.role in roles}
 
     def may(self, permission: Permission) -> bool:
-        """Return whether the person's role has this permission (ROLES_WITH)."""
-        return self.role in ROLES_WITH[permission]
+        """Return whether the person's role has this permission in the organization."""
+        if self.role in ROLES_WITH[permission]:
+            return True
+        return permission == Permission.NAMES and self.tenant.names_for_all
 
     def may_issue(self, kind: str) -> bool:
         """Return whether the person may issue and revoke keys of this kind."""

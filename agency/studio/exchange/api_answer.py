@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from agency.studio.curl import Json
+from agency.studio.objects import MASK
 from agency.words.states import Subject
 from connections.api.serializers import has_free_text
 
-MASK = "••••••"
 # The members whose texts are shown. All others are masked: a new member is no leak.
 READABLE = {
     "IssuedAtUtc", "acceptedAtUtc", "advice", "allowText", "attributeName",
@@ -16,7 +16,7 @@ READABLE = {
     "credentialId", "definitionId", "did", "endedAtUtc", "format", "imageUrl", "invitation",
     "invitationUrl", "issuedAtUtc", "issuerDid", "message", "mimeType", "myDid",
     "myKey", "name", "offerUrl", "policyName", "policyNames", "predicate",
-    "predicateType", "problem", "problemMessage", "recipientName", "reference",
+    "predicateType", "problem", "problemMessage", "recipientAttribute", "reference",
     "referent", "revocationRegistryId", "rule", "schemaId", "schemaIssuerDid", "schemaName",
     "schemaVersion", "state", "status", "theirDid", "theirKey", "threadId",
     "updatedAtUtc", "uri", "validAt", "validFrom", "verificationId",

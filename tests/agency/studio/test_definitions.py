@@ -6,6 +6,7 @@ from unittest import mock
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from agency.studio.definition_forms import propose_recipient
 from core.errors import Unavailable
 from credentials.models import CredentialDefinition, Publication
 from tenants.models import AuditEntry
@@ -39,6 +40,7 @@ def test_the_rows_of_the_form_are_the_attributes(browser, url, api):
         "name": "Degree", "version": "1.0", "attributes": ["name", "year"],
         "supportsRevocation": True, "tag": "x",
         "claims": {"year": {"type": "integer"}}, "formats": ["anoncreds"],
+        "recipientAttribute": "name",
     }  # fmt: skip
     assert made.definition_id in page and "0 of 15 places are used" in page
     entry = AuditEntry.objects.get(action="definition.created")
@@ -189,3 +191,31 @@ def test_the_key_of_a_failed_definition_goes_back(browser, url, api, monkeypatch
     page = browser.send(f"{url}/definitions/new", **DEGREE).text
     assert "The ledger does not respond." in page
     assert key_queue.free_keys().count() == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "proposed"),
+    [
+        (["year", "Name"], "Name"),
+        (["first name", "last name"], "last name"),
+        (["Vor- und Nachname", "Nachname"], "Vor- und Nachname"),
+        (["Full_Name", "name"], "Full_Name"),
+        (["course name", "level", "username"], ""),
+    ],
+)
+def test_only_a_word_for_a_name_is_proposed(names, proposed):
+    assert propose_recipient(names) == proposed
+
+
+def test_which_attribute_names_the_person_is_chosen(browser, url, api):
+    for recipient, named in (("", "name"), ("none", None), ("1", "year")):
+        define(browser, url, recipient=recipient, name=f"Degree {recipient}")
+        made = api.get("/definitions/credentials")[0]
+        assert made.get("recipientAttribute") == named
+    page = read(
+        browser, f"{url}/definitions/{CredentialDefinition.objects.latest('pk').pk}"
+    )
+    assert '<bdi>year</bdi> <span class="badge">Names the person</span>' in page
+    given = {"name": "x", "rows": "3", "attribute_0": "name", "recipient": "2"}
+    refused = browser.send(f"{url}/definitions/new", **given)
+    assert "This attribute has no name" in refused.text

@@ -4,6 +4,7 @@ import re
 from urllib.parse import quote
 
 import pytest
+from django.utils.html import escape
 
 from agency.studio import lists
 from agency.studio.objects import page_of
@@ -236,3 +237,36 @@ def test_an_empty_list_of_a_wallet_says_how_it_begins(browser, url, api):
     link = api.post("/connections", {})["invitationUrl"]
     met = api.post(path, dict.fromkeys(body, link))
     assert met["state"] == "Connected"
+
+
+@pytest.mark.parametrize("name", ["\u202eeve", "<b>Ann</b>", "😀" * 200])
+def test_rows_begin_with_whom_for_those_who_may_see_names(
+    browser, viewer, url, api, name
+):
+    degree = api.defines("name", recipientAttribute="name")
+    offered = api.offers(api.hosts(), degree, {"name": name})
+    page = f"{url}/credentials/{offered['credentialId']}"
+    for path in (f"{url}/credentials", page):
+        assert f"<bdi>{escape(name)}</bdi>" in read(browser, path)
+        hidden = read(viewer, path)
+        assert escape(name) not in hidden and "<bdi>••••••</bdi>" in hidden
+    settings = {"names_for_all": "on", "default_language": ""}
+    assert browser.send(f"{url}/settings", **settings).status_code == 302
+    assert f"<bdi>{escape(name)}</bdi>" in read(viewer, f"{url}/credentials")
+
+
+def test_a_list_says_how_many_and_which_page(browser, url, college, monkeypatch):
+    fields = {"tenant": college.tenant, "link_secret": b""}
+    Wallet.objects.bulk_create(
+        Wallet(wallet_id=f"w{n}", owner_name="Bob", **fields) for n in range(51)
+    )
+    first = browser.get(f"{url}/wallets?q=bob")
+    assert "51 wallets, page 1 of 2" in first.text
+    second = browser.get(leads_to(first, "Next page"))
+    assert "51 wallets, page 2 of 2" in second.text
+    back = browser.get(leads_to(second, "Previous page"))
+    assert "51 wallets, page 1 of 2" in back.text
+    monkeypatch.setattr(lists, "MAX_COUNTED", 50)
+    assert "More than 50 wallets, page 1" in read(browser, f"{url}/wallets")
+    one = read(browser, f"{url}/wallets?q=w7")
+    assert "1 wallet<" in one

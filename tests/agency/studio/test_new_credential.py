@@ -10,7 +10,6 @@ from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry
 from tests.agency.holders.links.conftest import text_of
 from tests.agency.studio.conftest import read
-from tests.support.errors import assert_error, error_of
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,14 +61,11 @@ def test_an_offer_by_link_is_found_by_whom_it_is_for(browser, page, url, api):
     assert "Bern" not in browser.get(row.connection.invitation_url).text
 
 
-def test_over_a_connection_the_name_is_its_name(browser, page, api, alice):
+def test_over_a_connection_the_name_is_the_card_s(browser, page, api, alice):
     body = {"connection_id": alice.connection_id, "recipient_name": "Bob"}
     assert offer(browser, page, **body).connection.name == "Alice"
-    definition = CredentialDefinition.objects.get().definition_id
-    to = {"connectionId": alice.connection_id, "recipientName": "Bob"}
-    error = error_of(api.post, "/credentials", to | {"definitionId": definition})
-    assert_error(error, 400, "invalid_request")
-    assert list(error.body["errors"]) == ["recipientName"]
+    [offered] = api.get("/credentials")
+    assert offered["recipientName"] == "Bob"
 
 
 def test_whom_it_is_for_is_first_the_name_of_the_connection(browser, page, alice):

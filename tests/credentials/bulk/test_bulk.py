@@ -104,9 +104,8 @@ def test_the_result_gives_back_names_and_values(faber, licence):
         ["Ann of office 3", "Ann", "2001"], ["", "Bo", "2002"], ["Cy", "Cy", "2003"],
         ["", "", ""],
     ]  # fmt: skip
-    [ann] = [one for one in faber.get("/credentials") if one.get("recipientName")]
-    assert ann["recipientName"] == "Ann of office 3"
-    assert found[2]["error"] == "recipientName: invalid_request"
+    named = [one.get("recipientName") for one in faber.get("/credentials")]
+    assert sorted(filter(None, named)) == ["Ann of office 3", "Cy"]
     assert not BulkRow.objects.filter(status="Offered").exclude(recipient_name=None)
     stored = Bulk.objects.get()
     assert list(results.read_results(stored, False))[0] == [list(results.COLUMNS)]
