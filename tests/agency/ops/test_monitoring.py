@@ -66,6 +66,7 @@ def test_metrics_list_every_queue():
         "credentials.Publication",
         "sandbox.SimulatedAnswer",
         "tenants.Erasure",
+        "verifications.WaitingAnswer",
         "webhooks.Delivery",
     }
 

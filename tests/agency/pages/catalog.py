@@ -332,7 +332,7 @@ NO_RECORD = {
     "idempotencykey", "inboundmessage", "keyfiller", "keyrequest", "logentry",
     "publication", "readlog", "readresource",
     "revocationregistry", "signingkey", "sparekey", "statuslist", "tokenstatuslist",
-    "webvhdid", "webvhresource",
+    "trustanchor", "waitinganswer", "webvhdid", "webvhresource",
 }  # fmt: skip
 
 

@@ -52,6 +52,12 @@ def with_webvh_did(world):
     return Given(caller=office)
 
 
+def with_twin(world):
+    given = with_webvh_did(world)
+    definition = given.caller.defines("name")
+    return given._replace(ids={"definitionId": definition["definitionId"]})
+
+
 def bulk(world, **recipient):
     query = f"definitionId={quote(world.definition['definitionId'])}"
     return Given(body=[{"credentialValues": VALUES} | recipient], query=query)
@@ -136,6 +142,7 @@ MORE = {  # what the contract does not have, or names otherwise
     "PUT /tenants/publicDid": lambda world: body(OPEN),
     "POST /tenants/webvhDid/rotation": with_webvh_did,
     "POST /tenants/webvhDid/end": with_webvh_did,
+    "POST /definitions/credentials/{definitionId}/twin": with_twin,
     "POST /connections/{connectionId}/rotate": "connected",
     "POST /connections/{connectionId}/hangup": "connected",
     "PATCH /webhooks/{webhookId}": with_webhook({"retryUnconfirmed": False}),
