@@ -96,6 +96,10 @@ def deactivates(organization):
     organization.post("/tenants/webvhDid/end", {"deactivate": True})
 
 
+def loses_its_key(organization):
+    organization.post("/tenants/webvhDid/rotation", {"compromised": True})
+
+
 def goes_on(organization):
     pass_time()
 
@@ -107,6 +111,7 @@ def test_other_readers_take_every_log(reader, log_of, tmp_path):
         "rotating": log_of("Two", rotate),
         "rotated": log_of("Three", rotate, goes_on, goes_on),
         "rotated twice": log_of("Four", *2 * [rotate, goes_on, goes_on]),
+        "compromised": log_of("Seven", loses_its_key),
         "frozen": log_of("Five", rotate, goes_on, goes_on, freezes),
         "deactivated": log_of("Six", deactivates),
     }

@@ -1,5 +1,6 @@
-"""A worker in its own process that is killed while it handles a message."""
+"""A worker in its own process that is killed while it handles a message, or a call."""
 
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +19,24 @@ WORK = """
 from connections import tasks
 tasks.sweep()
 tasks.deliver()
+"""
+CALL = """
+import json, os, pkgutil, signal
+from django.test import Client
+from django.test.utils import setup_test_environment
+
+call = json.loads(os.environ["CALL"])
+owner, _, name = call.pop("after").rpartition(".")
+owner = pkgutil.resolve_name(owner)
+function = getattr(owner, name)
+
+def do_and_die(*given, **named):
+    function(*given, **named)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+setattr(owner, name, do_and_die)
+setup_test_environment()
+Client().post(**call)
 """
 FAULT_POINTS = ["inside_handling", "after_message_before_mark"]
 
@@ -49,3 +68,21 @@ def die_and_recover(fault):
     """Kill a worker at this point. The next one does the work after the lease."""
     assert killed_worker(fault) == -signal.SIGKILL
     queues.worker_catches_up()
+
+
+class KilledClient:
+    """In place of Django's: each call is made by a process that is killed after this.
+
+    after: a function or method by its dotted name, as the code that calls it finds it.
+    """
+
+    def __init__(self, after):
+        self.after = after
+
+    def post(self, path, data, content_type, headers=()):
+        if not isinstance(data, str):
+            data = json.dumps(data)
+        call = {"path": path, "data": data, "content_type": content_type}
+        given = call | {"headers": dict(headers), "after": self.after}
+        process = start_worker(CALL, CALL=json.dumps(given))
+        assert process.wait(timeout=60) == -signal.SIGKILL
