@@ -24,6 +24,7 @@ CALL = """
 import json, os, pkgutil, signal
 from django.test import Client
 from django.test.utils import setup_test_environment
+from tests.support.keys import stored_keys
 
 call = json.loads(os.environ["CALL"])
 owner, _, name = call.pop("after").rpartition(".")
@@ -36,7 +37,8 @@ def do_and_die(*given, **named):
 
 setattr(owner, name, do_and_die)
 setup_test_environment()
-Client().post(**call)
+with stored_keys():
+    Client().generic(**call)
 """
 FAULT_POINTS = ["inside_handling", "after_message_before_mark"]
 
@@ -74,15 +76,18 @@ class KilledClient:
     """In place of Django's: each call is made by a process that is killed after this.
 
     after: a function or method by its dotted name, as the code that calls it finds it.
+    given: variables of the process.
     """
 
-    def __init__(self, after):
-        self.after = after
+    def __init__(self, after, **given):
+        self.after, self.given = after, given
 
     def post(self, path, data, content_type, headers=()):
-        if not isinstance(data, str):
-            data = json.dumps(data)
-        call = {"path": path, "data": data, "content_type": content_type}
-        given = call | {"headers": dict(headers), "after": self.after}
-        process = start_worker(CALL, CALL=json.dumps(given))
+        text = data if isinstance(data, str) else json.dumps(data)
+        self.generic("POST", path, text, content_type, headers=dict(headers))
+
+    def generic(self, method, path, data, content_type, headers):
+        call = {"method": method, "path": path, "data": data, "headers": headers}
+        call |= {"content_type": content_type, "after": self.after}
+        process = start_worker(CALL, CALL=json.dumps(call), **self.given)
         assert process.wait(timeout=60) == -signal.SIGKILL
