@@ -7,6 +7,7 @@ still come are answered. SIGINT and a second SIGTERM stop at once. Only
 
 import os
 import signal
+from contextlib import suppress
 from threading import Timer
 from typing import Any
 
@@ -30,8 +31,11 @@ class Server(MPServer):
             return
         self.is_stopping = True
         for worker in self.wrks:
+            # One that got the signal too, as the whole group did, ends by intent.
+            worker.interrupt_by_parent = True
             if worker.is_alive():
-                os.kill(worker.inner.pid, NOT_READY)
+                with suppress(ProcessLookupError):
+                    os.kill(worker.inner.pid, NOT_READY)
         timer = Timer(delay, super().signal_handler_interrupt)
         timer.daemon = True
         timer.start()

@@ -47,6 +47,7 @@ def test_on_sigterm_the_port_closes_after_the_processes_were_not_ready(
     server.signal_handler_interrupt(signal.SIGTERM, None)
     told.assert_called_once_with(41, NOT_READY)
     assert not server.interrupt_signal
+    assert all(worker.interrupt_by_parent for worker in server.wrks)
     [(seconds, close)] = timers
     assert seconds == 5
     close()
