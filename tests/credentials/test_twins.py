@@ -1,19 +1,24 @@
 """The same definition below a did:webvh, for wallets that read no other network."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from connections.didcomm.message import PREFIX
 from connections.protocols.discover_features import DISCLOSE
+from core.errors import Unavailable
 from credentials.ledgers.webvh import served_logs
 from credentials.models import CredentialDefinition, RevocationRegistry, WebvhResource
 from tenants import audit
 from tenants.lifecycle.provisioning import remove_organization
+from tenants.models import Provider
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error, error_of
 from tests.support.own_webvh import HOST, on_webvh, read_all, row_of
 from tests.support.people import Organization
 from tests.support.pictures import storage
 from tests.support.races import at_once, error_codes
+from wallets import key_pool
 
 __all__ = ["storage"]  # the fixture: files of each test in a folder of their own
 VALUES = {"Full Name": "Alice", "level": "7"}
@@ -205,3 +210,24 @@ def test_the_twin_of_a_deleted_organization_is_still_read(faber, twin, alice):
     row.refresh_from_db()
     assert (row.state, row.resources.count()) == ("Frozen", number)
     assert not CredentialDefinition.objects.filter(tenant=tenant).exists()
+
+
+def test_a_twin_counts_as_a_definition(faber, badge, settings, monkeypatch):
+    path = twin_path(badge)
+    settings.DEFINITIONS_A_MINUTE = 1
+    assert_error(error_of(faber.post, path), 429, "too_many_definitions")
+    settings.DEFINITIONS_A_MINUTE = 100
+    with monkeypatch.context() as patched:
+        late = Mock(side_effect=Unavailable("key_not_ready", "There is no key yet."))
+        patched.setattr(key_pool, "reserve_key", late)
+        assert_error(error_of(faber.post, path), 503, "key_not_ready")
+    acme = Organization("Acme again")
+    schema = acme.defines("a")
+    theirs = faber.post(f"/definitions/credentials/{schema['schemaId']}", {})
+    faber.post(twin_path(theirs))
+    same = {"name": schema["name"], "version": schema["version"]}
+    own = faber.post("/definitions/credentials", same | {"attributes": ["b"]})
+    assert_error(error_of(faber.post, twin_path(own)), 409, "schema_exists")
+    settings.QUOTA_DEFINITIONS = 1
+    Provider.objects.update(has_quotas=True)
+    assert_error(error_of(faber.post, path), 409, "quota_exceeded")
