@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from connections.models import InboundMessage, OutboundMessage, SeenMessage
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.work.leases import QueuedJob
 from core.work.retention import BatchBudget, days_ago, delete_in_batches
 

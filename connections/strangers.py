@@ -21,7 +21,7 @@ from connections.exchange import Exchange
 from connections.messaging import pair_lock
 from connections.models import HAS_ORIGIN, BasicMessage, Connection
 from connections.removal import remove_connection
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.errors import OrganizationFrozen
 from core.valkey import rate_limits
 from core.work import network_reads, transactions

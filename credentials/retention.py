@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.work.retention import BatchBudget, delete_in_batches
 from credentials.ledgers.webvh.resources import STATUS_LIST
 from credentials.models import ReadResource, SpentNonce, StatusList

@@ -21,7 +21,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.telemetry import metrics
 from core.work.retention import BatchBudget, days_ago, delete_in_batches
 from tenants.models import ApiKey, LoggedRequest

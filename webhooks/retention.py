@@ -9,7 +9,7 @@ rows the 99th percentile of transitions was 1.6 times that of transitions alone.
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.work.retention import BatchBudget, days_ago, delete_in_batches
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Attempt, Delivery

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from credentials.tails import TAILS_FOLDER, needed_tails
 from tenants.models import Asset
 from tenants.pictures import FOLDER, storage_path

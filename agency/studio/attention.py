@@ -9,7 +9,7 @@ from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Sum
 from django.urls import reverse
 from django.utils import timezone
 
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from credentials.models import (
     Bulk,
     BulkRow,

@@ -33,7 +33,8 @@ from agency.studio.pages import (
 )
 from agency.words.states import BULK
 from connections.api import qr_codes
-from core.api.views import heavy, parse_uuid
+from core.api.views import heavy
+from core.database.uuids import parse_uuid
 from core.text.csv_text import line_writer
 from core.work import transactions
 from credentials.bulk import loading, results, workbooks

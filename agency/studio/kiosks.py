@@ -17,7 +17,7 @@ from agency.studio.pages import (
 )
 from agency.studio.policies import get_policy, render_choice
 from connections.api import qr_codes
-from core.api.views import parse_uuid
+from core.database.uuids import parse_uuid
 from tenants import audit
 from tenants.models import Permission
 from verifications.api.kiosks import KioskParameters

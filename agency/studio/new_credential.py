@@ -29,7 +29,8 @@ from agency.studio.pages import (
 from agency.studio.recipients import RecipientForm
 from agency.words.cards import draw_card
 from connections.api.serializers import link_protocol
-from core.api.views import heavy, parse_uuid
+from core.api.views import heavy
+from core.database.uuids import parse_uuid
 from core.errors import AgencyError
 from core.text.relative_dates import day_of_number, resolve_value
 from core.work import network_reads

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from core.api.views import parse_uuid
+from core.database.uuids import parse_uuid
 
 PAGE_SIZE = 50
 CURSORS = ("before", "after")

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods
 
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.studio.required_factors import require_second_factor
-from core.api.views import parse_uuid
+from core.database.uuids import parse_uuid
 from core.errors import AgencyError
 from tenants.models import Membership, Permission, Provider, Role, Tenant
 

@@ -34,7 +34,8 @@ from connections.api.scopes import find_in_scope
 from connections.api.serializers import link_protocol
 from connections.models import Connection
 from core.api.pagination import only_columns
-from core.api.views import heavy, or_404, parse_uuid
+from core.api.views import heavy, or_404
+from core.database.uuids import parse_uuid
 from core.errors import AgencyError
 from core.work import network_reads
 from credentials.models import Credential, CredentialDefinition

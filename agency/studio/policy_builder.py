@@ -38,7 +38,8 @@ from agency.studio.policy_drafts import (
 )
 from agency.studio.policy_samples import Sample, add_sample, read_samples
 from core.api.exceptions import flatten_errors
-from core.api.views import heavy, parse_uuid
+from core.api.views import heavy
+from core.database.uuids import parse_uuid
 from core.errors import AgencyError, Invalid
 from core.text import bounded_json
 from credentials.models import CredentialDefinition, PublishedObject

@@ -13,7 +13,7 @@ from agency.studio.forms import choice_field
 from agency.studio.lists import CONNECTIONS
 from agency.studio.pages import MemberRequest, member_page
 from connections.models import Connection
-from core.api.views import parse_uuid
+from core.database.uuids import parse_uuid
 from tenants.models import Permission, Tenant
 from wallets.models import Wallet
 

@@ -27,7 +27,7 @@ from agency.studio.webhook_forms import (
     RecoveryForm,
     WebhookForm,
 )
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.errors import AgencyError
 from core.work import transactions
 from core.work.retention import days_ago

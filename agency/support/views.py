@@ -16,7 +16,7 @@ from agency.support import customers, menu
 from agency.support.actions import ACTIONS, Action, actions_for
 from agency.support.customers import may_view, record_url
 from agency.support.search import find_records
-from core.api.views import parse_uuid
+from core.database.uuids import parse_uuid
 from core.errors import AgencyError, Conflict
 from core.work import transactions
 from tenants.models import ApiKey, Membership, Tenant

@@ -19,8 +19,9 @@ from core.api.pagination import (
     select_page,
 )
 from core.api.serializers import Contract
-from core.api.views import or_404, parse_uuid
+from core.api.views import or_404
 from core.database.compiled_sql import CompiledQuery
+from core.database.uuids import parse_uuid
 from wallets.api.wallets import WalletView
 
 SHOWN_WITH = ("connection",)  # what a contract reads besides the exchange

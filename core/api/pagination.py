@@ -19,7 +19,7 @@ from rest_framework import serializers
 from core.api import hints
 from core.api.serializers import IntegerField, SharedFields
 from core.database.collation import case_insensitive
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.errors import Invalid
 from tenants import vault
 

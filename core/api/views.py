@@ -22,6 +22,7 @@ from core.api.authentication import UNAUTHORIZED
 from core.api.caller_cache import Caller
 from core.api.notes import NotesParameters, notes_in
 from core.api.serializers import Contract, sees_values
+from core.database.uuids import parse_uuid
 from core.errors import Conflict, Forbidden, Invalid, NoSuchObject
 from core.version import API_VERSION
 from tenants import audit, idempotency
@@ -379,14 +380,6 @@ def get_or_404(
     parsed = parse_uuid(given)
     row = rows.filter(**{column: parsed}).first() if parsed else None
     return or_404(row, rows.model, given)
-
-
-def parse_uuid(text: str | uuid.UUID) -> uuid.UUID | None:
-    """Return the UUID, or None for another text."""
-    try:
-        return uuid.UUID(str(text))
-    except ValueError:
-        return None
 
 
 def or_404(row: Row | None, model: type[Row], identifier: str | uuid.UUID) -> Row:

@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
-from uuid import UUID
 
 from django.conf import settings
 
 from connections.link_expiry import require_unexpired
 from connections.models import Connection
 from connections.protocols.connectionless import link_gone_error, link_taken_error
+from core.database.uuids import parse_uuid
 from core.errors import PeerError
 from core.text import bounded_json
 from credentials.models import Credential
@@ -81,18 +81,11 @@ def find_hosted(url: str) -> tuple[Tenant, str] | None:
         return None
     path = url.removeprefix(own)
     if found := re.fullmatch(r"openid/([0-9a-fA-F-]{36})(/[^?#]*)?", path):
-        rows = Tenant.objects.filter(pk=_read_uuid(found[1]), deleted_at=None)
+        rows = Tenant.objects.filter(pk=parse_uuid(found[1]), deleted_at=None)
         tenant = rows.select_related("network").first()
         if tenant:
             return tenant, found[2] or ""
     raise bad_link("this address leads to no issuer and no verifier")
-
-
-def _read_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def find_wallet_link(given: str, schemes: tuple[str, ...]) -> str | None:

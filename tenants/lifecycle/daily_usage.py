@@ -13,7 +13,7 @@ from django.db.models import Max, Sum
 from django.db.models.functions import TruncMonth
 from django.utils import timezone
 
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.work.retention import BatchBudget, delete_in_batches
 from tenants.models import DailyUsage, Tenant
 from webhooks.models import Event

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 
 
 def age(rows: QuerySet, days: float) -> None:

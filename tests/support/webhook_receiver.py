@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connections
 from django.utils import timezone
 
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from tests.support.http_servers import Call as HttpCall
 from tests.support.http_servers import http_server
 from webhooks.delivery.worker import DeliveryLoop

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from core.database.uuids import parse_uuid
 from core.text.relative_dates import is_relative_date, resolve_value
 from core.work import network_reads
 from credentials.models import CredentialFormat, DefinitionFormat
@@ -33,8 +34,8 @@ def find_sources(tenant: Tenant, restriction: Restriction) -> list[Source]:
     """
     if anchor_id := restriction.facts.get(TRUST_ANCHOR):
         vct = restriction.facts["vct"]
-        wanted = [one for one in [_read_uuid(anchor_id)] if one]
-        rows = TrustAnchor.objects.filter(tenant=tenant, pk__in=wanted)
+        anchor_ids = filter(None, [parse_uuid(anchor_id)])
+        rows = TrustAnchor.objects.filter(tenant=tenant, pk__in=anchor_ids)
         return [Source(vct, vct, anchors=(row.certificate,)) for row in rows]
     return [_source_of(row) for row in _definitions_of(tenant, restriction)]
 
@@ -79,15 +80,8 @@ def _begins_with(column: str, did: str) -> Q:
 def _owner_of(type_id: str) -> UUID | None:
     """The organization below whose address a type lies."""
     issuer, _, _ = type_id.partition("/types/")
-    tenant_id = _read_uuid(issuer.rpartition("/")[2])
+    tenant_id = parse_uuid(issuer.rpartition("/")[2])
     return tenant_id if tenant_id and issuer_url(tenant_id) == issuer else None
-
-
-def _read_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def _source_of(row: DefinitionFormat) -> Source:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from core.database import clock
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from webhooks.delivery.due import webhooks_due_by
 from webhooks.delivery.endpoints import TRANSACTION_MARGIN, Webhook
 from webhooks.delivery.models import RESTARTED, Delivery

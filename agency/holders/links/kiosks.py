@@ -25,7 +25,7 @@ from agency.words.links import with_name
 from agency.words.reasons import causes_of
 from agency.words.states import words_of
 from core.api.exceptions import plain_error_response
-from core.api.views import parse_uuid
+from core.database.uuids import parse_uuid
 from core.errors import AgencyError
 from core.net.callers import client_address
 from core.valkey import rate_limits

@@ -15,7 +15,7 @@ from agency.holders.wallet.models import PersonalLink
 from agency.words.states import words_of
 from connections.exchange import PARTIES
 from connections.models import Connection
-from core.api.views import parse_uuid
+from core.database.uuids import parse_uuid
 from credentials.ledgers.reads import name_of_schema
 from credentials.models import Credential
 from verifications.models import Verification

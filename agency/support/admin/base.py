@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from agency.studio.exchange.kinds import KINDS, exchange_page
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.support.actions import actions_for
-from core.api.views import parse_uuid
+from core.database.uuids import parse_uuid
 
 
 class BoundedPaginator(Paginator):

@@ -14,7 +14,7 @@ from django.utils import timezone
 from agency.ops import doctor, heartbeats, monitoring, stored_files
 from agency.ops.beat import Scheduler
 from agency.ops.models import Heartbeat
-from core.database.uuid7_bounds import smallest_uuid7
+from core.database.uuids import smallest_uuid7
 from core.version import describe_version
 from tests.factories import HeartbeatFactory
 from tests.support.errors import assert_error

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from agency.ops.fail_over import note_switch
-from core.database.uuid7_bounds import smallest_uuid7, unix_milliseconds
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from tests.factories import TenantFactory
 from tests.support.errors import assert_error
 from tests.support.keys import stored_spare_key

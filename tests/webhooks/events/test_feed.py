@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from connections.models import Connection
 from connections.protocols import handshakes
-from core.database.uuid7_bounds import smallest_uuid7
+from core.database.uuids import smallest_uuid7
 from credentials.models import Credential
 from tenants import vault
 from tests.support.errors import assert_error

@@ -1,7 +1,18 @@
-"""Time bounds for UUIDv7 ids, which are ordered by time (RFC 9562, section 5.7)."""
+"""UUIDs that callers give, and time bounds for those of version 7.
+
+Ids of version 7 are ordered by time (RFC 9562, section 5.7).
+"""
 
 import uuid
 from datetime import datetime
+
+
+def parse_uuid(text: str | uuid.UUID) -> uuid.UUID | None:
+    """Return the UUID, or None for another text."""
+    try:
+        return uuid.UUID(str(text))
+    except ValueError:
+        return None
 
 
 def unix_milliseconds(moment: datetime) -> int:
