@@ -437,7 +437,7 @@ TEMPLATES = [
                 "agency.studio.menu.menu_context",
                 "agency.studio.pages.member_context",
             ],
-            "builtins": ["agency.studio.objects", "agency.holders.links.card_tags"],
+            "builtins": ["agency.studio.objects"],
         },
     },
 ]

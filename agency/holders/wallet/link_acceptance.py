@@ -1,6 +1,6 @@
 """Accept in the wallet what a link offers or asks, as the wallet API does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,9 +11,10 @@ from django.urls import reverse
 
 from agency.holders.links.contents import contents_of
 from agency.holders.links.links import Kind, Link, find_link
-from agency.holders.wallet import consent, holdings
+from agency.holders.wallet import consent
 from agency.holders.wallet.models import PersonalLink
 from agency.holders.wallet.pages import show_page, wallet_page
+from agency.words.cards import Card, draw_card
 from agency.words.links import LinkState, heading
 from connections import invitation_links
 from connections.api.given_messages import check_message
@@ -94,7 +95,7 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
     if found.kind == Kind.OFFER:
         offer = check_message(body, "credentialData", check_shared_offer, tenant)
         return Acceptance(
-            lambda: {"values": holdings.shown_values(read_preview(offer))},
+            lambda: {"card": draw_offered(found, read_preview(offer))},
             partial(accept_offer, wallet, offer),
         )
     asked = check_message(body, "verificationData", check_shared_request, tenant)
@@ -115,7 +116,7 @@ def prepare_openid(found: Link, link: str, wallet: Wallet) -> Acceptance:
         holding.require_code(holding.read_offer(wallet, link), "")
         values = found.exchange.unsealed_values() or {}
         return Acceptance(
-            lambda: {"values": holdings.shown_values(values)},
+            lambda: {"card": draw_offered(found, values)},
             lambda request: redirect(
                 "web_wallet:offer", object_id=holding.accept_link(wallet, link).pk
             ),
@@ -133,6 +134,12 @@ def prepare_openid(found: Link, link: str, wallet: Wallet) -> Acceptance:
         return redirect("web_wallet:request", object_id=declined.pk)
 
     return Acceptance(lambda: consent.consent_context(unsaved), answer, decline)
+
+
+def draw_offered(found: Link, values: Mapping[str, str]) -> Card:
+    """The card that a link offers."""
+    assert isinstance(found.exchange, Credential)
+    return draw_card(found.exchange.definition, values)
 
 
 def accept_invitation(

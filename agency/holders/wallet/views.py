@@ -162,6 +162,7 @@ def show_cards(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     page = holdings.newest(held, before)
     for card in page.rows:
         holdings.read_values(card)
+    holdings.draw_cards(page.rows)
     is_first = request.method == "GET" and not before
     ended = holdings.tell_ended(link, page) if is_first else []
     return show_page(request, link, "cards", {"cards": page, "ended": ended})
@@ -230,7 +231,9 @@ def show_offer_part(
 
 def offer_context(row: Credential) -> dict[str, Any]:
     holdings.name_rows([row])
-    return {"offer": row, "values": holdings.shown_values(row.unsealed_values() or {})}
+    holdings.read_values(row)
+    holdings.draw_cards([row])
+    return {"offer": row}
 
 
 def do_action(request: HttpRequest, actions: Mapping[str, Callable[[], None]]) -> None:
