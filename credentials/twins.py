@@ -85,6 +85,7 @@ def twin_parameters(
         display=definition.display,
         by_original_client=by_original_client,
         twin_of=definition.definition_id,
+        recipient_attribute=definition.recipient_attribute,
     )
 
 

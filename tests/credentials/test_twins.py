@@ -36,7 +36,8 @@ def faber(settings, storage, transactional_db, stored_keys):
 
 @pytest.fixture
 def badge(faber):
-    return faber.defines(*VALUES, supportRevocation=True)
+    name = "Full Name"
+    return faber.defines(*VALUES, supportRevocation=True, recipientAttribute=name)
 
 
 @pytest.fixture
@@ -70,6 +71,8 @@ def test_a_twin_is_the_same_definition_with_registries_of_its_own(faber, badge, 
     assert twin["definitionId"].startswith(f"{did}/resources/zQm")
     assert twin["schemaId"].startswith(f"{did}/resources/zQm")
     same = ("name", "version", "tag", "supportsRevocation", "claims", "formats")
+    same += ("recipientAttribute",)
+    assert twin["recipientAttribute"] == "Full Name"
     assert [twin.get(name) for name in same] == [badge.get(name) for name in same]
     assert sorted(twin["attributes"]) == sorted(badge["attributes"])
     own, made = CredentialDefinition.objects.order_by("pk")
