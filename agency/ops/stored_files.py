@@ -10,7 +10,7 @@ from uuid import UUID
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from core.database.uuids import smallest_uuid7, unix_milliseconds
+from core.database.uuids import parse_uuid, smallest_uuid7, unix_milliseconds
 from credentials.tails import TAILS_FOLDER, needed_tails
 from tenants.models import Asset
 from tenants.pictures import FOLDER, storage_path
@@ -65,8 +65,10 @@ def describe_missing_tails() -> str | None:
 
 def mark(process: UUID, host: str) -> None:
     """Leave a file by which other hosts see that they share the storage."""
+    name = f"{MARKS}/{process}"
     try:
-        default_storage.save(f"{MARKS}/{process}", ContentFile(host.encode()))
+        if not default_storage.exists(name):
+            default_storage.save(name, ContentFile(host.encode()))
     except OSError as error:
         logger.error("STORAGE_ROOT cannot be written: %s", error)
 
@@ -77,8 +79,12 @@ def are_marked(processes: Iterable[UUID]) -> bool:
 
 
 def forget_marks(living: Collection[UUID], before: datetime) -> None:
-    """Delete the files of processes that began before, and are not among `living`."""
+    """Delete the files of processes that began before, and are not among `living`.
+
+    Files of other names, as a file system may leave, stay.
+    """
     oldest = smallest_uuid7(unix_milliseconds(before))
     for name in list_folder(MARKS):
-        if UUID(name) < oldest and UUID(name) not in living:
+        process = parse_uuid(name)
+        if process and process < oldest and process not in living:
             default_storage.delete(f"{MARKS}/{name}")

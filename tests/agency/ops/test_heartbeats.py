@@ -6,6 +6,8 @@ from threading import Event
 
 import pytest
 from django.conf import settings
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.db import OperationalError, connection
 from django.db.models.functions import Now
 from django.test import Client
@@ -183,11 +185,12 @@ def test_hosts_that_do_not_share_their_storage_are_found():
 def test_the_files_of_processes_that_ended_are_deleted():
     old, young = (smallest_uuid7(seconds) for seconds in (1000, 2**47))
     row = process("web")
-    for one in (old, young, row.pk):
+    for one in (old, young, row.pk, row.pk):  # a row that was deleted is written again
         stored_files.mark(one, "here")
+    default_storage.save(f"{stored_files.MARKS}/.nfs0001", ContentFile(b""))
     heartbeats.forget_processes()
     kept = stored_files.list_folder(stored_files.MARKS)
-    assert kept == sorted([str(young), str(row.pk)])
+    assert kept == sorted([".nfs0001", str(young), str(row.pk)])
 
 
 def test_a_process_leaves_its_file_once_its_row_is_written():
