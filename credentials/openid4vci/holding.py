@@ -469,7 +469,7 @@ def _attend(credential: Credential) -> None:
                 raise
             _end(credential, "declined")
         return
-    if credential.state == State.ISSUED and is_revoked(credential):
+    if credential.state == State.ISSUED and HostedLists().is_revoked(credential):
         with transactions.atomic():
             credential.receive_revocation()
     Credential.objects.filter(pk=credential.pk).update(ask_due_at=None)
@@ -506,13 +506,28 @@ def _try_later(credential: Credential, error: Exception) -> None:
         _ask_again(credential, vault.unseal(credential, "request_metadata"))
 
 
-def is_revoked(credential: Credential) -> bool:
-    """Whether the list of an issuer here says so now."""
-    index = credential.revocation_index
-    base, _, number = credential.revocation_registry_id.rpartition("/status/")
+class HostedLists:
+    """The status lists of issuers here as they are now, each read once."""
+
+    def __init__(self) -> None:
+        self.read: dict[str, bytes | None] = {}
+
+    def is_revoked(self, credential: Credential) -> bool:
+        uri, index = credential.revocation_registry_id, credential.revocation_index
+        if not uri or index is None:
+            return False
+        if uri not in self.read:
+            self.read[uri] = read_bits(uri)
+        bits = self.read[uri]
+        return bits is not None and status_token.status_at(bits, 1, index) != 0
+
+
+def read_bits(uri: str) -> bytes | None:
+    """The bits of a list of an issuer here, or None."""
+    base, _, number = uri.rpartition("/status/")
     hosted = issuers.find_hosted(base) if base else None
-    if index is None or hosted is None or not number.isdecimal():
-        return False
+    if hosted is None or not number.isdecimal():
+        return None
     rows = TokenStatusList.objects.filter(tenant=hosted[0], number=int(number[:9]))
     found = rows.values_list("bits", flat=True).first()
-    return found is not None and status_token.status_at(bytes(found), 1, index) != 0
+    return None if found is None else bytes(found)

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
-from uuid import UUID
 
 from django.db.models import Value as SqlValue
 
 from connections.link_expiry import require_unexpired
 from connections.protocols.connectionless import link_gone_error, link_taken_error
+from core.database.uuids import parse_uuid
 from core.errors import Conflict, Invalid, PeerError
 from core.work import transactions
 from credentials.models import Credential, CredentialFormat
-from credentials.openid4vci import holding
 from credentials.openid4vci.errors import ProtocolError
+from credentials.openid4vci.holding import HostedLists
 from credentials.openid4vci.issuers import find_hosted
 from tenants import vault
 from verifications.models import Verification
@@ -220,20 +220,21 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
     """
     request = request_of(verification)
     found: dict[str, list[Credential]] = {name: [] for name in request.items}
+    lists = HostedLists()
     for row, held in _read_held(verification.wallet, request):
         for name, wanted in request.items.items():
-            if _answer_of(wanted, held) and is_usable(row, held):
+            if _answer_of(wanted, held) and is_usable(row, held, lists):
                 found[name].append(row)
     items = ProofRequest.of_policy(request.policy).items
     return [(item, found[item.policy_name]) for item in items]
 
 
-def is_usable(row: Credential, held: sd_jwt.Credential) -> bool:
+def is_usable(row: Credential, held: sd_jwt.Credential, lists: HostedLists) -> bool:
     try:
         held.check_times(time.time())
     except PeerError:
         return False
-    return row.state == Credential.State.ISSUED and not holding.is_revoked(row)
+    return row.state == Credential.State.ISSUED and not lists.is_revoked(row)
 
 
 def _read_held(
@@ -359,13 +360,16 @@ def _choose(
     """The credential of each item. See answer_link()."""
     chosen: dict[str, tuple[Credential, sd_jwt.Credential]] = {}
     if selections is None:
+        lists = HostedLists()
         for row, held in _read_held(verification.wallet, request):
             for name in request.items.keys() - chosen.keys():
-                if _answer_of(request.items[name], held) and is_usable(row, held):
+                if _answer_of(request.items[name], held) and is_usable(
+                    row, held, lists
+                ):
                     chosen[name] = row, held
             if len(chosen) == len(request.items):
                 return chosen
-        missing = ", ".join(request.items.keys() - chosen.keys())
+        missing = ", ".join(sorted(request.items.keys() - chosen.keys()))
         raise Conflict(
             "nothing_fits", f"The wallet has no credential that answers {missing}."
         )
@@ -381,12 +385,9 @@ def _choose(
 
 
 def _find_held(wallet: Wallet, credential_id: str) -> Credential | None:
-    try:
-        pk = UUID(credential_id)
-    except ValueError:
-        return None
+    pk = parse_uuid(credential_id)
     rows = Credential.in_wallet(wallet, CredentialFormat.SD_JWT)
-    return rows.filter(pk=pk).first()
+    return rows.filter(pk=pk).first() if pk else None
 
 
 def _check_selections(
@@ -402,7 +403,9 @@ def _check_selections(
         found[name] = one.credential_id
     if missing := request.items.keys() - found.keys():
         # A part of what is asked for is no answer.
-        raise Conflict("nothing_fits", f"Choose a credential for {', '.join(missing)}.")
+        raise Conflict(
+            "nothing_fits", f"Choose a credential for {', '.join(sorted(missing))}."
+        )
     return found
 
 

@@ -4,6 +4,8 @@ import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from core.errors import AgencyError
 from core.net import http
@@ -85,6 +87,23 @@ def test_it_says_what_is_available(alice, held, ask):
     for item in found:
         [card] = item["availableCredentials"]
         assert card["credentialId"] == held["credentialId"]
+
+
+def test_a_list_is_read_once_for_many_cards(alice, held, offers, ask):
+    """Whose places are in it, as those of a class are."""
+    body = {"verificationData": link_of(ask())}
+
+    def reads():
+        with CaptureQueriesContext(connection) as captured:
+            found = alice.post(f"{PATH}/availableCredentials", body)
+        sql = [one["sql"] for one in captured]
+        lists = [one for one in sql if 'FROM "credentials_tokenstatuslist"' in one]
+        return len(found[0]["availableCredentials"]), len(lists)
+
+    assert reads() == (1, 1)
+    for _ in range(2):
+        alice.put("/credentials/fromData", {"credentialData": offers()["link"]})
+    assert reads() == (3, 1)
 
 
 def test_the_holder_chooses(acme, alice, held, ask):
