@@ -13,7 +13,7 @@ from connections.resolver import DidNotResolved
 from core.errors import TooOften, Unavailable
 from core.work import network_reads
 from credentials.ledgers.reads import LedgerReads
-from credentials.ledgers.webvh import reading
+from credentials.ledgers.webvh import encoding, reading
 from credentials.ledgers.webvh.read_rows import ReadLog, ReadResource
 from credentials.ledgers.webvh.reading import place_of
 from credentials.ledgers.webvh.refusals import Refused
@@ -155,6 +155,68 @@ def test_a_list_newer_than_what_is_remembered_is_found(host, reads):
     second = BY_ID[SECOND_LIST]["content"]
     assert reads.final_status_list(IDS["registry"], now) == first, "for 30 s"
     assert reads.status_list(IDS["registry"], now) == second
+
+
+def with_links(host, *links):
+    """Let the registry be served with these links: (time, resource)."""
+    listed = [
+        {"id": name, "type": "anonCredsStatusList", "timestamp": moment}
+        for moment, name in links
+    ]
+    registry = webvh.signed_again(BY_ID[IDS["registry"]] | {"links": listed})
+    host.pages[path_of(IDS["registry"])] = json.dumps(registry).encode()
+
+
+def served(host, base, **changes):
+    """Serve a resource with right digest and proof, and other content. Return its id."""
+    content = BY_ID[base]["content"] | changes
+    digest = encoding.resource_digest(content)
+    name = f"{DID}/resources/{digest}"
+    metadata = BY_ID[base]["metadata"] | {"resourceId": digest}
+    resource = BY_ID[base] | {"id": name, "content": content, "metadata": metadata}
+    host.pages[path_of(name)] = json.dumps(webvh.signed_again(resource)).encode()
+    return name
+
+
+def test_a_list_that_no_registry_links_does_not_exist(host, reads):
+    """It is signed and served, and yet it may be a draft, or have been taken back."""
+    with_links(host, (TIMES[0], FIRST_LIST))
+    first = BY_ID[FIRST_LIST]["content"]
+    assert reads.status_list(IDS["registry"], TIMES[1]) == first
+    assert not reads.is_revoked(IDS["registry"], 3)
+    assert not host.asked[path_of(SECOND_LIST)]
+
+
+@pytest.mark.parametrize(
+    "changes, reason",
+    [
+        ({"timestamp": TIMES[1] + 1}, "another_time"),
+        ({"revRegDefId": f"{DID}/resources/zQm"}, "list_of_another_registry"),
+        ({"revocationList": [0]}, "list_of_another_registry"),
+        ({"issuerId": VECTORS["strangersDid"]}, "another_issuer"),
+    ],
+)
+def test_a_linked_list_of_another_time_registry_or_issuer_is_refused(
+    host, reads, changes, reason
+):
+    linked = served(host, SECOND_LIST, **changes)
+    with_links(host, (TIMES[0], FIRST_LIST), (TIMES[1], linked))
+    for read in (reads.status_list, reads.final_status_list):
+        refused = refusal_of(read, IDS["registry"], TIMES[1])
+        assert refused == ("resource_refused", reason)
+
+
+def test_a_link_to_something_else_than_a_list_is_refused(host, reads):
+    with_links(host, (TIMES[0], IDS["schema"]))
+    refused = refusal_of(reads.status_list, IDS["registry"], TIMES[0])
+    assert refused == ("resource_refused", "another_type")
+
+
+def test_a_linked_list_that_is_missing_is_503(host, reads):
+    with_links(host, (TIMES[0], f"{FIRST_LIST[:-1]}1"))
+    with pytest.raises(Unavailable) as unavailable:
+        reads.status_list(IDS["registry"], TIMES[0])
+    assert unavailable.value.code == "ledger_unavailable"
 
 
 def test_a_log_that_got_shorter_is_refused_for_ever(host, reads):
