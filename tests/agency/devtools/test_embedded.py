@@ -43,6 +43,15 @@ def test_postgres_keeps_its_rows_its_port_and_its_password(tmp_path: Path) -> No
         postgres.stop(tmp_path / "postgres")
 
 
+def test_postgres_stops_after_somebody_closed_a_folder_above_it(tmp_path: Path) -> None:
+    """As each run of pytest does with the folder of all runs."""
+    home = tmp_path / "closed" / "postgres"
+    postgres.start(home, postgres.FAST)
+    home.parent.chmod(0o700)
+    postgres.stop(home)
+    assert servers_in(tmp_path) == []
+
+
 def test_postgres_starts_over_a_half_made_cluster_and_a_recycled_process_id(
     tmp_path: Path,
 ) -> None:

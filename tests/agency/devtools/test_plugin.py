@@ -60,8 +60,11 @@ def start_pytest(
     environment = os.environ | {"SECONDS": str(seconds), "PYTHONPATH": str(ROOT)}
     for name in ("DATABASE_URL", "REDIS_URL", servers.WORKER):
         environment.pop(name, None)
+    # Without a folder of its own it would close the one that all runs share, and so
+    # lock out the servers of tests that run beside this one.
     given = (
-        f"-c {os.devnull} --rootdir . -p tests.support.servers -p no:django {options}"
+        f"-c {os.devnull} --rootdir . --basetemp files "
+        f"-p tests.support.servers -p no:django {options}"
     )
     command = [sys.executable, "-m", "pytest", *given.split(), "test_servers.py"]
     return subprocess.Popen(
