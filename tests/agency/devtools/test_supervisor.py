@@ -2,7 +2,10 @@ import subprocess
 import sys
 import time
 
-from agency.devtools.supervisor import Supervisor, end_marked_processes
+import psutil
+
+from agency.devtools.supervisor import Supervisor, end_marked_processes, has_mark
+from tests.support.processes import eventually
 
 PROGRAM = (
     "import signal, time; signal.signal(15, signal.SIG_IGN); print(1); time.sleep(60)"
@@ -10,10 +13,10 @@ PROGRAM = (
 STUBBORN = f"python -c '{PROGRAM}'"
 
 
-def test_what_does_not_end_when_asked_is_killed_after_the_grace() -> None:
+def test_what_does_not_end_when_asked_is_killed_after_the_grace(capsys) -> None:
     supervisor = Supervisor(mark="stubborn")
     supervisor.start("stubborn", STUBBORN)
-    time.sleep(0.5)
+    eventually(lambda: "stubborn | 1" in capsys.readouterr().out)
     started = time.monotonic()
     supervisor.stop(grace=0.5)
     assert supervisor.services["stubborn"].returncode == -9
@@ -26,23 +29,25 @@ def test_a_child_of_a_service_ends_with_it() -> None:
         'python -c \'import subprocess; subprocess.run(["sleep", "60"])\''
     )
     supervisor.services["parent"] = process
-    time.sleep(0.5)
+    eventually(psutil.Process(process.pid).children)
+    [child] = psutil.Process(process.pid).children()
     supervisor.stop(grace=0.5)
-    assert end_marked_processes("parent") == 0
+    eventually(lambda: not has_mark(child, "parent"))
 
 
 def test_a_sweep_ends_what_carries_the_mark_and_nothing_else() -> None:
     supervisor = Supervisor(mark="ours")
-    ours = supervisor.start_process(STUBBORN, stdout=subprocess.DEVNULL)
+    ours = supervisor.start_process(STUBBORN, stdout=subprocess.PIPE)
     theirs = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    time.sleep(0.5)
     try:
+        assert ours.stdout and ours.stdout.readline() == "1\n"
         assert end_marked_processes("ours", grace=0.5) == 1
         assert ours.wait(5) == -9
         assert theirs.poll() is None
     finally:
         theirs.kill()
         theirs.wait()
+        ours.communicate()
 
 
 def test_the_output_carries_the_name(capsys) -> None:
