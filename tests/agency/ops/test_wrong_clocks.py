@@ -24,8 +24,8 @@ pytestmark = [
     pytest.mark.needs("faketime"),
 ]
 SWEPT = """
-SELECT began_at FROM ops_periodicrun
-WHERE task = 'connections.tasks.sweep' AND began_at > clock_timestamp() - interval '12 s'
+SELECT 1 FROM ops_periodicrun
+WHERE task = 'connections.tasks.sweep' AND began_at BETWEEN %s AND clock_timestamp()
 """
 
 DELIVER = "SELECT count(*) FROM ops_heartbeat WHERE kind = 'deliver'"
@@ -118,8 +118,8 @@ def test_nothing_is_doubled_or_left(running, receiver, calls, shift):
 
     # Beat's clock is right: nothing that it sends is too old for the worker.
     with psycopg.connect(database, autocommit=True) as connection:
-        [first] = connection.execute(SWEPT).fetchone()
-        eventually(lambda: connection.execute(SWEPT).fetchone()[0] > first, 20)
+        now = connection.execute("SELECT clock_timestamp()").fetchone()
+        eventually(lambda: connection.execute(SWEPT, now).fetchone(), 60)
 
     status = requests.get(f"{running.url}/health/status", timeout=30).json()
     assert list(status["errors"]) == ["clocks"]
