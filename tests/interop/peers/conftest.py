@@ -243,6 +243,7 @@ def starts_credo(tmp_path_factory):
             started.append(Credo(folder, release, **options))
         except LookupError as error:
             pytest.skip(str(error))  # in CI too: not every machine has a C++ compiler
+        RUNNING[folder.name] = started[-1]
         return started[-1].wait_until_ready()
 
     yield start
