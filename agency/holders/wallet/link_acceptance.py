@@ -14,6 +14,7 @@ from agency.holders.links.links import Kind, Link, find_link
 from agency.holders.wallet import consent
 from agency.holders.wallet.models import PersonalLink
 from agency.holders.wallet.pages import show_page, wallet_page
+from agency.holders.wallet.texts import count_tries, describe_error
 from agency.words.cards import Card, draw_card
 from agency.words.links import LinkState, heading
 from connections import invitation_links
@@ -22,15 +23,20 @@ from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.protocols import connectionless, handshakes
 from core.api.views import heavy
+from core.errors import AgencyError
 from credentials.issue_credential import handlers
 from credentials.messages import check_shared_offer, read_preview
 from credentials.models import Credential
+from credentials.models.grant import MAX_TRIES
 from credentials.openid4vci import holding
 from verifications.messages import check_shared_request
 from verifications.models import Verification
 from verifications.openid4vp import presenting
 from verifications.present_proof import prover
 from wallets.models import Wallet
+
+MAX_TYPED = 32  # characters of a transaction code, with spaces
+CODE_ERRORS = ("transaction_code_missing", "transaction_code_wrong")
 
 
 @dataclass(frozen=True)
@@ -64,15 +70,44 @@ def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRes
     if request.method == "POST":
         if acceptance.decline and request.POST.get("action") == "decline":
             return acceptance.decline(request)
-        return acceptance.accept(request)
+        try:
+            return acceptance.accept(request)
+        except AgencyError as error:
+            if error.code not in CODE_ERRORS:
+                raise
+            return ask_for_code_again(request, link, found, error)
+    return show_acceptance(request, link, found, acceptance.show())
+
+
+def show_acceptance(
+    request: HttpRequest,
+    link: PersonalLink,
+    found: Link,
+    shown: dict[str, Any],
+    status: int = 200,
+) -> HttpResponse:
     context = {
         "found": found,
         "heading": heading(found.kind, LinkState.WAITING, found.name),
         "contents": contents_of(found),
-        "can_decline": acceptance.decline is not None,
-        **acceptance.show(),
+        "can_decline": found.kind == Kind.REQUEST,
+        **shown,
     }
-    return show_page(request, link, "accept_link", context)
+    return show_page(request, link, "accept_link", context, status=status)
+
+
+def ask_for_code_again(
+    request: HttpRequest, link: PersonalLink, found: Link, error: AgencyError
+) -> HttpResponse:
+    """Say that the code was wrong. The fifth time it has ended the offer."""
+    now = find_link(found.token)
+    if now is None or not now.is_open:
+        return redirect("invitation", token=found.token)
+    assert isinstance(now.exchange, Credential)
+    left = MAX_TRIES - now.exchange.grant.tries
+    message = f"{describe_error(error)} {count_tries(left)}"
+    shown = {"asks_code": True, "error": error, "message": message}
+    return show_acceptance(request, link, now, shown, status=error.status)
 
 
 def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
@@ -109,18 +144,16 @@ def prepare_acceptance(found: Link, wallet: Wallet) -> Acceptance:
 def prepare_openid(found: Link, link: str, wallet: Wallet) -> Acceptance:
     """The same for a link of OpenID4VC, with which nobody connects.
 
-    Of an offer with a transaction code nothing is shown: 400 `transaction_code_missing`.
+    Of an offer with a transaction code no value is shown before that is given.
     """
     if found.kind == Kind.OFFER:
         assert isinstance(found.exchange, Credential)
-        holding.require_code(holding.read_offer(wallet, link), "")
-        values = found.exchange.unsealed_values() or {}
-        return Acceptance(
-            lambda: {"card": draw_offered(found, values)},
-            lambda request: redirect(
-                "web_wallet:offer", object_id=holding.accept_link(wallet, link).pk
-            ),
-        )
+        if holding.read_offer(wallet, link).needs_code:
+            shown: dict[str, Any] = {"asks_code": True}
+        else:
+            values = found.exchange.unsealed_values() or {}
+            shown = {"card": draw_offered(found, values)}
+        return Acceptance(lambda: shown, partial(take_card, wallet, link))
     unsaved = presenting.preview(wallet, presenting.read_request(link))
 
     def answer(request: HttpRequest) -> HttpResponse:
@@ -134,6 +167,16 @@ def prepare_openid(found: Link, link: str, wallet: Wallet) -> Acceptance:
         return redirect("web_wallet:request", object_id=declined.pk)
 
     return Acceptance(lambda: consent.consent_context(unsaved), answer, decline)
+
+
+def take_card(wallet: Wallet, link: str, request: HttpRequest) -> HttpResponse:
+    """Take what a link of OpenID4VCI offers, with the code that the holder was told.
+
+    Errors as in holding.accept_link().
+    """
+    code = "".join(request.POST.get("transaction_code", "")[:MAX_TYPED].split())
+    taken = holding.accept_link(wallet, link, code)
+    return redirect("web_wallet:offer", object_id=taken.pk)
 
 
 def draw_offered(found: Link, values: Mapping[str, str]) -> Card:

@@ -32,6 +32,8 @@ ERRORS = {
     "restriction_not_met": gettext_lazy(
         "A card that you chose does not answer the question. Choose another one."
     ),
+    "transaction_code_missing": gettext_lazy("Enter the code."),
+    "transaction_code_wrong": gettext_lazy("This is not the code of this offer."),
     "too_many_requests": gettext_lazy("That was too often."),
     "wallet_not_kept": gettext_lazy(
         "This browser has another wallet, whose link you have not kept. Open that one "

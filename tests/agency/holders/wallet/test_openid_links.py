@@ -2,7 +2,7 @@
 
 import pytest
 
-from credentials.models import Credential
+from credentials.models import Credential, Grant
 from tests.agency.holders.wallet.conftest import VALUES, newest_of, refuses
 from tests.support.policies import attribute, policy
 from verifications.models import Verification
@@ -64,7 +64,50 @@ def test_a_request_is_declined(wallet, alice, request_page):
     assert Verification.objects.get(role="verifier").state == "Rejected"
 
 
-def test_an_offer_with_a_code_shows_nothing(wallet, offer):
-    answer = wallet.get(offer(transactionCode=True))
-    refuses(answer, 400, "transaction_code_missing")
-    assert VALUES["name"] not in answer.text
+@pytest.fixture
+def coded(faber, degree):
+    """The page of an offer that asks for six digits, and these."""
+    body = {"definitionId": degree["definitionId"], "credentialValues": VALUES}
+    body |= {"automaticIssuance": True, "protocol": "openid4vci"}
+    made = faber.post("/credentials", body | {"transactionCode": True})
+    page = f"/w/take/{made['offerUrl'].rpartition('/')[2]}"
+    return page, made["transactionCode"]
+
+
+def wrong_for(code):
+    return f"{(int(code) + 1) % 10**6:06}"
+
+
+def test_an_offer_with_a_code_asks_for_it_and_shows_no_value(wallet, alice, coded):
+    page, code = coded
+    shown = wallet.get(page)
+    assert 'name="transaction_code"' in shown.text
+    assert VALUES["name"] not in shown.text
+    led = wallet.post(page, {"transaction_code": f"{code[:3]} {code[3:]}"})
+    assert led.status_code == 302
+    assert newest_of(alice, Credential).state == "Issued"
+    assert VALUES["name"] in wallet.get(led.url).text
+
+
+def test_a_wrong_code_is_counted_and_asked_for_again(wallet, coded):
+    page, code = coded
+    refuses(wallet.post(page, {}), 400, "transaction_code_missing")
+    again = wallet.post(page, {"transaction_code": wrong_for(code)})
+    refuses(again, 409, "transaction_code_wrong")
+    assert "You have 4 more tries." in again.text
+    assert 'name="transaction_code"' in again.text
+    assert code not in again.text
+    assert Grant.objects.get().tries == 1
+    assert wallet.post(page, {"transaction_code": code}).status_code == 302
+
+
+def test_the_fifth_wrong_code_ends_the_offer(wallet, coded):
+    page, code = coded
+    for _ in range(4):
+        wallet.post(page, {"transaction_code": wrong_for(code)})
+    led = wallet.post(page, {"transaction_code": wrong_for(code)})
+    assert led.url == page.replace("/w/take/", "/i/")
+    row = Credential.objects.get(role="issuer")
+    assert (row.state, row.problem) == ("Rejected", "transaction_code_guessed")
+    assert wallet.post(page, {"transaction_code": code}).url == led.url
+    assert not Credential.objects.filter(role="holder").exists()
